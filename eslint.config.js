@@ -1,0 +1,36 @@
+import importX from 'eslint-plugin-import-x'
+import tseslint from 'typescript-eslint'
+
+export default tseslint.config(
+  { ignores: ['dist/', 'coverage/', 'spec/.generated/'] },
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    plugins: { 'import-x': importX },
+    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } },
+    rules: {
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      // markers and empty interfaces that give a union member its name
+      '@typescript-eslint/no-empty-object-type': 'off',
+      // `Function` is what a value that is only inspected is
+      '@typescript-eslint/no-unsafe-function-type': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // Koa types its context, and the language `Object.create`, as any
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+      'no-control-regex': 'off',
+      'import-x/no-cycle': 'error',
+    },
+    settings: { 'import-x/resolver': { node: { extensions: ['.ts', '.js'] } } },
+  },
+  {
+    files: ['spec/**', 'examples/**'],
+    rules: {
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/prefer-promise-reject-errors': 'off',
+      '@typescript-eslint/only-throw-error': 'off',
+    },
+  },
+)

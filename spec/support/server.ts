@@ -1,0 +1,69 @@
+/** A Koa application on a real socket, for the time of a suite. */
+import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:http'
+import type Koa from 'koa'
+import { afterAll, beforeAll } from 'vitest'
+
+export interface Served {
+  /** `http://127.0.0.1:port`, once the suite has begun. */
+  readonly url: string
+  readonly port: number
+  /** What Koa's `error` event told, in order. */
+  readonly errors: unknown[]
+}
+
+/** Starts an application on a free port of the loopback address. */
+export const listen = async (app: Koa): Promise<Served & { readonly close: () => Promise<void> }> => {
+  const errors: unknown[] = []
+  app.on('error', (error: unknown) => errors.push(error))
+  const server = await new Promise<Server>((resolve) => {
+    const starting = app.listen(0, '127.0.0.1', () => resolve(starting))
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    errors,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** Serves an application while the surrounding suite runs. Read its properties inside of tests. */
+export const serve = (make: () => Koa): Served => {
+  let served: Awaited<ReturnType<typeof listen>> | undefined
+  beforeAll(async () => {
+    served = await listen(make())
+  })
+  afterAll(() => served?.close())
+  const now = (): Served => {
+    if (served === undefined) throw new Error('not served yet: read it inside of a test')
+    return served
+  }
+  return {
+    get url() {
+      return now().url
+    },
+    get port() {
+      return now().port
+    },
+    get errors() {
+      return now().errors
+    },
+  }
+}
+
+/** A request by `fetch` that follows no redirect; the answer with its body read. */
+export const ask = async (url: string, init: RequestInit = {}) => {
+  const response = await fetch(url, { redirect: 'manual', ...init })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    challenge: response.headers.get('www-authenticate'),
+    text,
+  }
+}

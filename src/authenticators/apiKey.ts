@@ -1,0 +1,118 @@
+/**
+ * API keys: a token that a client supplies on each call, in the query string, a header or a cookie (spec 5.2).
+ *
+ * The hook gets the key as it was sent, and decides; a key that is absent, empty, too long or sent twice never reaches it.
+ * Keys are ASCII by convention: bytes above 127 in a header or cookie are read as Latin-1. Compare with
+ * `constantTimeEqual`, or look a digest of the key up.
+ */
+import type { option as O } from 'fp-ts'
+import type * as t from 'io-ts'
+import type { Request } from 'koa'
+import type { PrincipalOf } from '../core/Answer.js'
+import { authenticator, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
+import { checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
+import { cookie, headerField, queryParameter, type Sent } from '../core/RequestFields.js'
+
+/** What an API key authenticator is made of. */
+export interface ApiKeyOptions<R> {
+  /** The name of the query parameter, header or cookie. Default `key`. */
+  readonly paramName?: string
+  /** Decides about a key. */
+  readonly authenticate: (request: Request, key: string) => R
+  /** The protection space; default: the application's. */
+  readonly realm?: string
+  /** The longest key, in characters. Default 8192. */
+  readonly maxLength?: number
+}
+
+interface Place {
+  readonly in: 'query' | 'header' | 'cookie'
+  readonly ambient: boolean
+  readonly allowed: RegExp
+  readonly credentials: t.Type<string, string, unknown>
+  readonly read: (name: string) => (request: Request) => O.Option<Sent>
+}
+
+// RFC 9110 §5.6.2: names of fields and cookies are tokens
+const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
+
+const apiKey = (factory: string, place: Place) => {
+  const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalOf<R>> => {
+    checkOptions(factory, options, ['paramName', 'authenticate', 'realm', 'maxLength'])
+    const { paramName: name = 'key', authenticate, realm, maxLength } = options
+    checkName(`${factory}({ paramName })`, name, place.allowed)
+    checkHook(`${factory}({ authenticate })`, authenticate, 2)
+    return authenticator({
+      scheme: { type: 'apiKey', in: place.in, name },
+      challenge: Challenge.make('ApiKey', { ...(realm !== undefined && { realm }), in: place.in, name }),
+      ambient: place.ambient,
+      extract: place.read(name),
+      credentials: place.credentials,
+      ...(maxLength !== undefined && { maxLength }),
+      authenticate: (request, key) => authenticate(request, key),
+    })
+  }
+  return declareFactory(factory, make)
+}
+
+/**
+ * A key in the query string, `?key=...`. Discouraged: URLs end up in logs, histories and the Referer header (ASVS
+ * 14.2.1), so answers carry `Referrer-Policy: no-referrer`. TypeError for a name or hook that cannot work.
+ *
+ * @example
+ * import { apiKeyQuery, constantTimeEqual } from 'koa-with-auth'
+ *
+ * const key = apiKeyQuery({
+ *   paramName: 'api_key',
+ *   authenticate: (_request, key) => constantTimeEqual(key, 'supersecret') && { client: 'Acme' },
+ * })
+ */
+export const apiKeyQuery = apiKey('apiKeyQuery', {
+  in: 'query',
+  ambient: false,
+  // the challenge names it in a quoted-string
+  allowed: /^[\x21-\x7e]+$/,
+  credentials: QueryKey,
+  read: queryParameter,
+})
+
+/**
+ * A key in a header. TypeError for a name or hook that cannot work.
+ *
+ * @example
+ * import { apiKeyHeader, constantTimeEqual } from 'koa-with-auth'
+ *
+ * const key = apiKeyHeader({
+ *   paramName: 'X-API-Key',
+ *   authenticate: (_request, key) => constantTimeEqual(key, 'supersecret') && { client: 'Acme' },
+ * })
+ */
+export const apiKeyHeader = apiKey('apiKeyHeader', {
+  in: 'header',
+  ambient: false,
+  allowed: token,
+  credentials: HeaderKey,
+  read: headerField,
+})
+
+/**
+ * A key in a cookie. Browsers send it by themselves, so writes from other sites are refused (CSRF). TypeError for a name
+ * or hook that cannot work.
+ *
+ * @example
+ * import { apiKeyCookie, constantTimeEqual } from 'koa-with-auth'
+ *
+ * const key = apiKeyCookie({
+ *   paramName: '__Host-key',
+ *   authenticate: (_request, key) => constantTimeEqual(key, 'supersecret') && { client: 'Acme' },
+ * })
+ */
+export const apiKeyCookie = apiKey('apiKeyCookie', {
+  in: 'cookie',
+  ambient: true,
+  allowed: token,
+  credentials: CookieKey,
+  read: cookie,
+})

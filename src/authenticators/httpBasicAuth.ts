@@ -1,0 +1,53 @@
+/**
+ * `Authorization: Basic <base64>` (RFC 7617). The hook gets user name and password as they were sent and decides.
+ *
+ * Nothing is normalized, truncated or percent-decoded. Browsers remember Basic credentials and send them by themselves,
+ * so writes from other sites are refused (CSRF).
+ */
+import type { Request } from 'koa'
+import type { PrincipalOf } from '../core/Answer.js'
+import { authenticator, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { BasicCredentials } from '../core/Credentials.js'
+import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import { authorization } from '../core/RequestFields.js'
+
+/** What a Basic authenticator is made of. */
+export interface HttpBasicAuthOptions<R> {
+  /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
+  readonly authenticate: (request: Request, username: string, password: string) => R
+  /** The protection space that a browser's prompt names; default: the application's. */
+  readonly realm?: string
+  /** The longest credentials, scheme included, in characters. Default 8192. */
+  readonly maxLength?: number
+}
+
+/**
+ * User name and password. TypeError for a hook that cannot work.
+ *
+ * @example
+ * import { constantTimeEqual, httpBasicAuth } from 'koa-with-auth'
+ *
+ * const basic = httpBasicAuth({
+ *   realm: 'back office',
+ *   authenticate: (_request, username, password) =>
+ *     constantTimeEqual(`${username}:${password}`, 'admin:secret') && { username },
+ * })
+ */
+export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalOf<R>> => {
+  checkOptions('httpBasicAuth', options, ['authenticate', 'realm', 'maxLength'])
+  const { authenticate, realm, maxLength } = options
+  checkHook('httpBasicAuth({ authenticate })', authenticate, 3)
+  return authenticator({
+    scheme: { type: 'http', scheme: 'basic' },
+    // RFC 7617 §2.1: the client is told to send UTF-8
+    challenge: Challenge.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
+    ambient: true,
+    extract: authorization('Basic'),
+    credentials: BasicCredentials,
+    ...(maxLength !== undefined && { maxLength }),
+    authenticate: (request, { username, password }) => authenticate(request, username, password),
+  })
+}
+
+declareFactory('httpBasicAuth', httpBasicAuth)

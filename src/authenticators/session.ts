@@ -1,0 +1,166 @@
+/**
+ * Sessions of koa-session: who is logged in (spec 5.4). The user stands in `ctx.session.user`, or is what `loadUser` makes
+ * of the session; prefer the latter, so that a deactivated user or a lost right counts at the next request.
+ *
+ * It does not sign anybody in. A session without the rights asked for is refused with 401, as the spec's section 7 says.
+ * Signing keys that could be guessed are a 500 at the first request that meets a session authenticator.
+ */
+import { option as O } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as t from 'io-ts'
+import type { Context, Request } from 'koa'
+import type { PrincipalOf } from '../core/Answer.js'
+import { authenticator, map, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
+import { cookie } from '../core/RequestFields.js'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+// Databases write "not set" as null; anything else that is no boolean makes the user unreadable
+const flag = t.union([t.boolean, t.null, t.undefined])
+
+/** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
+export const SessionUser = t.intersection([
+  t.type({ username: t.string }),
+  t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag }),
+])
+
+/** @see SessionUser */
+export type SessionUser = t.TypeOf<typeof SessionUser>
+
+/** What a session holds, as far as this layer knows. */
+export type SessionData = Readonly<Record<string, unknown>>
+
+/** Where the user comes from. */
+export interface SessionAuthOptions<R> {
+  /** The cookie's name, for the documentation. Default: koa-session's own, `koa.sess`. */
+  readonly cookieName?: string
+  /** Loads the user of a session; nothing, or a user that cannot be read, is refused. Default: `session.user`. */
+  readonly loadUser?: (session: SessionData) => R
+  /** The protection space; default: the application's. */
+  readonly realm?: string
+}
+
+/** The user that a session authenticator lets in. */
+export type UserOf<R> = unknown extends R ? SessionUser : PrincipalOf<R> & SessionUser
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+const isActive = ({ isActive }: SessionUser): boolean => isActive === undefined || isActive === true
+
+const DEFAULT_COOKIE = 'koa.sess'
+
+const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean) => {
+  const make = <R = unknown>(options: SessionAuthOptions<R> = {}): Authenticator<UserOf<R>> => {
+    checkOptions(factory, options, ['cookieName', 'loadUser', 'realm'])
+    const { cookieName, loadUser, realm } = options
+    if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/)
+    if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
+    const session = authenticator({
+      scheme: { type: 'apiKey', in: 'cookie', name: cookieName ?? DEFAULT_COOKIE },
+      challenge: Challenge.make('Session', realm === undefined ? {} : { realm }),
+      ambient: true,
+      extract: ({ ctx }: Request) => sessionOf(factory, ctx, loadUser === undefined),
+      credentials: t.UnknownRecord,
+      authenticate: (_request, data): unknown => (loadUser === undefined ? data['user'] : loadUser(data)),
+    })
+    const user = pipe(
+      session,
+      map((u) => SessionUser.is(u) && u.username !== '' && isActive(u) && qualifies(u) && u),
+    )
+    // Safe: what passed is a SessionUser, and it is what `loadUser` answered
+    return user as Authenticator<unknown> as Authenticator<UserOf<R>>
+  }
+  return declareFactory(factory, make)
+}
+
+/**
+ * Passes for a logged-in user. TypeError for options that cannot work.
+ *
+ * @example
+ * import { sessionAuth } from 'koa-with-auth'
+ *
+ * const users = new Map([['1', { username: 'anna', isActive: true }]])
+ * const user = sessionAuth({ loadUser: async (session) => users.get(String(session['userId'])) })
+ */
+export const sessionAuth = sessionKind('sessionAuth', () => true)
+
+/**
+ * Passes for a superuser; for others 401.
+ *
+ * @example
+ * import { sessionAuthSuperUser } from 'koa-with-auth'
+ *
+ * const superuser = sessionAuthSuperUser()
+ */
+export const sessionAuthSuperUser = sessionKind('sessionAuthSuperUser', ({ isSuperuser }) => isSuperuser === true)
+
+/**
+ * Passes for a superuser or a staff member; for others 401.
+ *
+ * @example
+ * import { sessionAuthIsStaff } from 'koa-with-auth'
+ *
+ * const staff = sessionAuthIsStaff()
+ */
+export const sessionAuthIsStaff = sessionKind(
+  'sessionAuthIsStaff',
+  ({ isSuperuser, isStaff }) => isSuperuser === true || isStaff === true,
+)
+
+/** `sessionAuth()`, ready-made. */
+export const sessionLoginAuth: Authenticator<SessionUser> = sessionAuth()
+
+/** `sessionAuthSuperUser()`, ready-made. */
+export const sessionLoginAuthSuperuser: Authenticator<SessionUser> = sessionAuthSuperUser()
+
+// -------------------------------------------------------------------------------------
+// koa-session
+// -------------------------------------------------------------------------------------
+
+// None: nobody is logged in. Two cookies of the session's name are as good as a forgery (RFC 6265bis §8.6): which one
+// koa-session took depends on their order, so both are given on, and no codec takes an array.
+const sessionOf = (factory: string, ctx: Context, userInSession: boolean): O.Option<unknown> => {
+  checkKeys(factory, ctx)
+  const session: unknown = ctx['session']
+  if (session === undefined) {
+    throw new Error(`${factory}: no session on the context; mount koa-session above the router: app.use(session(app))`)
+  }
+  if (typeof session !== 'object' || session === null) return O.none
+  const sent = cookie(cookieNameOf(ctx))(ctx.request)
+  if (O.isSome(sent) && typeof sent.value !== 'string') return sent
+  if ('populated' in session && session.populated === false) return O.none
+  return userInSession && (!('user' in session) || session.user === undefined || session.user === null)
+    ? O.none
+    : O.some(session)
+}
+
+const cookieNameOf = (ctx: Context): string => {
+  const options: unknown = ctx['sessionOptions']
+  return typeof options === 'object' && options !== null && 'key' in options && typeof options.key === 'string'
+    ? options.key
+    : DEFAULT_COOKIE
+}
+
+const MIN_KEY_LENGTH = 32
+const checked = new WeakSet<object>()
+
+// Whoever guesses a signing key makes himself any session (SECURITY A-33). A Keygrip cannot be inspected.
+const checkKeys = (factory: string, { app }: Context): void => {
+  const keys: unknown = app.keys
+  if (typeof keys === 'object' && keys !== null && checked.has(keys)) return
+  const strong = Array.isArray(keys)
+    ? keys.length > 0 && keys.every((key: unknown) => typeof key === 'string' && key.length >= MIN_KEY_LENGTH)
+    : typeof keys === 'object' && keys !== null && 'verify' in keys
+  if (!strong) {
+    throw new Error(
+      `${factory}: app.keys must hold keys of at least ${MIN_KEY_LENGTH} characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code`,
+    )
+  }
+  if (typeof keys === 'object' && keys !== null) checked.add(keys)
+}

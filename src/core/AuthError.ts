@@ -1,0 +1,148 @@
+/**
+ * Why a request was not authenticated: a closed union of failures, ordered by strength, folded by a semigroup.
+ *
+ * A failure is data: it says what happened and never holds a credential. What it becomes as an HTTP response is the
+ * error mapper's business (`koa/errorMapper.ts`), not decided here.
+ *
+ * | failure        | what happened                                                         | strength |
+ * |----------------|-----------------------------------------------------------------------|----------|
+ * | `absent`       | the client sent no credentials of this kind                           | 0        |
+ * | `malformed`    | it sent something that cannot be such a credential, or sent it twice   | 1        |
+ * | `invalid`      | well-formed, and refused                                              | 2        |
+ * | `expired`      | was good once                                                         | 3        |
+ * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
+ * | `insufficient` | authenticated, not allowed                                            | 5        |
+ * | `unavailable`  | nobody can tell now: the store is down or slow                        | stops    |
+ * | `raised`       | the hook threw                                                        | stops    |
+ *
+ * @example
+ * import { either as E } from 'fp-ts'
+ * import { AuthError, httpBearer } from 'koa-with-auth'
+ *
+ * // a hook answers with a failure of its choice by putting it on the left
+ * const bearer = httpBearer({
+ *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : E.right({ token })),
+ * })
+ */
+import { number as N, ord as Ord, readonlyArray as RA } from 'fp-ts'
+import type { semigroup } from 'fp-ts'
+import type { Challenge } from './Challenge.js'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+interface Failure<Tag extends string> {
+  readonly _tag: Tag
+  /** What the client is told to send instead; filled in by the authenticator that failed. */
+  readonly challenge?: Challenge
+  /** Every failure that a fold met, in the order tried. None: the failure stands for itself. */
+  readonly branches?: ReadonlyArray<AuthError>
+}
+
+/** No credentials of this kind were sent. */
+export interface Absent extends Failure<'absent'> {}
+/** Credentials that break the syntax of their kind, are too long, or were sent twice. */
+export interface Malformed extends Failure<'malformed'> {}
+/** Credentials that were refused. */
+export interface Invalid extends Failure<'invalid'> {}
+/** Credentials whose time is over. */
+export interface Expired extends Failure<'expired'> {}
+/** Good credentials that another site made a browser send. */
+export interface Forged extends Failure<'forged'> {}
+/** Authenticated, but not allowed; `scope` lists what would be needed (RFC 6750 §3.1). */
+export interface Insufficient extends Failure<'insufficient'> {
+  readonly scope?: ReadonlyArray<string>
+}
+/** The decision cannot be made now; `retryAfter` is in seconds. */
+export interface Unavailable extends Failure<'unavailable'> {
+  readonly retryAfter?: number
+}
+/** The hook threw, or its promise rejected; `error` is what it threw. */
+export interface Raised extends Failure<'raised'> {
+  readonly error: unknown
+}
+
+/** Why a request was not authenticated. */
+export type AuthError = Absent | Malformed | Invalid | Expired | Forged | Insufficient | Unavailable | Raised
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** @see Absent */
+export const absent: AuthError = { _tag: 'absent' }
+
+/** @see Malformed */
+export const malformed: AuthError = { _tag: 'malformed' }
+
+/** @see Invalid */
+export const invalid: AuthError = { _tag: 'invalid' }
+
+/** @see Expired */
+export const expired: AuthError = { _tag: 'expired' }
+
+/** @see Forged */
+export const forged: AuthError = { _tag: 'forged' }
+
+/** @see Insufficient */
+export const insufficient = (scope?: ReadonlyArray<string>): AuthError =>
+  scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope }
+
+/** @see Unavailable */
+export const unavailable = (retryAfter?: number): AuthError =>
+  retryAfter === undefined ? { _tag: 'unavailable' } : { _tag: 'unavailable', retryAfter }
+
+/** @see Raised */
+export const raised = (error: unknown): AuthError => ({ _tag: 'raised', error })
+
+// -------------------------------------------------------------------------------------
+// refinements
+// -------------------------------------------------------------------------------------
+
+const strengths: Readonly<Record<AuthError['_tag'], number>> = {
+  absent: 0,
+  malformed: 1,
+  invalid: 2,
+  expired: 3,
+  forged: 4,
+  insufficient: 5,
+  unavailable: 6,
+  raised: 6,
+}
+
+/** Whether a value is one of the eight failures. */
+export const isAuthError = (u: unknown): u is AuthError =>
+  typeof u === 'object' && u !== null && '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
+
+/** Whether a failure ends a list at once: after an outage or an exception no weaker alternative is tried. */
+export const stops = (error: AuthError): boolean => error._tag === 'unavailable' || error._tag === 'raised'
+
+// -------------------------------------------------------------------------------------
+// instances
+// -------------------------------------------------------------------------------------
+
+/** From the weakest to the strongest; the two that stop a list rank above all and equal one another. */
+export const byStrength: Ord.Ord<AuthError> = Ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord)
+
+/** The failures that a fold met, in the order tried. */
+export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
+
+/**
+ * Folds failures: the strongest gives its tag (the first of equals), every branch is kept, and what comes after a
+ * failure that stops is dropped, because it was never tried. Associative; there is no failure that is neutral.
+ *
+ * @example
+ * import { AuthError } from 'koa-with-auth'
+ *
+ * const both = AuthError.Semigroup.concat(AuthError.absent, AuthError.expired)
+ * assert.strictEqual(both._tag, 'expired')
+ * assert.deepStrictEqual(AuthError.branchesOf(both), [AuthError.absent, AuthError.expired])
+ */
+export const Semigroup: semigroup.Semigroup<AuthError> = {
+  concat: (first, second) => {
+    if (stops(first)) return first
+    const strongest = byStrength.compare(second, first) > 0 ? second : first
+    return { ...strongest, branches: RA.concat(branchesOf(second))(branchesOf(first)) }
+  },
+}

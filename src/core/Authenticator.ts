@@ -1,0 +1,319 @@
+/**
+ * THE HEART: what an authenticator is, how one is made, how several become one.
+ *
+ * An authenticator is a fp-ts `ReaderTaskEither<Request, AuthError, P>`: a function from a request to a task of either
+ * why not, or who. Beside the call it carries two things:
+ *
+ * - `description`, what it demands, as data. OpenAPI, the challenges and the audit read it.
+ * - `evaluate`, the same decision as the call, at once where nothing in it is asynchronous. The guard uses it.
+ *
+ * It reads the request and never writes the response. It never throws, and its promise never rejects.
+ *
+ * Laws (spec/laws/Authenticator.spec.ts): `alt` is associative; the first that passes wins, nothing behind it is called;
+ * nothing is tried behind `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
+ *
+ * @example
+ * import { either as E, readerTaskEither as RTE } from 'fp-ts'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { alt, apiKeyHeader, httpBearer, map } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => key === 'k1' && { user: 'cron' } })
+ *
+ * const either = pipe(bearer, alt(() => key), map(({ user }) => user)) // an Authenticator<string>
+ * const plain = pipe(bearer, RTE.map(({ user }) => user)) // fp-ts's own: a bare ReaderTaskEither<Request, AuthError, string>
+ */
+import { either as E, option as O } from 'fp-ts'
+import type { readerTaskEither as RTE } from 'fp-ts'
+import type * as t from 'io-ts'
+import type { Request } from 'koa'
+import { fromAnswer, refused, type Evaluation, type PrincipalOf } from './Answer.js'
+import * as AuthErrors from './AuthError.js'
+import type { AuthError } from './AuthError.js'
+import { make as challengeOf, type Challenge } from './Challenge.js'
+import { AnyCredentials } from './Credentials.js'
+import { isForged } from './CrossOrigin.js'
+import * as Description from './Description.js'
+import { checkGroup, checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
+import type { SecurityScheme } from './SecurityScheme.js'
+import { settingsOf } from './Settings.js'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+/** Decides who a request acts for, and says what it demands. */
+export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
+  /** What it demands. */
+  readonly description: Description.Description
+  /** The decision of the call, at once where nothing is asynchronous. Never throws, and its promise never rejects. */
+  readonly evaluate: (request: Request) => Evaluation<P>
+}
+
+/** What is taken for an authenticator: one, or any function of the request (spec 5.1.3), a bare RTE included. */
+export type Member = (request: Request) => unknown
+
+/** Who a member lets in. */
+export type PrincipalBehind<M> =
+  M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalOf<R> : never
+
+/** What makes a kind of authenticator; the built-in ones are made of the same. */
+export interface Kind<X, C, R> {
+  /** How OpenAPI lists it. */
+  readonly scheme?: SecurityScheme
+  /** What a 401 offers: one challenge, or one for every failure. */
+  readonly challenge: Challenge | ((error: AuthError) => Challenge)
+  /** Whether browsers send the credential by themselves (cookies, Basic): then other sites' writes are refused. */
+  readonly ambient: boolean
+  /** Finds what the client sent. `none`: absent, the hook is not called. */
+  readonly extract: (request: Request) => O.Option<X>
+  /** The codec of the credentials; what it refuses is malformed. Without one: `''` and arrays (sent twice) are. */
+  readonly credentials?: t.Decoder<unknown, C>
+  /** The longest credential, in characters; a longer one is malformed. Default 8192. */
+  readonly maxLength?: number
+  /** Decides: a value, a promise, an Option, an Either or a TaskEither. */
+  readonly authenticate: (request: Request, credentials: C) => R
+}
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+const MAX_LENGTH = 8192
+
+const make = <P>(description: Description.Description, evaluate: Authenticator<P>['evaluate']): Authenticator<P> =>
+  Object.assign((request: Request) => async () => evaluate(request), { description, evaluate })
+
+type Result = E.Either<AuthError, unknown>
+
+// A failure with the challenges of what failed, unless it tells them already
+const explained = (description: Description.Description, error: AuthError): AuthError => {
+  if (error.challenge !== undefined || error.branches !== undefined) return error
+  const branches = Description.challengesOf(description, error).map((challenge) => ({ ...error, challenge }))
+  return branches.length === 1 ? branches[0]! : { ...error, branches }
+}
+
+// What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from them.
+// Failures that say nothing of their own are made once, so that the responder can keep their replies.
+const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
+  const invalid = E.left(explained(description, AuthErrors.invalid))
+  const forged = E.left(explained(description, AuthErrors.forged))
+  return (request: Request, result: Result): Result => {
+    if (E.isLeft(result)) return result === refused ? invalid : E.left(explained(description, result.left))
+    return ambient && isForged(request, settingsOf(request)) ? forged : result
+  }
+}
+
+const andThen = (evaluation: Evaluation<unknown>, f: (result: Result) => Evaluation<unknown>): Evaluation<unknown> =>
+  evaluation instanceof Promise ? evaluation.then(f) : f(evaluation)
+
+/** Whether a value is an authenticator with its description. */
+export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
+  typeof u === 'function' && 'evaluate' in u && typeof u.evaluate === 'function' && 'description' in u
+
+/**
+ * Makes an authenticator of one kind of credential: extract, decode, ask the hook; each step may end it. A passing
+ * credential that browsers send by themselves must not come from another site. TypeError for a hook that cannot work.
+ *
+ * @example
+ * import { authenticator, Challenge, constantTimeEqual, headerField, HeaderKey } from 'koa-with-auth'
+ *
+ * const webhook = authenticator({
+ *   scheme: { type: 'apiKey', in: 'header', name: 'X-Hook-Secret' },
+ *   challenge: Challenge.make('Webhook'),
+ *   ambient: false,
+ *   extract: headerField('X-Hook-Secret'),
+ *   credentials: HeaderKey,
+ *   authenticate: (_request, secret) => constantTimeEqual(secret, 's3cret') && { sender: 'shop' },
+ * })
+ */
+export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
+  kind: Kind<X, C, R>,
+): Authenticator<PrincipalOf<R>> => {
+  const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
+  // Safe: `AnyCredentials` lets through exactly what the default of `C` says
+  const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
+  checkHook('authenticator({ extract })', extract, 1)
+  checkHook('authenticator({ authenticate })', authenticate, 2)
+  checkPositive('authenticator({ maxLength })', maxLength)
+  const leaf: Description.Leaf = { _tag: 'Leaf', scheme, challenge, ambient }
+  const conclude = concluding(leaf)
+  const absent = E.left(explained(leaf, AuthErrors.absent))
+  const malformed = E.left(explained(leaf, AuthErrors.malformed))
+  const evaluate = (request: Request): Evaluation<unknown> => {
+    try {
+      const sent = extract(request)
+      if (O.isNone(sent)) return absent
+      if (typeof sent.value === 'string' && sent.value.length > maxLength) return malformed
+      const decoded = credentials.decode(sent.value)
+      if (E.isLeft(decoded)) return malformed
+      const result = fromAnswer(authenticate(request, decoded.right))
+      return result instanceof Promise ? result.then((late) => conclude(request, late)) : conclude(request, result)
+    } catch (error) {
+      return E.left(explained(leaf, AuthErrors.raised(error)))
+    }
+  }
+  // Safe: `fromAnswer` lets through exactly what `PrincipalOf` computes
+  return make(leaf, evaluate) as Authenticator<PrincipalOf<R>>
+}
+
+// Nobody knows what a function reads, so it counts as sent by the browser itself; a scheme that opens no browser's prompt
+const custom = { challenge: challengeOf('Custom'), ambient: true, extract: () => O.some(true) }
+
+/**
+ * Makes an authenticator of any function of the request, a bare ReaderTaskEither included; one that is an authenticator
+ * is returned as it is. TypeError for what is no function of the request.
+ *
+ * @example
+ * import { fromCallable } from 'koa-with-auth'
+ *
+ * const local = fromCallable((request) => request.socket.remoteAddress === '127.0.0.1' && { from: 'here' })
+ */
+export const fromCallable = <M extends Member>(member: M): Authenticator<PrincipalBehind<M>> => {
+  checkMember('fromCallable', member)
+  // Safe, both: `PrincipalBehind` is an authenticator's own principal, else what `PrincipalOf` makes of the answer
+  if (isAuthenticator(member)) return member as Authenticator<PrincipalBehind<M>>
+  return authenticator({ ...custom, authenticate: member }) as Authenticator<PrincipalBehind<M>>
+}
+
+/**
+ * Gives a bare ReaderTaskEither, as fp-ts's own combinators return it, the description of the authenticator that it was
+ * made from. If that one can be sent by a browser itself, so can this.
+ *
+ * @example
+ * import { readerTaskEither as RTE } from 'fp-ts'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { describedAs, httpBearer } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const name = pipe(bearer, RTE.map(({ user }) => user), describedAs(bearer))
+ */
+export const describedAs =
+  (original: Authenticator<unknown>) =>
+  <P>(rte: RTE.ReaderTaskEither<Request, AuthError, P>): Authenticator<PrincipalOf<P>> => {
+    checkMember('describedAs(...)', rte)
+    checkMember('describedAs(...)(rte)', rte)
+    const { description } = original
+    const conclude = concluding(description)
+    const evaluate = (request: Request): Evaluation<unknown> =>
+      andThen(
+        answering(() => rte(request)),
+        (result) => conclude(request, result),
+      )
+    // Safe: see `authenticator`
+    return make(description, evaluate) as Authenticator<PrincipalOf<P>>
+  }
+
+const answering = (ask: () => unknown): Evaluation<unknown> => {
+  try {
+    return fromAnswer(ask())
+  } catch (error) {
+    return E.left(AuthErrors.raised(error))
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// combinators
+// -------------------------------------------------------------------------------------
+
+/**
+ * Changes the principal. `f` answers as a hook does: what is falsy is refused, a promise awaited, an Option or Either
+ * unwrapped; what it throws is `raised`.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { httpBearer, map } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const name = pipe(bearer, map(({ user }) => user)) // Authenticator<string>
+ */
+export const map =
+  <A, B>(f: (principal: A) => B) =>
+  (self: Authenticator<A>): Authenticator<PrincipalOf<B>> => {
+    checkHook('map(f)', f, 1)
+    const { description } = self
+    // `self` has looked where the request comes from, and knows which alternative won
+    const conclude = concluding(description, false)
+    const evaluate = (request: Request): Evaluation<unknown> =>
+      andThen(self.evaluate(request), (result) =>
+        E.isLeft(result)
+          ? result
+          : // Safe: `self` puts an A on the right
+            andThen(
+              answering(() => f(result.right as A)),
+              (mapped) => conclude(request, mapped),
+            ),
+      )
+    // Safe: see `authenticator`
+    return make(description, evaluate) as Authenticator<PrincipalOf<B>>
+  }
+
+/**
+ * Tries another authenticator when this one fails, and keeps both failures; an outage or an exception is final.
+ * `altW` lets the principals differ.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { altW, apiKeyHeader, httpBearer } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
+ * const either = pipe(bearer, altW(() => key)) // Authenticator<{ user: string } | { client: string }>
+ */
+export const altW =
+  <B>(that: () => Authenticator<B>) =>
+  <A>(self: Authenticator<A>): Authenticator<A | B> => {
+    const other = that()
+    for (const member of [self, other]) checkMember('alt(...)', member)
+    const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> =>
+      E.isRight(after) ? after : E.left(AuthErrors.Semigroup.concat(before, after.left))
+    const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {
+      if (E.isRight(first) || AuthErrors.stops(first.left)) return first
+      const second = other.evaluate(request)
+      return second instanceof Promise ? second.then((late) => collect(first.left, late)) : collect(first.left, second)
+    }
+    return make<A | B>(Description.anyOf([self.description, other.description]), (request) => {
+      const first = self.evaluate(request)
+      return first instanceof Promise ? first.then((late) => goOn(late, request)) : goOn(first, request)
+    })
+  }
+
+/** `altW` for principals of one type. */
+export const alt: <P>(that: () => Authenticator<P>) => (self: Authenticator<P>) => Authenticator<P> = altW
+
+/**
+ * Folds a list with `alt`: members are tried in order, the first that passes wins, nothing behind it is called (spec 5.5).
+ * A record tells which one won: `{ via, principal }`.
+ *
+ * TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys that look
+ * like integers (engines would reorder them).
+ *
+ * @example
+ * import { anyOf, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
+ *
+ * const authenticate = (_request: unknown, key: string) => key === 'supersecret' && { client: 'Acme' }
+ * const listed = anyOf([apiKeyQuery({ authenticate }), apiKeyHeader({ authenticate })])
+ * const tagged = anyOf({ query: apiKeyQuery({ authenticate }), header: apiKeyHeader({ authenticate }) })
+ */
+export function anyOf<const L extends readonly [Member, ...Member[]]>(
+  list: L,
+): Authenticator<PrincipalBehind<L[number]>>
+export function anyOf<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Tagged<L>>
+export function anyOf(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+  checkGroup('anyOf', group)
+  const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
+    ? group.map((member) => fromCallable(member))
+    : Object.entries(group).map(([via, member]) => map((principal) => ({ via, principal }))(fromCallable(member)))
+  // From the right, so that no failures are collected before it is known that all members fail
+  return members.reduceRight((rest, member) => altW(() => rest)(member))
+}
+
+const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
+  Array.isArray(group)
+
+/** Which member of a record won, and who it let in. */
+export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalBehind<L[K]> } }[keyof L]
+
+for (const [name, f] of Object.entries({ authenticator, fromCallable, describedAs, map, altW, anyOf })) {
+  declareFactory(name, f)
+}

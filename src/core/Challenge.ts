@@ -1,0 +1,53 @@
+/**
+ * What a 401 offers: a scheme and its parameters (RFC 9110 §11.3), and how that is written in `WWW-Authenticate`.
+ *
+ * A challenge without a realm gets the application's when it is rendered. This module does not decide which challenges
+ * an answer carries.
+ *
+ * @example
+ * import { Challenge } from 'koa-with-auth'
+ *
+ * const challenge = Challenge.make('ApiKey', { in: 'header', name: 'X-API-Key' })
+ * assert.strictEqual(Challenge.render('pets')(challenge), 'ApiKey realm="pets", in="header", name="X-API-Key"')
+ */
+
+/** A scheme and its parameters; `realm` comes first when rendered. */
+export interface Challenge {
+  readonly scheme: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
+const quotable = /^[\t\x20-\x7e]*$/
+
+/**
+ * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that cannot stand in a
+ * quoted-string of ASCII, are a TypeError: a header with a line break in it must not be possible.
+ */
+export const make = (scheme: string, parameters: Readonly<Record<string, string>> = {}): Challenge => {
+  if (!token.test(scheme)) {
+    throw new TypeError(`Challenge: the scheme ${JSON.stringify(scheme)} is no token; use letters, digits and hyphens`)
+  }
+  const seen = new Set<string>()
+  for (const [name, value] of Object.entries(parameters)) {
+    if (!token.test(name)) throw new TypeError(`Challenge: the parameter name ${JSON.stringify(name)} is no token`)
+    if (typeof value !== 'string' || !quotable.test(value)) {
+      throw new TypeError(`Challenge: the parameter "${name}" must be printable ASCII on one line`)
+    }
+    // RFC 9110 §11.2: names compare case-insensitively and occur once
+    if (seen.has(name.toLowerCase())) throw new TypeError(`Challenge: the parameter "${name}" is given twice`)
+    seen.add(name.toLowerCase())
+  }
+  return { scheme, parameters }
+}
+
+// RFC 9110 §5.6.4: only the quote and the backslash need escaping
+const quote = (value: string): string => `"${value.replace(/["\\]/g, '\\$&')}"`
+
+/** Writes a challenge as one `WWW-Authenticate` value; `realm` stands in where the challenge has none. */
+export const render =
+  (realm: string) =>
+  ({ scheme, parameters: { realm: own = realm, ...others } }: Challenge): string =>
+    `${scheme} ${Object.entries({ realm: own, ...others })
+      .map(([name, value]) => `${name}=${quote(value)}`)
+      .join(', ')}`

@@ -1,0 +1,141 @@
+/**
+ * The credentials that clients send, as io-ts codecs: `decode` is total and strict, `encode` writes what a client would.
+ *
+ * Law, for every codec here and every credential `c` that it admits: `codec.decode(codec.encode(c))` is `right(c)`.
+ * They do not look anything up, and their failures never hold the value.
+ *
+ * @example
+ * import { either as E } from 'fp-ts'
+ * import { BasicCredentials } from 'koa-with-auth'
+ *
+ * const field = BasicCredentials.encode({ username: 'Aladdin', password: 'open sesame' })
+ * assert.strictEqual(field, 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==')
+ * assert.deepStrictEqual(BasicCredentials.decode(field), E.right({ username: 'Aladdin', password: 'open sesame' }))
+ */
+import { isUtf8 } from 'node:buffer'
+import * as t from 'io-ts'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+/** A user name and a password (RFC 7617 §2). */
+export interface BasicCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+// io-ts keeps a rejected value, and the context that holds it, in its errors; a credential must not travel that way
+const refused: t.Validation<never> = t.failure(undefined, [], 'not well-formed')
+
+const codec = <A>(
+  name: string,
+  is: t.Is<A>,
+  read: (sent: string) => A | undefined,
+  encode: (a: A) => string,
+): t.Type<A, string, unknown> =>
+  new t.Type(
+    name,
+    is,
+    (u) => {
+      const value = typeof u === 'string' ? read(u) : undefined
+      return value === undefined ? refused : t.success(value)
+    },
+    encode,
+  )
+
+const pattern =
+  (regexp: RegExp) =>
+  (u: unknown): u is string =>
+    typeof u === 'string' && regexp.test(u)
+
+// -------------------------------------------------------------------------------------
+// codecs
+// -------------------------------------------------------------------------------------
+
+const bearerField = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+
+/** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
+export const BearerToken: t.Type<string, string, unknown> = codec(
+  'BearerToken',
+  pattern(/^[A-Za-z0-9\-._~+/]+=*$/),
+  (field) => bearerField.exec(field)?.[1],
+  (token) => `Bearer ${token}`,
+)
+
+const basicField = /^Basic +([A-Za-z0-9+/]+={0,2})$/i
+// RFC 7617 §2: no control characters in either part
+const control = /[\x00-\x1f\x7f]/
+
+/** `Basic <base64 of username:password in UTF-8>` (RFC 7617 §2): the pair. */
+export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec(
+  'BasicCredentials',
+  (u): u is BasicCredentials =>
+    typeof u === 'object' &&
+    u !== null &&
+    'username' in u &&
+    'password' in u &&
+    typeof u.username === 'string' &&
+    typeof u.password === 'string' &&
+    !u.username.includes(':') &&
+    !control.test(u.username + u.password) &&
+    u.username.isWellFormed() &&
+    u.password.isWellFormed(),
+  (field) => {
+    const encoded = basicField.exec(field)?.[1]
+    if (encoded === undefined) return undefined
+    const bytes = Buffer.from(encoded, 'base64')
+    // RFC 4648 §3.5: Node skips what it cannot read and ignores stray bits; only the canonical form is accepted
+    if (bytes.toString('base64') !== encoded || !isUtf8(bytes)) return undefined
+    const pair = bytes.toString('utf8')
+    // RFC 7617 §2: only the first colon separates
+    const colon = pair.indexOf(':')
+    if (colon === -1 || control.test(pair)) return undefined
+    return { username: pair.slice(0, colon), password: pair.slice(colon + 1) }
+  },
+  ({ username, password }) => `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`,
+)
+
+const isQueryKey = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.isWellFormed()
+
+/** A key in the query string, after percent-decoding: any text that is not empty. */
+export const QueryKey: t.Type<string, string, unknown> = codec(
+  'QueryKey',
+  isQueryKey,
+  (value) => (isQueryKey(value) ? value : undefined),
+  (key) => key,
+)
+
+const isHeaderKey = pattern(/^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/)
+
+/** A key in a header field (RFC 9110 §5.5): bytes above 127 read as Latin-1, as Node reads them; keys should be ASCII. */
+export const HeaderKey: t.Type<string, string, unknown> = codec(
+  'HeaderKey',
+  isHeaderKey,
+  (value) => (isHeaderKey(value) ? value : undefined),
+  (key) => key,
+)
+
+const isCookieKey = pattern(
+  /^[\x21-\x3a\x3c-\x7e\x80-\xff](?:[\x20-\x3a\x3c-\x7e\x80-\xff]*[\x21-\x3a\x3c-\x7e\x80-\xff])?$/,
+)
+const isQuoted = (value: string): boolean => value.length >= 2 && value.startsWith('"') && value.endsWith('"')
+
+/** A key in a cookie: one matching pair of quotes around it is taken off (RFC 6265 §4.1.1), nothing else is decoded. */
+export const CookieKey: t.Type<string, string, unknown> = codec(
+  'CookieKey',
+  isCookieKey,
+  (value) => {
+    const key = isQuoted(value) ? value.slice(1, -1) : value
+    return isCookieKey(key) ? key : undefined
+  },
+  (key) => (isQuoted(key) ? `"${key}"` : key),
+)
+
+/** What a kind without a codec takes: anything but an empty string, and an array, which means that it was sent twice. */
+export const AnyCredentials: t.Decoder<unknown, unknown> = new t.Type(
+  'AnyCredentials',
+  t.unknown.is,
+  (u) => (u === '' || Array.isArray(u) ? refused : t.success(u)),
+  t.identity,
+)

@@ -1,0 +1,61 @@
+/**
+ * Whether another site made a browser send this request (CSRF): Fetch Metadata first, Origin second, as Go's
+ * CrossOriginProtection decides it. No tokens, no cookies, no look at the content type.
+ *
+ * It is asked when a credential that browsers send by themselves has passed (`Authenticator.ts`), and says nothing about
+ * other requests.
+ */
+import type { Request } from 'koa'
+
+/** What the application decided about cross-origin requests. */
+export interface CrossOriginPolicy {
+  /** Whether the check is on. */
+  readonly csrf: boolean
+  /** Origins (`scheme://host[:port]`) that may send cookie-borne writes. */
+  readonly trustedOrigins: ReadonlySet<string>
+}
+
+// RFC 9110 §9.2.1, without TRACE (SECURITY A-35)
+const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+
+// RFC 6454 §6.2: an origin has no user, no path, no query and no fragment
+const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,\s]+)$/
+
+const hostOf = (origin: string): string | undefined => serializedOrigin.exec(origin)?.[1]
+
+/** Whether a request that changes state comes from an origin that is neither the application's own nor trusted. */
+export const isForged = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean => {
+  if (!csrf || isSafe(request.method)) return false
+  const site = request.get('Sec-Fetch-Site')
+  const origin = request.get('Origin')
+  if (site === 'same-origin' || site === 'none') return false
+  // neither field: no browser sent it, or one too old to do so on a same-origin request
+  if (site === '' && (origin === '' || hostOf(origin) === request.host)) return false
+  return !trustedOrigins.has(origin)
+}
+
+/**
+ * Checks a list of trusted origins when it is given. TypeError for one that no browser would send: a path, a query, a
+ * user, `null`, upper case, a missing scheme, or a default port.
+ */
+export const trustedOrigins = (origins: ReadonlyArray<string>): ReadonlySet<string> => {
+  for (const origin of origins) {
+    // a browser sends the origin as the URL standard serializes it, so anything else could never match
+    if (
+      typeof origin !== 'string' ||
+      hostOf(origin) === undefined ||
+      !URL.canParse(origin) ||
+      serialized(origin) !== origin
+    ) {
+      throw new TypeError(
+        `trustedOrigins: ${JSON.stringify(origin)} is no origin; write scheme://host or scheme://host:port, as "https://app.example"`,
+      )
+    }
+  }
+  return new Set(origins)
+}
+
+const serialized = (origin: string): string => {
+  const { protocol, host } = new URL(origin)
+  return `${protocol}//${host}`
+}

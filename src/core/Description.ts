@@ -1,0 +1,55 @@
+/**
+ * What an authenticator demands, as data: a tree with a leaf for every kind and a node for every combinator.
+ *
+ * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
+ */
+import { absent, type AuthError } from './AuthError.js'
+import type { Challenge } from './Challenge.js'
+import { fieldOf, type SecurityScheme } from './SecurityScheme.js'
+
+/** What an authenticator demands. */
+export type Description = Leaf | AnyOf
+
+/** One kind of credential. */
+export interface Leaf {
+  readonly _tag: 'Leaf'
+  /** How OpenAPI lists it; `undefined` when it has no scheme (a plain function). */
+  readonly scheme: SecurityScheme | undefined
+  /** What the client of a failure is told to send. */
+  readonly challenge: Challenge | ((error: AuthError) => Challenge)
+  /** Whether browsers send it by themselves, so that other sites can make them send it. */
+  readonly ambient: boolean
+}
+
+/** Alternatives, in the order tried. */
+export interface AnyOf {
+  readonly _tag: 'AnyOf'
+  readonly members: ReadonlyArray<Description>
+}
+
+/** The leaves of a tree, from left to right. */
+export const leaves = (description: Description): ReadonlyArray<Leaf> =>
+  description._tag === 'Leaf' ? [description] : description.members.flatMap(leaves)
+
+/** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
+export const anyOf = (members: ReadonlyArray<Description>): Description => ({
+  _tag: 'AnyOf',
+  members: members.flatMap((member) => (member._tag === 'AnyOf' ? member.members : [member])),
+})
+
+/** The challenges that answer a failure, in list order; by default one where nothing was sent. */
+export const challengesOf = (description: Description, error: AuthError = absent): ReadonlyArray<Challenge> =>
+  leaves(description).map(({ challenge }) => (typeof challenge === 'function' ? challenge(error) : challenge))
+
+/** Whether browsers send any of the credentials by themselves. */
+export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)
+
+/** The request fields that any alternative reads, each once; `['*']` when one of them cannot be known. */
+export const fieldsOf = (description: Description): ReadonlyArray<string> => {
+  const fields = leaves(description).flatMap((leaf) => fieldOf(leaf.scheme) ?? [])
+  return fields.includes('*') ? ['*'] : [...new Map(fields.map((field) => [field.toLowerCase(), field])).values()]
+}
+
+/** Whether any alternative takes its credential from the URL, which leaks into logs and the Referer header. */
+export const readsQuery = (description: Description): boolean =>
+  leaves(description).some(({ scheme }) => scheme?.type === 'apiKey' && scheme.in === 'query')

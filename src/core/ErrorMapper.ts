@@ -1,0 +1,86 @@
+/**
+ * What a failure becomes as an HTTP response: a pure function from `AuthError` to a record.
+ *
+ * It decides status, body and headers of its own; the responder (`koa/respond.ts`) adds the challenges, Cache-Control and
+ * Vary, so that a mapper cannot forget them. A raised exception reaches a mapper only when the hook threw an HTTP error.
+ *
+ * | failure                              | status |
+ * |--------------------------------------|--------|
+ * | absent, malformed, invalid, expired  | 401    |
+ * | forged, insufficient                 | 403    |
+ * | unavailable                          | 503    |
+ * | raised                               | the HTTP error's own, else 500 |
+ *
+ * @example
+ * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
+ *
+ * const errorMapper: ErrorMapper = (error, request) =>
+ *   error._tag === 'expired' ? { status: 401, body: { detail: 'Sign in again' } } : defaultErrorMapper(error, request)
+ *
+ * const settings = authSettings({ errorMapper })
+ */
+import { STATUS_CODES } from 'node:http'
+import type { Request } from 'koa'
+import type { AuthError } from './AuthError.js'
+
+/** A response as data. An object body is sent as JSON: `application/problem+json` if it says nothing else (RFC 9457). */
+export interface AuthResponse {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>>
+  readonly body?: string | Buffer | object | null
+}
+
+/** Turns a failure into a response. Pure: it reads the request and writes nothing. */
+export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse
+
+const DEFAULT_RETRY_AFTER = 5
+
+/** RFC 9457 problem details: constant texts, no echo of what was sent. */
+export const problem = (status: number, detail: string = STATUS_CODES[status] ?? 'Error'): AuthResponse => ({
+  status,
+  body: { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail },
+})
+
+const unauthorized = problem(401)
+const insufficient = problem(403)
+const forged = problem(403, 'CSRF check Failed')
+
+/** The mapper in force where none was set; `detail` of a 401 is "Unauthorized". */
+export const defaultErrorMapper: ErrorMapper = (error) => {
+  switch (error._tag) {
+    case 'absent':
+    case 'malformed':
+    case 'invalid':
+    case 'expired':
+      return unauthorized
+    case 'insufficient':
+      return insufficient
+    case 'forged':
+      return forged
+    case 'unavailable':
+      return { ...problem(503), headers: { 'Retry-After': String(Math.ceil(error.retryAfter ?? DEFAULT_RETRY_AFTER)) } }
+    case 'raised':
+      return problem(httpStatusOf(error.error) ?? 500)
+  }
+}
+
+// The constant bodies, serialized once
+const serialized = new Map([unauthorized, insufficient, forged].map(({ body }) => [body, JSON.stringify(body)]))
+
+/** An object body as JSON text. */
+export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)
+
+/** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; of nothing else. */
+export const httpStatusOf = (error: unknown): number | undefined =>
+  error instanceof Error &&
+  'status' in error &&
+  'statusCode' in error &&
+  'expose' in error &&
+  typeof error.expose === 'boolean' &&
+  typeof error.status === 'number' &&
+  error.status === error.statusCode &&
+  error.status >= 400 &&
+  error.status < 500 &&
+  STATUS_CODES[error.status] !== undefined
+    ? error.status
+    : undefined

@@ -1,0 +1,103 @@
+/**
+ * Where credentials stand in a request: a header field, a query parameter, a cookie.
+ *
+ * Each reader answers with what the client sent: nothing, one string, or, when the field was sent more than once, all of
+ * them as an array, which no codec of a credential accepts. It does not decode anything.
+ *
+ * They read `rawHeaders`, the query string and the Cookie field themselves: Node keeps the first of two Authorization
+ * lines and joins others with commas, and `ctx.query` is an object with a prototype (SECURITY A-18, A-19, A-22).
+ */
+import { option as O } from 'fp-ts'
+import type { Request } from 'koa'
+
+/** One value, or the several that a client sent where one belongs. */
+export type Sent = string | ReadonlyArray<string>
+
+const SPACE = 0x20
+const TAB = 0x09
+
+// RFC 9110 §5.5: blanks around a value are no part of it; only SP and HTAB, so never `trim()` (SECURITY A-20)
+const withoutBlanks = (value: string): string => {
+  let start = 0
+  let end = value.length
+  const blank = (at: number) => value.charCodeAt(at) === SPACE || value.charCodeAt(at) === TAB
+  while (start < end && blank(start)) start++
+  while (end > start && blank(end - 1)) end--
+  return start === 0 && end === value.length ? value : value.slice(start, end)
+}
+
+/**
+ * Reads a header field from the raw lines; `name` in any letter case.
+ *
+ * @example
+ * import { headerField } from 'koa-with-auth'
+ *
+ * const signature = headerField('X-Signature') // (request) => Option<string | string[]>
+ */
+export const headerField = (name: string): ((request: Request) => O.Option<Sent>) => {
+  const wanted = name.toLowerCase()
+  const { length } = wanted
+  return (request) => {
+    const lines = request.req.rawHeaders
+    let found: Sent | undefined
+    for (let at = 0; at < lines.length; at += 2) {
+      const field = lines[at]
+      if (field === undefined || field.length !== length) continue
+      if (field !== name && field.toLowerCase() !== wanted) continue
+      const value = withoutBlanks(lines[at + 1] ?? '')
+      found = found === undefined ? value : typeof found === 'string' ? [found, value] : [...found, value]
+    }
+    return found === undefined ? O.none : O.some(found)
+  }
+}
+
+/**
+ * Reads the Authorization field if it is of this scheme; another scheme is no credential of ours (RFC 6750 §3), so
+ * it counts as absent. Scheme names compare case-insensitively (RFC 9110 §11.1).
+ */
+export const authorization = (scheme: string): ((request: Request) => O.Option<Sent>) => {
+  const field = headerField('Authorization')
+  const wanted = scheme.toLowerCase()
+  return (request) => {
+    const found = field(request)
+    return O.isNone(found) || typeof found.value !== 'string' || isOfScheme(found.value, wanted) ? found : O.none
+  }
+}
+
+const isOfScheme = (value: string, wanted: string): boolean =>
+  value.slice(0, wanted.length).toLowerCase() === wanted &&
+  !/[A-Za-z0-9!#$%&'*+\-.^_`|~]/.test(value.charAt(wanted.length))
+
+/** Reads a parameter of the query string; names compare case-sensitively, both sides are percent-decoded once. */
+export const queryParameter =
+  (name: string) =>
+  (request: Request): O.Option<Sent> => {
+    const query = request.querystring
+    return query === '' ? O.none : sent(new URLSearchParams(query).getAll(name))
+  }
+
+/**
+ * Reads a cookie by its exact name. A pair is `name=value` behind the start of the field or `;` and at most one blank
+ * (RFC 6265 §4.2.1); nothing is decoded.
+ */
+export const cookie =
+  (name: string) =>
+  (request: Request): O.Option<Sent> => {
+    const field = request.req.headers.cookie
+    if (field === undefined || !field.includes(name)) return O.none
+    const start = `${name}=`
+    return sent(
+      field
+        .split(';')
+        .map((pair) => (pair.charCodeAt(0) === SPACE ? pair.slice(1) : pair))
+        .filter((pair) => pair.startsWith(start))
+        .map((pair) => pair.slice(start.length))
+        // blanks around the name or `=` make it no such cookie
+        .filter((value) => value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB),
+    )
+  }
+
+const sent = (values: ReadonlyArray<string>): O.Option<Sent> => {
+  const [first] = values
+  return first === undefined ? O.none : O.some(values.length === 1 ? first : values)
+}

@@ -1,0 +1,40 @@
+/**
+ * What the application decides for all its guards. It travels on the Koa context, so guards need no rebinding.
+ *
+ * Pure data; `koa/authSettings.ts` checks it and puts it there.
+ */
+import type { Request } from 'koa'
+import type { CrossOriginPolicy } from './CrossOrigin.js'
+import type { ErrorMapper } from './ErrorMapper.js'
+
+/** The settings in force for a request. */
+export interface Settings extends CrossOriginPolicy {
+  /** The protection space of challenges that name none (RFC 9110 §11.5). */
+  readonly realm: string
+  /** How long asynchronous authentication may take, in milliseconds. */
+  readonly timeout: number
+  /** What a failure becomes. */
+  readonly errorMapper: ErrorMapper | undefined
+}
+
+/** What holds where nothing was set. */
+export const defaults: Settings = {
+  csrf: true,
+  trustedOrigins: new Set(),
+  realm: 'api',
+  timeout: 10_000,
+  errorMapper: undefined,
+}
+
+const key = Symbol.for('koa-with-auth/settings')
+
+/** The settings that a request carries. */
+export const settingsOf = (request: Request): Settings => {
+  const carried: Settings | undefined = request.ctx[key]
+  return carried ?? defaults
+}
+
+/** Lets a request carry settings. */
+export const carry = (request: Request, settings: Settings): void => {
+  request.ctx[key] = settings
+}

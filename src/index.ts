@@ -1,0 +1,79 @@
+/**
+ * koa-with-auth: authentication for Koa. An authenticator is written once, as a value; `withAuth` mounts it on the
+ * application, a router or one operation.
+ *
+ * Reading guide: `core/Authenticator.ts` is the whole idea; `core/AuthError.ts` says how it fails; `authenticators/` holds
+ * the kinds, one a file; `koa/levels.ts` and `koa/guard.ts` bring them to a router.
+ */
+import * as AuthErrors from './core/AuthError.js'
+import * as Challenges from './core/Challenge.js'
+import * as Requirements from './core/Requirement.js'
+
+// the algebra
+export {
+  alt,
+  altW,
+  anyOf,
+  authenticator,
+  describedAs,
+  fromCallable,
+  isAuthenticator,
+  map,
+  type Authenticator,
+  type Kind,
+  type Member,
+  type PrincipalBehind,
+  type Tagged,
+} from './core/Authenticator.js'
+export type { Evaluation, PrincipalOf } from './core/Answer.js'
+export type { AnyOf, Description, Leaf } from './core/Description.js'
+export type {
+  ApiKeyScheme,
+  HttpScheme,
+  MutualTlsScheme,
+  OAuth2Scheme,
+  OpenIdConnectScheme,
+  SecurityScheme,
+} from './core/SecurityScheme.js'
+
+/** The failures: their constructors, order and semigroup. */
+export const AuthError = AuthErrors
+/** Why a request was not authenticated. */
+export type AuthError = AuthErrors.AuthError
+
+/** What a 401 offers: constructor and rendering. */
+export const Challenge = Challenges
+/** A scheme and its parameters. */
+export type Challenge = Challenges.Challenge
+
+/** What a level decided: constructors and monoid. */
+export const Requirement = Requirements
+/** What a level decided. */
+export type Requirement = Requirements.Requirement
+
+// what clients send
+export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from './core/Credentials.js'
+export { authorization, cookie, headerField, queryParameter, type Sent } from './core/RequestFields.js'
+export { constantTimeEqual } from './core/constantTimeEqual.js'
+
+// the kinds
+export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './authenticators/apiKey.js'
+export { httpBasicAuth, type HttpBasicAuthOptions } from './authenticators/httpBasicAuth.js'
+export { httpBearer, type HttpBearerOptions } from './authenticators/httpBearer.js'
+export {
+  sessionAuth,
+  sessionAuthIsStaff,
+  sessionAuthSuperUser,
+  sessionLoginAuth,
+  sessionLoginAuthSuperuser,
+  SessionUser,
+  type SessionAuthOptions,
+  type SessionData,
+  type UserOf,
+} from './authenticators/session.js'
+
+// Koa
+export { withAuth } from './koa/withAuth.js'
+export { authSettings, type AuthSettings } from './koa/authSettings.js'
+export type { Auth, AuthRouter, Guard, Handler, Verb } from './koa/AuthRouter.js'
+export { defaultErrorMapper, type AuthResponse, type ErrorMapper } from './core/ErrorMapper.js'

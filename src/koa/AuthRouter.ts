@@ -1,0 +1,69 @@
+/**
+ * The types of `withAuth`: what a guard is, and the router whose handlers know who called.
+ *
+ * Types only. A guarded router's verbs have two overloads, "with a guard of its own" first, so that an override is the
+ * overriding type alone, never an intersection; the principal is kept out of the router's own context type for that.
+ */
+import type { RouterContext, RouterInstance, RouterMiddleware } from '@koa/router'
+import type { Next } from 'koa'
+import type { Requirement } from '../core/Requirement.js'
+
+/** What a handler behind a guard finds on its context. Also what a router in a file of its own declares to expect. */
+export interface Auth<P> {
+  readonly request: { readonly auth: P }
+}
+
+/** A handler that knows who called. */
+export type Handler<S, C, P> = (ctx: RouterContext<S, C> & Auth<P>, next: Next) => unknown
+
+type Path = string | RegExp | Array<string | RegExp>
+
+/** How a verb of a guarded router is called. */
+export interface Verb<S, C, P> {
+  <B>(path: Path, guard: Guard<B>, ...handlers: ReadonlyArray<Handler<S, C, B>>): AuthRouter<S, C, P>
+  (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
+  <B>(
+    name: string,
+    path: string | RegExp,
+    guard: Guard<B>,
+    ...handlers: ReadonlyArray<Handler<S, C, B>>
+  ): AuthRouter<S, C, P>
+  (name: string, path: string | RegExp, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
+}
+
+// Who the handlers of a router that was declared apart expect; routers that expect nobody take anybody
+type Expected<C> = C extends Auth<infer P> ? P : unknown
+type Provides<P, C> = P extends Expected<C> ? unknown : never
+
+/** The `routes()` of another router. */
+interface Routes<S, C> {
+  (context: never, next: Next): unknown
+  readonly router?: RouterInstance<S, C>
+}
+
+/** A router whose operations are guarded, unless one says otherwise; `P` is who their handlers see. */
+export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
+  get: Verb<S, C, P>
+  post: Verb<S, C, P>
+  put: Verb<S, C, P>
+  patch: Verb<S, C, P>
+  delete: Verb<S, C, P>
+  del: Verb<S, C, P>
+  head: Verb<S, C, P>
+  options: Verb<S, C, P>
+  all: Verb<S, C, P>
+  use(...middleware: ReadonlyArray<RouterMiddleware<S, C>>): AuthRouter<S, C, P>
+  use(path: string | RegExp | string[], ...middleware: ReadonlyArray<RouterMiddleware<S, C>>): AuthRouter<S, C, P>
+  use<T, D>(routes: Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
+  use<T, D>(path: string | RegExp | string[], routes: Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
+  prefix(prefix: string): AuthRouter<S, C, P>
+}
+
+/** What `withAuth` makes: applied to a router it guards its operations, behind a path it guards one. */
+export interface Guard<P> {
+  /** What it decided. */
+  readonly requirement: Requirement
+  <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, C, P>
+  // last, because inference reads the last overload
+  (ctx: Auth<P>, next: Next): Promise<unknown>
+}

@@ -1,0 +1,65 @@
+/**
+ * The state of a Koa response before authentication, so that what a hook left on it can be taken back (SECURITY A-39).
+ *
+ * Authenticators must not write the response, but a hook can: a status, a header, or the cookie with which koa-session
+ * expires a bad signature. Rests on three private fields of Koa's response, which a test pins.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Response } from 'koa'
+
+interface Internals {
+  _body?: unknown
+  _explicitStatus?: boolean
+  _explicitNullBody?: boolean
+}
+
+/** What a response looked like. */
+export interface ResponseSnapshot {
+  readonly status: number
+  readonly statusMessage: string
+  readonly body: unknown
+  readonly explicitStatus: boolean | undefined
+  readonly explicitNullBody: boolean | undefined
+  readonly headers: ReturnType<ServerResponse['getHeaders']> | undefined
+}
+
+// Safe: Koa's response keeps these three on itself (koa 3.3, lib/response.js)
+const internalsOf = (response: Response): Internals => response as unknown as Internals
+
+/** Takes the state of a response. */
+export const take = (response: Response): ResponseSnapshot => {
+  const { res } = response
+  const { _body: body, _explicitStatus: explicitStatus, _explicitNullBody: explicitNullBody } = internalsOf(response)
+  return {
+    status: res.statusCode,
+    statusMessage: res.statusMessage,
+    body,
+    explicitStatus,
+    explicitNullBody,
+    headers: res.getHeaderNames().length === 0 ? undefined : res.getHeaders(),
+  }
+}
+
+/** Puts a response back into a state; nothing is done to one that has been sent. */
+export const restore = (response: Response, before: ResponseSnapshot): void => {
+  const { res } = response
+  if (res.headersSent) return
+  const internals = internalsOf(response)
+  if (res.statusCode !== before.status) res.statusCode = before.status
+  if (res.statusMessage !== before.statusMessage) res.statusMessage = before.statusMessage
+  if (internals._body !== before.body) internals._body = before.body
+  if (internals._explicitStatus !== before.explicitStatus) internals._explicitStatus = before.explicitStatus ?? false
+  if (internals._explicitNullBody !== before.explicitNullBody) {
+    internals._explicitNullBody = before.explicitNullBody ?? false
+  }
+  restoreHeaders(res, before.headers)
+}
+
+const restoreHeaders = (res: ServerResponse, before: ResponseSnapshot['headers']): void => {
+  for (const name of res.getHeaderNames()) if (before?.[name] === undefined) res.removeHeader(name)
+  if (before === undefined) return
+  for (const name of Object.keys(before)) {
+    const value = before[name]
+    if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The guard: Koa middleware that enforces one requirement on the operation behind it.
+ *
+ * It asks the authenticator, folds the Either, and only then calls `next()`: a failing handler can never look like
+ * failing authentication. It stands in the layer of the route that it protects, so no path is matched again.
+ */
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { either as E } from 'fp-ts'
+import type { Context, Next } from 'koa'
+import type { Authenticator } from '../core/Authenticator.js'
+import { unavailable, type AuthError } from '../core/AuthError.js'
+import { httpStatusOf } from '../core/ErrorMapper.js'
+import type { Requirement } from '../core/Requirement.js'
+import { settingsOf } from '../core/Settings.js'
+import { inItsOperation } from './placement.js'
+import { addVary, carrying, fieldsFor, markAccepted, respondFailure, respondTooManyFields } from './respond.js'
+import { restore, take, type ResponseSnapshot } from './ResponseSnapshot.js'
+
+/** Middleware that enforces a requirement. */
+export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
+
+/** Middleware for a requirement. */
+export const enforce = (requirement: Requirement): Enforce =>
+  requirement._tag === 'Require' ? enforceAuthenticator(requirement.authenticator) : admitAnyone
+
+const admitAnyone: Enforce = (ctx, next) => {
+  inItsOperation(ctx)
+  setAuth(ctx, undefined)
+  return next()
+}
+
+const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce => {
+  const { description } = authenticator
+  const fields = fieldsFor(description)
+
+  const admit = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
+    setAuth(ctx, principal)
+    markAccepted(ctx, fields)
+    return next().then(
+      (value: unknown) => {
+        addVary(ctx, fields.vary)
+        return value
+      },
+      (error: unknown) => {
+        throw carrying(error, fields)
+      },
+    )
+  }
+  const deny = (ctx: Context, error: AuthError): void => {
+    setAuth(ctx, undefined)
+    if (error._tag === 'raised' && httpStatusOf(error.error) === undefined) {
+      throw carrying(serverError(error.error), fields)
+    }
+    respondFailure(ctx, error, settingsOf(ctx.request), description, fields)
+  }
+  const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
+    restore(ctx.response, before)
+    return E.isRight(result) ? admit(ctx, next, result.right) : Promise.resolve(deny(ctx, result.left))
+  }
+  return (ctx, next) => {
+    inItsOperation(ctx)
+    if (mayBeCutOff(ctx)) return Promise.resolve(respondTooManyFields(ctx, fields))
+    const before = take(ctx.response)
+    const result = authenticator.evaluate(ctx.request)
+    return result instanceof Promise
+      ? inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, late))
+      : settle(ctx, next, before, result)
+  }
+}
+
+type Result = E.Either<AuthError, unknown>
+
+const setAuth = (ctx: Context, principal: unknown): void => {
+  // Safe: `auth` is this layer's own property of the request
+  const request = ctx.request as Context['request'] & { auth?: unknown }
+  request.auth = principal
+}
+
+// Node's own limit where the server sets none
+const MAX_HEADER_LINES = 1000
+
+// Node drops header lines past its limit without a word, and a proxy appends its own last (SECURITY A-24)
+const mayBeCutOff = ({ req }: Context): boolean => {
+  // Safe: Node puts the server on every socket that it accepted
+  const { server } = req.socket as Socket & { readonly server?: Server | null }
+  const limit = server?.maxHeadersCount ?? MAX_HEADER_LINES
+  return limit !== 0 && req.rawHeaders.length >= 2 * limit
+}
+
+// For what is asynchronous only; an evaluation never rejects
+const inTime = (evaluation: Promise<Result>, timeout: number): Promise<Result> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, timeout, E.left(unavailable()))
+    void evaluation.then((result) => {
+      clearTimeout(timer)
+      resolve(result)
+    })
+  })
+
+// What Koa makes a 500 of. It obeys an error's status even if it is a success, and hangs on `null` (SECURITY A-30); such
+// an error is wrapped, any other passed on as it is.
+const serverError = (error: unknown): Error => {
+  if (error instanceof Error) {
+    const { status, statusCode, expose }: ErrorProperties = error
+    const answered = status || statusCode
+    const isServerError = answered === undefined || (typeof answered === 'number' && answered >= 500)
+    if (isServerError && expose !== true) return error
+  }
+  return new Error('an authenticator raised what is no server error; see its cause', { cause: error })
+}
+
+interface ErrorProperties extends Error {
+  readonly status?: unknown
+  readonly statusCode?: unknown
+  readonly expose?: unknown
+}

@@ -1,0 +1,135 @@
+/**
+ * Levels: how the decision of a router comes to stand in the layer of each of its routes (spec 5.6).
+ *
+ * The effective requirement of an operation is the first decided of: operation, registration call, router's own, the
+ * parent's registration call, the parent's own, ..., application. It is settled when a route is registered or mounted:
+ * a derived router is a copy whose stack watches what is put in, because routes, mounted ones included, all come in there.
+ * Mounting clones layers but keeps their functions, so what a guard carries survives any depth.
+ *
+ * The facts of @koa/router that this rests on are pinned by spec/integration/router-facts.spec.ts.
+ */
+import type { Layer, RouterInstance } from '@koa/router'
+import * as Requirement from '../core/Requirement.js'
+import { aheadOfParams, isGuard, type Marked } from './guardMark.js'
+
+type AnyFunction = (...args: never[]) => unknown
+type LevelGuard = AnyFunction & Marked
+
+// The layers that a derived router's own level guarded. What came in decided is not among them, so a second `withAuth`
+// replaces the first and nothing else: a lawful setter.
+const ownLayers = new WeakMap<object, WeakSet<object>>()
+
+/** A copy of a router whose undecided operations, present and to come, have this guard. The argument is not changed. */
+export const atLevel =
+  (guard: LevelGuard) =>
+  <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
+    const undecided = ownLayers.get(router)
+    const guarded = new WeakSet<object>()
+    const place = (layer: Layer<S, C>): void => {
+      const decision = decisionOf(layer)
+      if (Requirement.Monoid.concat(guard.requirement, decision) === decision || isMiddleware(layer)) {
+        layer.stack = arranged(layer)
+      } else {
+        // Safe: a guard is middleware, whatever the router's context
+        layer.stack = [guard as never, ...layer.stack]
+        guarded.add(layer)
+      }
+    }
+    const derived = copyRouter(router)
+    const stack = router.stack.map((layer) => {
+      const copy = copyLayer(layer)
+      // Put-put: what this router's own level had decided is decided anew
+      if (undecided?.has(layer)) copy.stack.shift()
+      place(copy)
+      return copy
+    })
+    ownLayers.set(derived, guarded)
+    // not writable: nobody can put another stack in its place
+    return Object.defineProperty(derived, 'stack', { value: watched(stack, place), enumerable: true })
+  }
+
+// -------------------------------------------------------------------------------------
+// one layer
+// -------------------------------------------------------------------------------------
+
+// What `use` middleware answers by itself is no operation
+const isMiddleware = <S, C>({ methods }: Layer<S, C>): boolean => methods.length === 0
+
+const decisionOf = <S, C>({ stack }: Layer<S, C>): Requirement.Requirement =>
+  stack.find((f): f is typeof f & Marked => isGuard(f))?.requirement ?? Requirement.inherit
+
+// The functions of a layer in the order in which they must run. Always a new array: the layers of one
+// `get([path, path], ...)` share theirs.
+const arranged = <S, C>(layer: Layer<S, C>): Layer<S, C>['stack'] => {
+  const { stack } = layer
+  const at = stack.findIndex((f) => isGuard(f))
+  const own = stack[at]
+  if (own === undefined) return [...stack]
+  const behind = stack.slice(at + 1)
+  if (behind.some((f) => isGuard(f))) throw misplaced(layer, 'withAuth(...) stands twice in it; leave one')
+  if (behind.length === 0) throw misplaced(layer, 'withAuth(...) has no handler behind it; it stands behind the path')
+  const ahead = stack.slice(0, at)
+  return [
+    ...ahead.filter((f) => !isParamHook(f)).map((f) => (paramOf(f) === aheadOfParams ? f : keptAhead(f))),
+    own,
+    ...ahead.filter(isParamHook),
+    ...behind,
+  ]
+}
+
+const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
+
+const isParamHook = (f: object): boolean => typeof paramOf(f) === 'string'
+
+// Middleware that the user put in front of a guard (a rate limiter) also runs before `param` hooks that come later
+const keptAhead = <F extends AnyFunction>(f: F): F =>
+  // Safe: it calls `f` as it is called itself
+  Object.assign(((...args: never[]) => f(...args)) as F, { param: aheadOfParams })
+
+const misplaced = <S, C>({ methods, path }: Layer<S, C>, mend: string): TypeError =>
+  new TypeError(`${methods.length > 2 ? 'all' : methods.at(-1)} ${String(path)}: ${mend}`)
+
+// -------------------------------------------------------------------------------------
+// copies
+// -------------------------------------------------------------------------------------
+
+// Same prototype, own everything that the router changes in place
+const copyRouter = <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
+  const copy: RouterInstance<S, C> = Object.assign(Object.create(Object.getPrototypeOf(router)), router)
+  copy.opts = { ...router.opts }
+  copy.methods = [...router.methods]
+  copy.params = Object.fromEntries(
+    Object.entries(router.params).map(([name, hooks]) => [name, Array.isArray(hooks) ? [...hooks] : hooks]),
+  )
+  const events: unknown = Reflect.get(router, '_events')
+  if (typeof events === 'object' && events !== null) Reflect.set(copy, '_events', copyEvents(events))
+  return copy
+}
+
+const copyEvents = (events: object): object => {
+  const handlers: unknown = Reflect.get(events, '_handlers')
+  const copy: object = Object.assign(Object.create(Object.getPrototypeOf(events)), events)
+  if (!(handlers instanceof Map)) return copy
+  const copies = [...handlers].map(([event, list]) => [event, Array.isArray(list) ? [...list] : list] as const)
+  return Object.assign(copy, { _handlers: new Map(copies) })
+}
+
+const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> =>
+  Object.assign(Object.create(Object.getPrototypeOf(layer)), layer, {
+    stack: [...layer.stack],
+    methods: [...layer.methods],
+    paramNames: [...layer.paramNames],
+    opts: { ...layer.opts },
+  })
+
+// A stack that arranges every layer before it takes it in
+const watched = <L extends object>(layers: L[], place: (layer: L) => void): L[] => {
+  const isLayer = (u: unknown): u is L => typeof u === 'object' && u !== null && 'stack' in u
+  const watch = (name: 'push' | 'unshift' | 'splice') => ({
+    value: (...args: never[]): unknown => {
+      args.filter(isLayer).forEach(place)
+      return Reflect.apply(Array.prototype[name], layers, args)
+    },
+  })
+  return Object.defineProperties(layers, { push: watch('push'), unshift: watch('unshift'), splice: watch('splice') })
+}

@@ -1,0 +1,131 @@
+/**
+ * The one place that writes a response of this layer's: status, challenges, caching fields, body.
+ *
+ * It sets them itself and throws nothing: Koa strips every header set before a throw (`koa/lib/context.js`). Headers that
+ * upstream middleware set (CORS) stay; Content-Type, WWW-Authenticate, Cache-Control and Vary are ours.
+ */
+import type { Context } from 'koa'
+import { branchesOf, type AuthError } from '../core/AuthError.js'
+import { render, type Challenge } from '../core/Challenge.js'
+import { challengesOf, fieldsOf, readsQuery, type Description } from '../core/Description.js'
+import { defaultErrorMapper, problem, serialize, type AuthResponse } from '../core/ErrorMapper.js'
+import type { Settings } from '../core/Settings.js'
+
+/** What every answer of an operation carries, made when it is registered. */
+export interface Fields {
+  readonly vary: string
+  /** For every answer. */
+  readonly always: ReadonlyArray<HeaderLine>
+  /** For those whose handler runs. */
+  readonly accepted: ReadonlyArray<HeaderLine>
+}
+
+type HeaderLine = readonly [name: string, value: string]
+
+/** The header fields of an operation's answers, from what its authenticator reads. */
+export const fieldsFor = (description: Description): Fields => {
+  // A key in the URL must not travel on in Referer (SECURITY A-28)
+  const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [['Referrer-Policy', 'no-referrer']] : []
+  return {
+    vary: fieldsOf(description).join(', '),
+    always,
+    // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (SECURITY A-26)
+    accepted: [['Cache-Control', 'private, no-store'], ...always],
+  }
+}
+
+/** Puts the caching fields on the answer of an operation that is about to run; the handler may still replace them. */
+export const markAccepted = (ctx: Context, { accepted, vary }: Fields): void => {
+  for (const [name, value] of accepted) ctx.res.setHeader(name, value)
+  addVary(ctx, vary)
+}
+
+/** Adds to Vary what authentication read, whatever stands there. */
+export const addVary = (ctx: Context, vary: string): void => {
+  if (vary === '' || ctx.res.headersSent) return
+  const present = ctx.res.getHeader('Vary')
+  if (present === undefined) ctx.res.setHeader('Vary', vary)
+  else if (present !== vary) ctx.vary(vary.split(', '))
+}
+
+/** An error that leaves a guarded operation, with the fields that its answer must carry. */
+export const carrying = (error: unknown, { accepted, vary }: Fields): unknown => {
+  if (!(error instanceof Error) || !Object.isExtensible(error)) return error
+  const own: unknown = 'headers' in error ? error.headers : undefined
+  const headers = {
+    ...Object.fromEntries(accepted),
+    ...(vary !== '' && { Vary: vary }),
+    ...(typeof own === 'object' && own),
+  }
+  return Object.assign(error, { headers })
+}
+
+/** Answers a failure. */
+export const respondFailure = (
+  ctx: Context,
+  error: AuthError,
+  settings: Settings,
+  description: Description,
+  fields: Fields,
+): void => {
+  const { errorMapper = defaultErrorMapper, realm } = settings
+  const response = errorMapper(error, ctx.request)
+  write(ctx, response, fields)
+  const challenges = challengesFor(error, response.status, description)
+  if (challenges.length > 0 && !names(response, 'www-authenticate')) {
+    const lines = [...new Set(challenges.map((challenge) => rendered(challenge, realm)))]
+    ctx.res.setHeader('WWW-Authenticate', lines.length === 1 ? lines[0]! : lines)
+  }
+}
+
+/** Answers a request with as many header lines as Node keeps: some, a proxy's own, may have been cut off. */
+export const respondTooManyFields = (ctx: Context, fields: Fields): void => write(ctx, problem(431), fields)
+
+// RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
+const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {
+  const branches = branchesOf(error)
+  if (status === 401) {
+    const told = branches.flatMap(({ challenge }) => challenge ?? [])
+    return error._tag === 'raised' || told.length === 0 ? challengesOf(description) : told
+  }
+  return branches.flatMap(({ _tag, challenge }) => (_tag === 'insufficient' && challenge ? [challenge] : []))
+}
+
+// A challenge is a constant of its authenticator, and an application has one realm
+const texts = new WeakMap<Challenge, { readonly realm: string; readonly text: string }>()
+const rendered = (challenge: Challenge, realm: string): string => {
+  const known = texts.get(challenge)
+  if (known?.realm === realm) return known.text
+  const text = render(realm)(challenge)
+  texts.set(challenge, { realm, text })
+  return text
+}
+
+const names = ({ headers }: AuthResponse, name: string): boolean =>
+  headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
+
+const write = (ctx: Context, response: AuthResponse, { vary, always }: Fields): void => {
+  const { status, headers, body } = response
+  const { res } = ctx
+  ctx.status = status
+  res.removeHeader('WWW-Authenticate')
+  res.setHeader('Cache-Control', 'no-store')
+  for (const [name, value] of always) res.setHeader(name, value)
+  addVary(ctx, vary)
+  if (body === undefined || body === null) {
+    ctx.body = null
+    // Koa makes a null body a 204
+    ctx.status = status
+  } else if (typeof body === 'string' || Buffer.isBuffer(body)) {
+    res.removeHeader('Content-Type')
+    ctx.body = body
+  } else {
+    res.setHeader('Content-Type', 'application/problem+json')
+    ctx.body = serialize(body)
+  }
+  if (headers === undefined) return
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    if (value !== undefined) res.setHeader(name, typeof value === 'string' ? value : [...value])
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * `withAuth`: mounts an authenticator on an operation, on a router, or on a router as it is registered (spec 5.6).
+ *
+ * What it makes, a guard, is a value too: the same one can stand in many places. It guards operations, not middleware.
+ */
+import type { RouterInstance } from '@koa/router'
+import type { Context, Next } from 'koa'
+import { anyOf, fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
+import { checkGroup, checkMember, declareFactory } from '../core/misuse.js'
+import * as Requirement from '../core/Requirement.js'
+import type { Guard } from './AuthRouter.js'
+import { enforce } from './guard.js'
+import { isGuard, markGuard } from './guardMark.js'
+import { atLevel } from './levels.js'
+import { refuseUse } from './placement.js'
+
+/**
+ * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), or of `null`,
+ * which makes public what a higher level had guarded.
+ *
+ * - `router.get('/x', withAuth(a), handler)`: this operation. It stands once, behind the path.
+ * - `withAuth(a)(router)`: a router whose operations, present and to come, are guarded unless they decide themselves. The
+ *   argument is not changed. Applied again it replaces: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
+ *
+ * TypeError for anything else, and where a guard stands that could not protect.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = withAuth(bearer)(new Router())
+ *
+ * router.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ * router.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ */
+export function withAuth(auth: null): Guard<undefined>
+export function withAuth<const L extends readonly [Member, ...Member[]]>(list: L): Guard<PrincipalBehind<L[number]>>
+export function withAuth<M extends Member>(auth: M): Guard<PrincipalBehind<M>>
+export function withAuth(auth: unknown): unknown {
+  const requirement = requirementOf(auth)
+  const run = enforce(requirement)
+  const guard = markGuard(
+    // Safe: with two arguments it is called as middleware, with one it was given something to guard
+    (...args: [Context, Next] | [unknown]) =>
+      args.length === 1 ? atLevel(guard)(checkRouter(args[0])) : run(args[0], args[1]),
+    requirement,
+  )
+  refuseUse(guard)
+  return guard
+}
+
+declareFactory('withAuth', withAuth)
+
+const requirementOf = (auth: unknown): Requirement.Requirement => {
+  if (auth === null) return Requirement.open
+  if (auth === undefined) {
+    throw new TypeError('withAuth(undefined): is it imported before it is made? Only a literal null makes public')
+  }
+  if (isGuard(auth)) throw new TypeError('withAuth(withAuth(a)): it is a guard already; pass the authenticator itself')
+  if (Array.isArray(auth)) {
+    checkGroup('withAuth', auth)
+    // Safe: what is no list of members was refused
+    return Requirement.require(anyOf(auth as unknown as [Member]))
+  }
+  checkMember('withAuth(...)', auth)
+  // Safe: what is no function was refused
+  return Requirement.require(fromCallable(auth as Member))
+}
+
+const checkRouter = (u: unknown): RouterInstance<never, never> => {
+  if (
+    typeof u === 'object' &&
+    u !== null &&
+    'stack' in u &&
+    'register' in u &&
+    'routes' in u &&
+    Array.isArray(u.stack)
+  ) {
+    // Safe: it has what @koa/router's instances have, and nothing is asked of its types
+    return u as RouterInstance<never, never>
+  }
+  throw new TypeError(
+    'withAuth(a)(...) takes a router of @koa/router; for its routes() write withAuth(a)(router).routes()',
+  )
+}
