@@ -76,4 +76,11 @@ export {
 export { withAuth } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/authSettings.js'
 export type { Auth, AuthRouter, Guard, Handler, Verb } from './koa/AuthRouter.js'
+export { apiApp, type ApiApp, type ApiAppOptions } from './ApiApp.js'
+export {
+  onError,
+  type Answer as ExceptionAnswer,
+  type ExceptionClass,
+  type ExceptionHandler,
+} from './core/ExceptionHandler.js'
 export { defaultErrorMapper, type AuthResponse, type ErrorMapper } from './core/ErrorMapper.js'

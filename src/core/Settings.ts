@@ -6,6 +6,7 @@
 import type { Request } from 'koa'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import type { ErrorMapper } from './ErrorMapper.js'
+import type { ExceptionHandlers } from './ExceptionHandler.js'
 
 /** The settings in force for a request. */
 export interface Settings extends CrossOriginPolicy {
@@ -15,6 +16,8 @@ export interface Settings extends CrossOriginPolicy {
   readonly timeout: number
   /** What a failure becomes. */
   readonly errorMapper: ErrorMapper | undefined
+  /** What exceptions become. */
+  readonly exceptionHandlers: ExceptionHandlers
 }
 
 /** What holds where nothing was set. */
@@ -24,6 +27,7 @@ export const defaults: Settings = {
   realm: 'api',
   timeout: 10_000,
   errorMapper: undefined,
+  exceptionHandlers: new Map(),
 }
 
 const key = Symbol.for('koa-with-auth/settings')

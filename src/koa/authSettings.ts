@@ -5,8 +5,10 @@ import type { Context, Next } from 'koa'
 import * as Challenge from '../core/Challenge.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
+import { addHandlers, type ExceptionHandler } from '../core/ExceptionHandler.js'
 import { checkHook, checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
-import { carry, settingsOf, type Settings } from '../core/Settings.js'
+import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
+import { answerException } from './exceptions.js'
 
 /** What an application may decide. Settings below others add to them. */
 export interface AuthSettings {
@@ -20,9 +22,12 @@ export interface AuthSettings {
   readonly timeout?: number
   /** What failures become. Default: problem details (RFC 9457). */
   readonly errorMapper?: ErrorMapper
+  /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
+  readonly onError?: ReadonlyArray<ExceptionHandler>
 }
 
-const known = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper']
+/** The names of the settings. */
+export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper', 'onError']
 
 /**
  * Mount it above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for what cannot hold: an unknown
@@ -34,32 +39,52 @@ const known = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper']
  * const settings = authSettings({ realm: 'pets', trustedOrigins: ['https://app.example'], timeout: 2000 })
  */
 export const authSettings = (options: AuthSettings): ((ctx: Context, next: Next) => Promise<unknown>) => {
-  const given = checked(options)
-  return (ctx, next) => {
-    carry(ctx.request, { ...settingsOf(ctx.request), ...given })
-    return next()
-  }
+  checkOptions('authSettings', options, settingNames)
+  return applySettings(settingsFrom('authSettings', options))
 }
 
 declareFactory('authSettings', authSettings)
 
-/** @internal The settings that options give, checked. */
-export const checked = (options: AuthSettings): Partial<Settings> => {
-  checkOptions('authSettings', options, known)
-  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper } = options
-  if (csrf !== undefined && typeof csrf !== 'boolean')
-    throw new TypeError('authSettings({ csrf }) must be true or false')
+/** What options add to the settings of an outer level. */
+export type Addition = (outer: Settings) => Settings
+
+/** Checks options, and tells what they add. */
+export const settingsFrom = (place: string, options: AuthSettings): Addition => {
+  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, onError } = options
+  if (csrf !== undefined && typeof csrf !== 'boolean') throw new TypeError(`${place}({ csrf }) must be true or false`)
   if (realm !== undefined) Challenge.make('Realm', { realm })
-  if (timeout !== undefined) checkPositive('authSettings({ timeout })', timeout)
-  if (errorMapper !== undefined) checkHook('authSettings({ errorMapper })', errorMapper, 2)
-  if (origins !== undefined && !Array.isArray(origins)) {
-    throw new TypeError('authSettings({ trustedOrigins }) must be a list of origins')
+  if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
+  if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
+  for (const [name, list] of Object.entries({ trustedOrigins: origins, onError })) {
+    if (list !== undefined && !Array.isArray(list)) throw new TypeError(`${place}({ ${name} }) must be a list`)
   }
-  return {
+  const given: Partial<Settings> = {
     ...(csrf !== undefined && { csrf }),
     ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins) }),
     ...(realm !== undefined && { realm }),
     ...(timeout !== undefined && { timeout }),
     ...(errorMapper !== undefined && { errorMapper }),
+  }
+  const add: Addition = (outer) => ({
+    ...outer,
+    ...given,
+    exceptionHandlers: addHandlers(outer.exceptionHandlers, onError ?? []),
+  })
+  // asked once, so that two handlers of one class are refused now
+  add(defaults)
+  return add
+}
+
+/** Middleware that adds to the settings, and answers the exceptions that have a handler. */
+export const applySettings = (add: Addition): ((ctx: Context, next: Next) => Promise<unknown>) => {
+  let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
+  return (ctx, next) => {
+    const outer = settingsOf(ctx.request)
+    // one application has one outer level, so this is made once
+    if (known[0] !== outer) known = [outer, add(outer)]
+    const settings = known[1]
+    carry(ctx.request, settings)
+    if (settings.exceptionHandlers.size === 0) return next()
+    return next().catch((error: unknown) => answerException(ctx, error, settings))
   }
 }

@@ -14,7 +14,8 @@ import { httpStatusOf } from '../core/ErrorMapper.js'
 import type { Requirement } from '../core/Requirement.js'
 import { settingsOf } from '../core/Settings.js'
 import { inItsOperation } from './placement.js'
-import { addVary, carrying, fieldsFor, markAccepted, respondFailure, respondTooManyFields } from './respond.js'
+import { answerException, blame, isHandled, serverError } from './exceptions.js'
+import { addVary, carrying, markAccepted, operationOf, respondFailure, respondTooManyFields } from './respond.js'
 import { restore, take, type ResponseSnapshot } from './ResponseSnapshot.js'
 
 /** Middleware that enforces a requirement. */
@@ -31,8 +32,8 @@ const admitAnyone: Enforce = (ctx, next) => {
 }
 
 const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce => {
-  const { description } = authenticator
-  const fields = fieldsFor(description)
+  const operation = operationOf(authenticator.description)
+  const { fields } = operation
 
   const admit = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
     setAuth(ctx, principal)
@@ -43,16 +44,22 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
         return value
       },
       (error: unknown) => {
+        blame(ctx, operation)
         throw carrying(error, fields)
       },
     )
   }
-  const deny = (ctx: Context, error: AuthError): void => {
+  const deny = (ctx: Context, error: AuthError): void | Promise<void> => {
     setAuth(ctx, undefined)
-    if (error._tag === 'raised' && httpStatusOf(error.error) === undefined) {
-      throw carrying(serverError(error.error), fields)
+    const settings = settingsOf(ctx.request)
+    if (error._tag === 'raised') {
+      if (isHandled(ctx.request, error.error)) {
+        blame(ctx, operation)
+        return answerException(ctx, error.error, settings)
+      }
+      if (httpStatusOf(error.error) === undefined) throw carrying(serverError(error.error), fields)
     }
-    respondFailure(ctx, error, settingsOf(ctx.request), description, fields)
+    respondFailure(ctx, error, settings, operation)
   }
   const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
     restore(ctx.response, before)
@@ -97,21 +104,3 @@ const inTime = (evaluation: Promise<Result>, timeout: number): Promise<Result> =
       resolve(result)
     })
   })
-
-// What Koa makes a 500 of. It obeys an error's status even if it is a success, and hangs on `null` (SECURITY A-30); such
-// an error is wrapped, any other passed on as it is.
-const serverError = (error: unknown): Error => {
-  if (error instanceof Error) {
-    const { status, statusCode, expose }: ErrorProperties = error
-    const answered = status || statusCode
-    const isServerError = answered === undefined || (typeof answered === 'number' && answered >= 500)
-    if (isServerError && expose !== true) return error
-  }
-  return new Error('an authenticator raised what is no server error; see its cause', { cause: error })
-}
-
-interface ErrorProperties extends Error {
-  readonly status?: unknown
-  readonly statusCode?: unknown
-  readonly expose?: unknown
-}

@@ -22,8 +22,7 @@ export interface Fields {
 
 type HeaderLine = readonly [name: string, value: string]
 
-/** The header fields of an operation's answers, from what its authenticator reads. */
-export const fieldsFor = (description: Description): Fields => {
+const fieldsFor = (description: Description): Fields => {
   // A key in the URL must not travel on in Referer (SECURITY A-28)
   const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [['Referrer-Policy', 'no-referrer']] : []
   return {
@@ -33,6 +32,15 @@ export const fieldsFor = (description: Description): Fields => {
     accepted: [['Cache-Control', 'private, no-store'], ...always],
   }
 }
+
+/** What answers of an operation are made of. */
+export interface Operation {
+  readonly description: Description
+  readonly fields: Fields
+}
+
+/** What answers of the operations behind an authenticator are made of. */
+export const operationOf = (description: Description): Operation => ({ description, fields: fieldsFor(description) })
 
 /** Puts the caching fields on the answer of an operation that is about to run; the handler may still replace them. */
 export const markAccepted = (ctx: Context, { accepted, vary }: Fields): void => {
@@ -61,20 +69,28 @@ export const carrying = (error: unknown, { accepted, vary }: Fields): unknown =>
 }
 
 /** Answers a failure. */
-export const respondFailure = (
-  ctx: Context,
-  error: AuthError,
-  settings: Settings,
-  description: Description,
-  fields: Fields,
-): void => {
+export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, operation: Operation): void => {
   const { errorMapper = defaultErrorMapper, realm } = settings
   const response = errorMapper(error, ctx.request)
-  write(ctx, response, fields)
-  const challenges = challengesFor(error, response.status, description)
-  if (challenges.length > 0 && !names(response, 'www-authenticate')) {
-    const lines = [...new Set(challenges.map((challenge) => rendered(challenge, realm)))]
-    ctx.res.setHeader('WWW-Authenticate', lines.length === 1 ? lines[0]! : lines)
+  write(ctx, response, operation.fields)
+  if (!names(response, 'www-authenticate')) {
+    writeChallenges(ctx, challengesFor(error, response.status, operation.description), realm)
+  }
+}
+
+/** Answers an exception as an operation's response would be; a 401 without a challenge gets the operation's. */
+export const respondException = (
+  ctx: Context,
+  response: AuthResponse,
+  { realm }: Settings,
+  operation: Operation | undefined,
+): void => {
+  for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
+  writeBody(ctx, response, 'application/json')
+  if (operation === undefined) return
+  addVary(ctx, operation.fields.vary)
+  if (response.status === 401 && !names(response, 'www-authenticate')) {
+    writeChallenges(ctx, challengesOf(operation.description), realm)
   }
 }
 
@@ -91,6 +107,12 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
   return branches.flatMap(({ _tag, challenge }) => (_tag === 'insufficient' && challenge ? [challenge] : []))
 }
 
+const writeChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
+  if (challenges.length === 0) return
+  const lines = challenges.map((challenge) => rendered(challenge, realm))
+  ctx.res.setHeader('WWW-Authenticate', lines.length === 1 ? lines[0]! : [...new Set(lines)])
+}
+
 // A challenge is a constant of its authenticator, and an application has one realm
 const texts = new WeakMap<Challenge, { readonly realm: string; readonly text: string }>()
 const rendered = (challenge: Challenge, realm: string): string => {
@@ -105,13 +127,17 @@ const names = ({ headers }: AuthResponse, name: string): boolean =>
   headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
 
 const write = (ctx: Context, response: AuthResponse, { vary, always }: Fields): void => {
-  const { status, headers, body } = response
   const { res } = ctx
-  ctx.status = status
   res.removeHeader('WWW-Authenticate')
   res.setHeader('Cache-Control', 'no-store')
   for (const [name, value] of always) res.setHeader(name, value)
   addVary(ctx, vary)
+  writeBody(ctx, response, 'application/problem+json')
+}
+
+const writeBody = (ctx: Context, { status, headers, body }: AuthResponse, mediaType: string): void => {
+  const { res } = ctx
+  ctx.status = status
   if (body === undefined || body === null) {
     ctx.body = null
     // Koa makes a null body a 204
@@ -120,7 +146,7 @@ const write = (ctx: Context, response: AuthResponse, { vary, always }: Fields): 
     res.removeHeader('Content-Type')
     ctx.body = body
   } else {
-    res.setHeader('Content-Type', 'application/problem+json')
+    res.setHeader('Content-Type', mediaType)
     ctx.body = serialize(body)
   }
   if (headers === undefined) return

@@ -1,0 +1,106 @@
+/**
+ * `apiApp`: the application object of the specification. A router with a prefix, an application-wide `auth`, settings and
+ * exception handlers in one place.
+ *
+ * Everything in it works as well on plain Koa: `withAuth(a)(router)` is its `auth`, `authSettings` its settings. It does not
+ * listen and does not read bodies.
+ */
+import Router from '@koa/router'
+import type { RouterInstance } from '@koa/router'
+import type { Context, DefaultContext, DefaultState, Next } from 'koa'
+import type { Member, PrincipalBehind } from './core/Authenticator.js'
+import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
+import { checkOptions, declareFactory } from './core/misuse.js'
+import { applySettings, settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
+import type { AuthRouter } from './koa/AuthRouter.js'
+import { withAuth } from './koa/withAuth.js'
+
+/**
+ * What an application is made of, beside `auth`: what every operation demands that does not decide itself (spec 5.6.1), as
+ * `withAuth` takes it; a literal `null` makes public.
+ */
+export interface ApiAppOptions extends AuthSettings {
+  /** The API's name. */
+  readonly title?: string
+  /** The API's own version. */
+  readonly version?: string
+  /** The path in front of all operations, as `/api`. */
+  readonly prefix?: string
+}
+
+/** A router whose operations are guarded by the application's `auth`; `P` is who their handlers see. */
+export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRouter<S, C, P> {
+  /**
+   * Registers what answers a class of exceptions, of authenticators and operations alike; the nearest class first
+   * (spec 7). A handler that throws is a 500. TypeError for a class that has one.
+   */
+  onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
+}
+
+const known = ['title', 'version', 'prefix', 'auth', ...settingNames]
+
+/**
+ * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. TypeError
+ * for an option that it does not know, and for one that cannot hold.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const api = apiApp({ title: 'Pets', version: '1.0.0', prefix: '/api', auth: bearer })
+ *
+ * api.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ * api.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ *
+ * const app = new Koa()
+ * app.use(api.routes()).use(api.allowedMethods())
+ */
+export function apiApp(options?: ApiAppOptions): ApiApp<undefined>
+export function apiApp(options: ApiAppOptions & { readonly auth: null }): ApiApp<undefined>
+export function apiApp<const L extends readonly [Member, ...Member[]]>(
+  options: ApiAppOptions & { readonly auth: L },
+): ApiApp<PrincipalBehind<L[number]>>
+export function apiApp<M extends Member>(options: ApiAppOptions & { readonly auth: M }): ApiApp<PrincipalBehind<M>>
+export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
+  checkOptions('apiApp', options, known)
+  for (const name of ['title', 'version', 'prefix'] as const) {
+    const value: unknown = options[name]
+    if (value !== undefined && typeof value !== 'string') throw new TypeError(`apiApp({ ${name} }) must be a string`)
+  }
+  const { prefix } = options
+  if (prefix !== undefined && !/^\/[^{}()?+*!\s]*[^{}()?+*!\s/]$/.test(prefix)) {
+    throw new TypeError(
+      'apiApp({ prefix }) must be a path as "/api" or "/tenants/:tenant": no slash at its end, no pattern',
+    )
+  }
+  const handlers = [...(options.onError ?? [])]
+  const settled = () => applySettings(settingsFrom('apiApp', { ...options, onError: handlers }))
+  let apply = settled()
+
+  const router = new Router(prefix === undefined ? {} : { prefix })
+  // With a path of its own the router compares it as it compares routes (SECURITY D-R1); in the first layer it goes along
+  // when the application is mounted into another router
+  router.use('', (ctx: Context, next: Next) => apply(ctx, next))
+  // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
+  const guarded = 'auth' in options ? withAuth(options.auth as Member)(router) : router
+  const add = (type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance => {
+    const added: ExceptionHandler = onError(type, answer)
+    handlers.push(added)
+    try {
+      apply = settled()
+    } catch (error) {
+      handlers.pop()
+      throw error
+    }
+    return guarded
+  }
+  // Safe: a router with `onError`; what its handlers see is what `auth` lets in
+  return Object.assign(guarded, { onError: add }) as unknown as ApiApp<unknown>
+}
+
+declareFactory('apiApp', apiApp)

@@ -1,0 +1,65 @@
+/**
+ * Exceptions of authenticators and of operations: the registered handler answers, else they are Koa's, as a 500 that
+ * leaks nothing.
+ */
+import type { Context } from 'koa'
+import { handlerOf } from '../core/ExceptionHandler.js'
+import { settingsOf, type Settings } from '../core/Settings.js'
+import type { AuthResponse } from '../core/ErrorMapper.js'
+import { respondException, type Operation } from './respond.js'
+
+const failedOperation = Symbol('the guarded operation that threw')
+
+/** Remembers which operation an exception came from, for the challenge of a 401 that a handler answers. */
+export const blame = (ctx: Context, operation: Operation): void => {
+  ctx[failedOperation] = operation
+}
+
+/** Whether a handler answers an exception. */
+export const isHandled = (request: Context['request'], error: unknown): boolean =>
+  handlerOf(settingsOf(request).exceptionHandlers, error) !== undefined
+
+/** Lets the registered handler answer; rejects with the exception where there is none. */
+export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
+  const answer = handlerOf(settings.exceptionHandlers, error)
+  if (answer === undefined) throw error
+  const operation: Operation | undefined = ctx[failedOperation]
+  try {
+    const response = await answer(ctx.request, error)
+    if (!isResponse(response)) {
+      throw new TypeError('an onError handler must answer { status, body } with a status from 200 to 599')
+    }
+    respondException(ctx, response, settings, operation)
+  } catch (raised) {
+    throw serverError(raised)
+  }
+}
+
+const isResponse = (u: unknown): u is AuthResponse =>
+  typeof u === 'object' &&
+  u !== null &&
+  'status' in u &&
+  typeof u.status === 'number' &&
+  Number.isInteger(u.status) &&
+  u.status >= 200 &&
+  u.status <= 599
+
+interface ErrorProperties extends Error {
+  readonly status?: unknown
+  readonly statusCode?: unknown
+  readonly expose?: unknown
+}
+
+/**
+ * What Koa makes a 500 of. It obeys an error's status even if that is a success, and hangs on `null` (SECURITY A-30); such
+ * an error is wrapped, any other returned as it is.
+ */
+export const serverError = (error: unknown): Error => {
+  if (error instanceof Error) {
+    const { status, statusCode, expose }: ErrorProperties = error
+    const answered = status || statusCode
+    const isServerError = answered === undefined || (typeof answered === 'number' && answered >= 500)
+    if (isServerError && expose !== true) return error
+  }
+  return new Error('what was raised is no server error; see its cause', { cause: error })
+}
