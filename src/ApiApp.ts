@@ -60,12 +60,12 @@ const known = ['title', 'version', 'prefix', 'auth', ...settingNames]
  * const app = new Koa()
  * app.use(api.routes()).use(api.allowedMethods())
  */
-export function apiApp(options?: ApiAppOptions): ApiApp<undefined>
 export function apiApp(options: ApiAppOptions & { readonly auth: null }): ApiApp<undefined>
 export function apiApp<const L extends readonly [Member, ...Member[]]>(
   options: ApiAppOptions & { readonly auth: L },
 ): ApiApp<PrincipalBehind<L[number]>>
 export function apiApp<M extends Member>(options: ApiAppOptions & { readonly auth: M }): ApiApp<PrincipalBehind<M>>
+export function apiApp(options?: ApiAppOptions): ApiApp<undefined>
 export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
   checkOptions('apiApp', options, known)
   for (const name of ['title', 'version', 'prefix'] as const) {

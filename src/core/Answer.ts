@@ -41,54 +41,62 @@ export type PrincipalOf<R> = 0 extends 1 & R
 /** @internal The failure of an answer that is no principal. */
 export const refused: E.Either<AuthError, never> = E.left(invalid)
 
-/** Turns a hook's answer into an Either, at once where the answer is no promise and no function. Never throws. */
-export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
-  if (!answer) return refused
-  if (typeof answer !== 'object' && typeof answer !== 'function') return E.right(answer)
+/** How an evaluation ends, once the answer is known; `from` is what it was asked with. */
+export type Conclude<Q> = (result: E.Either<AuthError, unknown>, from: Q) => E.Either<AuthError, unknown>
+
+const asItIs: Conclude<unknown> = (result) => result
+
+/**
+ * Turns a hook's answer into an Either, at once where the answer is no promise and no function, and concludes with it, so
+ * that an asynchronous answer costs one promise. Never throws.
+ */
+export function fromAnswer(answer: unknown): Evaluation<unknown>
+export function fromAnswer<Q>(answer: unknown, conclude: Conclude<Q>, from: Q): Evaluation<unknown>
+export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs, from?: unknown): Evaluation<unknown> {
+  if (!answer) return conclude(refused, from)
+  if (typeof answer !== 'object' && typeof answer !== 'function') return conclude(E.right(answer), from)
   try {
-    if ('then' in answer && typeof answer.then === 'function') return awaited(answer, fromAnswer)
-    if (typeof answer === 'function') return fromTask(answer)
-    if (Array.isArray(answer)) return answer.length === 0 ? refused : E.right(answer)
-    return fromObject(answer)
+    if ('then' in answer && typeof answer.then === 'function') {
+      return Promise.resolve(answer).then(
+        (value) => fromAnswer(value, conclude, from),
+        (error: unknown) => conclude(E.left(raised(error)), from),
+      )
+    }
+    if (typeof answer === 'function') return fromTask(answer, conclude, from)
+    if (Array.isArray(answer)) return conclude(answer.length === 0 ? refused : E.right(answer), from)
+    return fromObject(answer, conclude, from)
   } catch (error) {
-    return E.left(raised(error))
+    return conclude(E.left(raised(error)), from)
   }
 }
 
-const fromObject = (answer: object): Evaluation<unknown> => {
-  if (!('_tag' in answer)) return E.right(answer)
+const fromObject = (answer: object, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
+  if (!('_tag' in answer)) return conclude(E.right(answer), from)
   switch (answer._tag) {
     case 'None':
-      return refused
+      return conclude(refused, from)
     case 'Some':
-      return fromAnswer('value' in answer && answer.value)
+      return fromAnswer('value' in answer && answer.value, conclude, from)
     case 'Right':
-      return fromAnswer('right' in answer && answer.right)
+      return fromAnswer('right' in answer && answer.right, conclude, from)
     case 'Left':
-      return 'left' in answer && isAuthError(answer.left) ? E.left(answer.left) : refused
+      return conclude('left' in answer && isAuthError(answer.left) ? E.left(answer.left) : refused, from)
     default:
-      return E.right(answer)
+      return conclude(E.right(answer), from)
   }
 }
 
-const awaited = (promise: object, andThen: (value: unknown) => Evaluation<unknown>): Evaluation<unknown> =>
-  Promise.resolve(promise).then(andThen, (error: unknown) => E.left(raised(error)))
-
 // A function is truthy, whatever it would answer: only a Task of an Either can have been meant (SECURITY A-31)
-const fromTask = (task: Function): Evaluation<unknown> => {
+const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
   const yielded: unknown = Reflect.apply(task, undefined, [])
+  const eitherOnly = (value: unknown): unknown => (isEither(value) ? value : E.left(raised(new TypeError(noEither))))
   return typeof yielded === 'object' && yielded !== null && 'then' in yielded
-    ? awaited(yielded, fromYielded)
-    : fromYielded(yielded)
+    ? fromAnswer(Promise.resolve(yielded).then(eitherOnly), conclude, from)
+    : fromAnswer(eitherOnly(yielded), conclude, from)
 }
 
-const fromYielded = (yielded: unknown): Evaluation<unknown> =>
-  typeof yielded === 'object' &&
-  yielded !== null &&
-  '_tag' in yielded &&
-  (yielded._tag === 'Left' || yielded._tag === 'Right')
-    ? fromAnswer(yielded)
-    : E.left(raised(new TypeError(noEither)))
+const isEither = (u: unknown): boolean =>
+  typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
 
 const noEither =
   'an authenticator answered a function that yields no Either; answer a value, a promise, an Option, an Either or a TaskEither'

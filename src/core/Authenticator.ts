@@ -27,7 +27,7 @@ import { either as E, option as O } from 'fp-ts'
 import type { readerTaskEither as RTE } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { fromAnswer, refused, type Evaluation, type PrincipalOf } from './Answer.js'
+import { fromAnswer, refused, type Conclude, type Evaluation, type PrincipalOf } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
@@ -81,6 +81,9 @@ export interface Kind<X, C, R> {
 
 const MAX_LENGTH = 8192
 
+// What io-ts tells about the place of a mistake would hold the credential, and nobody reads it
+const noContext: t.Context = []
+
 const make = <P>(description: Description.Description, evaluate: Authenticator<P>['evaluate']): Authenticator<P> =>
   Object.assign((request: Request) => async () => evaluate(request), { description, evaluate })
 
@@ -98,7 +101,7 @@ const explained = (description: Description.Description, error: AuthError): Auth
 const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
   const invalid = E.left(explained(description, AuthErrors.invalid))
   const forged = E.left(explained(description, AuthErrors.forged))
-  return (request: Request, result: Result): Result => {
+  return (result: Result, request: Request): Result => {
     if (E.isLeft(result)) return result === refused ? invalid : E.left(explained(description, result.left))
     return ambient && isForged(request, settingsOf(request)) ? forged : result
   }
@@ -145,10 +148,9 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
       const sent = extract(request)
       if (O.isNone(sent)) return absent
       if (typeof sent.value === 'string' && sent.value.length > maxLength) return malformed
-      const decoded = credentials.decode(sent.value)
+      const decoded = credentials.validate(sent.value, noContext)
       if (E.isLeft(decoded)) return malformed
-      const result = fromAnswer(authenticate(request, decoded.right))
-      return result instanceof Promise ? result.then((late) => conclude(request, late)) : conclude(request, result)
+      return fromAnswer(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
       return E.left(explained(leaf, AuthErrors.raised(error)))
     }
@@ -195,20 +197,16 @@ export const describedAs =
     checkMember('describedAs(...)(rte)', rte)
     const { description } = original
     const conclude = concluding(description)
-    const evaluate = (request: Request): Evaluation<unknown> =>
-      andThen(
-        answering(() => rte(request)),
-        (result) => conclude(request, result),
-      )
+    const evaluate = (request: Request): Evaluation<unknown> => answering(() => rte(request), conclude, request)
     // Safe: see `authenticator`
     return make(description, evaluate) as Authenticator<PrincipalOf<P>>
   }
 
-const answering = (ask: () => unknown): Evaluation<unknown> => {
+const answering = (ask: () => unknown, conclude: Conclude<Request>, request: Request): Evaluation<unknown> => {
   try {
-    return fromAnswer(ask())
+    return fromAnswer(ask(), conclude, request)
   } catch (error) {
-    return E.left(AuthErrors.raised(error))
+    return conclude(E.left(AuthErrors.raised(error)), request)
   }
 }
 
@@ -236,13 +234,8 @@ export const map =
     const conclude = concluding(description, false)
     const evaluate = (request: Request): Evaluation<unknown> =>
       andThen(self.evaluate(request), (result) =>
-        E.isLeft(result)
-          ? result
-          : // Safe: `self` puts an A on the right
-            andThen(
-              answering(() => f(result.right as A)),
-              (mapped) => conclude(request, mapped),
-            ),
+        // Safe: `self` puts an A on the right
+        E.isLeft(result) ? result : answering(() => f(result.right as A), conclude, request),
       )
     // Safe: see `authenticator`
     return make(description, evaluate) as Authenticator<PrincipalOf<B>>

@@ -53,13 +53,17 @@ const pattern =
 // codecs
 // -------------------------------------------------------------------------------------
 
-const bearerField = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
+const bearer = /^Bearer +/i
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
 export const BearerToken: t.Type<string, string, unknown> = codec(
   'BearerToken',
-  pattern(/^[A-Za-z0-9\-._~+/]+=*$/),
-  (field) => bearerField.exec(field)?.[1],
+  pattern(b64token),
+  (field) => {
+    const token = field.replace(bearer, '')
+    return token !== field && b64token.test(token) ? token : undefined
+  },
   (token) => `Bearer ${token}`,
 )
 

@@ -64,9 +64,12 @@ export const authorization = (scheme: string): ((request: Request) => O.Option<S
   }
 }
 
+const tokenCharacter = /[A-Za-z0-9!#$%&'*+\-.^_`|~]/
+
+// The scheme ends where the token does: `Bearers x` is another one
 const isOfScheme = (value: string, wanted: string): boolean =>
   value.slice(0, wanted.length).toLowerCase() === wanted &&
-  !/[A-Za-z0-9!#$%&'*+\-.^_`|~]/.test(value.charAt(wanted.length))
+  (value.charCodeAt(wanted.length) === SPACE || !tokenCharacter.test(value.charAt(wanted.length)))
 
 /** Reads a parameter of the query string; names compare case-sensitively, both sides are percent-decoded once. */
 export const queryParameter =

@@ -16,7 +16,7 @@ interface Internals {
 /** What a response looked like. */
 export interface ResponseSnapshot {
   readonly status: number
-  readonly statusMessage: string
+  readonly statusMessage: string | undefined
   readonly body: unknown
   readonly explicitStatus: boolean | undefined
   readonly explicitNullBody: boolean | undefined
@@ -26,32 +26,43 @@ export interface ResponseSnapshot {
 // Safe: Koa's response keeps these three on itself (koa 3.3, lib/response.js)
 const internalsOf = (response: Response): Internals => response as unknown as Internals
 
+// How Koa begins, and how most requests come to a guard
+const untouched: ResponseSnapshot = {
+  status: 404,
+  statusMessage: undefined,
+  body: undefined,
+  explicitStatus: undefined,
+  explicitNullBody: undefined,
+  headers: undefined,
+}
+
+// Koa sets a status with every body
+const isUntouched = (response: Response): boolean =>
+  internalsOf(response)._explicitStatus === undefined &&
+  response.res.statusCode === 404 &&
+  response.res.getHeaderNames().length === 0
+
 /** Takes the state of a response. */
 export const take = (response: Response): ResponseSnapshot => {
+  if (isUntouched(response)) return untouched
   const { res } = response
   const { _body: body, _explicitStatus: explicitStatus, _explicitNullBody: explicitNullBody } = internalsOf(response)
-  return {
-    status: res.statusCode,
-    statusMessage: res.statusMessage,
-    body,
-    explicitStatus,
-    explicitNullBody,
-    headers: res.getHeaderNames().length === 0 ? undefined : res.getHeaders(),
-  }
+  const { statusCode: status, statusMessage } = res
+  return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: res.getHeaders() }
 }
 
 /** Puts a response back into a state; nothing is done to one that has been sent. */
 export const restore = (response: Response, before: ResponseSnapshot): void => {
+  if (before === untouched && isUntouched(response)) return
   const { res } = response
   if (res.headersSent) return
-  const internals = internalsOf(response)
-  if (res.statusCode !== before.status) res.statusCode = before.status
-  if (res.statusMessage !== before.statusMessage) res.statusMessage = before.statusMessage
-  if (internals._body !== before.body) internals._body = before.body
-  if (internals._explicitStatus !== before.explicitStatus) internals._explicitStatus = before.explicitStatus ?? false
-  if (internals._explicitNullBody !== before.explicitNullBody) {
-    internals._explicitNullBody = before.explicitNullBody ?? false
-  }
+  res.statusCode = before.status
+  Object.assign(res, { statusMessage: before.statusMessage })
+  Object.assign(internalsOf(response), {
+    _body: before.body,
+    _explicitStatus: before.explicitStatus,
+    _explicitNullBody: before.explicitNullBody,
+  })
   restoreHeaders(res, before.headers)
 }
 

@@ -70,9 +70,8 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
     if (mayBeCutOff(ctx)) return Promise.resolve(respondTooManyFields(ctx, fields))
     const before = take(ctx.response)
     const result = authenticator.evaluate(ctx.request)
-    return result instanceof Promise
-      ? inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, late))
-      : settle(ctx, next, before, result)
+    if (!(result instanceof Promise)) return settle(ctx, next, before, result)
+    return inTime(result, settingsOf(ctx.request).timeout, (late) => settle(ctx, next, before, late))
   }
 }
 
@@ -96,11 +95,25 @@ const mayBeCutOff = ({ req }: Context): boolean => {
 }
 
 // For what is asynchronous only; an evaluation never rejects
-const inTime = (evaluation: Promise<Result>, timeout: number): Promise<Result> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, timeout, E.left(unavailable()))
-    void evaluation.then((result) => {
+const inTime = (
+  evaluation: Promise<Result>,
+  timeout: number,
+  settle: (result: Result) => Promise<unknown>,
+): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    let settled = false
+    const once = (result: Result): void => {
+      if (settled) return
+      settled = true
       clearTimeout(timer)
-      resolve(result)
-    })
+      try {
+        resolve(settle(result))
+      } catch (error) {
+        reject(error)
+      }
+    }
+    const timer = setTimeout(once, timeout, tooSlow)
+    void evaluation.then(once)
   })
+
+const tooSlow: Result = E.left(unavailable())

@@ -20,18 +20,25 @@ export const refuseUse = (guard: object): void => {
   Object.defineProperties(guard, { router: refuse('router.use'), _name: refuse('app.use') })
 }
 
-const lastOperation = Symbol('the operation in which a guard ran last')
+const guarded = Symbol('a guard ran in this layer')
 
 /** Throws unless a guard runs in the layer of a route, and as the first guard in it. */
 export const inItsOperation = (ctx: Context): void => {
-  // The router makes a new array of captures for every layer that it runs
-  const captures: unknown = ctx['captures']
-  const layers: ReadonlyArray<Layer> | undefined = ctx['matched']
-  if (captures === undefined || layers === undefined || !layers.some((layer) => isRunning(layer, ctx))) {
+  // The router makes a new array of captures for every layer that it runs, so one can carry the mark
+  const captures: { [guarded]?: boolean } | undefined = ctx['captures']
+  const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
+  if (captures === undefined || !isRunning(layers, ctx['routerPath'])) {
     throw new Error(`withAuth(a) runs outside of an operation; ${mend}`)
   }
-  if (ctx[lastOperation] === captures) throw new Error('withAuth(...) stands twice in one operation; leave one')
-  ctx[lastOperation] = captures
+  if (captures[guarded] === true) throw new Error('withAuth(...) stands twice in one operation; leave one')
+  captures[guarded] = true
 }
 
-const isRunning = (layer: Layer, ctx: Context): boolean => layer.methods.length > 0 && layer.path === ctx['routerPath']
+// A layer without methods is `use` middleware
+const isRunning = (layers: ReadonlyArray<Layer>, path: unknown): boolean => {
+  for (let at = layers.length - 1; at >= 0; at--) {
+    const layer = layers[at]
+    if (layer !== undefined && layer.path === path && layer.methods.length > 0) return true
+  }
+  return false
+}

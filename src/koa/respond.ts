@@ -44,8 +44,8 @@ export const operationOf = (description: Description): Operation => ({ descripti
 
 /** Puts the caching fields on the answer of an operation that is about to run; the handler may still replace them. */
 export const markAccepted = (ctx: Context, { accepted, vary }: Fields): void => {
-  for (const [name, value] of accepted) ctx.res.setHeader(name, value)
   addVary(ctx, vary)
+  for (const line of accepted) ctx.res.setHeader(line[0], line[1])
 }
 
 /** Adds to Vary what authentication read, whatever stands there. */
@@ -88,7 +88,10 @@ export const respondException = (
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')
   if (operation === undefined) return
-  addVary(ctx, operation.fields.vary)
+  const { vary, always } = operation.fields
+  for (const [name, value] of always) ctx.res.setHeader(name, value)
+  if (!names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
+  addVary(ctx, vary)
   if (response.status === 401 && !names(response, 'www-authenticate')) {
     writeChallenges(ctx, challengesOf(operation.description), realm)
   }

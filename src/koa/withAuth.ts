@@ -45,9 +45,9 @@ export function withAuth(auth: unknown): unknown {
   const requirement = requirementOf(auth)
   const run = enforce(requirement)
   const guard = markGuard(
-    // Safe: with two arguments it is called as middleware, with one it was given something to guard
-    (...args: [Context, Next] | [unknown]) =>
-      args.length === 1 ? atLevel(guard)(checkRouter(args[0])) : run(args[0], args[1]),
+    // Safe: with a `next` it is called as middleware, without one it was given something to guard
+    (target: unknown, next?: Next): unknown =>
+      next === undefined ? atLevel(guard)(checkRouter(target)) : run(target as Context, next),
     requirement,
   )
   refuseUse(guard)
