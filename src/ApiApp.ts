@@ -7,7 +7,7 @@
  */
 import Router from '@koa/router'
 import type { RouterInstance } from '@koa/router'
-import type { Context, DefaultContext, DefaultState, Next } from 'koa'
+import type { DefaultContext, DefaultState, Middleware } from 'koa'
 import type { Member, PrincipalBehind } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
 import { checkOptions, declareFactory } from './core/misuse.js'
@@ -85,7 +85,8 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
   const router = new Router(prefix === undefined ? {} : { prefix })
   // With a path of its own the router compares it as it compares routes (SECURITY D-R1); in the first layer it goes along
   // when the application is mounted into another router
-  router.use('', (ctx: Context, next: Next) => apply(ctx, next))
+  const settings: Middleware = (ctx, next) => apply(ctx, next)
+  router.use('', settings)
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
   const guarded = 'auth' in options ? withAuth(options.auth as Member)(router) : router
   const add = (type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance => {

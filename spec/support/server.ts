@@ -13,7 +13,7 @@ export interface Served {
 }
 
 /** Starts an application on a free port of the loopback address. */
-export const listen = async (app: Koa): Promise<Served & { readonly close: () => Promise<void> }> => {
+export const listen = async <S, C>(app: Koa<S, C>): Promise<Served & { readonly close: () => Promise<void> }> => {
   const errors: unknown[] = []
   app.on('error', (error: unknown) => errors.push(error))
   const server = await new Promise<Server>((resolve) => {
@@ -33,7 +33,7 @@ export const listen = async (app: Koa): Promise<Served & { readonly close: () =>
 }
 
 /** Serves an application while the surrounding suite runs. Read its properties inside of tests. */
-export const serve = (make: () => Koa): Served => {
+export const serve = <S, C>(make: () => Koa<S, C>): Served => {
   let served: Awaited<ReturnType<typeof listen>> | undefined
   beforeAll(async () => {
     served = await listen(make())

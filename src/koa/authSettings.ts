@@ -1,7 +1,7 @@
 /**
  * `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it.
  */
-import type { Context, Next } from 'koa'
+import type { Middleware } from 'koa'
 import * as Challenge from '../core/Challenge.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
@@ -38,7 +38,7 @@ export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'erro
  *
  * const settings = authSettings({ realm: 'pets', trustedOrigins: ['https://app.example'], timeout: 2000 })
  */
-export const authSettings = (options: AuthSettings): ((ctx: Context, next: Next) => Promise<unknown>) => {
+export const authSettings = (options: AuthSettings): Middleware => {
   checkOptions('authSettings', options, settingNames)
   return applySettings(settingsFrom('authSettings', options))
 }
@@ -76,7 +76,7 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
 }
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
-export const applySettings = (add: Addition): ((ctx: Context, next: Next) => Promise<unknown>) => {
+export const applySettings = (add: Addition): Middleware => {
   let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
   return (ctx, next) => {
     const outer = settingsOf(ctx.request)
