@@ -9,6 +9,7 @@
  * | `None`, `Left`                                  | `invalid`; a `Left` that holds an AuthError: that    |
  * | `Some`, `Right`                                 | unwrapped and tested again                          |
  * | a function (Task, TaskEither, a bare RTE's answer) | run; must yield an Either, else `raised`          |
+ * | an iterator (of a generator that nobody runs)   | `raised`                                            |
  */
 import { either as E } from 'fp-ts'
 import type { option as O } from 'fp-ts'
@@ -71,6 +72,9 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
 }
 
 const fromObject = (answer: object, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
+  if ('next' in answer && typeof answer.next === 'function') {
+    return conclude(E.left(raised(new TypeError(noIterator))), from)
+  }
   if (!('_tag' in answer)) return conclude(E.right(answer), from)
   switch (answer._tag) {
     case 'None':
@@ -97,6 +101,8 @@ const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): E
 
 const isEither = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
+
+const noIterator = 'an authenticator answered an iterator, which nobody runs; is its hook a generator?'
 
 const noEither =
   'an authenticator answered a function that yields no Either; answer a value, a promise, an Option, an Either or a TaskEither'

@@ -34,7 +34,7 @@ import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
-import { checkGroup, checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
+import { checkGroup, checkHook, checkKind, checkMember, declareFactory } from './misuse.js'
 import type { SecurityScheme } from './SecurityScheme.js'
 import { settingsOf } from './Settings.js'
 
@@ -92,8 +92,12 @@ type Result = E.Either<AuthError, unknown>
 // A failure with the challenges of what failed, unless it tells them already
 const explained = (description: Description.Description, error: AuthError): AuthError => {
   if (error.challenge !== undefined || error.branches !== undefined) return error
-  const branches = Description.challengesOf(description, error).map((challenge) => ({ ...error, challenge }))
-  return branches.length === 1 ? branches[0]! : { ...error, branches }
+  try {
+    const branches = Description.challengesOf(description, error).map((challenge) => ({ ...error, challenge }))
+    return branches.length === 1 ? branches[0]! : { ...error, branches }
+  } catch (cause) {
+    return AuthErrors.raised(cause)
+  }
 }
 
 // What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from them.
@@ -133,12 +137,10 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
 export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   kind: Kind<X, C, R>,
 ): Authenticator<PrincipalOf<R>> => {
+  checkKind(kind)
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
-  checkHook('authenticator({ extract })', extract, 1)
-  checkHook('authenticator({ authenticate })', authenticate, 2)
-  checkPositive('authenticator({ maxLength })', maxLength)
   const leaf: Description.Leaf = { _tag: 'Leaf', scheme, challenge, ambient }
   const conclude = concluding(leaf)
   const absent = E.left(explained(leaf, AuthErrors.absent))
@@ -190,17 +192,17 @@ export const fromCallable = <M extends Member>(member: M): Authenticator<Princip
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const name = pipe(bearer, RTE.map(({ user }) => user), describedAs(bearer))
  */
-export const describedAs =
-  (original: Authenticator<unknown>) =>
-  <P>(rte: RTE.ReaderTaskEither<Request, AuthError, P>): Authenticator<PrincipalOf<P>> => {
-    checkMember('describedAs(...)', rte)
-    checkMember('describedAs(...)(rte)', rte)
-    const { description } = original
-    const conclude = concluding(description)
+export const describedAs = (original: Authenticator<unknown>) => {
+  if (!isAuthenticator(original)) throw new TypeError('describedAs(a)(rte): the first is no authenticator')
+  const { description } = original
+  const conclude = concluding(description)
+  return <P>(rte: RTE.ReaderTaskEither<Request, AuthError, P>): Authenticator<PrincipalOf<P>> => {
+    checkMember('describedAs(a)(rte)', rte)
     const evaluate = (request: Request): Evaluation<unknown> => answering(() => rte(request), conclude, request)
     // Safe: see `authenticator`
     return make(description, evaluate) as Authenticator<PrincipalOf<P>>
   }
+}
 
 const answering = (ask: () => unknown, conclude: Conclude<Request>, request: Request): Evaluation<unknown> => {
   try {
@@ -225,10 +227,9 @@ const answering = (ask: () => unknown, conclude: Conclude<Request>, request: Req
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const name = pipe(bearer, map(({ user }) => user)) // Authenticator<string>
  */
-export const map =
-  <A, B>(f: (principal: A) => B) =>
-  (self: Authenticator<A>): Authenticator<PrincipalOf<B>> => {
-    checkHook('map(f)', f, 1)
+export const map = <A, B>(f: (principal: A) => B) => {
+  checkHook('map(f)', f, 1)
+  return (self: Authenticator<A>): Authenticator<PrincipalOf<B>> => {
     const { description } = self
     // `self` has looked where the request comes from, and knows which alternative won
     const conclude = concluding(description, false)
@@ -240,6 +241,7 @@ export const map =
     // Safe: see `authenticator`
     return make(description, evaluate) as Authenticator<PrincipalOf<B>>
   }
+}
 
 /**
  * Tries another authenticator when this one fails, and keeps both failures; an outage or an exception is final.

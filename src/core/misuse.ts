@@ -5,6 +5,9 @@
  * or nobody.
  */
 
+import { absent, type AuthError } from './AuthError.js'
+import { make, type Challenge } from './Challenge.js'
+
 const factory = Symbol.for('koa-with-auth/factory')
 
 /** Marks a function that makes authenticators or guards, so that it is recognized where it was not called. */
@@ -75,6 +78,31 @@ export const checkPositive = (place: string, value: unknown): void => {
     const given = typeof value === 'number' ? String(value) : named(value)
     throw new TypeError(`${place} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
   }
+}
+
+/** What a kind of authenticator is made of. */
+export const checkKind = (kind: {
+  readonly challenge: Challenge | ((error: AuthError) => Challenge)
+  readonly ambient: boolean
+  readonly extract: unknown
+  readonly authenticate: unknown
+  readonly maxLength?: number
+}): void => {
+  if (typeof kind !== 'object' || kind === null) throw new TypeError('authenticator takes an object; see Kind')
+  const { challenge, ambient, extract, authenticate, maxLength } = kind
+  if (typeof ambient !== 'boolean') {
+    throw new TypeError(
+      'authenticator({ ambient }) must say whether browsers send the credential by themselves: true or false',
+    )
+  }
+  checkHook('authenticator({ extract })', extract, 1)
+  checkHook('authenticator({ authenticate })', authenticate, 2)
+  if (maxLength !== undefined) checkPositive('authenticator({ maxLength })', maxLength)
+  const bare = typeof challenge === 'function' ? challenge(absent) : challenge
+  if (typeof bare !== 'object' || bare === null) {
+    throw new TypeError("authenticator({ challenge }) must be a challenge: Challenge.make('Scheme')")
+  }
+  make(bare.scheme, bare.parameters)
 }
 
 /** One thing that is taken as an authenticator. */

@@ -2,6 +2,7 @@
  * Exceptions of authenticators and of operations: the registered handler answers, else they are Koa's, as a 500 that
  * leaks nothing.
  */
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Context } from 'koa'
 import { handlerOf } from '../core/ExceptionHandler.js'
 import { settingsOf, type Settings } from '../core/Settings.js'
@@ -48,18 +49,42 @@ interface ErrorProperties extends Error {
   readonly status?: unknown
   readonly statusCode?: unknown
   readonly expose?: unknown
+  readonly headers?: unknown
 }
 
 /**
- * What Koa makes a 500 of. It obeys an error's status even if that is a success, and hangs on `null` (SECURITY A-30); such
- * an error is wrapped, any other returned as it is.
+ * What Koa makes a 500 of. It obeys an error's status even if that is a success, and never answers where it is `null`, or
+ * cannot take a status, or has headers that Node refuses (SECURITY A-30); these are wrapped, others returned as they are.
  */
-export const serverError = (error: unknown): Error => {
-  if (error instanceof Error) {
-    const { status, statusCode, expose }: ErrorProperties = error
-    const answered = status || statusCode
-    const isServerError = answered === undefined || (typeof answered === 'number' && answered >= 500)
-    if (isServerError && expose !== true) return error
+export const serverError = (error: unknown): Error =>
+  error instanceof Error && isServerError(error) && takesStatus(error) && hasValidHeaders(error)
+    ? error
+    : new Error('what was raised is no server error; see its cause', { cause: error })
+
+const isServerError = ({ status, statusCode, expose }: ErrorProperties): boolean => {
+  const answered = status || statusCode
+  return (answered === undefined || (typeof answered === 'number' && answered >= 500)) && expose !== true
+}
+
+// Koa writes the status that it answered onto the error
+const takesStatus = (error: Error): boolean => {
+  for (let at: unknown = error; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
+    const property = Object.getOwnPropertyDescriptor(at, 'status')
+    if (property !== undefined) return property.writable === true || property.set !== undefined
   }
-  return new Error('what was raised is no server error; see its cause', { cause: error })
+  return Object.isExtensible(error)
+}
+
+const hasValidHeaders = ({ headers }: ErrorProperties): boolean => {
+  if (headers === undefined) return true
+  if (typeof headers !== 'object' || headers === null) return false
+  try {
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name)
+      for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, String(one))
+    }
+    return true
+  } catch {
+    return false
+  }
 }

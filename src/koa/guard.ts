@@ -71,7 +71,7 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
     const before = take(ctx.response)
     const result = authenticator.evaluate(ctx.request)
     if (!(result instanceof Promise)) return settle(ctx, next, before, result)
-    return inTime(result, settingsOf(ctx.request).timeout, (late) => settle(ctx, next, before, late))
+    return inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, late))
   }
 }
 
@@ -95,25 +95,13 @@ const mayBeCutOff = ({ req }: Context): boolean => {
 }
 
 // For what is asynchronous only; an evaluation never rejects
-const inTime = (
-  evaluation: Promise<Result>,
-  timeout: number,
-  settle: (result: Result) => Promise<unknown>,
-): Promise<unknown> =>
-  new Promise((resolve, reject) => {
-    let settled = false
-    const once = (result: Result): void => {
-      if (settled) return
-      settled = true
+const inTime = (evaluation: Promise<Result>, timeout: number): Promise<Result> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, timeout, tooSlow)
+    void evaluation.then((result) => {
       clearTimeout(timer)
-      try {
-        resolve(settle(result))
-      } catch (error) {
-        reject(error)
-      }
-    }
-    const timer = setTimeout(once, timeout, tooSlow)
-    void evaluation.then(once)
+      resolve(result)
+    })
   })
 
 const tooSlow: Result = E.left(unavailable())

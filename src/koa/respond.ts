@@ -56,16 +56,17 @@ export const addVary = (ctx: Context, vary: string): void => {
   else if (present !== vary) ctx.vary(vary.split(', '))
 }
 
-/** An error that leaves a guarded operation, with the fields that its answer must carry. */
+/** An error that leaves a guarded operation, with the fields that its answer must carry where it can take them. */
 export const carrying = (error: unknown, { accepted, vary }: Fields): unknown => {
-  if (!(error instanceof Error) || !Object.isExtensible(error)) return error
+  if (!(error instanceof Error)) return error
   const own: unknown = 'headers' in error ? error.headers : undefined
   const headers = {
     ...Object.fromEntries(accepted),
     ...(vary !== '' && { Vary: vary }),
     ...(typeof own === 'object' && own),
   }
-  return Object.assign(error, { headers })
+  Reflect.set(error, 'headers', headers)
+  return error
 }
 
 /** Answers a failure. */
