@@ -89,24 +89,13 @@ const make = <P>(description: Description.Description, evaluate: Authenticator<P
 
 type Result = E.Either<AuthError, unknown>
 
-// A failure with the challenges of what failed, unless it tells them already
-const explained = (description: Description.Description, error: AuthError): AuthError => {
-  if (error.challenge !== undefined || error.branches !== undefined) return error
-  try {
-    const branches = Description.challengesOf(description, error).map((challenge) => ({ ...error, challenge }))
-    return branches.length === 1 ? branches[0]! : { ...error, branches }
-  } catch (cause) {
-    return AuthErrors.raised(cause)
-  }
-}
-
 // What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from them.
 // Failures that say nothing of their own are made once, so that the responder can keep their replies.
 const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
-  const invalid = E.left(explained(description, AuthErrors.invalid))
-  const forged = E.left(explained(description, AuthErrors.forged))
+  const invalid = E.left(Description.explained(description, AuthErrors.invalid))
+  const forged = E.left(Description.explained(description, AuthErrors.forged))
   return (result: Result, request: Request): Result => {
-    if (E.isLeft(result)) return result === refused ? invalid : E.left(explained(description, result.left))
+    if (E.isLeft(result)) return result === refused ? invalid : E.left(Description.explained(description, result.left))
     return ambient && isForged(request, settingsOf(request)) ? forged : result
   }
 }
@@ -143,8 +132,8 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
   const leaf: Description.Leaf = { _tag: 'Leaf', scheme, challenge, ambient }
   const conclude = concluding(leaf)
-  const absent = E.left(explained(leaf, AuthErrors.absent))
-  const malformed = E.left(explained(leaf, AuthErrors.malformed))
+  const absent = E.left(Description.explained(leaf, AuthErrors.absent))
+  const malformed = E.left(Description.explained(leaf, AuthErrors.malformed))
   const evaluate = (request: Request): Evaluation<unknown> => {
     try {
       const sent = extract(request)
@@ -154,7 +143,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
       if (E.isLeft(decoded)) return malformed
       return fromAnswer(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
-      return E.left(explained(leaf, AuthErrors.raised(error)))
+      return E.left(Description.explained(leaf, AuthErrors.raised(error)))
     }
   }
   // Safe: `fromAnswer` lets through exactly what `PrincipalOf` computes
@@ -177,7 +166,7 @@ export const fromCallable = <M extends Member>(member: M): Authenticator<Princip
   checkMember('fromCallable', member)
   // Safe, both: `PrincipalBehind` is an authenticator's own principal, else what `PrincipalOf` makes of the answer
   if (isAuthenticator(member)) return member as Authenticator<PrincipalBehind<M>>
-  return authenticator({ ...custom, authenticate: member }) as Authenticator<PrincipalBehind<M>>
+  return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalBehind<M>>
 }
 
 /**
@@ -193,6 +182,7 @@ export const fromCallable = <M extends Member>(member: M): Authenticator<Princip
  * const name = pipe(bearer, RTE.map(({ user }) => user), describedAs(bearer))
  */
 export const describedAs = (original: Authenticator<unknown>) => {
+  checkMember('describedAs(a)', original)
   if (!isAuthenticator(original)) throw new TypeError('describedAs(a)(rte): the first is no authenticator')
   const { description } = original
   const conclude = concluding(description)

@@ -31,9 +31,7 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(parameters)) {
     if (!token.test(name)) throw new TypeError(`Challenge: the parameter name ${JSON.stringify(name)} is no token`)
-    if (typeof value !== 'string' || !quotable.test(value)) {
-      throw new TypeError(`Challenge: the parameter "${name}" must be printable ASCII on one line`)
-    }
+    checkValue(name, value)
     // RFC 9110 §11.2: names compare case-insensitively and occur once
     if (seen.has(name.toLowerCase())) throw new TypeError(`Challenge: the parameter "${name}" is given twice`)
     seen.add(name.toLowerCase())
@@ -41,13 +39,22 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
   return { scheme, parameters }
 }
 
+const checkValue = (name: string, value: unknown): void => {
+  if (typeof value !== 'string' || !quotable.test(value)) {
+    throw new TypeError(`Challenge: the parameter "${name}" must be printable ASCII on one line`)
+  }
+}
+
 // RFC 9110 §5.6.4: only the quote and the backslash need escaping
 const quote = (value: string): string => `"${value.replace(/["\\]/g, '\\$&')}"`
 
 /** Writes a challenge as one `WWW-Authenticate` value; `realm` stands in where the challenge has none. */
-export const render =
-  (realm: string) =>
-  ({ scheme, parameters: { realm: own = realm, ...others } }: Challenge): string =>
-    `${scheme} ${Object.entries({ realm: own, ...others })
-      .map(([name, value]) => `${name}=${quote(value)}`)
-      .join(', ')}`
+export const render = (realm: string) => {
+  checkValue('realm', realm)
+  return ({ scheme, parameters }: Challenge): string => {
+    const given = Object.entries(parameters)
+    const isRealm = ([name]: readonly [string, string]) => name.toLowerCase() === 'realm'
+    const lines = [given.find(isRealm) ?? ['realm', realm], ...given.filter((parameter) => !isRealm(parameter))]
+    return `${scheme} ${lines.map(([name = '', value = '']) => `${name}=${quote(value)}`).join(', ')}`
+  }
+}

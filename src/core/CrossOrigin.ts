@@ -19,7 +19,7 @@ export interface CrossOriginPolicy {
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 
 // RFC 6454 §6.2: an origin has no user, no path, no query and no fragment
-const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,\s]+)$/
+const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,*\s]+)$/
 
 const hostOf = (origin: string): string | undefined => serializedOrigin.exec(origin)?.[1]
 

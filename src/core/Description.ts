@@ -3,7 +3,7 @@
  *
  * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
  */
-import { absent, type AuthError } from './AuthError.js'
+import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
 import type { Challenge } from './Challenge.js'
 import { fieldOf, type SecurityScheme } from './SecurityScheme.js'
 
@@ -53,3 +53,17 @@ export const fieldsOf = (description: Description): ReadonlyArray<string> => {
 /** Whether any alternative takes its credential from the URL, which leaks into logs and the Referer header. */
 export const readsQuery = (description: Description): boolean =>
   leaves(description).some(({ scheme }) => scheme?.type === 'apiKey' && scheme.in === 'query')
+
+/** A failure with the challenges of what failed, where it does not tell them already. Never throws. */
+export const explained = (description: Description, error: AuthError): AuthError => {
+  if (error.challenge !== undefined) return error
+  try {
+    if (error.branches !== undefined) {
+      return { ...error, branches: error.branches.flatMap((branch) => branchesOf(explained(description, branch))) }
+    }
+    const branches = challengesOf(description, error).map((challenge) => ({ ...error, challenge }))
+    return branches.length === 1 ? branches[0]! : { ...error, branches }
+  } catch (cause) {
+    return raised(cause)
+  }
+}

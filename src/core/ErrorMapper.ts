@@ -34,6 +34,7 @@ export interface AuthResponse {
 export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse
 
 const DEFAULT_RETRY_AFTER = 5
+const MAX_RETRY_AFTER = 2 ** 31
 
 /** RFC 9457 problem details: constant texts, no echo of what was sent. */
 export const problem = (status: number, detail: string = STATUS_CODES[status] ?? 'Error'): AuthResponse => ({
@@ -44,6 +45,10 @@ export const problem = (status: number, detail: string = STATUS_CODES[status] ??
 const unauthorized = problem(401)
 const insufficient = problem(403)
 const forged = problem(403, 'CSRF check Failed')
+
+// RFC 9110 §10.2.3: a whole number of seconds
+const retryAfter = (seconds: number | undefined): string =>
+  String(seconds !== undefined && seconds >= 0 && seconds < MAX_RETRY_AFTER ? Math.ceil(seconds) : DEFAULT_RETRY_AFTER)
 
 /** The mapper in force where none was set; `detail` of a 401 is "Unauthorized". */
 export const defaultErrorMapper: ErrorMapper = (error) => {
@@ -58,7 +63,7 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
     case 'forged':
       return forged
     case 'unavailable':
-      return { ...problem(503), headers: { 'Retry-After': String(Math.ceil(error.retryAfter ?? DEFAULT_RETRY_AFTER)) } }
+      return { ...problem(503), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
     case 'raised':
       return problem(httpStatusOf(error.error) ?? 500)
   }

@@ -9,6 +9,7 @@
  */
 import { option as O } from 'fp-ts'
 import type { Request } from 'koa'
+import { declareFactory } from './misuse.js'
 
 /** One value, or the several that a client sent where one belongs. */
 export type Sent = string | ReadonlyArray<string>
@@ -104,3 +105,5 @@ const sent = (values: ReadonlyArray<string>): O.Option<Sent> => {
   const [first] = values
   return first === undefined ? O.none : O.some(values.length === 1 ? first : values)
 }
+
+for (const [name, f] of Object.entries({ headerField, authorization, queryParameter, cookie })) declareFactory(name, f)

@@ -4,7 +4,7 @@
  * Authenticators must not write the response, but a hook can: a status, a header, or the cookie with which koa-session
  * expires a bad signature. Rests on three private fields of Koa's response, which a test pins.
  */
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Response } from 'koa'
 
 interface Internals {
@@ -20,7 +20,7 @@ export interface ResponseSnapshot {
   readonly body: unknown
   readonly explicitStatus: boolean | undefined
   readonly explicitNullBody: boolean | undefined
-  readonly headers: ReturnType<ServerResponse['getHeaders']> | undefined
+  readonly headers: OutgoingHttpHeaders | undefined
 }
 
 // Safe: Koa's response keeps these three on itself (koa 3.3, lib/response.js)
@@ -40,6 +40,7 @@ const untouched: ResponseSnapshot = {
 const isUntouched = (response: Response): boolean =>
   internalsOf(response)._explicitStatus === undefined &&
   response.res.statusCode === 404 &&
+  response.res.statusMessage === undefined &&
   response.res.getHeaderNames().length === 0
 
 /** Takes the state of a response. */
@@ -48,8 +49,12 @@ export const take = (response: Response): ResponseSnapshot => {
   const { res } = response
   const { _body: body, _explicitStatus: explicitStatus, _explicitNullBody: explicitNullBody } = internalsOf(response)
   const { statusCode: status, statusMessage } = res
-  return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: res.getHeaders() }
+  return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: copied(res.getHeaders()) }
 }
+
+// Who adds a cookie adds it to the very array that stands there
+const copied = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
 
 /** Puts a response back into a state; nothing is done to one that has been sent. */
 export const restore = (response: Response, before: ResponseSnapshot): void => {

@@ -59,7 +59,11 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
       }
       if (httpStatusOf(error.error) === undefined) throw carrying(serverError(error.error), fields)
     }
-    respondFailure(ctx, error, settings, operation)
+    try {
+      respondFailure(ctx, error, settings, operation)
+    } catch (raised) {
+      throw carrying(serverError(raised), fields)
+    }
   }
   const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
     restore(ctx.response, before)

@@ -45,7 +45,7 @@ export const atLevel =
     })
     ownLayers.set(derived, guarded)
     // not writable: nobody can put another stack in its place
-    return Object.defineProperty(derived, 'stack', { value: watched(stack, place), enumerable: true })
+    return Object.defineProperty(derived, 'stack', { value: watched(stack, place), enumerable: true, writable: false })
   }
 
 // -------------------------------------------------------------------------------------

@@ -59,14 +59,23 @@ export const addVary = (ctx: Context, vary: string): void => {
 /** An error that leaves a guarded operation, with the fields that its answer must carry where it can take them. */
 export const carrying = (error: unknown, { accepted, vary }: Fields): unknown => {
   if (!(error instanceof Error)) return error
-  const own: unknown = 'headers' in error ? error.headers : undefined
-  const headers = {
-    ...Object.fromEntries(accepted),
-    ...(vary !== '' && { Vary: vary }),
-    ...(typeof own === 'object' && own),
-  }
-  Reflect.set(error, 'headers', headers)
+  const own = ownHeaders(error)
+  const lines = new Map<string, unknown>(accepted.map(([name, value]) => [name.toLowerCase(), value]))
+  for (const [name, value] of Object.entries(own)) lines.set(name.toLowerCase(), value)
+  const varied = [lines.get('vary'), vary].filter((fields) => typeof fields === 'string' && fields !== '').join(', ')
+  if (varied !== '') lines.set('vary', varied.includes('*') ? '*' : varied)
+  const headers = Object.fromEntries(lines)
+  if (Reflect.set(error, 'headers', headers)) given.set(error, { own, headers })
   return error
+}
+
+// An error that is thrown again and again (a constant) must not gather the fields of every operation it left
+const given = new WeakMap<Error, { readonly own: object; readonly headers: object }>()
+const ownHeaders = (error: Error & { readonly headers?: unknown }): object => {
+  const { headers } = error
+  const before = given.get(error)
+  if (before !== undefined && before.headers === headers) return before.own
+  return typeof headers === 'object' && headers !== null ? headers : {}
 }
 
 /** Answers a failure. */
