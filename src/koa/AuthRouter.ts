@@ -21,6 +21,12 @@ type Path = string | RegExp | Array<string | RegExp>
 /** How a verb of a guarded router is called. */
 export interface Verb<S, C, P> {
   <B>(path: Path, guard: Guard<B>, ...handlers: ReadonlyArray<Handler<S, C, B>>): AuthRouter<S, C, P>
+  <B>(
+    path: Path,
+    ahead: RouterMiddleware<S, C>,
+    guard: Guard<B>,
+    ...handlers: ReadonlyArray<Handler<S, C, B>>
+  ): AuthRouter<S, C, P>
   (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
   <B>(
     name: string,
@@ -34,6 +40,8 @@ export interface Verb<S, C, P> {
 // Who the handlers of a router that was declared apart expect; routers that expect nobody take anybody
 type Expected<C> = C extends Auth<infer P> ? P : unknown
 type Provides<P, C> = P extends Expected<C> ? unknown : never
+// A guard provides what was expected, so a router that has one expects nobody where it is mounted
+type Provided<C> = C extends Auth<unknown> ? Omit<C, 'request'> : C
 
 /** The `routes()` of another router. */
 interface Routes<S, C> {
@@ -63,7 +71,7 @@ export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
 export interface Guard<P> {
   /** What it decided. */
   readonly requirement: Requirement
-  <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, C, P>
+  <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, Provided<C>, P>
   // last, because inference reads the last overload
   (ctx: Auth<P>, next: Next): Promise<unknown>
 }
