@@ -7,6 +7,7 @@
  * | any other value                                 | the principal (spec 5.1.1)                          |
  * | a promise, or anything with a `then`             | awaited, then tested again; a rejection is `raised` |
  * | `None`, `Left`                                  | `invalid`; a `Left` that holds an AuthError: that    |
+ * | an AuthError                                    | that failure, as if it stood on the left            |
  * | `Some`, `Right`                                 | unwrapped and tested again                          |
  * | a function (Task, TaskEither, a bare RTE's answer) | run; must yield an Either, else `raised`          |
  * | an iterator (of a generator that nobody runs)   | `raised`                                            |
@@ -25,19 +26,21 @@ export type PrincipalOf<R> = 0 extends 1 & R
   ? unknown
   : R extends Falsy
     ? never
-    : R extends PromiseLike<infer A>
-      ? PrincipalOf<A>
-      : R extends O.None | E.Left<unknown>
-        ? never
-        : R extends O.Some<infer A>
-          ? PrincipalOf<A>
-          : R extends E.Right<infer A>
+    : R extends AuthError
+      ? never
+      : R extends PromiseLike<infer A>
+        ? PrincipalOf<A>
+        : R extends O.None | E.Left<unknown>
+          ? never
+          : R extends O.Some<infer A>
             ? PrincipalOf<A>
-            : R extends (...args: never[]) => infer A
-              ? Awaited<A> extends E.Either<unknown, infer B>
-                ? PrincipalOf<B>
-                : never
-              : R
+            : R extends E.Right<infer A>
+              ? PrincipalOf<A>
+              : R extends (...args: never[]) => infer A
+                ? Awaited<A> extends E.Either<unknown, infer B>
+                  ? PrincipalOf<B>
+                  : never
+                : R
 
 /** @internal The failure of an answer that is no principal. */
 export const refused: E.Either<AuthError, never> = E.left(invalid)
@@ -76,6 +79,8 @@ const fromObject = (answer: object, conclude: Conclude<unknown>, from: unknown):
     return conclude(E.left(raised(new TypeError(noIterator))), from)
   }
   if (!('_tag' in answer)) return conclude(E.right(answer), from)
+  // a failure that was not put on the left is one all the same
+  if (isAuthError(answer)) return conclude(E.left(answer), from)
   switch (answer._tag) {
     case 'None':
       return conclude(refused, from)
