@@ -1,0 +1,77 @@
+/**
+ * What a hook may answer beside a value: a promise, an `Option`, an `Either`, a `TaskEither`.
+ *
+ * Promises are awaited, `Some` and `Right` unwrapped; `None` and `Left` refuse. A `Left` that holds an `AuthError` says
+ * why: `expired` is a 401, `insufficient` a 403, `unavailable` a 503. What takes longer than ten seconds
+ * (`authSettings({ timeout })`) is `unavailable`, too.
+ */
+import { hash, randomBytes, scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
+import Router from '@koa/router'
+import { either as E, option as O, taskEither as TE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import { AuthError, constantTimeEqual, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+
+interface Session {
+  readonly user: string
+  readonly until: number
+}
+
+// Replace this with your own database. It holds digests, so a look-up tells nothing about the tokens.
+const sessions = new Map<string, Session>([
+  [hash('sha256', 'supersecret'), { user: 'anna', until: Infinity }],
+  [hash('sha256', 'oldsecret'), { user: 'anna', until: 0 }],
+])
+const findSession = async (token: string): Promise<Session | undefined> => sessions.get(hash('sha256', token))
+const isCurrent = ({ until }: Session): boolean => until > Date.now()
+
+// Replace this with your own users, each with a salt of their own.
+const salt = randomBytes(16)
+const derive = promisify<string, Buffer, number, Buffer>(scrypt)
+const passwords = new Map([['admin', (await derive('secret', salt, 32)).toString('hex')]])
+
+const promise = httpBasicAuth({
+  authenticate: async (_request, username, password) => {
+    const derived = await derive(password, salt, 32)
+    return constantTimeEqual(derived.toString('hex'), passwords.get(username) ?? '') && { user: username }
+  },
+})
+
+const option = httpBearer({
+  authenticate: (_request, token) => pipe(O.fromNullable(sessions.get(hash('sha256', token))), O.filter(isCurrent)),
+})
+
+const either = httpBearer({
+  authenticate: async (_request, token) => {
+    const session = await findSession(token)
+    if (session === undefined) return E.left(AuthError.invalid)
+    return isCurrent(session) ? E.right(session) : E.left(AuthError.expired)
+  },
+})
+
+const taskEither = httpBearer({
+  authenticate: (_request, token) =>
+    pipe(
+      TE.tryCatch(
+        () => findSession(token),
+        () => AuthError.unavailable(30),
+      ),
+      TE.chainEitherK(E.fromNullable(AuthError.invalid)),
+      TE.filterOrElse(isCurrent, () => AuthError.expired),
+    ),
+})
+
+export const router = new Router({ prefix: '/asynchronous' })
+
+router.get('/promise', withAuth(promise), (ctx) => {
+  ctx.body = { user: ctx.request.auth.user }
+})
+router.get('/option', withAuth(option), (ctx) => {
+  ctx.body = { user: ctx.request.auth.user }
+})
+router.get('/either', withAuth(either), (ctx) => {
+  ctx.body = { user: ctx.request.auth.user }
+})
+router.get('/taskEither', withAuth(taskEither), (ctx) => {
+  ctx.body = { user: ctx.request.auth.user }
+})

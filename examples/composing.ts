@@ -1,0 +1,60 @@
+/**
+ * An authenticator is an fp-ts `ReaderTaskEither<Request, AuthError, P>` that carries a description.
+ *
+ * Our combinators keep the description. fp-ts's own return a bare function without it, which runs as well, but counts as
+ * what browsers send by themselves and varies on everything. `describedAs` gives the description back.
+ */
+import Router from '@koa/router'
+import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import { alt, apiKeyHeader, AuthError, constantTimeEqual, describedAs, httpBearer, map, withAuth } from 'koa-with-auth'
+
+interface User {
+  readonly name: string
+  readonly admin: boolean
+}
+
+// Replace these with your own stores.
+const users = new Map<string, User>([
+  ['supersecret', { name: 'anna', admin: false }],
+  ['adminsecret', { name: 'root', admin: true }],
+])
+const find = (_request: unknown, sent: string): User | undefined =>
+  [...users].find(([known]) => constantTimeEqual(sent, known))?.[1]
+
+const bearer = httpBearer({ authenticate: find })
+const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: find })
+
+const tokenOrKey = pipe(
+  bearer,
+  alt(() => key),
+)
+const name = pipe(
+  tokenOrKey,
+  map((user) => user.name),
+)
+// a refinement: whoever is known, but may not, gets a 403 that says which scope was missing
+const admin = pipe(
+  bearer,
+  map((user) => (user.admin ? E.right(user) : E.left(AuthError.insufficient(['admin'])))),
+)
+const bare = pipe(
+  bearer,
+  RTE.map((user) => user.name),
+)
+const described = pipe(bare, describedAs(bearer))
+
+export const router = new Router({ prefix: '/composing' })
+
+router.get('/name', withAuth(name), (ctx) => {
+  ctx.body = `Hello ${ctx.request.auth}`
+})
+router.get('/admin', withAuth(admin), (ctx) => {
+  ctx.body = `Hello ${ctx.request.auth.name}`
+})
+router.get('/bare', withAuth(bare), (ctx) => {
+  ctx.body = `Hello ${ctx.request.auth}`
+})
+router.get('/described', withAuth(described), (ctx) => {
+  ctx.body = `Hello ${ctx.request.auth}`
+})

@@ -1,0 +1,44 @@
+/**
+ * Levels: the innermost decision wins, and `null` is a decision.
+ *
+ * `withAuth(a)(router)` guards the operations of a router that decide nothing themselves, those that come later included.
+ * It does not change its argument, so one router can be mounted twice with different requirements.
+ */
+import Router from '@koa/router'
+import type { DefaultState } from 'koa'
+import { apiKeyHeader, constantTimeEqual, httpBearer, withAuth, type Auth } from 'koa-with-auth'
+
+// Replace these with your own stores.
+const staff = httpBearer({
+  authenticate: (_request, token) => constantTimeEqual(token, 'supersecret') && { name: 'anna' },
+})
+const partner = apiKeyHeader({
+  paramName: 'X-API-Key',
+  authenticate: (_request, key) => constantTimeEqual(key, 'partnerkey') && { name: 'Acme' },
+})
+
+export const router = withAuth(staff)(new Router({ prefix: '/levels' }))
+
+router.get('/staff', (ctx) => {
+  ctx.body = `Hello ${ctx.request.auth.name}`
+})
+
+// an operation overrides its router: here the bearer token is worth nothing
+router.get('/partner', withAuth(partner), (ctx) => {
+  ctx.body = `Hello ${ctx.request.auth.name}`
+})
+
+// only a literal null makes public
+router.get('/health', withAuth(null), (ctx) => {
+  ctx.body = 'ok'
+})
+
+// decides nothing, and declares whom its handlers expect; mounting checks that
+const reports = new Router<DefaultState, Auth<{ name: string }>>()
+
+reports.get('/reports', (ctx) => {
+  ctx.body = `Reports for ${ctx.request.auth.name}`
+})
+
+router.use('/inside', reports.routes())
+router.use('/outside', withAuth(partner)(reports).routes())

@@ -1,0 +1,71 @@
+/**
+ * `npm start`: serves the example API (api/) below `/api` and the small examples below `/examples`, and prints what to try.
+ *
+ * Environment: PORT (3000), HOST (127.0.0.1), DATABASE_URL (`file:example.db`, created where it is missing), IP_ALLOW_LIST
+ * (see ipAllowList.ts), KEYS (session signing keys of 32 characters or more, separated by commas; without it random ones,
+ * so that a restart signs everybody out).
+ */
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import mount from 'koa-mount'
+import { exampleApp } from './api/app.js'
+import { openDatabase } from './api/database.js'
+import { application } from './app.js'
+
+const setting = (name: string, otherwise: string): string => process.env[name]?.trim() || otherwise
+
+const fail = (message: string): never => {
+  console.error(message)
+  process.exit(1)
+}
+
+const port = setting('PORT', '3000')
+const host = setting('HOST', '127.0.0.1')
+const keys = setting('KEYS', randomBytes(32).toString('hex')).split(',')
+const databaseUrl = setting('DATABASE_URL', 'file:example.db')
+const allowedAddresses = setting('IP_ALLOW_LIST', '127.0.0.1,::1')
+
+if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
+  fail(`PORT must be a number from 0 to 65535, not ${JSON.stringify(port)}`)
+}
+
+if (keys.some((key) => key.length < 32)) fail('KEYS must be keys of at least 32 characters each, separated by commas')
+
+const toTry = (url: string) => `\
+The example API answers at ${url}/api, the small examples at ${url}/examples; try:
+
+  curl -i -H 'Authorization: Bearer supersecret' ${url}/api/bearer                          # 200
+  curl -i -H 'Authorization: Bearer wrong' ${url}/api/bearer                                # 401
+  curl -i -u admin:secret ${url}/api/basic                                                  # 200
+  curl -i -u admin:wrong ${url}/api/basic                                                   # 401
+  curl -i '${url}/api/apikey?api_key=supersecret'                                           # 200
+  curl -i -H 'X-API-Key: supersecret' ${url}/api/multiple                                   # 200
+  curl -i ${url}/api/multiple                                                               # 401
+  curl -i ${url}/api/ipwhitelist                                                            # 200
+  curl -i -d 'username=anna&password=anna-secret' ${url}/api/token                          # 200
+  curl -i ${url}/api/whoami                                                                 # 401
+  curl -i -c cookies.txt -d 'username=sam&password=sam-secret' ${url}/api/login             # 204
+  curl -i -b cookies.txt ${url}/api/staff-area                                              # 200
+  curl -i -b cookies.txt ${url}/api/admin-only                                              # 401
+  curl -i -b cookies.txt -X POST ${url}/api/pets                                            # 201
+  curl -i -b cookies.txt -X POST -H 'Origin: https://evil.example' ${url}/api/pets          # 403
+  curl -i -H 'X-API-Key: partnerkey' ${url}/examples/levels/outside/reports                 # 200
+
+More of them stand in examples/README.md. Stop with Ctrl-C.`
+
+const database = await openDatabase(databaseUrl).catch((error: Error) =>
+  fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),
+)
+const app = exampleApp({ database, keys, allowedAddresses })
+app.use(mount(application(keys)))
+
+const server = app.listen(Number(port), host, () => {
+  const { address, family, port: listening } = server.address() as AddressInfo
+  console.log(toTry(`http://${family === 'IPv6' ? `[${address}]` : address}:${listening}`))
+})
+
+server.on('error', (error: NodeJS.ErrnoException) => {
+  fail(error.code === 'EADDRINUSE' ? `port ${port} of ${host} is taken; set PORT` : `cannot listen: ${error.message}`)
+})
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => server.close(() => database.close()))

@@ -1,0 +1,96 @@
+/**
+ * Sessions of koa-session: signing in by a form, who is logged in, who may do more.
+ *
+ * Signing in is an authenticator, too: of a form. It counts as sent by the browser itself, so that no other site can sign a
+ * visitor in. At sign-in the session gets a new id and loses its old data; both are for you to do with koa-session, which
+ * keeps the id on assignment and the data on `regenerate()`.
+ */
+import { randomUUID } from 'node:crypto'
+import { bodyParser } from '@koa/bodyparser'
+import Router from '@koa/router'
+import { option as O } from 'fp-ts'
+import * as t from 'io-ts'
+import type Koa from 'koa'
+import session from 'koa-session'
+import {
+  authenticator,
+  Challenge,
+  constantTimeEqual,
+  sessionAuth,
+  sessionAuthIsStaff,
+  sessionAuthSuperUser,
+  sessionLoginAuth,
+  SessionUser,
+  withAuth,
+  type SessionData,
+} from 'koa-with-auth'
+
+// Replace these with your own user database, and the comparison with a check of a password hash: see asynchronous.ts.
+export const users = new Map<string, SessionUser>([
+  ['anna', { username: 'anna' }],
+  ['sam', { username: 'sam', isStaff: true }],
+  ['root', { username: 'root', isSuperuser: true }],
+])
+const passwords = new Map([
+  ['anna', 'annasecret'],
+  ['sam', 'samsecret'],
+  ['root', 'rootsecret'],
+])
+
+// Replace this with a store that other processes share and that forgets what has expired. Without one the whole session
+// is in the cookie, and signing out cannot end it.
+const kept = new Map<string, string>()
+const ended = new Set<string>()
+const store = {
+  get: async (id: string): Promise<unknown> => JSON.parse(kept.get(id) ?? 'null'),
+  // a slow request must not bring back a session that has ended meanwhile
+  set: async (id: string, data: unknown) => void (ended.has(id) || kept.set(id, JSON.stringify(data))),
+  destroy: async (id: string) => void (kept.delete(id), ended.add(id)),
+}
+
+/** Mount it above the router, on an application with signing keys. */
+export const sessions = (app: Koa) => session({ store, sameSite: 'lax' }, app)
+
+const form = authenticator({
+  challenge: Challenge.make('Form', { fields: 'username password' }),
+  ambient: true,
+  extract: ({ body }) => O.fromNullable(body),
+  credentials: t.type({ username: t.string, password: t.string }),
+  authenticate: (_request, { username, password }) =>
+    constantTimeEqual(password, passwords.get(username) ?? randomUUID()) && { username },
+})
+
+// Loaded anew for every request: a right that was taken away is gone at once
+const loadUser = ({ user }: SessionData) => SessionUser.is(user) && users.get(user.username)
+
+export const router = new Router()
+
+router.use('/sign-in', bodyParser({ enableTypes: ['form'], onError: (_error, ctx) => ctx.throw(400) }))
+
+router.post('/sign-in', withAuth(form), async (ctx) => {
+  ctx.session = { user: { username: ctx.request.auth.username } }
+  // koa-session declares no types for the context
+  await (ctx.session as { regenerate: () => Promise<void> }).regenerate()
+  ctx.body = `Welcome ${ctx.request.auth.username}`
+})
+
+router.post('/sign-out', withAuth(sessionLoginAuth), (ctx) => {
+  ctx.session = null
+  ctx.body = 'Bye'
+})
+
+router.get('/pets', withAuth(sessionLoginAuth), (ctx) => {
+  ctx.body = `Authenticated user ${ctx.request.auth.username}`
+})
+
+router.get('/protected', withAuth(sessionAuth({ loadUser })), (ctx) => {
+  ctx.body = { user: ctx.request.auth.username }
+})
+
+router.get('/admin-only', withAuth(sessionAuthSuperUser({ loadUser })), (ctx) => {
+  ctx.body = { message: `Welcome, superuser ${ctx.request.auth.username}` }
+})
+
+router.get('/staff-area', withAuth(sessionAuthIsStaff({ loadUser })), (ctx) => {
+  ctx.body = { message: `Welcome, staff member ${ctx.request.auth.username}` }
+})

@@ -1,0 +1,244 @@
+/** The example API (examples/api), as `npm start` starts it: spec section 4 row by row, and its database's faults. */
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from '@libsql/client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exampleText } from '../support/examples.js'
+import { asRequests } from '../support/examplesCurl.js'
+import { copyProject, freePort, start, type Running } from '../support/examplesProcess.js'
+import { exampleApp } from '../../examples/api/app.js'
+import { openDatabase } from '../../examples/api/database.js'
+import { ask, listen } from '../support/server.js'
+
+let project: Awaited<ReturnType<typeof copyProject>>
+let running: Running
+let url: string
+
+beforeAll(async () => {
+  project = await copyProject()
+  const port = await freePort()
+  running = start(project.folder, 'npm', ['start'], { PORT: String(port), HOST: '127.0.0.1' })
+  await running.printed('Stop with Ctrl-C.')
+  url = `http://127.0.0.1:${port}/api`
+}, 120_000)
+afterAll(async () => {
+  running.signal('SIGKILL')
+  await project.remove()
+})
+
+const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
+const user = (username: string, password = `${username}-secret`) => ({ username, password })
+
+const logIn = async (username: string) => {
+  const { status, headers } = await ask(`${url}/login`, form(user(username)))
+  expect(status).toBe(204)
+  const cookie = headers.getSetCookie().map((line) => line.split(';')[0])
+  return { Cookie: cookie.join('; ') }
+}
+
+describe('section 4: the rows of examples/README.md', () => {
+  const row = /^\| ([A-Z]+ \/[\w-]+) +\|.*\| `(curl [^`]+)` +\| (\d{3}) `+([^`]*)`+ +\|$/gm
+  const rows = [...exampleText('README.md').matchAll(row)]
+
+  it('each line answers what its row says', async () => {
+    expect(rows.length).toBe(19)
+    const run = asRequests()
+    for (const [, , curl = '', status, body] of rows) {
+      const answer = await run(curl.replace('http://127.0.0.1:3000/api', url))
+      expect({ curl, ...answer }).toEqual({ curl, status: Number(status), body })
+    }
+  })
+})
+
+describe('POST /token', () => {
+  it('issues a random token, kept as a digest, that opens what the application guards', async () => {
+    const tokens = await Promise.all([1, 2].map(() => ask(`${url}/token`, form(user('anna')))))
+    const [first = '', second = ''] = tokens.map(({ text }) => (JSON.parse(text) as { token: string }).token)
+    expect(first).toMatch(/^[\w-]{43}$/)
+    expect(first).not.toBe(second)
+    for (const token of [first, second]) {
+      const { status, text } = await ask(`${url}/whoami`, { headers: { Authorization: `Bearer ${token}` } })
+      expect([status, text]).toEqual([200, '{"principal":"anna"}'])
+    }
+    const database = createClient({ url: `file:${join(project.folder, 'example.db')}` })
+    const { rows } = await database.execute('select * from tokens')
+    expect(rows.length).toBeGreaterThan(1)
+    expect(JSON.stringify(rows)).not.toContain(first)
+    await database.execute('update tokens set expires_at = 0')
+    database.close()
+    const expired = await ask(`${url}/whoami`, { headers: { Authorization: `Bearer ${first}` } })
+    expect([expired.status, expired.challenge]).toEqual([401, 'Bearer realm="pets", error="invalid_token"'])
+  })
+
+  it('A-36 answers an unknown user, a wrong password and an inactive user alike', async () => {
+    const answers = []
+    for (const fields of [user('anna', 'wrong'), user('nobody'), user('ina'), user('__proto__')]) {
+      const { status, text, headers } = await ask(`${url}/token`, form(fields))
+      answers.push({ status, text, headers: [...headers].filter(([name]) => name !== 'date') })
+    }
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+    expect(answers[0]).toMatchObject({ status: 401, text: '{"detail":"Invalid credentials"}' })
+  })
+
+  it('A-36 takes as long for an unknown user as for a wrong password', async () => {
+    const median = async (username: string) => {
+      const times = []
+      for (let at = 0; at < 9; at++) {
+        const begun = performance.now()
+        await ask(`${url}/token`, form(user(username, 'wrong')))
+        times.push(performance.now() - begun)
+      }
+      return times.sort((a, b) => a - b)[4]!
+    }
+    const [known, unknown] = [await median('anna'), await median('nobody')]
+    // scrypt takes tens of milliseconds; leaving it out would be a tenth of that
+    expect(unknown).toBeGreaterThan(known / 2)
+  })
+
+  it.each([
+    ['no password', { username: 'anna' }, ['password']],
+    ['no user name', { password: 'x' }, ['username']],
+    ['an empty password', { username: 'anna', password: '' }, ['password']],
+    ['nothing', {}, ['username', 'password']],
+    ['index notation', { 'username[0]': 'anna', 'password[0]': 'anna-secret' }, ['username', 'password']],
+  ])('422 that names the missing field: %s', async (_what, fields: Record<string, string>, missing) => {
+    const { status, text } = await ask(`${url}/token`, form(fields))
+    expect([status, JSON.parse(text)]).toEqual([422, { detail: 'a field is missing', fields: missing }])
+  })
+
+  it('a field that is sent twice is none', async () => {
+    const body = 'username=anna&username=sue&password=anna-secret'
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    expect((await ask(`${url}/token`, { method: 'POST', body, headers })).status).toBe(422)
+  })
+
+  it.each([
+    ['JSON', 'application/json', '{"username":"anna","password":"anna-secret"}', 415],
+    ['no media type', '', 'username=anna&password=anna-secret', 415],
+    ['A-13 a media type with a tab', 'application/x-www-form-urlencoded\ta', 'username=anna&password=anna-secret', 415],
+    ['2 MB', 'application/x-www-form-urlencoded', `username=anna&password=${'a'.repeat(2_000_000)}`, 413],
+  ])('%s is refused', async (_what, type, body, status) => {
+    expect((await ask(`${url}/token`, { method: 'POST', body, headers: { 'Content-Type': type } })).status).toBe(status)
+  })
+
+  it('a false gzip is a 400', async () => {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' }
+    expect((await ask(`${url}/token`, { method: 'POST', body: 'username=anna', headers })).status).toBe(400)
+  })
+})
+
+describe('POST /login and POST /logout', () => {
+  it('5.4 anna, sam and sue reach what they may; ina signs in nowhere', async () => {
+    const reached: Record<string, number[]> = {}
+    for (const name of ['anna', 'sam', 'sue']) {
+      const headers = await logIn(name)
+      const paths = ['/pets', '/protected', '/staff-area', '/admin-only']
+      reached[name] = await Promise.all(paths.map(async (path) => (await ask(url + path, { headers })).status))
+    }
+    expect(reached).toEqual({ anna: [200, 200, 401, 401], sam: [200, 200, 200, 401], sue: [200, 200, 200, 200] })
+    expect((await ask(`${url}/login`, form(user('ina')))).status).toBe(401)
+  })
+
+  it('A-09 a session that somebody planted before the login is worth nothing after it', async () => {
+    const planted = await logIn('anna')
+    const { headers } = await ask(`${url}/login`, { ...form(user('sue')), headers: planted })
+    const issued = headers.getSetCookie().map((line) => line.split(';')[0])
+    expect(issued.join('; ')).not.toBe(planted.Cookie)
+    expect((await ask(`${url}/protected`, { headers: planted })).status).toBe(401)
+    expect((await ask(`${url}/protected`, { headers: { Cookie: issued.join('; ') } })).text).toBe('{"user":"sue"}')
+  })
+
+  it('A-10 a copy of the cookie is worth nothing after the logout', async () => {
+    const headers = await logIn('anna')
+    expect((await ask(`${url}/protected`, { headers })).status).toBe(200)
+    expect((await ask(`${url}/logout`, { method: 'POST', headers })).status).toBe(204)
+    expect((await ask(`${url}/protected`, { headers })).status).toBe(401)
+  })
+
+  it('A-38 sessions of two browsers, interleaved, never mix', async () => {
+    const cookies = { anna: await logIn('anna'), sue: await logIn('sue') }
+    const names = Array.from({ length: 200 }, (_, at) => (at % 3 === 0 ? 'sue' : 'anna') as keyof typeof cookies)
+    const answers = await Promise.all(names.map((name) => ask(`${url}/protected`, { headers: cookies[name] })))
+    expect(answers.map(({ text }) => text)).toEqual(names.map((name) => `{"user":"${name}"}`))
+  })
+})
+
+describe('the database locked, read-only or gone', () => {
+  const statuses = async (headers: Record<string, string>) => {
+    const of = async (path: string, init: RequestInit = {}) => (await ask(url + path, init)).status
+    return {
+      session: await of('/protected', { headers }),
+      clientKey: await of('/apikey?api_key=supersecret'),
+      wrongToken: await of('/whoami', { headers: { Authorization: 'Bearer x' } }),
+      bare: await of('/protected'),
+      withoutDatabase: await of('/ipwhitelist'),
+      withCookieBeside: await of('/bearer', { headers: { Authorization: 'Bearer supersecret', ...headers } }),
+      signIn: await of('/token', form(user('anna'))),
+    }
+  }
+  const well = { session: 200, clientKey: 200, wrongToken: 401, bare: 401, withoutDatabase: 200, withCookieBeside: 200 }
+
+  // another process that keeps the file to itself until it ends
+  const lock = `
+    import { createClient } from '@libsql/client'
+    const database = createClient({ url: 'file:example.db' })
+    await database.execute('pragma locking_mode = exclusive')
+    await database.execute('update users set is_active = is_active')
+    console.log('locked')
+    setInterval(() => {}, 1000)
+  `
+
+  const file = () => join(project.folder, 'example.db')
+
+  it('locked: 503 for what reads it, nobody let in, the others served; and service comes back by itself', async () => {
+    const headers = await logIn('anna')
+    expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
+    const locking = start(project.folder, process.execPath, ['--input-type=module', '--eval', lock])
+    await locking.printed('locked')
+    const begun = performance.now()
+    const down = { session: 503, clientKey: 503, wrongToken: 503, signIn: 500 }
+    expect(await statuses(headers)).toEqual({ ...well, ...down })
+    // nothing waits for the lock, which would hold everybody up
+    expect(performance.now() - begun).toBeLessThan(2000)
+    locking.signal('SIGKILL')
+    await locking.exited
+    expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
+  })
+
+  it('gone: what writes it fails, nobody is let in; and service comes back by itself', async () => {
+    const headers = await logIn('anna')
+    await rename(file(), `${file()}.away`)
+    // an open file can still be read
+    expect(await statuses(headers)).toEqual({ ...well, signIn: 500 })
+    await rename(`${file()}.away`, file())
+    expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
+  })
+
+  it('read-only: nobody can sign in, who has signed in is served; and service comes back by itself', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'example-api-'))
+    const database = await openDatabase(`file:${join(folder, 'own.db')}`)
+    const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: '127.0.0.1' }))
+    const at = (path: string, init: RequestInit = {}) => ask(`${served.url}/api${path}`, init)
+    try {
+      const { headers } = await at('/login', form(user('anna')))
+      const Cookie = headers
+        .getSetCookie()
+        .map((line) => line.split(';')[0])
+        .join('; ')
+      await database.execute('pragma query_only = on')
+      for (const path of ['/login', '/token']) {
+        const { status, text, headers: sent } = await at(path, form(user('anna')))
+        expect([status, text, sent.getSetCookie()]).toEqual([500, 'Internal Server Error', []])
+      }
+      expect((await at('/protected', { headers: { Cookie } })).status).toBe(200)
+      expect((await at('/protected')).status).toBe(401)
+      await database.execute('pragma query_only = off')
+      expect((await at('/login', form(user('anna')))).status).toBe(204)
+    } finally {
+      await served.close()
+      database.close()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})

@@ -1,0 +1,180 @@
+import { gzipSync } from 'node:zlib'
+import type Koa from 'koa'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { application } from '../../examples/app.js'
+import { router, users } from '../../examples/session.js'
+import { countHandlers } from '../support/examples.js'
+import { ask, serve } from '../support/server.js'
+
+const handlers = countHandlers([router])
+
+// What a slow request waits for; see D-S4
+let release: (() => void) | undefined
+
+const served = serve(() => {
+  const app: Koa = application(['k'.repeat(32)])
+  return app.use(async (ctx) => {
+    if (ctx.path !== '/slow') return
+    const data = ctx.session as Record<string, unknown>
+    await new Promise<void>((resolve) => (release = resolve))
+    data['seen'] = true
+    ctx.body = 'slow'
+  })
+})
+
+beforeEach(() => {
+  handlers.calls = 0
+})
+
+const form = (fields: string, headers: Record<string, string> = {}) =>
+  ask(`${served.url}/examples/sign-in`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+    body: fields,
+  })
+
+const get = (path: string, cookie: string) => ask(`${served.url}${path}`, { headers: { Cookie: cookie } })
+
+const signIn = async (name: string, headers: Record<string, string> = {}): Promise<string> => {
+  const answer = await form(`username=${name}&password=${name}secret`, headers)
+  expect(answer).toMatchObject({ status: 200, text: `Welcome ${name}` })
+  return answer.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ')
+}
+
+const signOut = (cookie: string) =>
+  ask(`${served.url}/examples/sign-out`, { method: 'POST', headers: { Cookie: cookie } })
+
+const expectRefusal = (answer: Awaited<ReturnType<typeof ask>>, challenge: string) => {
+  expect(answer.status).toBe(401)
+  expect(answer.challenge).toBe(challenge)
+  expect(JSON.parse(answer.text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
+  // koa-session may expire a bad signature; it must not sign anybody in
+  expect(answer.headers.getSetCookie().filter((line) => !line.startsWith('koa.sess.sig=;'))).toEqual([])
+}
+
+describe('session.ts: who gets where', () => {
+  const bodies = (name: string): Record<string, string> => ({
+    '/examples/pets': `Authenticated user ${name}`,
+    '/examples/protected': `{"user":"${name}"}`,
+    '/examples/staff-area': `{"message":"Welcome, staff member ${name}"}`,
+    '/examples/admin-only': `{"message":"Welcome, superuser ${name}"}`,
+  })
+  const common = ['/examples/pets', '/examples/protected']
+
+  it.each([
+    { name: 'anna', allowed: common },
+    { name: 'sam', allowed: [...common, '/examples/staff-area'] },
+    { name: 'root', allowed: [...common, '/examples/staff-area', '/examples/admin-only'] },
+  ])('spec 4, 5.4: $name is let into $allowed', async ({ name, allowed }) => {
+    const cookie = await signIn(name)
+    for (const [path, body] of Object.entries(bodies(name))) {
+      handlers.calls = 0
+      const answer = await get(path, cookie)
+      if (allowed.includes(path)) expect(answer).toMatchObject({ status: 200, text: body })
+      else expectRefusal(answer, 'Session realm="api"')
+      expect(handlers.calls, path).toBe(allowed.includes(path) ? 1 : 0)
+    }
+  })
+
+  it.each(Object.keys(bodies('')))('spec 7: %s refuses who is not signed in, and a forged cookie', async (path) => {
+    const forged = await signIn('anna')
+    handlers.calls = 0
+    expectRefusal(await get(path, ''), 'Session realm="api"')
+    expectRefusal(await get(path, forged.replace(/koa\.sess\.sig=.*/, 'koa.sess.sig=AAAA')), 'Session realm="api"')
+    expectRefusal(await get(path, `koa.sess=${crypto.randomUUID()}`), 'Session realm="api"')
+    expect(handlers.calls).toBe(0)
+  })
+
+  it('a right that was taken away, and a user that was deactivated, count at the next request', async () => {
+    const cookie = await signIn('sam')
+    expect((await get('/examples/staff-area', cookie)).status).toBe(200)
+    users.set('sam', { username: 'sam' })
+    expect((await get('/examples/staff-area', cookie)).status).toBe(401)
+    expect((await get('/examples/protected', cookie)).status).toBe(200)
+    users.set('sam', { username: 'sam', isStaff: true, isActive: false })
+    expect((await get('/examples/protected', cookie)).status).toBe(401)
+    users.set('sam', { username: 'sam', isStaff: true })
+  })
+})
+
+describe('session.ts: signing in and out', () => {
+  const challenge = 'Form realm="api", fields="username password"'
+
+  it.each([
+    { description: 'a wrong password', fields: 'username=anna&password=wrong' },
+    { description: 'an unknown user', fields: 'username=nobody&password=' },
+    { description: 'A-29 a name of Object.prototype', fields: 'username=__proto__&password=annasecret' },
+    { description: 'a missing field', fields: 'username=anna' },
+    { description: 'a field sent twice', fields: 'username=anna&username=root&password=annasecret' },
+    { description: 'nothing', fields: '' },
+  ])('refuses $description, and signs nobody in', async ({ fields }) => {
+    expectRefusal(await form(fields), challenge)
+    expect(handlers.calls).toBe(0)
+  })
+
+  it('refuses a form of another site, which would sign a visitor in', async () => {
+    const answer = await form('username=anna&password=annasecret', { 'Sec-Fetch-Site': 'cross-site' })
+    expect(answer.status).toBe(403)
+    expect(JSON.parse(answer.text)).toMatchObject({ detail: 'CSRF check Failed' })
+    expect(answer.headers.getSetCookie()).toEqual([])
+    expect(handlers.calls).toBe(0)
+  })
+
+  it('does not sign a visitor out for another site', async () => {
+    const cookie = await signIn('anna')
+    const answer = await ask(`${served.url}/examples/sign-out`, {
+      method: 'POST',
+      headers: { Cookie: cookie, 'Sec-Fetch-Site': 'cross-site' },
+    })
+    expect(answer.status).toBe(403)
+    expect((await get('/examples/pets', cookie)).status).toBe(200)
+  })
+
+  it('B-27 the cookie is HttpOnly and SameSite', async () => {
+    const answer = await form('username=anna&password=annasecret')
+    for (const line of answer.headers.getSetCookie()) expect(line).toMatch(/; samesite=lax; httponly$/)
+  })
+
+  it('A-09 D-S1 D-S2 gives the session a new id, and ends the old one', async () => {
+    const before = await signIn('anna')
+    const after = await signIn('root', { Cookie: before })
+    expect(after).not.toBe(before)
+    expectRefusal(await get('/examples/pets', before), 'Session realm="api"')
+    expect((await get('/examples/pets', after)).text).toBe('Authenticated user root')
+  })
+
+  it('A-10 D-S3 the cookie is worth nothing after signing out', async () => {
+    const cookie = await signIn('anna')
+    expect(await signOut(cookie)).toMatchObject({ status: 200, text: 'Bye' })
+    expectRefusal(await get('/examples/pets', cookie), 'Session realm="api"')
+  })
+
+  it('D-S4 a slow request does not bring back a session that has ended meanwhile', async () => {
+    const cookie = await signIn('anna')
+    const slow = get('/slow', cookie)
+    await expect.poll(() => release).toBeDefined()
+    await signOut(cookie)
+    release?.()
+    expect((await slow).text).toBe('slow')
+    expectRefusal(await get('/examples/pets', cookie), 'Session realm="api"')
+  })
+
+  it('a body that is not what it says never ends as a 5xx', async () => {
+    const sent = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
+      ask(`${served.url}/examples/sign-in`, { method: 'POST', headers, body })
+    const type = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    for (const answer of [
+      await sent('{"username":"anna","password":"annasecret"}', { 'Content-Type': 'application/json' }),
+      await sent('no gzip', { ...type, 'Content-Encoding': 'gzip' }),
+      await sent(gzipSync('username=anna').subarray(0, 12), { ...type, 'Content-Encoding': 'gzip' }),
+      await sent(`username=${'a'.repeat(100_000)}`, type),
+    ]) {
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      expect(answer.status).toBeLessThan(500)
+    }
+    expect(handlers.calls).toBe(0)
+  })
+})

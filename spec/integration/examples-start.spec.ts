@@ -1,0 +1,132 @@
+import { createServer, type Server } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { asRequests } from '../support/examplesCurl.js'
+import { copyProject, freePort, start, type Running } from '../support/examplesProcess.js'
+import { ask } from '../support/server.js'
+
+const END = 'Stop with Ctrl-C.'
+
+let project: Awaited<ReturnType<typeof copyProject>>
+let started: Running
+let port: number
+
+beforeAll(async () => {
+  project = await copyProject()
+  port = await freePort()
+  started = run('npm', ['start'], { PORT: String(port), HOST: '127.0.0.1' })
+  await started.printed(END)
+}, 120_000)
+
+// What a failed test left running must not outlive the suite
+const all: Running[] = []
+
+const run = (command: string, args: string[], env: Record<string, string>): Running => {
+  const running = start(project.folder, command, args, env)
+  all.push(running)
+  return running
+}
+
+afterAll(async () => {
+  for (const running of all) running.signal('SIGKILL')
+  await project.remove()
+})
+
+const urlOf = ({ output }: Running): string => /http:\/\/[\d.:]+/.exec(output.stdout)?.[0] ?? ''
+
+const server = (env: Record<string, string>): Running => run(process.execPath, ['dist/examples/server.js'], env)
+
+const taken = (): Promise<Server> =>
+  new Promise((resolve) => {
+    const other = createServer().listen(0, '127.0.0.1', () => resolve(other))
+  })
+
+describe('npm start', () => {
+  it('serves the examples on PORT and HOST', async () => {
+    const answer = await ask(`http://127.0.0.1:${port}/api/bearer`, {
+      headers: { Authorization: 'Bearer supersecret' },
+    })
+    expect(answer).toMatchObject({ status: 200, text: '{"token":"supersecret"}' })
+  })
+
+  it('prints what to try, and each line of it answers the status beside it', async () => {
+    const curling = asRequests()
+    const lines = [...started.output.stdout.matchAll(/^ {2}(curl .*\S) +# (\d{3})$/gm)]
+    expect(started.output.stdout.match(/curl/g)).toHaveLength(lines.length)
+    const told = lines.map(([, curl = '', status]) => ({ curl, status: Number(status) }))
+    const answered = []
+    for (const { curl } of told) answered.push({ curl, status: (await curling(curl)).status })
+    expect(answered).toEqual(told)
+    expect(new Set(told.map(({ status }) => status))).toEqual(new Set([200, 201, 204, 401, 403]))
+  })
+
+  it('prints no warning and no error', () => {
+    expect(started.output.stderr.replace(/^npm (warn|notice).*\n/gm, '')).toBe('')
+  })
+
+  // the last one: it stops what the others talk to
+  it('ends at Ctrl-C, and lets the port go', async () => {
+    started.signal('SIGINT')
+    await started.exited
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
+  })
+})
+
+describe('the server by itself', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('closes at %s, with an open connection, too', async (signal) => {
+    const running = server({ PORT: '0' })
+    await running.printed(END)
+    const url = urlOf(running)
+    expect((await ask(`${url}/api/ipwhitelist`)).status).toBe(200)
+    running.signal(signal)
+    expect(await running.exited).toBe(0)
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it.each(['abc', '-1', '70000', '3000.5', '0x10', '1e3'])('says that PORT=%s is none', async (wrong) => {
+    const running = server({ PORT: wrong })
+    expect(await running.exited).toBe(1)
+    expect(running.output).toEqual({
+      stdout: '',
+      stderr: `PORT must be a number from 0 to 65535, not "${wrong}"\n`,
+    })
+  })
+
+  it('says that a port is taken', async () => {
+    const other = await taken()
+    const address = other.address()
+    const busy = typeof address === 'object' && address !== null ? address.port : 0
+    const running = server({ PORT: String(busy) })
+    expect(await running.exited).toBe(1)
+    expect(running.output.stderr).toBe(`port ${busy} of 127.0.0.1 is taken; set PORT\n`)
+    other.close()
+  })
+
+  it('says that a host is none', async () => {
+    const running = server({ PORT: '0', HOST: 'no host' })
+    expect(await running.exited).toBe(1)
+    expect(running.output.stderr).toMatch(/^cannot listen: .*\n$/)
+  })
+
+  it('reads IP_ALLOW_LIST', async () => {
+    const running = server({ PORT: '0', IP_ALLOW_LIST: '10.0.0.1' })
+    await running.printed(END)
+    const answer = await ask(`${urlOf(running)}/api/ipwhitelist`)
+    expect(answer).toMatchObject({ status: 401, challenge: 'Custom realm="pets"' })
+    running.signal('SIGTERM')
+    await running.exited
+  })
+
+  it('reads KEYS, refuses those that could be guessed, and does not print them', async () => {
+    const strong = 'k'.repeat(32)
+    const refused = server({ PORT: '0', KEYS: `${strong},short` })
+    expect(await refused.exited).toBe(1)
+    expect(refused.output).toEqual({
+      stdout: '',
+      stderr: 'KEYS must be keys of at least 32 characters each, separated by commas\n',
+    })
+    const running = server({ PORT: '0', KEYS: strong })
+    await running.printed(END)
+    running.signal('SIGTERM')
+    expect(await running.exited).toBe(0)
+  })
+})

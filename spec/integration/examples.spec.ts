@@ -1,0 +1,183 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import * as apiKey from '../../examples/apiKey.js'
+import { application } from '../../examples/app.js'
+import * as asynchronous from '../../examples/asynchronous.js'
+import * as basic from '../../examples/basic.js'
+import * as bearer from '../../examples/bearer.js'
+import * as composing from '../../examples/composing.js'
+import * as ipAllow from '../../examples/ipAllowList.js'
+import * as levels from '../../examples/levels.js'
+import * as multiple from '../../examples/multiple.js'
+import * as ownKind from '../../examples/ownKind.js'
+import * as session from '../../examples/session.js'
+import { countHandlers, exampleFiles, exampleText, pathsOf, readmeRows } from '../support/examples.js'
+import { cases, type Sent } from '../support/examplesCases.js'
+import { asRequests, hasCurl, withCurl } from '../support/examplesCurl.js'
+import { ask, serve } from '../support/server.js'
+
+const examples = {
+  'apiKey.ts': apiKey,
+  'asynchronous.ts': asynchronous,
+  'basic.ts': basic,
+  'bearer.ts': bearer,
+  'composing.ts': composing,
+  'ipAllowList.ts': ipAllow,
+  'levels.ts': levels,
+  'multiple.ts': multiple,
+  'ownKind.ts': ownKind,
+  'session.ts': session,
+}
+const routers = Object.values(examples).map(({ router }) => router)
+
+// Before the application mounts them, because mounting takes the functions as they are then
+const handlers = countHandlers(routers)
+const served = serve(() => application(['k'.repeat(32)]))
+
+beforeEach(() => {
+  handlers.calls = 0
+})
+
+const unauthorized = { type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' }
+
+const request = (path: string, { headers = {}, query = '' }: Sent, init: RequestInit = {}) =>
+  ask(`${served.url}${path}${query}`, { ...init, headers })
+
+const expectRefusal = (answer: Awaited<ReturnType<typeof ask>>, challenge: string) => {
+  expect(answer.status).toBe(401)
+  expect(answer.challenge).toBe(challenge)
+  expect(answer.headers.get('Content-Type')).toBe('application/problem+json')
+  expect(JSON.parse(answer.text)).toEqual(unauthorized)
+  expect(handlers.calls).toBe(0)
+}
+
+describe.each(cases)('spec 4: $file, $path', ({ path, right, wrong, body, challenge, refused = challenge }) => {
+  it('answers the right credential', async () => {
+    const answer = await request(path, right)
+    expect(answer.status).toBe(200)
+    expect(answer.text).toBe(body)
+    expect(answer.headers.get('Cache-Control')).toBe('private, no-store')
+    expect(handlers.calls).toBe(1)
+  })
+
+  it('B-01 refuses a request without credentials, with a challenge', async () => {
+    expectRefusal(await request(path, {}), challenge)
+  })
+
+  it('refuses the wrong credential, with a challenge', async () => {
+    expectRefusal(await request(path, wrong), refused)
+  })
+})
+
+describe('what the examples add to that', () => {
+  it('spec 5.1.3: ipAllowList.ts lets loopback in by default, and answers with its address', async () => {
+    const answer = await request('/examples/ipwhitelist', {})
+    expect(answer).toMatchObject({ status: 200, text: 'Authenticated client, 127.0.0.1' })
+    expect(handlers.calls).toBe(1)
+  })
+
+  it('spec 5.6.4: the public operation of levels.ts asks for nothing', async () => {
+    const answer = await request('/examples/levels/health', {})
+    expect(answer).toMatchObject({ status: 200, text: 'ok', challenge: null })
+    expect(handlers.calls).toBe(1)
+  })
+
+  it('A-36 basic.ts answers an unknown user as it answers a wrong password', async () => {
+    const sent = (pair: string) => ({ headers: { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` } })
+    const unknown = await request('/examples/basic', sent('nobody:'))
+    const wrong = await request('/examples/basic', sent('admin:wrong'))
+    expectRefusal(unknown, 'Basic realm="back office", charset="UTF-8"')
+    const lines = ({ headers }: typeof wrong) => [...headers].filter(([name]) => name !== 'date')
+    expect({ ...unknown, headers: lines(unknown) }).toEqual({ ...wrong, headers: lines(wrong) })
+  })
+
+  it('composing.ts tells who is known, but may not, which scope was missing', async () => {
+    const answer = await request('/examples/composing/admin', { headers: { Authorization: 'Bearer supersecret' } })
+    expect(answer.status).toBe(403)
+    expect(answer.challenge).toBe('Bearer realm="api", error="insufficient_scope", scope="admin"')
+    expect(JSON.parse(answer.text)).toMatchObject({ detail: 'Forbidden' })
+    expect(handlers.calls).toBe(0)
+  })
+
+  it.each(['', 'x', '1.2', 'supersecret', `4102444800.${'A'.repeat(64)}`])(
+    'ownKind.ts refuses %j, which is no signature',
+    async (signature) => {
+      const sent = { headers: { 'X-Signature': signature } }
+      expectRefusal(
+        await request('/examples/signed', sent),
+        'Signature realm="api", name="X-Signature", algorithm="hmac-sha256"',
+      )
+    },
+  )
+
+  it('ownKind.ts refuses what was signed for another time, method or URL', async () => {
+    const key = 'a shared key of thirty-two bytes'
+    const until = Math.floor(Date.now() / 1000) + 60
+    const sent = (at: number, method: string, url: string) => {
+      const signature = ownKind.sign(key, at, method, url)
+      return request('/examples/signed', { headers: { 'X-Signature': `${signature.until}.${signature.mac}` } })
+    }
+    for (const answer of [
+      await sent(until - 120, 'GET', '/examples/signed'),
+      await sent(until, 'POST', '/examples/signed'),
+      await sent(until, 'GET', '/examples/other'),
+    ]) {
+      expectRefusal(answer, 'Signature realm="api", name="X-Signature", algorithm="hmac-sha256"')
+    }
+    expect((await sent(until, 'GET', '/examples/signed')).status).toBe(200)
+  })
+})
+
+describe('a new example is listed, mounted and tested', () => {
+  it('is imported here', () => {
+    expect(Object.keys(examples)).toEqual(exampleFiles())
+  })
+
+  it('has a row in examples/README.md', () => {
+    expect([...new Set(readmeRows().map(({ file }) => file))].sort()).toEqual(exampleFiles())
+  })
+
+  it('has a row and a case for each of its operations', () => {
+    const rows = readmeRows().map(({ curl }) => /http:\/\/127\.0\.0\.1:3000([\w/-]+)/.exec(curl)?.[1])
+    const tested = [...cases.map(({ path }) => path), ...elsewhere]
+    const paths = routers.flatMap(pathsOf)
+    expect(new Set(rows)).toEqual(new Set(paths))
+    expect(new Set(tested)).toEqual(new Set(paths))
+  })
+
+  it('says on top what to know, where to change it, and listens to nothing', () => {
+    for (const file of exampleFiles()) {
+      const text = exampleText(file)
+      expect(text.startsWith('/**\n * '), file).toBe(true)
+      expect(text, file).toMatch(/\/\/ Replace th(is|ese) with /)
+      expect(text, file).not.toContain('.listen(')
+    }
+  })
+})
+
+// Tested above, in examples-ipAllowList.spec.ts and in examples-session.spec.ts
+const elsewhere = [
+  '/examples/levels/health',
+  '/examples/ipwhitelist',
+  ...['sign-in', 'sign-out', 'pets', 'protected', 'admin-only', 'staff-area'].map((name) => `/examples/${name}`),
+]
+
+describe.each(['requests of our own', ...(hasCurl() ? ['curl itself'] : [])])('examples/README.md, by %s', (by) => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-curl-'))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  it('each line answers what its row says', async () => {
+    const run = by === 'curl itself' ? withCurl(folder) : asRequests()
+    const rows = readmeRows()
+    expect(rows.length).toBeGreaterThan(20)
+    for (const { curl, status, body } of rows) {
+      const answer = await run(curl.replace('http://127.0.0.1:3000', served.url))
+      expect({ curl, ...answer }).toEqual({ curl, status, body })
+    }
+  })
+})
