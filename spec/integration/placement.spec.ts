@@ -1,0 +1,180 @@
+/** A guard in a place where it could not protect: refused on the line where that can be seen, else 500; nobody passes. */
+import Router from '@koa/router'
+import type { Next } from 'koa'
+import compose from 'koa-compose'
+import { withAuth } from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { appOf, bearerFor, callsOf, denied, get, guardOf, handler, outcome, tokenOf } from '../support/levels.js'
+import { listen, serve } from '../support/server.js'
+
+const a = bearerFor('a')
+type Any = (ctx: never, next: Next) => Promise<unknown>
+// Safe: a guard is middleware, which is what these tests use it as
+const asMiddleware = (auth: unknown): Any => guardOf(auth) as Any
+const hidden = (...middleware: Any[]) => compose(middleware as never) as Any
+const last = handler('p') as unknown as Any
+
+const goOn: Any = (_ctx, next) => next()
+
+const operationOrRouter = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
+
+describe('refused on the line', () => {
+  const cases: ReadonlyArray<{ description: string; run: () => unknown; message: string }> = [
+    {
+      description: 'app.use(withAuth(a))',
+      run: () => appOf(asMiddleware(a)),
+      message: `app.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+    },
+    {
+      description: 'router.use(withAuth(a))',
+      run: () => new Router().use(asMiddleware(a)),
+      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+    },
+    {
+      description: "router.use('/p', withAuth(a))",
+      run: () => new Router().use('/p', asMiddleware(a)),
+      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+    },
+    {
+      description: "router.use('/p', middleware, withAuth(null))",
+      run: () => new Router().use('/p', goOn, asMiddleware(null)),
+      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+    },
+    {
+      description: 'derived.use(withAuth(a))',
+      run: () => withAuth(a)(new Router()).use(asMiddleware(a) as never),
+      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+    },
+    {
+      description: 'twice in one operation of a derived router',
+      run: () => withAuth(a)(new Router()).get('/x', withAuth(a), withAuth(a) as never, handler('p')),
+      message: 'GET /x: withAuth(...) stands twice in it; leave one',
+    },
+    {
+      description: 'twice in one operation, apart',
+      run: () =>
+        withAuth(null)(new Router()).post('/x', withAuth(null), goOn as never, asMiddleware(a) as never, handler('p')),
+      message: 'POST /x: withAuth(...) stands twice in it; leave one',
+    },
+    {
+      description: 'twice in one operation of a plain router that is derived later',
+      run: () => withAuth(a)(new Router().all('/x', asMiddleware(a), asMiddleware(null), handler('p'))),
+      message: 'all /x: withAuth(...) stands twice in it; leave one',
+    },
+    {
+      description: 'twice in one operation of a plain router that is mounted in a derived one',
+      run: () => withAuth(a)(new Router()).use(new Router().get('/x', asMiddleware(a), asMiddleware(a)).routes()),
+      message: 'GET /x: withAuth(...) stands twice in it; leave one',
+    },
+    {
+      description: 'no handler behind it',
+      run: () => withAuth(a)(new Router()).get('/x', goOn as never, asMiddleware(a) as never),
+      message: 'GET /x: withAuth(...) has no handler behind it; it stands behind the path',
+    },
+    {
+      description: 'no handler at all, in a plain router that is derived later',
+      run: () => withAuth(a)(new Router().get('/x', asMiddleware(a))),
+      message: 'GET /x: withAuth(...) has no handler behind it; it stands behind the path',
+    },
+  ]
+
+  test.each(cases)('$description is a TypeError that names the place and the mend', ({ run, message }) => {
+    expect(run).toThrow(new TypeError(message))
+  })
+
+  const noRouters: ReadonlyArray<[string, unknown]> = [
+    ['router.routes()', new Router().routes()],
+    ['a Koa application', appOf()],
+    ['an object', {}],
+    ['null', null],
+    ['undefined', undefined],
+    ['a path', '/x'],
+    ['a guard', withAuth(a)],
+    ['the Router class', Router],
+  ]
+
+  test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the mend', (_description, given) => {
+    expect(() => (withAuth(a) as (u: unknown) => unknown)(given)).toThrow(
+      new TypeError(
+        'withAuth(a)(...) takes a router of @koa/router; for its routes() write withAuth(a)(router).routes()',
+      ),
+    )
+  })
+})
+
+describe('what cannot be seen before a request', () => {
+  const served = serve(() => {
+    const router = new Router()
+    router.use('/used', hidden(asMiddleware(a)))
+    router.get('/used/x', handler('p'))
+    router.use('/same', hidden(asMiddleware(a)))
+    router.get('/same', handler('p'))
+    router.get('/twice', asMiddleware(a), asMiddleware(a), handler('p'))
+    router.get('/apart', asMiddleware(null), (_ctx, next) => next(), asMiddleware(a), handler('p'))
+    router.get('/composed', asMiddleware(a), hidden(asMiddleware(a), last))
+    const derived = withAuth(a)(new Router())
+    derived.get('/derived', hidden(asMiddleware(a)) as never, handler('p'))
+    derived.use('/below', hidden(asMiddleware(null)) as never)
+    derived.get('/below', handler('p'))
+    return appOf(router.routes(), derived.routes())
+  })
+
+  test.each([
+    ['/used/x', 'outside of an operation'],
+    ['/twice', 'stands twice in one operation; leave one'],
+    ['/apart', 'stands twice in one operation; leave one'],
+    ['/composed', 'stands twice in one operation; leave one'],
+    ['/derived', 'stands twice in one operation; leave one'],
+  ])('%s is 500 for whoever has the credential, and the error names the mend', async (path, message) => {
+    served.errors.length = 0
+    expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({
+      status: 500,
+      challenge: undefined,
+      says: 'Internal Server Error',
+      calls: 0,
+    })
+    expect(String(served.errors[0])).toContain(message)
+    if (message.startsWith('outside')) expect(String(served.errors[0])).toContain(operationOrRouter)
+  })
+
+  // where a route has the very path of the middleware, the two cannot be told apart: then the guard holds
+  test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived'])(
+    'nobody passes %s without a credential',
+    async (path) => {
+      const { status, calls } = await outcome(served.port, path, 'p')
+      expect([[401, 500].includes(status), calls]).toEqual([true, 0])
+    },
+  )
+
+  test('hidden in app.use above the routers, nobody passes', async () => {
+    const layouts = [
+      [hidden(asMiddleware(a)), last],
+      [hidden(asMiddleware(null)), last],
+    ]
+    for (const layout of layouts) {
+      const own = await listen(appOf(...layout))
+      for (const token of [undefined, tokenOf('a')]) {
+        expect((await get(own.port, '/x', token)).status).toBe(500)
+        expect(callsOf('p')).toBe(0)
+      }
+      expect(String(own.errors[0])).toContain(operationOrRouter)
+      await own.close()
+    }
+  })
+
+  test('a guard with no handler behind it in a plain router lets nobody in, and answers nothing of its own', async () => {
+    const own = await listen(appOf(new Router().get('/x', asMiddleware(a)).routes()))
+    expect(await outcome(own.port, '/x', 'p')).toEqual(denied('a'))
+    expect((await get(own.port, '/x', tokenOf('a'))).status).toBe(404)
+    await own.close()
+  })
+
+  test('a router inside of an operation keeps its own guards', async () => {
+    const inner = new Router().get('/outer/x', asMiddleware(bearerFor('b')), handler('p'))
+    const outer = new Router().get('/outer{/*rest}', asMiddleware(null), inner.routes() as never)
+    const own = await listen(appOf(outer.routes()))
+    expect(await outcome(own.port, '/outer/x', 'p')).toEqual(denied('b'))
+    expect(await outcome(own.port, '/outer/x', 'p', tokenOf('b'))).toMatchObject({ status: 200, calls: 1 })
+    await own.close()
+  })
+})

@@ -1,0 +1,177 @@
+/** What `atLevel` makes of a router: a copy that shares nothing which the router changes in place. */
+import Router, { type Layer, type RouterInstance } from '@koa/router'
+import { Requirement } from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { aheadOfParams, isGuard, markGuard } from '../../../src/koa/guardMark.js'
+import { atLevel } from '../../../src/koa/levels.js'
+
+const handle = (): void => {}
+const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
+
+const guardOf = (requirement: Requirement) => markGuard((_ctx: never, next: () => unknown) => next(), requirement)
+const someone = () => Promise.resolve(null)
+// Safe: levels never look at an authenticator
+const required = () => Requirement.require(someone as never)
+const [a, b] = [guardOf(required()), guardOf(required())]
+const open = guardOf(Requirement.open)
+
+/** The functions of each layer, by name. */
+const names = ({ stack }: RouterInstance): string[] =>
+  stack.map((layer) =>
+    [...(layer.stack as ReadonlyArray<object>)]
+      .map((f) =>
+        f === a ? 'a' : f === b ? 'b' : f === open ? 'open' : f === handle ? 'handle' : f === go ? 'go' : nameOf(f),
+      )
+      .join(' '),
+  )
+const nameOf = (f: object): string => ('param' in f && typeof f.param === 'string' ? `hook:${f.param}` : 'kept')
+
+// A layer that came from elsewhere
+const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!
+
+describe('atLevel', () => {
+  test('puts its guard in front of undecided operations, present and to come', () => {
+    const router = atLevel(a)(new Router().get('/x', go, handle))
+    router.post('/y', handle).all('/z', go)
+    expect(names(router)).toEqual(['a go handle', 'a handle', 'a go'])
+  })
+
+  test('leaves decided operations and `use` middleware', () => {
+    const router = atLevel(a)(new Router())
+    router.use(go)
+    router.get('/x', b as never, handle).get('/y', open as never, handle)
+    expect(names(router)).toEqual(['go', 'b handle', 'open handle'])
+  })
+
+  test.each(['push', 'unshift', 'splice'] as const)('guards what `stack.%s` puts in', (name) => {
+    const router = atLevel(a)(new Router())
+    if (name === 'splice') router.stack.splice(0, 0, layerOf('/x'), layerOf('/y'))
+    else router.stack[name](layerOf('/x'), layerOf('/y'))
+    expect(names(router)).toEqual(['a handle', 'a handle'])
+    expect(router.stack.splice(0, 1).map(({ path }) => path)).toEqual(['/x'])
+    expect(router.stack).toHaveLength(1)
+  })
+
+  test('gives the layers of one array of paths a stack each', () => {
+    const router = atLevel(a)(new Router())
+    router.get(['/x', '/y'], handle).get(['/z', '/w'], b as never, handle)
+    expect(names(router)).toEqual(['a handle', 'a handle', 'b handle', 'b handle'])
+    expect(new Set(router.stack.map((layer) => layer.stack)).size).toBe(4)
+    expect(names(atLevel(a)(new Router().get(['/x', '/y'], handle)))).toEqual(['a handle', 'a handle'])
+  })
+
+  test('a second level replaces the first and nothing else', () => {
+    const base = new Router().get('/x', handle).get('/own', a as never, handle)
+    const once = atLevel(a)(base)
+    once.get('/later', handle)
+    expect(names(once)).toEqual(['a handle', 'a handle', 'a handle'])
+    expect(names(atLevel(b)(once))).toEqual(['b handle', 'a handle', 'b handle'])
+    expect(names(atLevel(open)(atLevel(b)(once)))).toEqual(['open handle', 'a handle', 'open handle'])
+  })
+
+  test('what a mounted router decided is not replaced, even if it is the same router', () => {
+    const base = new Router().get('/x', handle)
+    base.use('/in', atLevel(a)(base).routes())
+    expect(names(atLevel(open)(base))).toEqual(['open handle', 'a handle'])
+  })
+
+  test('a guard of a level is the first function of its layer, hooks or not', () => {
+    const router = atLevel(a)(new Router().param('one', go as never))
+    router.get('/:one/:two', go, handle)
+    router.param('two', go as never)
+    expect(names(router)).toEqual(['a hook:one hook:two go handle'])
+    expect(names(atLevel(b)(router))).toEqual(['b hook:one hook:two go handle'])
+  })
+
+  test('what stands in front of a guard stays there, and hooks come behind it', () => {
+    const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, a as never, handle))
+    router.param('two', go as never)
+    expect(names(router)).toEqual(['kept a hook:one hook:two handle'])
+    expect(names(atLevel(open)(router))).toEqual(['kept a hook:one hook:two handle'])
+    expect(Reflect.get(router.stack[0]!.stack[0]!, 'param')).toBe(aheadOfParams)
+  })
+
+  test('refuses an operation with two guards, or with nothing behind its guard', () => {
+    const twice = (router: RouterInstance) => router.get('/x', a as never, go, b as never, handle)
+    expect(() => atLevel(a)(twice(new Router()))).toThrow(TypeError)
+    expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) stands twice in it; leave one')
+    expect(() => atLevel(a)(new Router()).put('/x', a as never)).toThrow(
+      'PUT /x: withAuth(...) has no handler behind it',
+    )
+  })
+
+  test('an operation that is refused is not put in', () => {
+    const router = atLevel(a)(new Router())
+    expect(() => router.get('/x', b as never)).toThrow(TypeError)
+    expect(router.stack).toHaveLength(0)
+  })
+})
+
+describe('the copy', () => {
+  const base = () => new Router({ prefix: '/p' }).get('name', '/x/:id', go, handle).param('id', go as never)
+
+  test('is a router of the same kind, with what the other one has', () => {
+    class Own extends Router {
+      readonly extra = 1
+    }
+    const own = new Own({ exclusive: true, host: 'a.example' })
+    const copy = atLevel(a)(own)
+    expect(copy).toBeInstanceOf(Own)
+    expect([copy.exclusive, copy.host, Reflect.get(copy, 'extra')]).toEqual([true, 'a.example', 1])
+    expect(copy.routes().router).toBe(copy)
+  })
+
+  test('nothing that is done to it reaches the router that it was made of', () => {
+    const original = base()
+    const before = JSON.stringify(original)
+    const [layer] = original.stack
+    const functions = [...layer!.stack]
+    const copy = atLevel(a)(original)
+    copy.get('/y', handle)
+    copy.use(go)
+    copy.param('id', go as never)
+    copy.param('new', go as never)
+    copy.prefix('/q')
+    copy.methods.push('TRACE')
+    copy.on?.('not-found', handle)
+    expect(JSON.stringify(original)).toBe(before)
+    expect(original.stack).toEqual([layer])
+    expect([...layer!.stack]).toEqual(functions)
+  })
+
+  test('nothing that is done to the router that it was made of reaches it', () => {
+    const original = base()
+    const copy = atLevel(a)(original)
+    const before = [JSON.stringify(copy), names(copy)]
+    original.get('/y', handle)
+    original.param('id', go as never)
+    original.prefix('/q')
+    original.methods.push('TRACE')
+    original.on?.('not-found', handle)
+    expect([JSON.stringify(copy), names(copy)]).toEqual(before)
+  })
+
+  test('its stack cannot be replaced', () => {
+    const copy = atLevel(a)(new Router())
+    expect(() => Object.assign(copy, { stack: [] })).toThrow(TypeError)
+    expect(() => Object.assign(copy.stack, { push: () => 0 })).toThrow(TypeError)
+  })
+
+  test('a copy of a copy has its own level alone, and so have both others', () => {
+    const one = atLevel(a)(new Router().get('/x', handle))
+    const two = atLevel(b)(one)
+    one.get('/one', handle)
+    two.get('/two', handle)
+    expect([names(one), names(two)]).toEqual([
+      ['a handle', 'a handle'],
+      ['b handle', 'b handle'],
+    ])
+  })
+})
+
+describe('isGuard', () => {
+  test('is true of what was marked alone', () => {
+    expect([a, open].every(isGuard)).toBe(true)
+    expect([handle, go, {}, null, undefined, { requirement: Requirement.open }].some(isGuard)).toBe(false)
+  })
+})
