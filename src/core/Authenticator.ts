@@ -263,7 +263,16 @@ export const altW =
     })
   }
 
-/** `altW` for principals of one type. */
+/**
+ * `altW` for principals of one type.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { alt, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
+ *
+ * const authenticate = (_request: unknown, key: string) => key === 'k1' && { client: 'Acme' }
+ * const key = pipe(apiKeyHeader({ authenticate }), alt(() => apiKeyQuery({ authenticate }))) // Authenticator<{ client: string }>
+ */
 export const alt: <P>(that: () => Authenticator<P>) => (self: Authenticator<P>) => Authenticator<P> = altW
 
 /**
