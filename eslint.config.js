@@ -2,7 +2,7 @@ import importX from 'eslint-plugin-import-x'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'spec/.generated/'] },
+  { ignores: ['dist/', 'coverage/', 'spec/.generated/', 'spec/types/fixtures/', '.ci/'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
     plugins: { 'import-x': importX },

@@ -10,7 +10,9 @@ for (const file of files) {
     passed += report.numPassedTests
     failed += report.numFailedTests
     // a suite that did not load has no tests to count
-    failed += report.testResults.filter((suite) => suite.status === 'failed' && suite.assertionResults.length === 0).length
+    failed += report.testResults.filter(
+      (suite) => suite.status === 'failed' && suite.assertionResults.length === 0,
+    ).length
   } catch {
     failed += 1
   }

@@ -146,7 +146,8 @@ export const exampleApp = ({ database, keys, allowedAddresses }: ExampleOptions)
     }
     // Old data goes, and a new id comes: a session that somebody else planted is worth nothing
     ctx['session'] = { user }
-    await ctx['session'].regenerate()
+    // koa-session declares no types for the context
+    await (ctx['session'] as { regenerate: () => Promise<void> }).regenerate()
     ctx.status = 204
   })
   api.post('/logout', withAuth(null), (ctx) => {

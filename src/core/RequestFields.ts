@@ -77,7 +77,8 @@ export const queryParameter =
   (name: string) =>
   (request: Request): O.Option<Sent> => {
     const query = request.querystring
-    return query === '' ? O.none : sent(new URLSearchParams(query).getAll(name))
+    // with its `?`, of which URLSearchParams drops one: that of `/??key=k` belongs to the name, as for a URL parser
+    return query === '' ? O.none : sent(new URLSearchParams(`?${query}`).getAll(name))
   }
 
 /**

@@ -1,0 +1,142 @@
+/** Cross-site request forgery: which credentials are checked, and what that does to a list. */
+import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, map, sessionAuth, withAuth } from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
+import { bearer, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/behavior.js'
+import { ambient, anna, notAmbient, type AmbientRow } from '../support/behaviorAmbient.js'
+import { signInAs, withSessions } from '../support/behaviorSession.js'
+
+const good = (_request: unknown, sent: string) => sent === 'good' && { sent }
+const bearerKind = httpBearer({ authenticate: good })
+const cookieKey = apiKeyCookie({ authenticate: good })
+const headerKey = apiKeyHeader({ authenticate: good })
+const session = sessionAuth()
+const shout = (principal: object) => ({ shouted: principal })
+
+const sites = [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://attacker.example' }]
+
+const prepared = async ({ auth, sending, path = '/x' }: AmbientRow) => {
+  const api = await operation(withAuth(auth), withSessions())
+  const { headers } = sending ?? { headers: { Cookie: await signInAs(api, anna) } }
+  const send = (method: string, more: Record<string, string>, credentials = true) =>
+    api.ask(credentials ? path : '/x', { method, headers: { ...(credentials && headers), ...more } })
+  return send
+}
+
+describe('ambient: browsers send it by themselves', () => {
+  test.each(ambient)('csrf refuses a write from another site: $what', async (row) => {
+    const send = await prepared(row)
+    for (const from of sites) {
+      expectDenied(await send('POST', from), 403, [], 'CSRF check Failed')
+      expectDenied(await send('DELETE', from), 403, [], 'CSRF check Failed')
+      expectPassed(await send('GET', from), row.principal)
+    }
+    expectPassed(await send('POST', { 'Sec-Fetch-Site': 'same-origin' }), row.principal)
+    expectPassed(await send('POST', {}), row.principal)
+  })
+
+  test.each(ambient)('anonymous unsafe request: 401, not 403: $what', async (row) => {
+    const send = await prepared(row)
+    for (const from of sites) expectDenied(await send('POST', from, false), 401, row.challenges)
+  })
+})
+
+describe('not ambient: only a program sends it', () => {
+  test.each(notAmbient)('csrf does not concern it: $what', async (row) => {
+    const send = await prepared(row)
+    for (const from of sites) {
+      expectPassed(await send('POST', from), row.principal)
+      expectDenied(await send('POST', from, false), 401, row.challenges)
+    }
+  })
+
+  test('B-31 a stray cookie does not hold up a bearer', async () => {
+    const { ask } = await operation(withAuth(bearerKind))
+    const headers = { ...bearer('good').headers, Cookie: 'key=good; other=1', 'Sec-Fetch-Site': 'cross-site' }
+    expectPassed(await ask('/x', { method: 'POST', headers }), { sent: 'good' })
+  })
+})
+
+describe('in a list', () => {
+  const crossSite = (sending: Sending): Sending => ({
+    method: 'POST',
+    headers: { ...sending.headers, 'Sec-Fetch-Site': 'cross-site' },
+  })
+
+  test('a forged alternative fails and the list goes on: a good one behind it passes', async () => {
+    const api = await operation(withAuth([session, cookieKey, headerKey]), withSessions())
+    const Cookie = `${await signInAs(api, anna)}; key=good`
+    expectPassed(await api.ask('/x', crossSite({ headers: { Cookie, key: 'good' } })), { sent: 'good' })
+    expectDenied(await api.ask('/x', crossSite({ headers: { Cookie } })), 403, [], 'CSRF check Failed')
+    expectPassed(await api.ask('/x', { method: 'POST', headers: { Cookie } }), anna)
+  })
+
+  test('the one that won decides, not what else was sent', async () => {
+    const behind = vi.fn(good)
+    const { ask } = await operation(withAuth([headerKey, apiKeyCookie({ authenticate: behind })]))
+    const both = { headers: { key: 'good', Cookie: 'key=good' } }
+    expectPassed(await ask('/x', crossSite(both)), { sent: 'good' })
+    expect(behind).not.toHaveBeenCalled()
+    const wrong = { headers: { key: 'bad', Cookie: 'key=good' } }
+    expectDenied(await ask('/x', crossSite(wrong)), 403, [], 'CSRF check Failed')
+    expect(behind).toHaveBeenCalledTimes(1)
+  })
+
+  test('forged is stronger than refused, weaker than insufficient', async () => {
+    const withScope = apiKeyHeader({ authenticate: () => E.left(AuthError.insufficient()) })
+    const both = { headers: { key: 'bad', Cookie: 'key=good' } }
+    const refused = await operation(withAuth([cookieKey, headerKey]))
+    expectDenied(await refused.ask('/x', crossSite(both)), 403, [], 'CSRF check Failed')
+    const insufficient = await operation(withAuth([cookieKey, withScope]))
+    expectDenied(await insufficient.ask('/x', crossSite(both)), 403, [challenge.key('header')], 'Forbidden')
+  })
+
+  test.each([
+    ['map', pipe(anyOf([cookieKey, bearerKind]), map(shout)), (principal: unknown) => ({ shouted: principal })],
+    [
+      'a record',
+      anyOf({ cookie: cookieKey, bearer: bearerKind }),
+      (principal: unknown) => ({ via: 'bearer', principal }),
+    ],
+    [
+      'map of map',
+      pipe(anyOf([cookieKey, bearerKind]), map(shout), map(shout)),
+      (p: unknown) => ({ shouted: { shouted: p } }),
+    ],
+  ])('%s of a mixed list does not refuse the bearer, and does refuse the cookie', async (_what, auth, told) => {
+    const { ask } = await operation(withAuth(auth))
+    expectPassed(await ask('/x', crossSite(bearer('good'))), told({ sent: 'good' }))
+    const both = { headers: { ...bearer('good').headers, Cookie: 'key=good' } }
+    expectPassed(await ask('/x', crossSite(both)), told({ sent: 'good' }))
+    expectDenied(await ask('/x', crossSite({ headers: { Cookie: 'key=good' } })), 403, [], 'CSRF check Failed')
+  })
+
+  test('a bare RTE.alt of a mixed list counts as ambient whoever wins, and tells the last failure alone', async () => {
+    const either = pipe(
+      cookieKey,
+      RTE.alt(() => bearerKind),
+    )
+    const { ask } = await operation(withAuth(either))
+    expectDenied(await ask('/x', crossSite(bearer('good'))), 403, [], 'CSRF check Failed')
+    expectDenied(await ask('/x', crossSite({ headers: { Cookie: 'key=good' } })), 401, [challenge.bearer])
+    expectPassed(await ask('/x', { method: 'POST', ...bearer('good') }), { sent: 'good' })
+  })
+})
+
+describe('cookie kinds inside a bare RTE', () => {
+  test.each(ambient.filter(({ what }) => what.startsWith('a bare RTE') || what.startsWith('any RTE')))(
+    'cookie kinds inside a bare RTE are never checked less than the kind itself: $what, first and last of a list',
+    async ({ auth, sending, principal }) => {
+      for (const list of [[auth, () => false] as const, [() => false, auth] as const]) {
+        const api = await operation(withAuth(list), withSessions())
+        const { headers } = sending ?? { headers: { Cookie: await signInAs(api, anna) } }
+        for (const from of sites) {
+          const answer = await api.ask('/x', { method: 'POST', headers: { ...headers, ...from } })
+          expectDenied(answer, 403, [], 'CSRF check Failed')
+        }
+        expectPassed(await api.ask('/x', { method: 'POST', headers: headers ?? {} }), principal)
+      }
+    },
+  )
+})

@@ -1,0 +1,173 @@
+/** DESIGN's table "Decisions": what guarded and public operations answer. Titles begin with the row's question. */
+import { inspect } from 'node:util'
+import Router from '@koa/router'
+import { either as E } from 'fp-ts'
+import {
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  BasicCredentials,
+  BearerToken,
+  CookieKey,
+  HeaderKey,
+  QueryKey,
+  sessionAuth,
+  withAuth,
+} from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  bearer,
+  bearerOf,
+  challenge,
+  expectDenied,
+  expectPassed,
+  operation,
+  running,
+  type Answer,
+} from '../support/behavior.js'
+import { kinds } from '../support/behaviorKinds.js'
+import { withSessions } from '../support/behaviorSession.js'
+
+describe('`request.auth` on a public operation', () => {
+  test('`request.auth` on a public operation: undefined, whatever credentials are sent', async () => {
+    const { ask } = await running((app, answering) => {
+      const router = withAuth(bearerOf('t'))(new Router())
+      app.use(router.get('/open', withAuth(null), answering).routes())
+    })
+    expectPassed(await ask('/open'), undefined)
+    expectPassed(await ask('/open', bearer('t')), undefined)
+  })
+
+  test('`request.auth` on a public operation: undefined, even if middleware above wrote there (A-38)', async () => {
+    const { ask } = await operation(withAuth(null), (app) => {
+      app.use((ctx, next) => {
+        Object.assign(ctx.request, { auth: 'somebody' })
+        return next()
+      })
+    })
+    expectPassed(await ask(), undefined)
+  })
+})
+
+describe('HEAD; OPTIONS and 405; unknown path', () => {
+  const start = () =>
+    running((app, answering) => {
+      const router = withAuth(bearerOf('t'))(new Router()).get('/x', answering).post('/x', answering)
+      app.use(router.routes()).use(router.allowedMethods())
+    })
+
+  test('HEAD is guarded as its GET: status and fields are the same, no handler runs', async () => {
+    const { ask } = await start()
+    for (const sending of [{}, bearer('wrong')]) {
+      const get = await ask('/x', sending)
+      const head = await ask('/x', { method: 'HEAD', ...sending })
+      expect(head).toMatchObject({ status: 401, challenges: get.challenges, body: '', seen: [] })
+      for (const name of ['content-type', 'cache-control', 'vary', 'content-length']) {
+        expect(head.headers[name]).toBe(get.headers[name])
+      }
+    }
+    expect(await ask('/x', { method: 'HEAD', ...bearer('t') })).toMatchObject({
+      status: 200,
+      challenges: [],
+      seen: [{ via: 't' }],
+    })
+  })
+
+  test('OPTIONS and 405 need no credentials, and run no handler', async () => {
+    const { ask } = await start()
+    const options = await ask('/x', { method: 'OPTIONS' })
+    expect(options).toMatchObject({ status: 200, challenges: [], seen: [] })
+    expect(options.headers['allow']).toBe('HEAD, GET, POST')
+    const unallowed = await ask('/x', { method: 'DELETE' })
+    expect(unallowed).toMatchObject({ status: 405, challenges: [], seen: [] })
+    expect(unallowed.headers['allow']).toBe('HEAD, GET, POST')
+  })
+
+  test('unknown path 404, with and without credentials', async () => {
+    const { ask } = await start()
+    for (const sending of [{}, bearer('t'), bearer('wrong')]) {
+      expect(await ask('/y', sending)).toMatchObject({ status: 404, challenges: [], seen: [] })
+    }
+  })
+})
+
+describe('challenge of an API key or a session', () => {
+  test('challenge of an API key or a session: a scheme of its own on every 401, never Basic', async () => {
+    const refusing = { authenticate: () => false }
+    const api = await operation(
+      withAuth([
+        apiKeyQuery({ paramName: 'api_key', ...refusing }),
+        apiKeyHeader({ paramName: 'X-API-Key', ...refusing }),
+        apiKeyCookie({ paramName: 'sid', realm: 'shop', ...refusing }),
+        sessionAuth(),
+      ]),
+      withSessions(),
+    )
+    const told = [
+      challenge.key('query', 'api_key'),
+      challenge.key('header', 'X-API-Key'),
+      'ApiKey realm="shop", in="cookie", name="sid"',
+      challenge.session,
+    ]
+    expectDenied(await api.ask(), 401, told)
+    expectDenied(await api.ask('/x?api_key=k', { headers: { 'X-API-Key': 'k', Cookie: 'sid=k' } }), 401, told)
+  })
+})
+
+describe('log lines and errors never hold a credential', () => {
+  const marker = 's3cret'
+  const told = (answer: Answer, errors: ReadonlyArray<unknown>) =>
+    `${JSON.stringify(answer)} ${inspect(errors, { depth: null, showHidden: true, getters: true })}`
+
+  const hooks: ReadonlyArray<readonly [what: string, hook: (request: unknown, ...credentials: string[]) => unknown]> = [
+    ['refuses', () => false],
+    [
+      'throws',
+      () => {
+        throw new Error('down')
+      },
+    ],
+    [
+      'throws null',
+      () => {
+        throw null
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('down'))],
+    [
+      'answers a function of the credential',
+      (_request, ...credentials) =>
+        () =>
+          credentials,
+    ],
+    ['puts the credential on the left', (_request, ...credentials) => E.left(credentials)],
+  ]
+  test.each(hooks)('log lines and errors never hold a credential: a hook that %s', async (_what, hook) => {
+    const consoles = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) => vi.spyOn(console, name))
+    try {
+      for (const { make, carrying, credentials } of kinds) {
+        const { ask, errors } = await operation(withAuth(make(hook)))
+        const answer = await ask(...carrying)
+        expect(answer.seen).toEqual([])
+        const text = told(answer, errors)
+        for (const secret of [marker, credentials.join(':'), btoa(credentials.join(':'))])
+          expect(text).not.toContain(secret)
+      }
+      for (const spy of consoles) expect(spy).not.toHaveBeenCalled()
+    } finally {
+      for (const spy of consoles) spy.mockRestore()
+    }
+  })
+
+  test('422 and io-ts errors: a codec of a credential that refuses it does not hold it', () => {
+    const bad = `${marker}\r\n`
+    for (const codec of [BasicCredentials, BearerToken, CookieKey, HeaderKey]) {
+      for (const value of [bad, [marker, marker], { marker }]) {
+        const decoded = codec.validate(value, [])
+        expect(decoded._tag).toBe('Left')
+        expect(inspect(decoded, { depth: null })).not.toContain(marker)
+      }
+    }
+    expect(inspect(QueryKey.validate([marker, marker], []), { depth: null })).not.toContain(marker)
+  })
+})

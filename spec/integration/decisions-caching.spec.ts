@@ -1,0 +1,122 @@
+/** DESIGN's table "Decisions", row "authenticated responses": what caches are told. */
+import Router from '@koa/router'
+import type Koa from 'koa'
+import {
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  httpBasicAuth,
+  httpBearer,
+  sessionAuth,
+  withAuth,
+  type Guard,
+} from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { bearer, running } from '../support/behavior.js'
+import { withSessions } from '../support/behaviorSession.js'
+
+describe('authenticated responses', () => {
+  const authenticate = (_request: unknown, sent: string) => sent === 't'
+  const token = httpBearer({ authenticate })
+  const session = sessionAuth()
+
+  const handling = <P>(guard: Guard<P>, handler: (ctx: Koa.Context) => void) =>
+    running((app) => {
+      withSessions()(app)
+      app.use(new Router().get('/x', guard, (ctx) => handler(ctx)).routes())
+    })
+  const write = (ctx: Koa.Context) => {
+    ctx.body = 'mine'
+  }
+
+  test('authenticated responses: `Cache-Control: private, no-store`, unless the handler set it', async () => {
+    const byDefault = await handling(withAuth(token), write)
+    const answer = await byDefault.ask('/x', bearer('t'))
+    expect(answer).toMatchObject({ status: 200, challenges: [], body: 'mine' })
+    expect(answer.headers['cache-control']).toBe('private, no-store')
+    const own = await handling(withAuth(token), (ctx) => {
+      ctx.set('Cache-Control', 'private, max-age=60')
+      write(ctx)
+    })
+    const cached = await own.ask('/x', bearer('t'))
+    expect(cached.headers).toMatchObject({ 'cache-control': 'private, max-age=60', vary: 'Authorization' })
+  })
+
+  const varying: ReadonlyArray<readonly [what: string, guard: Guard<never>, vary: string | undefined]> = [
+    ['a bearer', withAuth(token), 'Authorization'],
+    ['Basic', withAuth(httpBasicAuth({ authenticate: () => true })), 'Authorization'],
+    ['a header key', withAuth(apiKeyHeader({ paramName: 'X-API-Key', authenticate })), 'X-API-Key'],
+    ['a cookie key', withAuth(apiKeyCookie({ authenticate })), 'Cookie'],
+    ['a session', withAuth(session), 'Cookie'],
+    ['a query key, which is part of the URL', withAuth(apiKeyQuery({ authenticate })), undefined],
+    ['a callable, which may read anything', withAuth(() => true), '*'],
+    [
+      'a list: every field that any alternative reads, once',
+      withAuth([
+        apiKeyHeader({ paramName: 'X-API-Key', authenticate }),
+        session,
+        apiKeyQuery({ authenticate }),
+        token,
+        apiKeyCookie({ authenticate }),
+        apiKeyHeader({ paramName: 'x-api-key', authenticate }),
+      ]),
+      'X-API-Key, Cookie, Authorization',
+    ],
+  ]
+  const named = (vary: string | undefined) => vary?.toLowerCase().split(', ').sort()
+  test.each(varying)('authenticated responses: Vary for %s, passed or denied', async (_what, guard, vary) => {
+    const { ask } = await handling(guard, write)
+    const credentials = { ...bearer('t').headers, Cookie: 'key=t', key: 't', 'X-API-Key': 't' }
+    for (const answer of [await ask('/x?key=t', { headers: credentials }), await ask()]) {
+      expect(named(answer.headers['vary'])).toEqual(named(vary))
+    }
+  })
+
+  test('authenticated responses: Vary is added to what upstream and the handler set', async () => {
+    const { ask } = await handling(withAuth(token), (ctx) => {
+      ctx.set('Vary', 'Accept')
+      write(ctx)
+    })
+    expect((await ask('/x', bearer('t'))).headers['vary']).toBe('Accept, Authorization')
+  })
+
+  const errors: ReadonlyArray<readonly [what: string, status: number, handler: (ctx: Koa.Context) => void]> = [
+    ['ctx.throw(404)', 404, (ctx) => ctx.throw(404)],
+    ['ctx.throw(409) with fields of its own', 409, (ctx) => ctx.throw(409, 'busy', { headers: { 'X-Own': 'yes' } })],
+    [
+      'any error',
+      500,
+      () => {
+        throw new Error('the handler fails')
+      },
+    ],
+  ]
+  test.each(errors)(
+    'authenticated responses: an error that a guarded handler throws carries them, too: %s',
+    async (...row) => {
+      const [, status, handler] = row
+      const { ask } = await handling(withAuth(token), handler)
+      const answer = await ask('/x', bearer('t'))
+      expect(answer).toMatchObject({ status, challenges: [] })
+      expect(answer.headers).toMatchObject({ 'cache-control': 'private, no-store', vary: 'Authorization' })
+      if (status === 409) expect(answer.headers['x-own']).toBe('yes')
+    },
+  )
+
+  test('authenticated responses: a public operation has none of these fields', async () => {
+    const { ask } = await handling(withAuth(null), write)
+    const { headers } = await ask('/x', bearer('t'))
+    expect([headers['cache-control'], headers['vary'], headers['referrer-policy']]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  test('A-28 answers of an operation with a query key carry Referrer-Policy: no-referrer', async () => {
+    const { ask } = await handling(withAuth([token, apiKeyQuery({ authenticate })]), write)
+    for (const answer of [await ask('/x?key=t'), await ask('/x?key=bad'), await ask()]) {
+      expect(answer.headers['referrer-policy']).toBe('no-referrer')
+    }
+  })
+})

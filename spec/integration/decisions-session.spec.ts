@@ -1,0 +1,223 @@
+/** DESIGN's table "Decisions": sessions, with real koa-session and cookies got by signing in. Titles begin with the question. */
+import Router from '@koa/router'
+import { either as E, option as O, taskEither as TE } from 'fp-ts'
+import Keygrip from 'keygrip'
+import type Koa from 'koa'
+import {
+  sessionAuth,
+  sessionAuthIsStaff,
+  sessionAuthSuperUser,
+  sessionLoginAuth,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  challenge,
+  expectCrashed,
+  expectDenied,
+  expectPassed,
+  operation,
+  running,
+  type Running,
+} from '../support/behavior.js'
+import { modes, signIn, signInAs, signingKey, withSessions } from '../support/behaviorSession.js'
+
+const ask = async (api: Running, user: unknown) => api.ask('/x', { headers: { Cookie: await signInAs(api, user) } })
+const start = (authenticator: Authenticator<unknown>, mode: (typeof modes)[number] = 'cookie') =>
+  operation(withAuth(authenticator), withSessions(mode))
+
+describe.each(modes)('in %s mode', (mode) => {
+  test('session without the rights (superuser, staff): 401', async () => {
+    for (const authenticator of [sessionAuthSuperUser(), sessionAuthIsStaff()]) {
+      const api = await start(authenticator, mode)
+      expectDenied(await ask(api, { username: 'anna' }), 401, [challenge.session])
+      expectDenied(await ask(api, { username: 'anna', isStaff: false, isSuperuser: false }), 401, [challenge.session])
+    }
+  })
+
+  test('staff: superuser or staff', async () => {
+    const api = await start(sessionAuthIsStaff(), mode)
+    for (const user of [
+      { username: 'a', isStaff: true },
+      { username: 'a', isSuperuser: true },
+      { username: 'a', isStaff: false, isSuperuser: true },
+    ]) {
+      expectPassed(await ask(api, user), user)
+    }
+    const superuserOnly = await start(sessionAuthSuperUser(), mode)
+    expectDenied(await ask(superuserOnly, { username: 'a', isStaff: true }), 401, [challenge.session])
+  })
+
+  test('inactive, deleted user: 401, at the next request', async () => {
+    const inactive = await start(sessionAuth(), mode)
+    expectDenied(await ask(inactive, { username: 'anna', isActive: false }), 401, [challenge.session])
+    expectPassed(await ask(inactive, { username: 'anna', isActive: true }), { username: 'anna', isActive: true })
+
+    const users = new Map([['7', { username: 'anna', isActive: true, isSuperuser: true }]])
+    const loadUser = async (session: Readonly<Record<string, unknown>>) => users.get(String(session['userId']))
+    for (const authenticator of [sessionAuth({ loadUser }), sessionAuthSuperUser({ loadUser })]) {
+      users.set('7', { username: 'anna', isActive: true, isSuperuser: true })
+      const api = await start(authenticator, mode)
+      const headers = { Cookie: await signIn(api, { userId: 7 }) }
+      expectPassed(await api.ask('/x', { headers }), { username: 'anna', isActive: true, isSuperuser: true })
+      users.set('7', { username: 'anna', isActive: false, isSuperuser: true })
+      expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
+      users.delete('7')
+      expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
+    }
+  })
+})
+
+describe('anonymous unsafe request on session auth', () => {
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('anonymous unsafe request on session auth: %s', async (method) => {
+    const api = await start(sessionAuth())
+    const strange = await signIn(api, { basket: [] })
+    for (const Cookie of ['', strange, 'koa.sess=forged; koa.sess.sig=forged']) {
+      for (const site of ['cross-site', 'same-origin']) {
+        const headers = { ...(Cookie && { Cookie }), 'Sec-Fetch-Site': site }
+        expectDenied(await api.ask('/x', { method, headers }), 401, [challenge.session])
+      }
+    }
+  })
+})
+
+describe('where the session keeps its user', () => {
+  test('where the session keeps its user: `ctx.session.user`, a record with `username`', async () => {
+    const api = await start(sessionAuth())
+    expectPassed(await ask(api, { username: 'anna' }), { username: 'anna' })
+    for (const data of [{ username: 'anna' }, { auth: { username: 'anna' } }, { User: { username: 'anna' } }]) {
+      const headers = { Cookie: await signIn(api, data) }
+      expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
+    }
+  })
+
+  const user = { username: 'anna', id: 7 }
+  test.each<readonly [string, (found: typeof user | undefined) => unknown]>([
+    ['returns', (found) => found],
+    ['resolves to', async (found) => found],
+    ['puts into an Option', O.fromNullable],
+    ['puts into an Either', E.fromNullable('none')],
+    ['puts into a TaskEither', (found) => (found ? TE.right(found) : TE.left('none'))],
+  ])('where the session keeps its user: or what loadUser(session) %s', async (_how, say) => {
+    const loadUser = vi.fn((session: Readonly<Record<string, unknown>>) =>
+      say(session['userId'] === 7 ? user : undefined),
+    )
+    const api = await start(sessionAuth({ loadUser }))
+    const passed = await api.ask('/x', { headers: { Cookie: await signIn(api, { userId: 7 }) } })
+    expectPassed(passed, user)
+    expect(passed.seen[0]).toBe(user)
+    expectDenied(await api.ask('/x', { headers: { Cookie: await signIn(api, { userId: 8 }) } }), 401, [
+      challenge.session,
+    ])
+    expect(loadUser).toHaveBeenCalledTimes(2)
+    expectDenied(await api.ask(), 401, [challenge.session])
+    expect(loadUser).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('session user', () => {
+  const superuser = sessionAuthSuperUser()
+  const staff = sessionAuthIsStaff()
+  const wrong: ReadonlyArray<unknown> = ['true', 'false', 1, 0, {}, [], [true], 'yes', { valueOf: 1 }]
+
+  test.each(wrong)('session user: isSuperuser, isStaff or isActive %j grants nothing (A-32)', async (flag) => {
+    for (const [authenticator, field] of [
+      [superuser, 'isSuperuser'],
+      [staff, 'isStaff'],
+      [sessionAuth(), 'isActive'],
+    ] as const) {
+      const api = await start(authenticator)
+      expectDenied(await ask(api, { username: 'anna', [field]: flag }), 401, [challenge.session])
+    }
+  })
+
+  test.each([
+    'anna',
+    7,
+    true,
+    [],
+    ['anna'],
+    {},
+    { name: 'anna' },
+    { username: 7 },
+    { username: null },
+    { username: [] },
+  ])('session user: %j does not decode, 401', async (value) => {
+    const api = await start(sessionAuth())
+    expectDenied(await ask(api, value), 401, [challenge.session])
+  })
+
+  test('session user: what loadUser answers is decoded, too', async () => {
+    for (const value of ['anna', { username: 7 }, { username: 'anna', isSuperuser: 1 }, [{ username: 'anna' }]]) {
+      const api = await start(sessionAuth({ loadUser: async () => value }))
+      const headers = { Cookie: await signIn(api, { userId: 7 }) }
+      expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
+    }
+  })
+})
+
+test('credential sent twice: two session cookies are malformed, whichever comes first', async () => {
+  const api = await start(sessionAuth())
+  const anna = await signInAs(api, { username: 'anna' })
+  const mallory = (await signInAs(api, { username: 'mallory' })).split('; ')[0]
+  for (const Cookie of [`${anna}; ${mallory}`, `${mallory}; ${anna}`]) {
+    expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
+  }
+})
+
+describe('`app.keys` where session auth is used', () => {
+  const serving = (keys: unknown) =>
+    running((app, answering) => {
+      withSessions()(app)
+      // Safe: what a user of plain JavaScript may write
+      app.keys = keys as Koa['keys']
+      const router = new Router().get('/session', withAuth(sessionLoginAuth), answering)
+      router.get('/list', withAuth([() => false, sessionLoginAuth]), answering)
+      router.get('/open', answering)
+      app.use(router.routes())
+    })
+
+  test.each([
+    ['missing', undefined],
+    ['a key under 32 characters', ['x'.repeat(31)]],
+    ['an empty key', ['']],
+    ['one short key among long ones', [signingKey, 'short']],
+    ['a string', signingKey],
+    ['a key that is no string', [7]],
+  ])('`app.keys` %s: a 500 that names the mend, and no handler runs', async (_what, keys) => {
+    const { ask, errors } = await serving(keys)
+    expectCrashed(await ask('/session'))
+    expectCrashed(await ask('/list'))
+    expectPassed(await ask('/open'), undefined)
+    expect(errors).toHaveLength(2)
+    for (const error of errors) {
+      expect(error).toMatchObject({ message: expect.stringMatching(/app\.keys/) as string })
+      expect(String(error)).not.toContain('x'.repeat(31))
+    }
+  })
+
+  test('`app.keys` empty: a 500', async () => {
+    const { ask } = await serving([])
+    expectCrashed(await ask('/session'))
+  })
+
+  test.each([
+    ['32 characters', ['x'.repeat(32)]],
+    ['two of them', [signingKey, 'y'.repeat(64)]],
+    ['a Keygrip, which cannot be inspected', new Keygrip([signingKey])],
+  ])('`app.keys` %s: accepted', async (_what, keys) => {
+    const api = await serving(keys)
+    const headers = { Cookie: await signInAs(api, { username: 'anna' }) }
+    expectPassed(await api.ask('/session', { headers }), { username: 'anna' })
+    expectDenied(await api.ask('/session'), 401, [challenge.session])
+  })
+})
+
+test('D-S12 session auth without koa-session above it is a 500 that names the mend', async () => {
+  const { ask, errors } = await operation(withAuth(sessionAuth()), (app) => {
+    app.keys = [signingKey]
+  })
+  expectCrashed(await ask())
+  expect(errors).toMatchObject([{ message: expect.stringContaining('koa-session') as string }])
+})

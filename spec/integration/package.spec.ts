@@ -1,0 +1,132 @@
+/** The package as a user gets it: packed, installed outside of the repository, typechecked, and asked over HTTP. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { blocksOf } from '../support/docExamples.js'
+import { packedProject, type PackedProject } from '../support/packed.js'
+import { ask } from '../support/server.js'
+import { ownOptions, repository, typecheck } from '../support/typecheck.js'
+
+// The first block of the README; it makes `app` and does not listen
+const [example] = blocksOf('README.md')
+const starter = `
+import { app } from './example.js'
+const server = app.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  console.log(typeof address === 'object' && address !== null ? address.port : 'no port')
+})
+`
+
+const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as {
+  readonly peerDependencies: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>
+  readonly dependencies?: Readonly<Record<string, string>>
+}
+const required = Object.keys(manifest.peerDependencies).filter((name) => !manifest.peerDependenciesMeta[name]?.optional)
+
+// What must be beside it: the peers that are not optional, and the types that a program in TypeScript needs
+const beside = [...required, '@types/koa', '@types/node']
+
+describe('the packed package', () => {
+  let project: PackedProject
+  beforeAll(async () => {
+    project = await packedProject(beside)
+  }, 180_000)
+  afterAll(() => project?.remove())
+
+  it('holds the built modules, their declarations and sources, README, LICENSE and CHANGELOG, and nothing else', () => {
+    const known = /^(dist\/.+\.(js|d\.ts)(\.map)?|src\/.+\.ts|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+    expect(project.files.filter((path) => !known.test(path))).toStrictEqual([])
+    for (const path of ['dist/index.js', 'dist/index.d.ts', 'src/index.ts', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
+      expect(project.files).toContain(path)
+    }
+  })
+
+  it('holds no examples, no spec, no tests; also when examples were built', async () => {
+    const files = await project.listFiles({
+      'dist/examples/server.js': '',
+      'examples/mine.ts': '',
+      'spec/unit/mine.spec.ts': '',
+      '.env': '',
+    })
+    expect(files.filter((path) => /example|spec|test|\.env/i.test(path))).toStrictEqual([])
+    expect(files).toContain('dist/index.js')
+  })
+
+  it('every module of the sources is in it, built', () => {
+    const modules = project.files.filter((path) => path.startsWith('src/'))
+    expect(modules.length).toBeGreaterThan(20)
+    for (const path of modules) {
+      const built = path.replace('src/', 'dist/').replace(/\.ts$/, '')
+      expect(project.files).toEqual(expect.arrayContaining([`${built}.js`, `${built}.d.ts`]))
+    }
+  })
+
+  it('imports nothing but Node and the peers that must be there; koa-session is not needed', () => {
+    const root = join(project.folder, 'node_modules/koa-with-auth')
+    const packages = project.files
+      .filter((path) => /^dist\/.*(\.js|\.d\.ts)$/.test(path))
+      .flatMap((path) => ts.preProcessFile(readFileSync(join(root, path), 'utf8'), true, true).importedFiles)
+      .map(({ fileName }) => fileName)
+      .filter((name) => !name.startsWith('.') && !isBuiltin(name))
+      .map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0])
+    expect(new Set(packages)).toStrictEqual(new Set(required))
+    expect(manifest.dependencies ?? {}).toStrictEqual({})
+    expect(existsSync(join(project.folder, 'node_modules/koa-session'))).toBe(false)
+  })
+
+  describe("the README's example", () => {
+    let child: ChildProcess
+    let url = ''
+    beforeAll(async () => {
+      const { folder } = project
+      const { paths: _, rootDir: __, ...options } = ownOptions()
+      const programs = { example: example?.code ?? '', starter }
+      const sources = Object.entries(programs).map(([name, code]) => {
+        const path = join(folder, `${name}.ts`)
+        writeFileSync(path, code)
+        const { outputText } = ts.transpileModule(code, { compilerOptions: { ...options, ...esModules } })
+        writeFileSync(join(folder, `${name}.js`), outputText)
+        return path
+      })
+      const strict = { ...options, skipLibCheck: false, typeRoots: [join(folder, 'node_modules/@types')] }
+      expect(typecheck(sources, strict, folder)).toStrictEqual([])
+      child = spawn(process.execPath, ['starter.js'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+      const ended = once(child, 'exit').then(() => Promise.reject(new Error('the program ended')))
+      const [port] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [string]
+      url = `http://127.0.0.1:${port}`
+      ended.catch(() => {})
+    }, 60_000)
+    afterAll(() => child?.kill())
+
+    it('5.3.1 answers 200 to the token, with the principal', async () => {
+      const { status, text } = await ask(`${url}/me`, { headers: { Authorization: 'Bearer supersecret' } })
+      expect([status, text]).toStrictEqual([200, 'Hello anna'])
+    })
+
+    it('5.6.4 answers 200 to anyone where null makes public', async () => {
+      const { status, text } = await ask(`${url}/health`)
+      expect([status, text]).toStrictEqual([200, 'ok'])
+    })
+
+    it.each([
+      { description: '5.1.4 nothing', headers: {}, expected: 'Bearer realm="api"' },
+      {
+        description: '5.1.2 another token',
+        headers: { Authorization: 'Bearer x' },
+        expected: 'Bearer realm="api", error="invalid_token"',
+      },
+    ])('answers 401 to $description, with a challenge', async ({ headers, expected }) => {
+      const { status, challenge, text } = await ask(`${url}/me`, { headers: new Headers(Object.entries(headers)) })
+      expect([status, challenge]).toStrictEqual([401, expected])
+      expect(JSON.parse(text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
+    })
+  })
+})
+
+const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }

@@ -1,0 +1,154 @@
+/** Section 5.6 of the behavior specification: levels and precedence. All combinations have a suite of their own. */
+import Router from '@koa/router'
+import { withAuth, type Guard } from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { bearer, bearerOf, expectDenied, expectPassed, running, type Running } from '../support/behavior.js'
+
+const levels = ['application', 'router', 'call', 'operation']
+
+/** The operation lets in one bearer token, and only that one. */
+const expectGuardedBy = async ({ ask }: Running, path: string, level: string): Promise<void> => {
+  expectPassed(await ask(path, bearer(level)), { via: level })
+  expectDenied(await ask(path), 401, [`Bearer realm="${level}"`])
+  for (const other of levels.filter((name) => name !== level)) {
+    expectDenied(await ask(path, bearer(other)), 401, [`Bearer realm="${level}", error="invalid_token"`])
+  }
+}
+
+const expectPublic = async ({ ask }: Running, path: string): Promise<void> => {
+  expectPassed(await ask(path), undefined)
+  expectPassed(await ask(path, bearer('application')), undefined)
+}
+
+const application = () => withAuth(bearerOf('application'))(new Router())
+const router = () => withAuth(bearerOf('router'))(new Router())
+
+test('5.6.1 auth on the application secures every operation, of whatever router, method and depth', async () => {
+  const api = await running((app, answering) => {
+    const deep = new Router().post('/deep', answering)
+    const child = new Router().get('/child', answering).use('/nested', deep.routes())
+    const root = application().get('/own', answering)
+    root.use(child.routes())
+    root.use('/prefix', child.routes())
+    root.put('/later', answering)
+    app.use(root.routes())
+  })
+  for (const path of ['/own', '/child', '/prefix/child']) await expectGuardedBy(api, path, 'application')
+  for (const [method, path] of [
+    ['POST', '/nested/deep'],
+    ['POST', '/prefix/nested/deep'],
+    ['PUT', '/later'],
+  ] as const) {
+    expectDenied(await api.ask(path, { method }), 401, ['Bearer realm="application"'])
+    expectPassed(await api.ask(path, { method, ...bearer('application') }), { via: 'application' })
+  }
+})
+
+describe('5.6.2 auth on a router applies to all its operations, and overrides the application', () => {
+  test('5.6.2 on the router itself', async () => {
+    const api = await running((app, answering) => {
+      const child = router().get('/a', answering).get('/b', answering)
+      const root = application().get('/own', answering)
+      root.use('/router', child.routes())
+      app.use(root.routes())
+    })
+    for (const path of ['/router/a', '/router/b']) await expectGuardedBy(api, path, 'router')
+    await expectGuardedBy(api, '/own', 'application')
+  })
+
+  test('5.6.2 on the call that registers it under a prefix', async () => {
+    const api = await running((app, answering) => {
+      const child = new Router().get('/a', answering).get('/b', answering)
+      const root = application()
+      root.use('/called', withAuth(bearerOf('call'))(child).routes())
+      root.use('/uncalled', child.routes())
+      app.use(root.routes())
+    })
+    for (const path of ['/called/a', '/called/b']) await expectGuardedBy(api, path, 'call')
+    await expectGuardedBy(api, '/uncalled/a', 'application')
+  })
+
+  test('5.6.2 on the call, over what the router was built with', async () => {
+    const api = await running((app, answering) => {
+      const child = router().get('/a', answering)
+      const root = application()
+      root.use('/called', withAuth(bearerOf('call'))(child).routes())
+      root.use('/uncalled', child.routes())
+      app.use(root.routes())
+    })
+    await expectGuardedBy(api, '/called/a', 'call')
+    await expectGuardedBy(api, '/uncalled/a', 'router')
+  })
+})
+
+test('5.6.3 auth on an operation overrides router, registration call and application', async () => {
+  const api = await running((app, answering) => {
+    const own = withAuth(bearerOf('operation'))
+    const child = router().get('/x', own, answering).get('/neighbour', answering)
+    const root = application().get('/x', own, answering)
+    root.use('/router', child.routes())
+    root.use('/called', withAuth(bearerOf('call'))(child).routes())
+    app.use(root.routes())
+  })
+  for (const path of ['/x', '/router/x', '/called/x']) await expectGuardedBy(api, path, 'operation')
+  await expectGuardedBy(api, '/router/neighbour', 'router')
+  await expectGuardedBy(api, '/called/neighbour', 'call')
+})
+
+test('5.6.4 auth=None on an operation disables authentication for it, and for it alone', async () => {
+  const api = await running((app, answering) => {
+    const child = router().post('/token', answering).get('/open', withAuth(null), answering).get('/x', answering)
+    const root = application().get('/open', withAuth(null), answering).get('/x', answering)
+    root.use('/router', child.routes())
+    app.use(root.routes())
+  })
+  await expectPublic(api, '/open')
+  await expectPublic(api, '/router/open')
+  await expectGuardedBy(api, '/x', 'application')
+  await expectGuardedBy(api, '/router/x', 'router')
+  expectDenied(await api.ask('/router/token', { method: 'POST' }), 401, ['Bearer realm="router"'])
+})
+
+describe('5.6.5 auth=None on a router makes its operations skip the application', () => {
+  const open = (guard: () => Guard<undefined>, how: (root: ReturnType<typeof application>, child: Router) => void) =>
+    running((app, answering) => {
+      const child = new Router().get('/a', answering)
+      child.get('/guarded', withAuth(bearerOf('operation')), answering)
+      const root = application().get('/x', answering)
+      how(root, guard()(child))
+      app.use(root.routes())
+    })
+
+  test('5.6.5 on the router itself', async () => {
+    const api = await open(
+      () => withAuth(null),
+      (root, child) => root.use('/open', child.routes()),
+    )
+    await expectPublic(api, '/open/a')
+    await expectGuardedBy(api, '/open/guarded', 'operation')
+    await expectGuardedBy(api, '/x', 'application')
+  })
+
+  test('5.6.5 inherited by the routers in it, and undone by the registration call', async () => {
+    const api = await open(
+      () => withAuth(null),
+      (root, child) => {
+        root.use('/open', new Router().use('/nested', child.routes()).routes())
+        root.use('/closed', withAuth(bearerOf('call'))(child).routes())
+      },
+    )
+    await expectPublic(api, '/open/nested/a')
+    await expectGuardedBy(api, '/closed/a', 'call')
+    await expectGuardedBy(api, '/closed/guarded', 'operation')
+  })
+
+  test('5.6.5 a request without credentials and one with wrong ones are the same to it', async () => {
+    const api = await open(
+      () => withAuth(null),
+      (root, child) => root.use('/open', child.routes()),
+    )
+    const answer = await api.ask('/open/a', bearer('wrong'))
+    expectPassed(answer, undefined)
+    expect(answer.headers['cache-control']).toBeUndefined()
+  })
+})

@@ -1,0 +1,65 @@
+/** Section 7 of the behavior specification: its table of errors, but for the exceptions that have a handler. */
+import { httpBearer, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
+import { bearer, challenge, expectCrashed, expectDenied, operation } from '../support/behavior.js'
+import { kinds, listOf } from '../support/behaviorKinds.js'
+import { modes, signIn, signInAs, withSessions } from '../support/behaviorSession.js'
+
+describe.each(modes)('a session authenticator and no qualifying session: 401 (%s mode)', (mode) => {
+  test('7 no session at all', async () => {
+    const { ask } = await operation(withAuth(sessionAuth()), withSessions(mode))
+    expectDenied(await ask(), 401, [challenge.session])
+  })
+
+  test('7 a session of nobody', async () => {
+    const api = await operation(withAuth(sessionAuth()), withSessions(mode))
+    const Cookie = await signIn(api, { visits: 3 })
+    expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
+  })
+
+  test.each([
+    ['a superuser is asked for', sessionAuthSuperUser()],
+    ['staff is asked for', sessionAuthIsStaff()],
+  ])('7 a user without the rights is 401, not 403: %s', async (_what, authenticator) => {
+    const api = await operation(withAuth(authenticator), withSessions(mode))
+    const Cookie = await signInAs(api, { username: 'anna' })
+    expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
+  })
+})
+
+test('7 a list of which every one fails: an authentication error', async () => {
+  const list = listOf([...kinds.map(({ make }) => make(() => false)), sessionAuth()])
+  const api = await operation(withAuth(list), withSessions())
+  const absent = kinds.map((kind) => kind.absent)
+  expectDenied(await api.ask(), 401, [...absent, challenge.session])
+  for (const { carrying, refused, absent: bare } of kinds) {
+    const told = absent.map((line) => (line === bare ? refused : line))
+    expectDenied(await api.ask(...carrying), 401, [...told, challenge.session])
+  }
+})
+
+test('7.2 an exception without a handler is no 401: Koa answers 500, its error event tells it, nothing leaks', async () => {
+  class InvalidToken extends Error {}
+  const authenticate = vi.fn(() => {
+    throw new InvalidToken('token of anna')
+  })
+  const { ask, errors } = await operation(withAuth(httpBearer({ authenticate })))
+  expectCrashed(await ask('/x', bearer('t')))
+  expect(errors).toHaveLength(1)
+  expect(errors[0]).toBeInstanceOf(InvalidToken)
+  expect(authenticate).toHaveBeenCalledTimes(1)
+})
+
+test.each(kinds)(
+  '7.3 $kind, refused: 401 whose detail is "Unauthorized"',
+  async ({ make, carrying, absent, refused }) => {
+    const { ask } = await operation(withAuth(make(() => false)))
+    expectDenied(await ask(...carrying), 401, [refused], 'Unauthorized')
+    expectDenied(await ask(), 401, [absent], 'Unauthorized')
+  },
+)
+
+test('7.3 a callable, refused: 401 whose detail is "Unauthorized"', async () => {
+  const { ask } = await operation(withAuth(() => false))
+  expectDenied(await ask(), 401, [challenge.custom], 'Unauthorized')
+})

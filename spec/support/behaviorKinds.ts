@@ -1,0 +1,72 @@
+/** Every kind that has a hook, as one table: where its credential travels, and what its hook gets. */
+import type { Request } from 'koa'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer, type Authenticator } from 'koa-with-auth'
+import { basic, bearer, challenge, type Sending } from './behavior.js'
+
+/** A hook of any kind: the request, then the credentials. */
+export type Hook = (request: Request, ...credentials: string[]) => unknown
+
+export interface KindRow {
+  readonly kind: string
+  readonly make: (hook: Hook) => Authenticator<unknown>
+  /** The path and the request that carry the credential `s3cret`. */
+  readonly carrying: readonly [path: string, sending: Sending]
+  /** What the hook gets behind the request. */
+  readonly credentials: ReadonlyArray<string>
+  /** What is offered where nothing was sent. */
+  readonly absent: string
+  /** What is offered where the hook refused. */
+  readonly refused: string
+}
+
+const key = 's3cret'
+
+export const kinds: ReadonlyArray<KindRow> = [
+  {
+    kind: 'APIKeyQuery',
+    make: (hook) => apiKeyQuery({ paramName: 'api_key', authenticate: (request, sent) => hook(request, sent) }),
+    carrying: [`/x?api_key=${key}`, {}],
+    credentials: [key],
+    absent: challenge.key('query', 'api_key'),
+    refused: challenge.key('query', 'api_key'),
+  },
+  {
+    kind: 'APIKeyHeader',
+    make: (hook) => apiKeyHeader({ paramName: 'X-API-Key', authenticate: (request, sent) => hook(request, sent) }),
+    carrying: ['/x', { headers: { 'X-API-Key': key } }],
+    credentials: [key],
+    absent: challenge.key('header', 'X-API-Key'),
+    refused: challenge.key('header', 'X-API-Key'),
+  },
+  {
+    kind: 'APIKeyCookie',
+    make: (hook) => apiKeyCookie({ paramName: 'X-API-KEY', authenticate: (request, sent) => hook(request, sent) }),
+    carrying: ['/x', { headers: { Cookie: `X-API-KEY=${key}` } }],
+    credentials: [key],
+    absent: challenge.key('cookie', 'X-API-KEY'),
+    refused: challenge.key('cookie', 'X-API-KEY'),
+  },
+  {
+    kind: 'HttpBearer',
+    make: (hook) => httpBearer({ authenticate: (request, token) => hook(request, token) }),
+    carrying: ['/x', bearer(key)],
+    credentials: [key],
+    absent: challenge.bearer,
+    refused: challenge.refusedBearer,
+  },
+  {
+    kind: 'HttpBasicAuth',
+    make: (hook) => httpBasicAuth({ authenticate: (request, username, password) => hook(request, username, password) }),
+    carrying: ['/x', basic(`anna:${key}`)],
+    credentials: ['anna', key],
+    absent: challenge.basic,
+    refused: challenge.basic,
+  },
+]
+
+/** A list for `withAuth`, which takes no list that could be empty. */
+export const listOf = <A>(members: ReadonlyArray<A>): readonly [A, ...A[]] => {
+  const [first, ...rest] = members
+  if (first === undefined) throw new Error('an empty list')
+  return [first, ...rest]
+}

@@ -1,0 +1,47 @@
+/** Real koa-session under an application of a test, and signing in over HTTP. */
+import type Koa from 'koa'
+import session, { type CreateSessionOptions } from 'koa-session'
+import type { Running } from './behavior.js'
+
+/** Long enough to be accepted. */
+export const signingKey = 'a signing key that is long enough, for tests'
+
+/** Where koa-session keeps the data: in the cookie itself, or in a store behind an id. */
+export const modes = ['cookie', 'store'] as const
+
+const memoryStore = (): NonNullable<CreateSessionOptions['store']> => {
+  const kept = new Map<string, unknown>()
+  return {
+    get: async (id) => structuredClone(kept.get(id)),
+    set: async (id, data: unknown) => {
+      kept.set(id, structuredClone(data))
+    },
+    destroy: async (id) => {
+      kept.delete(id)
+    },
+  }
+}
+
+/** Mounts sessions, and `/sign-in?session=<JSON>`, which puts into the session what the test wants in it. */
+export const withSessions =
+  (mode: (typeof modes)[number] = 'cookie', options: CreateSessionOptions = {}) =>
+  (app: Koa): void => {
+    app.keys = [signingKey]
+    app.use(session({ ...(mode === 'store' && { store: memoryStore() }), ...options }, app))
+    app.use(async (ctx, next) => {
+      if (ctx.path !== '/sign-in') return next()
+      Object.assign(ctx['session'] as object, JSON.parse(new URLSearchParams(ctx.querystring).get('session') ?? '{}'))
+      ctx.body = 'signed in'
+    })
+  }
+
+/** The Cookie field of a visitor who got this session, signature included. */
+export const signIn = async ({ ask }: Running, data: object): Promise<string> => {
+  const { status, headers } = await ask(`/sign-in?session=${encodeURIComponent(JSON.stringify(data))}`)
+  const cookies = headers['set-cookie']
+  if (status !== 200 || cookies === undefined) throw new Error(`not signed in: ${status}`)
+  return cookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
+}
+
+/** The Cookie field of a visitor whose session holds this user. */
+export const signInAs = (running: Running, user: unknown): Promise<string> => signIn(running, { user })
