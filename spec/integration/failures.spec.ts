@@ -205,6 +205,18 @@ describe('what a hook throws', () => {
     expect(behind).not.toHaveBeenCalled()
   })
 
+  test('an http-errors 429 keeps its Retry-After, and none of its other headers', async () => {
+    const headers = { 'retry-after': '7', 'Set-Cookie': 'a=1', Location: '/' }
+    const authenticate = () => {
+      throw createError(429, { headers })
+    }
+    const { ask } = await operation(withAuth(httpBearer({ authenticate })))
+    const answer = await ask('/x', bearer('t'))
+    expectDenied(answer, 429, [])
+    expect(answer.headers['retry-after']).toBe('7')
+    expect([answer.headers['set-cookie'], answer.headers['location']]).toEqual([undefined, undefined])
+  })
+
   const dressed = (fields: object) => Object.assign(new Error('down'), fields)
   const thrown: ReadonlyArray<readonly [what: string, error: unknown]> = [
     ['null', null],

@@ -148,19 +148,16 @@ const cookieNameOf = (ctx: Context): string => {
 }
 
 const MIN_KEY_LENGTH = 32
-const checked = new WeakSet<object>()
 
-// Whoever guesses a signing key makes himself any session (SECURITY A-33). A Keygrip cannot be inspected.
+// Whoever guesses a signing key makes himself any session (SECURITY A-33). A Keygrip cannot be inspected. Looked at every
+// time, because keys are rotated in place.
 const checkKeys = (factory: string, { app }: Context): void => {
   const keys: unknown = app.keys
-  if (typeof keys === 'object' && keys !== null && checked.has(keys)) return
   const strong = Array.isArray(keys)
     ? keys.length > 0 && keys.every((key: unknown) => typeof key === 'string' && key.length >= MIN_KEY_LENGTH)
     : typeof keys === 'object' && keys !== null && 'verify' in keys
-  if (!strong) {
-    throw new Error(
-      `${factory}: app.keys must hold keys of at least ${MIN_KEY_LENGTH} characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code`,
-    )
-  }
-  if (typeof keys === 'object' && keys !== null) checked.add(keys)
+  if (strong) return
+  throw new Error(
+    `${factory}: app.keys must hold keys of at least ${MIN_KEY_LENGTH} characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code`,
+  )
 }

@@ -54,16 +54,13 @@ const pattern =
 // -------------------------------------------------------------------------------------
 
 const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
-const bearer = /^Bearer +/i
+const bearerField = /^Bearer +[A-Za-z0-9\-._~+/]+=*$/i
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
 export const BearerToken: t.Type<string, string, unknown> = codec(
   'BearerToken',
   pattern(b64token),
-  (field) => {
-    const token = field.replace(bearer, '')
-    return token !== field && b64token.test(token) ? token : undefined
-  },
+  (field) => (bearerField.test(field) ? field.slice(field.lastIndexOf(' ') + 1) : undefined),
   (token) => `Bearer ${token}`,
 )
 

@@ -65,7 +65,7 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
     case 'unavailable':
       return { ...problem(503), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
     case 'raised':
-      return problem(httpStatusOf(error.error) ?? 500)
+      return { ...problem(httpStatusOf(error.error) ?? 500), ...retryAfterOf(error.error) }
   }
 }
 
@@ -74,6 +74,14 @@ const serialized = new Map([unauthorized, insufficient, forged].map(({ body }) =
 
 /** An object body as JSON text. */
 export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)
+
+// Of the headers that an HTTP error brings, the one that says when to try again (429); cookies and redirects stay behind
+const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
+  const headers: unknown = typeof error === 'object' && error !== null && 'headers' in error ? error.headers : undefined
+  if (typeof headers !== 'object' || headers === null) return {}
+  const value: unknown = Object.entries(headers).find(([name]) => name.toLowerCase() === 'retry-after')?.[1]
+  return /^\d+$/.test(String(value)) ? { headers: { 'Retry-After': String(value) } } : {}
+}
 
 /** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; of nothing else. */
 export const httpStatusOf = (error: unknown): number | undefined =>

@@ -1,0 +1,78 @@
+/** SECURITY.md A-24 and A-28: header lines that Node drops, and keys in URLs. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { apiKeyQuery, constantTimeEqual, httpBearer } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { expectAccepted, guardedApp, sendCounted } from '../support/guardedApp.js'
+import { valuesOf } from '../support/rawSocket.js'
+import { serve } from '../support/server.js'
+
+const SECRET = 'supersecret'
+let asked: string[] = []
+const byKey = (_request: unknown, key: string) => {
+  asked.push(key)
+  return constantTimeEqual(key, SECRET) && { username: 'anna' }
+}
+const under = guardedApp({
+  '/bearer': httpBearer({ authenticate: byKey }),
+  '/query': apiKeyQuery({ paramName: 'api_key', authenticate: byKey }),
+  '/public': null,
+})
+const served = serve(() => under.app)
+const request = (target: string) => sendCounted(under, served.port, target)
+
+describe('A-24 header lines that Node dropped', () => {
+  const onServer = async (maxHeadersCount: number | undefined, use: (port: number) => Promise<void>) => {
+    const answer = under.app.callback()
+    const server = createServer((req, res) => void answer(req, res))
+    if (maxHeadersCount !== undefined) server.maxHeadersCount = maxHeadersCount
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    try {
+      await use((server.address() as AddressInfo).port)
+    } finally {
+      server.close()
+    }
+  }
+  // Host and Connection are two of the lines
+  const withLines = (port: number, path: string, lines: number) =>
+    sendCounted(under, port, `GET ${path}`, [
+      `Authorization: Bearer ${SECRET}`,
+      ...Array.from({ length: lines - 3 }, () => 'a:'),
+    ])
+
+  it.each([
+    [undefined, 999, 1000],
+    [20, 19, 20],
+  ])('A-24 431 before authentication with maxHeadersCount %s', (maxHeadersCount, fits, cut) =>
+    onServer(maxHeadersCount, async (port) => {
+      expectAccepted(await withLines(port, '/bearer', fits))
+      for (const lines of [cut, cut + 1, cut + 500]) {
+        asked = []
+        const answer = await withLines(port, '/bearer', lines)
+        expect([answer.status, answer.ran, asked]).toEqual([431, 0, []])
+        expect(valuesOf(answer, 'Cache-Control')).toEqual(['no-store'])
+        expect(JSON.parse(answer.body)).toMatchObject({ status: 431 })
+        expectAccepted(await withLines(port, '/public', lines))
+      }
+    }),
+  )
+
+  it('A-24 maxHeadersCount 0 is no limit', () =>
+    onServer(0, async (port) => expectAccepted(await withLines(port, '/bearer', 2500))))
+})
+
+describe('A-28 a key in the URL', () => {
+  it.each([
+    ['accepted', SECRET, 200],
+    ['denied', 'wrong-but-secret', 401],
+  ])('A-28 is not told on, and not sent on in Referer: %s', async (_what, key, status) => {
+    const answer = await request(`GET /query?api_key=${key}`)
+    expect(answer.status).toBe(status)
+    expect(valuesOf(answer, 'Referrer-Policy')).toEqual(['no-referrer'])
+    expect(JSON.stringify([answer.headers, answer.body])).not.toContain(key)
+  })
+
+  it('A-28 other kinds leave Referrer-Policy alone', async () => {
+    expect(valuesOf(await request('GET /bearer'), 'Referrer-Policy')).toEqual([])
+  })
+})

@@ -1,0 +1,166 @@
+/** SECURITY.md A-03, A-06, A-21: spellings of a path, mounts, and two session cookies. */
+import Router from '@koa/router'
+import fc from 'fast-check'
+import Koa from 'koa'
+import mount from 'koa-mount'
+import { constantTimeEqual, httpBearer, withAuth } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { corpusApp, macrosFor } from '../support/corpusApp.js'
+import { expectAccepted, expectDenied, rawRequest, sendCounted } from '../support/guardedApp.js'
+import { sendRaw } from '../support/rawSocket.js'
+import { serve } from '../support/server.js'
+
+const SECRET = 'supersecret'
+const bearer = httpBearer({ authenticate: (_request, token) => constantTimeEqual(token, SECRET) && { user: 'anna' } })
+
+let calls = 0
+const operation = (ctx: { body?: unknown }) => {
+  calls++
+  ctx.body = 'in'
+}
+const under = { app: new Koa(), calls: () => calls }
+
+const inner = new Router({ prefix: '/:tenant' })
+inner.get('/users/:id', operation)
+const outer = new Router()
+outer.use('/admin', withAuth(bearer)(inner).routes())
+outer.all('/one', withAuth(bearer), operation)
+under.app.use(outer.routes()).use(outer.allowedMethods())
+const mounted = new Koa()
+const below = new Router()
+below.get('/pets', withAuth(bearer), operation)
+mounted.use(below.routes())
+under.app.use(mount('/mounted', mounted))
+
+const served = serve(() => under.app)
+const request = (target: string, lines: ReadonlyArray<string> = []) => sendCounted(under, served.port, target, lines)
+const right = [`Authorization: Bearer ${SECRET}`]
+
+describe('A-03 spellings of a path', () => {
+  const percent = (char: string) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`
+  const changes: ReadonlyArray<(path: string, at: number) => string> = [
+    (path, at) => path.slice(0, at) + percent(path[at] ?? '/') + path.slice(at + 1),
+    (path, at) => path.slice(0, at) + (path[at] ?? '').toUpperCase() + path.slice(at + 1),
+    ...[
+      '/',
+      '//',
+      '/./',
+      '/../',
+      ';',
+      ';x=1',
+      '%2f',
+      '%5c',
+      '\\',
+      '%00',
+      '%0a',
+      '%2e',
+      '.',
+      '?',
+      '#',
+      '%',
+      '%25',
+      '%3b',
+      '\u00e9',
+    ].map((text) => (path: string, at: number) => path.slice(0, at) + text + path.slice(at)),
+    (path) => `${path}/`,
+    (path) => `${path}.json`,
+    (path) => `http://evil.example${path}`,
+    (path) => `//evil.example${path}`,
+  ]
+  const spelling = fc
+    .tuple(
+      fc.constantFrom<string[]>('/admin/acme/users/7', '/one', '/mounted/pets'),
+      fc.array(fc.tuple(fc.constantFrom(...changes), fc.nat(18)), { maxLength: 3 }),
+    )
+    .map(([path, steps]) => steps.reduce((changed, [change, at]) => change(changed, at % (changed.length + 1)), path))
+  const method = fc.constantFrom(
+    'GET',
+    'HEAD',
+    'POST',
+    'PUT',
+    'PATCH',
+    'DELETE',
+    'OPTIONS',
+    'TRACE',
+    'PROPFIND',
+    'LINK',
+  )
+
+  it('A-03 without credentials no spelling and no method runs the operation; what is found is 401', async () => {
+    await fc.assert(
+      fc.asyncProperty(spelling, method, async (path, verb) => {
+        const bare = await request(`${verb} ${path}`)
+        const known = await request(`${verb} ${path}`, right)
+        expect(bare.ran).toBe(0)
+        // The guard and the operation are one: where the operation can run, the bare request was denied
+        expect(bare.status === 401).toBe(known.ran === 1)
+        if (bare.status === 200) expect([verb, bare.body]).toEqual(['OPTIONS', ''])
+      }),
+      { numRuns: 250 },
+    )
+  })
+
+  it.each([
+    '/admin/acme/users/7',
+    '/ADMIN/acme/USERS/7',
+    '/admin/a%2fb/users/%2e%2e',
+    '/admin/acme/users/7/',
+    '/one/',
+    '/One',
+  ])('A-03 %s is found and guarded', async (path) => {
+    expectDenied(await request(`GET ${path}`))
+    expectDenied({ ...(await request(`HEAD ${path}`)), body: (await request(`GET ${path}`)).body })
+    expectAccepted(await request(`GET ${path}`, right))
+  })
+})
+
+describe('A-06 the form of the target', () => {
+  it.each(['http://evil.example/one', 'https://127.0.0.1/admin/acme/users/7', 'http://user:pass@evil.example/one?x=1'])(
+    'A-06 B-12 an absolute form is guarded as its path: %s',
+    async (target) => {
+      expectDenied(await request(`GET ${target}`))
+      expectAccepted(await request(`GET ${target}`, right))
+    },
+  )
+
+  it.each(['/mounted/pets', '/mounted/PETS', '/mounted/pets/', 'http://evil.example/mounted/pets'])(
+    'A-06 koa-mount does not change the outcome: %s',
+    async (target) => {
+      expectDenied(await request(`GET ${target}`))
+      expectAccepted(await request(`GET ${target}`, right))
+    },
+  )
+
+  it.each(['/admin%2facme%2fusers%2f7', '/mounted%2fpets', '/%6fne%2f', '/mounted\\pets'])(
+    'A-06 an encoded or reversed slash is no separator: %s',
+    async (target) => {
+      for (const lines of [[], right]) {
+        const { status, ran } = await request(`GET ${target}`, lines)
+        expect([status === 404 || status === 401, ran]).toEqual([true, 0])
+      }
+    },
+  )
+})
+
+describe('A-21 two session cookies', () => {
+  const { app, calls: ran } = corpusApp()
+  const sessions = serve(() => app)
+
+  it.each([
+    ['forged first', (user: string) => `koa.sess=Zm9yZ2Vk; ${user}`],
+    ['forged last', (user: string) => `${user}; koa.sess=Zm9yZ2Vk`],
+    ['another’s first', (user: string, other: string) => `${other}; ${user}`],
+    ['another’s last', (user: string, other: string) => `${user}; ${other}`],
+    ['the same twice', (user: string) => `${user}; ${user}`],
+  ])('A-21 B-28 are as good as a forgery: %s', async (_what, cookies) => {
+    const macros = await macrosFor(sessions.url)
+    const [user = '', other = ''] = [macros['cookie.user'], macros['cookie.super']]
+    const before = ran()
+    for (const path of ['/api/protected', '/api/admin-only', '/api/staff-area']) {
+      const line = `Cookie: ${cookies(user, other)}`
+      const answer = await sendRaw(sessions.port, rawRequest(sessions.port, `GET ${path}`, [line]))
+      expectDenied({ ...answer, ran: ran() - before })
+      expect(answer.headers.filter(([name]) => name === 'set-cookie')).toEqual([])
+    }
+  })
+})

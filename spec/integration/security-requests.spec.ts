@@ -1,0 +1,291 @@
+/** SECURITY.md (a): hostile requests to guarded operations. A title names the requirement that its test covers. */
+import type Koa from 'koa'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery, constantTimeEqual, httpBasicAuth, httpBearer } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../support/guardedApp.js'
+import { serve } from '../support/server.js'
+
+const SECRET = 'supersecret'
+const BASIC = Buffer.from('admin:secret').toString('base64')
+let asked: string[] = []
+const byKey = (_request: unknown, key: string) => {
+  asked.push(key)
+  return constantTimeEqual(key, SECRET) && { username: 'anna' }
+}
+
+const bearer = httpBearer({ authenticate: byKey })
+const basic = httpBasicAuth({
+  authenticate: (_request, username, password) => {
+    asked.push(username)
+    return constantTimeEqual(`${username}:${password}`, 'admin:secret') && { username }
+  },
+})
+const names = ['constructor', '__proto__', 'prototype', 'length', 'name', '0', 'toString', 'hasOwnProperty']
+
+const routes = {
+  '/bearer': bearer,
+  '/basic': basic,
+  '/query': apiKeyQuery({ paramName: 'api_key', authenticate: byKey }),
+  '/header': apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey }),
+  '/cookie': apiKeyCookie({ paramName: 'sid', authenticate: byKey }),
+  '/list': [bearer, basic, apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey })],
+  '/callable': (request: Koa.Request) => request.get('X-Pass') === SECRET && { username: 'anna' },
+  '/short': apiKeyHeader({ paramName: 'X-API-Key', maxLength: 11, authenticate: byKey }),
+  '/public': null,
+  ...Object.fromEntries(names.map((name) => [`/named/${name}`, apiKeyQuery({ paramName: name, authenticate: byKey })])),
+}
+const guarded = Object.keys(routes).filter((path) => path !== '/public')
+const under = guardedApp(routes)
+const served = serve(() => under.app)
+const request = (target: string, lines: ReadonlyArray<string> = [], body = '') => {
+  asked = []
+  return sendCounted(under, served.port, target, lines, body)
+}
+
+describe('what decides whether authentication runs', () => {
+  const control = [
+    'x-middleware-subrequest: middleware:middleware:middleware:middleware:middleware',
+    'x-middleware-subrequest: src/middleware:src/middleware',
+    'x-invoke-path: /public',
+    'x-invoke-status: 200',
+    'x-middleware-next: 1',
+    'X-Original-URL: /public',
+    'X-Rewrite-URL: /public',
+    'X-Forwarded-Prefix: /public',
+    'X-Forwarded-For: 127.0.0.1',
+    'X-Forwarded-Host: localhost',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-User: admin',
+    'X-Remote-User: admin',
+    'Remote-User: admin',
+    'X-Authenticated: true',
+    'X-Auth: {"username":"admin"}',
+    'auth: {"username":"admin"}',
+    'X-Internal: 1',
+    'X-Skip-Auth: true',
+    'X-Debug: 1',
+    'X-Amzn-Oidc-Identity: admin',
+    'X-Ssl-Client-Verify: SUCCESS',
+    'Upgrade-Insecure-Requests: 1',
+    'Purpose: prefetch',
+    'Sec-Fetch-Site: same-origin',
+    'Access-Control-Request-Method: GET',
+  ]
+  const inQuery =
+    'auth=1&authenticated=true&user=admin&debug=1&_method=OPTIONS&__proto__[auth]=1&constructor.prototype.auth=1'
+  const inBody = '{"auth":{"username":"admin"},"__proto__":{"auth":{"username":"admin"}},"username":"admin"}'
+
+  it.each(guarded)('A-01 no header, query or body switches the guard of %s off', async (path) => {
+    for (const line of control) expectDenied(await request(`GET ${path}`, [line]))
+    expectDenied(await request(`GET ${path}`, [...new Set(control)].slice(2)))
+    expectDenied(await request(`GET ${path}?${inQuery}`))
+    expectDenied(await request(`POST ${path}`, ['Content-Type: application/json'], inBody))
+    expect(asked).toEqual([])
+  })
+
+  it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method'])(
+    'A-35 %s does not make another method of a request',
+    async (field) => {
+      for (const method of ['GET', 'HEAD', 'OPTIONS', 'TRACE']) {
+        const lines = [`${field}: ${method}`, 'Content-Type: application/x-www-form-urlencoded']
+        expectDenied(await request(`POST /bearer?_method=${method}`, lines, `_method=${method}`))
+        const forged = await request('POST /cookie', [
+          `${field}: ${method}`,
+          `Cookie: sid=${SECRET}`,
+          'Sec-Fetch-Site: cross-site',
+        ])
+        expect([forged.status, forged.ran]).toEqual([403, 0])
+      }
+    },
+  )
+
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'SEARCH', 'QUERY'])(
+    'A-35 %s is no safe method: an ambient credential from another site is refused',
+    async (method) => {
+      const lines = [`Cookie: sid=${SECRET}`, 'Sec-Fetch-Site: cross-site']
+      const answer = await request(`${method} /cookie`, lines)
+      // QUERY is a method only for newer parsers
+      if (answer.status === 400) return
+      expect([answer.status, answer.ran]).toEqual([403, 0])
+      expect(JSON.parse(answer.body)).toMatchObject({ status: 403, detail: 'CSRF check Failed' })
+    },
+  )
+
+  it.each(['GET', 'HEAD', 'OPTIONS'])('A-35 %s is safe', async (method) => {
+    expectAccepted(await request(`${method} /cookie`, [`Cookie: sid=${SECRET}`, 'Sec-Fetch-Site: cross-site']))
+  })
+})
+
+describe('who the principal is', () => {
+  it('A-17 body, query and header fields named user, userId and role never matter', async () => {
+    const claims = ['user: root', 'X-User-Id: 1', 'role: admin', 'X-Role: admin', 'username: root']
+    const query = 'user=root&userId=1&role=admin&username=root'
+    const body = '{"user":"root","userId":1,"role":"admin","username":"root","auth":{"username":"root"}}'
+    const target = `POST /bearer?${query}`
+    expectDenied(await request(target, [...claims, 'Content-Type: application/json'], body))
+    const answer = await request(
+      target,
+      [...claims, `Authorization: Bearer ${SECRET}`, 'Content-Type: application/json'],
+      body,
+    )
+    expectAccepted(answer)
+    expect(JSON.parse(answer.body)).toEqual({ auth: { username: 'anna' } })
+  })
+})
+
+describe('the credential itself', () => {
+  it.each(['Basic', 'Token', 'JWT', 'Bearer2', 'Bear', 'Bearerx', 'Digest', 'OAuth', 'ApiKey', 'MAC', 'Negotiate', ''])(
+    'A-07 the scheme "%s" is not Bearer',
+    async (scheme) => {
+      expectDenied(await request('GET /bearer', [`Authorization: ${scheme} ${SECRET}`]))
+      expect(asked).toEqual([])
+    },
+  )
+
+  it.each(['/bearer', '/header', '/cookie', '/query', '/basic'])(
+    'A-15 a wrong secret of any length on %s: the hook is asked once, the answer is the same, nothing throws',
+    async (path) => {
+      const lengths = [1, 5, 10, 12, 31, 32, 33, 64, 100, 1000]
+      const answers = []
+      for (const length of lengths) {
+        const wrong = 's'.repeat(length)
+        const lines = {
+          '/bearer': [`Authorization: Bearer ${wrong}`],
+          '/header': [`X-API-Key: ${wrong}`],
+          '/cookie': [`Cookie: sid=${wrong}`],
+          '/basic': [`Authorization: Basic ${Buffer.from(`admin:${wrong}`).toString('base64')}`],
+        }[path]
+        const answer = await request(`GET ${path}${lines === undefined ? `?api_key=${wrong}` : ''}`, lines)
+        expectDenied(answer)
+        expect(asked).toHaveLength(1)
+        answers.push(JSON.stringify([answer.status, answer.headers.filter(([name]) => name !== 'date'), answer.body]))
+      }
+      expect(new Set(answers).size).toBe(1)
+    },
+  )
+
+  it.each(['\u00a0', '\u0085', '\u000c', '\u000b', '\u00ad'])(
+    'A-20 %j is no blank around a credential',
+    async (blank) => {
+      for (const value of [`${blank}${SECRET}`, `${SECRET}${blank}`]) {
+        for (const [target, line] of [
+          ['/header', `X-API-Key: ${value}`],
+          ['/cookie', `Cookie: sid=${value}`],
+          ['/cookie', `Cookie: a=1;${blank}sid=${SECRET}`],
+          ['/bearer', `Authorization: Bearer ${value}`],
+          ['/bearer', `Authorization:${blank}Bearer ${SECRET}`],
+          ['/basic', `Authorization: Basic${blank}${BASIC}`],
+        ] as const) {
+          const answer = await request(`GET ${target}`, [line])
+          // Node's parser refuses control characters by itself
+          if (answer.status !== 400) expectDenied(answer)
+          expect(answer.ran).toBe(0)
+        }
+      }
+      expectDenied(await request(`GET /query?api_key=${encodeURIComponent(blank)}${SECRET}`))
+    },
+  )
+
+  it.each([
+    ['forged first', `sid=forged; sid=${SECRET}`],
+    ['forged last', `sid=${SECRET}; sid=forged`],
+    ['the same twice', `sid=${SECRET}; sid=${SECRET}`],
+    ['an empty one first', `sid=; sid=${SECRET}`],
+    ['one in quotes', `sid="${SECRET}"; sid=${SECRET}`],
+  ])('A-21 B-28 a cookie sent twice is malformed: %s', async (_what, cookies) => {
+    expectDenied(await request('GET /cookie', [`Cookie: ${cookies}`]))
+    expectDenied(
+      await request(
+        'GET /cookie',
+        cookies.split('; ').map((cookie) => `Cookie: ${cookie}`),
+      ),
+    )
+    expect(asked).toEqual([])
+  })
+
+  it.each([
+    ['/bearer', [`Authorization: Bearer ${SECRET}`, `Authorization: Bearer ${SECRET}`]],
+    ['/bearer', [`Authorization: Bearer ${SECRET}`, 'authorization: Bearer wrong']],
+    ['/bearer', ['Authorization: Bearer wrong', `AUTHORIZATION: Bearer ${SECRET}`]],
+    ['/bearer', [`Authorization: Bearer ${SECRET}`, `Authorization: Basic ${BASIC}`]],
+    ['/basic', [`Authorization: Bearer ${SECRET}`, `Authorization: Basic ${BASIC}`]],
+    ['/basic', [`Authorization: Basic ${BASIC}`, 'Authorization: ']],
+    ['/list', [`Authorization: Basic ${BASIC}`, `Authorization: Bearer ${SECRET}`]],
+    ['/header', [`X-API-Key: ${SECRET}`, `X-API-Key: ${SECRET}`]],
+    ['/header', ['X-API-Key: ', `x-api-key: ${SECRET}`]],
+  ])('A-22 two lines on %s are malformed: %j', async (path, lines) => {
+    expectDenied(await request(`GET ${path}`, lines))
+    expect(asked).toEqual([])
+  })
+
+  it('A-22 keys that a proxy joined in one line never match', async () => {
+    for (const joined of [`${SECRET}, ${SECRET}`, `${SECRET},${SECRET}`, `, ${SECRET}`, `${SECRET},`]) {
+      expectDenied(await request('GET /header', [`X-API-Key: ${joined}`]))
+    }
+  })
+
+  it('A-34 a credential over 8 KB is malformed; one of 8 KB reaches the hook', async () => {
+    const token = (length: number) => 'a'.repeat(length)
+    for (const [target, lines, reached] of [
+      ['/header', [`X-API-Key: ${token(8192)}`], 1],
+      ['/header', [`X-API-Key: ${token(8193)}`], 0],
+      ['/bearer', [`Authorization: Bearer ${token(8193)}`], 0],
+      ['/basic', [`Authorization: Basic ${token(8196)}`], 0],
+      ['/cookie', [`Cookie: sid=${token(8193)}`], 0],
+      [`/query?api_key=${token(8192)}`, [], 1],
+      [`/query?api_key=${token(8193)}`, [], 0],
+    ] as const) {
+      expectDenied(await request(`GET ${target}`, lines))
+      expect([target.slice(0, 9), asked.length]).toEqual([target.slice(0, 9), reached])
+    }
+  })
+
+  it('A-34 maxLength sets another limit', async () => {
+    expectAccepted(await request('GET /short', [`X-API-Key: ${SECRET}`]))
+    expectDenied(await request('GET /short', [`X-API-Key: ${SECRET}x`]))
+    expect(asked).toEqual([])
+  })
+
+  it('A-36 a wrong user and a wrong password get the same answer, byte for byte', async () => {
+    const answerTo = async (pair: string) => {
+      const { headers, ...rest } = await request('GET /basic', [
+        `Authorization: Basic ${Buffer.from(pair).toString('base64')}`,
+      ])
+      return { ...rest, headers: headers.filter(([name]) => name !== 'date'), milliseconds: 0 }
+    }
+    const [unknown, wrong, empty] = [
+      await answerTo('nobody:secret'),
+      await answerTo('admin:wrong'),
+      await answerTo(':'),
+    ]
+    expect(unknown).toEqual(wrong)
+    expect(empty).toEqual(wrong)
+    expect(wrong.status).toBe(401)
+  })
+})
+
+describe('names that objects inherit', () => {
+  it.each(guarded)('A-18 a header named __proto__ changes nothing on %s', async (path) => {
+    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      expectDenied(await request(`GET ${path}`, [`${name}: ${SECRET}`]))
+    }
+  })
+
+  it('A-18 a header named __proto__ does not hinder a right credential', async () => {
+    expectAccepted(await request('GET /bearer', ['__proto__: x', `Authorization: Bearer ${SECRET}`]))
+    expectAccepted(await request('GET /public', ['__proto__: x']))
+  })
+
+  it.each(names)('A-19 the query parameter "%s" is a parameter like others', async (name) => {
+    const target = `GET /named/${name}`
+    expectDenied(await request(target))
+    for (const query of [`?${name}`, '?x=1', '?constructor', '?__proto__', '?length', `?${name}[]=${SECRET}`]) {
+      expectDenied(await request(`${target}${query}`))
+      expect(asked).toEqual([])
+    }
+    expectDenied(await request(`${target}?${name}=wrong`))
+    expectDenied(await request(`${target}?${name}=a&${name}=${SECRET}`))
+    expectAccepted(await request(`${target}?${name}=${SECRET}`))
+    expect(asked).toEqual([SECRET])
+  })
+})

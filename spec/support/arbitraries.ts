@@ -1,0 +1,195 @@
+/** What the laws quantify over: requests, credentials, failures, descriptions, and authenticators that tell who was asked. */
+import { either as E, option as O } from 'fp-ts'
+import fc, { type Arbitrary } from 'fast-check'
+import type { Request } from 'koa'
+import { altW, AuthError, authenticator, Challenge, map, type Authenticator, type Description } from 'koa-with-auth'
+import type { SecurityScheme } from 'koa-with-auth'
+import { plainRequest, type Sketch } from './plainRequest.js'
+
+// -------------------------------------------------------------------------------------
+// credentials
+// -------------------------------------------------------------------------------------
+
+/** RFC 9110 §5.6.2. */
+export const token = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
+
+/** RFC 6750 §2.1. */
+export const b64token = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,2}$/)
+
+/** Long enough that it stands in no answer by chance. */
+export const secret = fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
+
+/** Any text without control characters, in any script; the user name without a colon (RFC 7617 §2). */
+const basicPart = fc.string({ unit: 'binary' }).map((text) => text.replace(/[\x00-\x1f\x7f]/g, ''))
+export const basicCredentials = fc
+  .tuple(basicPart, basicPart)
+  .map(([username, password]) => ({ username: username.replaceAll(':', ''), password }))
+
+// -------------------------------------------------------------------------------------
+// requests
+// -------------------------------------------------------------------------------------
+
+/** Safe and unsafe, from a browser's page here, a page elsewhere, and from no browser. */
+export const request: Arbitrary<Request> = fc
+  .record({
+    method: fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE'),
+    site: fc.constantFrom(undefined, 'same-origin', 'same-site', 'cross-site', 'none'),
+    origin: fc.constantFrom(undefined, 'https://api.example', 'https://other.example', 'null'),
+  })
+  .map(({ method, site, origin }) => {
+    const sketch: Sketch = {
+      method,
+      fields: [
+        ['Host', 'api.example'],
+        ...(site === undefined ? [] : [['Sec-Fetch-Site', site] as const]),
+        ...(origin === undefined ? [] : [['Origin', origin] as const]),
+      ],
+    }
+    // a counterexample shows what was sent, not the socket
+    return Object.assign(plainRequest(sketch), { [fc.toStringMethod]: () => JSON.stringify(sketch) })
+  })
+
+// -------------------------------------------------------------------------------------
+// failures
+// -------------------------------------------------------------------------------------
+
+const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
+
+/** Challenges that `make` accepts. */
+export const challenge: Arbitrary<Challenge> = fc
+  .tuple(token, fc.uniqueArray(fc.tuple(token, printable), { selector: ([name]) => name.toLowerCase(), maxLength: 4 }))
+  .map(([scheme, parameters]) => Challenge.make(scheme, Object.fromEntries(parameters)))
+
+const bare: Arbitrary<AuthError> = fc.oneof(
+  fc.constantFrom(AuthError.absent, AuthError.malformed, AuthError.invalid, AuthError.expired, AuthError.forged),
+  fc.option(fc.array(token, { maxLength: 3 }), { nil: undefined }).map(AuthError.insufficient),
+  fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthError.unavailable),
+  fc.string().map((message) => AuthError.raised(new Error(message))),
+)
+
+/** Failures as they leave one authenticator: alone or told their challenge. */
+export const singleError: Arbitrary<AuthError> = fc
+  .tuple(bare, fc.option(challenge, { nil: undefined }))
+  .map(([error, told]) => (told === undefined ? error : { ...error, challenge: told }))
+
+/** Also those that a fold made, with branches. */
+export const authError: Arbitrary<AuthError> = fc.oneof(
+  singleError,
+  fc.tuple(bare, fc.array(singleError, { maxLength: 3 })).map(([error, branches]) => ({ ...error, branches })),
+)
+
+// -------------------------------------------------------------------------------------
+// descriptions
+// -------------------------------------------------------------------------------------
+
+const scheme: Arbitrary<SecurityScheme | undefined> = fc.oneof(
+  fc.constant(undefined),
+  fc.record({
+    type: fc.constant('apiKey' as const),
+    in: fc.constantFrom('query', 'header', 'cookie'),
+    name: fc.constantFrom('key', 'Key', 'X-API-Key', 'x-api-key'),
+  }),
+  fc.record({ type: fc.constant('http' as const), scheme: fc.constantFrom('basic', 'bearer') }),
+  fc.constant({ type: 'mutualTLS' as const }),
+)
+
+/** Trees of leaves and alternatives. */
+export const description: Arbitrary<Description> = fc.letrec<{ tree: Description }>((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.record({ _tag: fc.constant('Leaf' as const), scheme, challenge, ambient: fc.boolean() }),
+    fc.record({ _tag: fc.constant('AnyOf' as const), members: fc.array(tie('tree'), { minLength: 1, maxLength: 3 }) }),
+  ),
+})).tree
+
+// -------------------------------------------------------------------------------------
+// authenticators
+// -------------------------------------------------------------------------------------
+
+/** One authenticator before it is made: what it will do, and whether at once or later. */
+export interface Plan {
+  readonly name: string
+  readonly sent: boolean
+  readonly late: boolean
+  readonly ambient: boolean
+  readonly answer: E.Either<AuthError, string> | { readonly throws: unknown }
+}
+
+/** One leaf, alternatives, or a change of the principal. */
+export type Shape = Plan | { readonly either: readonly [Shape, Shape] } | { readonly mapped: Shape }
+
+export const plan: Arbitrary<Plan> = fc.record({
+  name: fc.stringMatching(/^[a-z]{6}$/),
+  sent: fc.boolean(),
+  late: fc.boolean(),
+  ambient: fc.boolean(),
+  answer: fc.oneof(
+    fc.string({ minLength: 1 }).map((principal) => E.right(principal)),
+    bare.map((error) => E.left(error)),
+    fc.constantFrom(new Error('hook'), 'text', null, undefined).map((throws) => ({ throws })),
+  ),
+})
+
+/** Nested, so that a law of three members is a law of any number. */
+export const shape: Arbitrary<Shape> = fc.letrec<{ shape: Shape }>((tie) => ({
+  shape: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    plan,
+    fc.record({ either: fc.tuple(tie('shape'), tie('shape')) }),
+    fc.record({ mapped: tie('shape') }),
+  ),
+})).shape
+
+/** Makes an authenticator; its hook writes its name into `calls`. */
+export const build = (of: Shape, calls: string[] = []): Authenticator<string> => {
+  if ('either' in of) return altW(() => build(of.either[1], calls))(build(of.either[0], calls))
+  if ('mapped' in of) return map((principal: string) => `${principal}!`)(build(of.mapped, calls))
+  const { name, sent, late, ambient, answer } = of
+  const decide = () => {
+    if ('throws' in answer) throw answer.throws
+    return answer
+  }
+  return authenticator({
+    scheme: { type: 'apiKey', in: 'header', name },
+    challenge: (error) => Challenge.make(name, { error: error._tag }),
+    ambient,
+    extract: () => (sent ? O.some('credential') : O.none),
+    authenticate: () => {
+      calls.push(name)
+      return late ? Promise.resolve().then(decide) : decide()
+    },
+  })
+}
+
+/** The leaves of a shape, from left to right. */
+export const plansOf = (of: Shape): ReadonlyArray<Plan> =>
+  'either' in of ? of.either.flatMap(plansOf) : 'mapped' in of ? plansOf(of.mapped) : [of]
+
+/** What an evaluation tells about itself: verdict, who was asked in which order. */
+export const observe = async (of: (calls: string[]) => Authenticator<unknown>, by: Request) => {
+  const calls: string[] = []
+  const made = of(calls)
+  return { result: await made.evaluate(by), calls, description: readable(made.description) }
+}
+
+/** A description as data: challenge functions are asked about every failure. */
+export const readable = (of: Description): unknown => {
+  if (of._tag === 'AnyOf') return { ...of, members: of.members.map(readable) }
+  const { challenge: told } = of
+  return { ...of, challenge: typeof told === 'function' ? everyFailure.map((error) => told(error)) : told }
+}
+
+const everyFailure: ReadonlyArray<AuthError> = [
+  AuthError.absent,
+  AuthError.malformed,
+  AuthError.invalid,
+  AuthError.expired,
+  AuthError.forged,
+  AuthError.insufficient(['read']),
+  AuthError.unavailable(1),
+  AuthError.raised(null),
+]
+
+/** Alternatives of a list of authenticators, by hand. */
+export const folded = (members: readonly [Authenticator<string>, ...Authenticator<string>[]]): Authenticator<string> =>
+  members.reduce((all, member) => altW(() => member)(all))
