@@ -5,32 +5,21 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Context } from 'koa'
 import { handlerOf } from '../core/ExceptionHandler.js'
-import { settingsOf, type Settings } from '../core/Settings.js'
+import type { Settings } from '../core/Settings.js'
 import type { AuthResponse } from '../core/ErrorMapper.js'
-import { respondException, type Operation } from './respond.js'
-
-const failedOperation = Symbol('the guarded operation that threw')
-
-/** Remembers which operation an exception came from, for the challenge of a 401 that a handler answers. */
-export const blame = (ctx: Context, operation: Operation): void => {
-  ctx[failedOperation] = operation
-}
-
-/** Whether a handler answers an exception. */
-export const isHandled = (request: Context['request'], error: unknown): boolean =>
-  handlerOf(settingsOf(request).exceptionHandlers, error) !== undefined
+import { claimant } from './head.js'
+import { respondException } from './respond.js'
 
 /** Lets the registered handler answer; rejects with the exception where there is none. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
   const answer = handlerOf(settings.exceptionHandlers, error)
   if (answer === undefined) throw error
-  const operation: Operation | undefined = ctx[failedOperation]
   try {
     const response = await answer(ctx.request, error)
     if (!isResponse(response)) {
       throw new TypeError('an onError handler must answer { status, body } with a status from 200 to 599')
     }
-    respondException(ctx, response, settings, operation)
+    respondException(ctx, response, settings, claimant(ctx.res))
   } catch (raised) {
     throw serverError(raised)
   }

@@ -11,11 +11,13 @@ import type { Context, Next } from 'koa'
 import type { Authenticator } from '../core/Authenticator.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
 import { httpStatusOf } from '../core/ErrorMapper.js'
+import { handlerOf } from '../core/ExceptionHandler.js'
 import type { Requirement } from '../core/Requirement.js'
 import { settingsOf } from '../core/Settings.js'
 import { inItsOperation } from './placement.js'
-import { answerException, blame, isHandled, serverError } from './exceptions.js'
-import { addVary, carrying, markAccepted, operationOf, respondFailure, respondTooManyFields } from './respond.js'
+import { answerException, serverError } from './exceptions.js'
+import { claim, operationOf } from './head.js'
+import { respondFailure, respondTooManyFields } from './respond.js'
 import { restore, take, type ResponseSnapshot } from './ResponseSnapshot.js'
 
 /** Middleware that enforces a requirement. */
@@ -33,36 +35,28 @@ const admitAnyone: Enforce = (ctx, next) => {
 
 const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce => {
   const operation = operationOf(authenticator.description)
-  const { fields } = operation
 
   const admit = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
     setAuth(ctx, principal)
-    markAccepted(ctx, fields)
-    return next().then(
-      (value: unknown) => {
-        addVary(ctx, fields.vary)
-        return value
-      },
-      (error: unknown) => {
-        blame(ctx, operation)
-        throw carrying(error, fields)
-      },
-    )
+    claim(ctx.res, operation)
+    return next()
   }
   const deny = (ctx: Context, error: AuthError): void | Promise<void> => {
     setAuth(ctx, undefined)
     const settings = settingsOf(ctx.request)
     if (error._tag === 'raised') {
-      if (isHandled(ctx.request, error.error)) {
-        blame(ctx, operation)
-        return answerException(ctx, error.error, settings)
+      const isHandled = handlerOf(settings.exceptionHandlers, error.error) !== undefined
+      if (isHandled || httpStatusOf(error.error) === undefined) {
+        claim(ctx.res, operation)
+        if (isHandled) return answerException(ctx, error.error, settings)
+        throw serverError(error.error)
       }
-      if (httpStatusOf(error.error) === undefined) throw carrying(serverError(error.error), fields)
     }
     try {
       respondFailure(ctx, error, settings, operation)
     } catch (raised) {
-      throw carrying(serverError(raised), fields)
+      claim(ctx.res, operation)
+      throw serverError(raised)
     }
   }
   const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
@@ -71,7 +65,7 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
   }
   return (ctx, next) => {
     inItsOperation(ctx)
-    if (mayBeCutOff(ctx)) return Promise.resolve(respondTooManyFields(ctx, fields))
+    if (mayBeCutOff(ctx)) return Promise.resolve(respondTooManyFields(ctx, operation))
     const before = take(ctx.response)
     const result = authenticator.evaluate(ctx.request)
     if (!(result instanceof Promise)) return settle(ctx, next, before, result)

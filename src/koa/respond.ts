@@ -7,82 +7,16 @@
 import type { Context } from 'koa'
 import { branchesOf, type AuthError } from '../core/AuthError.js'
 import { render, type Challenge } from '../core/Challenge.js'
-import { challengesOf, fieldsOf, readsQuery, type Description } from '../core/Description.js'
+import { challengesOf, type Description } from '../core/Description.js'
 import { defaultErrorMapper, problem, serialize, type AuthResponse } from '../core/ErrorMapper.js'
 import type { Settings } from '../core/Settings.js'
-
-/** What every answer of an operation carries, made when it is registered. */
-export interface Fields {
-  readonly vary: string
-  /** For every answer. */
-  readonly always: ReadonlyArray<HeaderLine>
-  /** For those whose handler runs. */
-  readonly accepted: ReadonlyArray<HeaderLine>
-}
-
-type HeaderLine = readonly [name: string, value: string]
-
-const fieldsFor = (description: Description): Fields => {
-  // A key in the URL must not travel on in Referer (SECURITY A-28)
-  const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [['Referrer-Policy', 'no-referrer']] : []
-  return {
-    vary: fieldsOf(description).join(', '),
-    always,
-    // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (SECURITY A-26)
-    accepted: [['Cache-Control', 'private, no-store'], ...always],
-  }
-}
-
-/** What answers of an operation are made of. */
-export interface Operation {
-  readonly description: Description
-  readonly fields: Fields
-}
-
-/** What answers of the operations behind an authenticator are made of. */
-export const operationOf = (description: Description): Operation => ({ description, fields: fieldsFor(description) })
-
-/** Puts the caching fields on the answer of an operation that is about to run; the handler may still replace them. */
-export const markAccepted = (ctx: Context, { accepted, vary }: Fields): void => {
-  addVary(ctx, vary)
-  for (const line of accepted) ctx.res.setHeader(line[0], line[1])
-}
-
-/** Adds to Vary what authentication read, whatever stands there. */
-export const addVary = (ctx: Context, vary: string): void => {
-  if (vary === '' || ctx.res.headersSent) return
-  const present = ctx.res.getHeader('Vary')
-  if (present === undefined) ctx.res.setHeader('Vary', vary)
-  else if (present !== vary) ctx.vary(vary.split(', '))
-}
-
-/** An error that leaves a guarded operation, with the fields that its answer must carry where it can take them. */
-export const carrying = (error: unknown, { accepted, vary }: Fields): unknown => {
-  if (!(error instanceof Error)) return error
-  const own = ownHeaders(error)
-  const lines = new Map<string, unknown>(accepted.map(([name, value]) => [name.toLowerCase(), value]))
-  for (const [name, value] of Object.entries(own)) lines.set(name.toLowerCase(), value)
-  const varied = [lines.get('vary'), vary].filter((fields) => typeof fields === 'string' && fields !== '').join(', ')
-  if (varied !== '') lines.set('vary', varied.includes('*') ? '*' : varied)
-  const headers = Object.fromEntries(lines)
-  if (Reflect.set(error, 'headers', headers)) given.set(error, { own, headers })
-  return error
-}
-
-// An error that is thrown again and again (a constant) must not gather the fields of every operation it left
-const given = new WeakMap<Error, { readonly own: object; readonly headers: object }>()
-const ownHeaders = (error: Error & { readonly headers?: unknown }): object => {
-  const { headers } = error
-  const before = given.get(error)
-  if (before !== undefined && before.headers === headers) return before.own
-  return typeof headers === 'object' && headers !== null ? headers : {}
-}
+import { addVary, type Operation } from './head.js'
 
 /** Answers a failure. */
 export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, operation: Operation): void => {
   const { errorMapper = defaultErrorMapper, realm } = settings
   const response = errorMapper(error, ctx.request)
-  write(ctx, response, operation.fields)
+  write(ctx, response, operation)
   if (!names(response, 'www-authenticate')) {
     writeChallenges(ctx, challengesFor(error, response.status, operation.description), realm)
   }
@@ -98,17 +32,14 @@ export const respondException = (
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')
   if (operation === undefined) return
-  const { vary, always } = operation.fields
-  for (const [name, value] of always) ctx.res.setHeader(name, value)
   if (!names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
-  addVary(ctx, vary)
   if (response.status === 401 && !names(response, 'www-authenticate')) {
     writeChallenges(ctx, challengesOf(operation.description), realm)
   }
 }
 
 /** Answers a request with as many header lines as Node keeps: some, a proxy's own, may have been cut off. */
-export const respondTooManyFields = (ctx: Context, fields: Fields): void => write(ctx, problem(431), fields)
+export const respondTooManyFields = (ctx: Context, operation: Operation): void => write(ctx, problem(431), operation)
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
 const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {
@@ -139,12 +70,12 @@ const rendered = (challenge: Challenge, realm: string): string => {
 const names = ({ headers }: AuthResponse, name: string): boolean =>
   headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
 
-const write = (ctx: Context, response: AuthResponse, { vary, always }: Fields): void => {
+const write = (ctx: Context, response: AuthResponse, { vary, always }: Operation): void => {
   const { res } = ctx
   res.removeHeader('WWW-Authenticate')
   res.setHeader('Cache-Control', 'no-store')
   for (const [name, value] of always) res.setHeader(name, value)
-  addVary(ctx, vary)
+  addVary(res, vary)
   writeBody(ctx, response, 'application/problem+json')
 }
 
