@@ -65,7 +65,7 @@ export function apiApp<const L extends readonly [Member, ...Member[]]>(
   options: ApiAppOptions & { readonly auth: L },
 ): ApiApp<PrincipalBehind<L[number]>>
 export function apiApp<M extends Member>(options: ApiAppOptions & { readonly auth: M }): ApiApp<PrincipalBehind<M>>
-export function apiApp(options?: ApiAppOptions): ApiApp<undefined>
+export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
 export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
   checkOptions('apiApp', options, known)
   for (const name of ['title', 'version', 'prefix'] as const) {

@@ -56,8 +56,15 @@ const parsePacked = (stdout: string): PackedFiles => {
 /** Packs, and installs the tarball in an empty project with these packages beside it, taken from the repository. */
 export const packedProject = async (beside: ReadonlyArray<string>): Promise<PackedProject> => {
   const source = copyRepository()
-  const packed = parsePacked((await npm(source, 'pack', '--json')).stdout)
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-user-')))
+  const remove = () => {
+    for (const path of [source, folder]) rmSync(path, { recursive: true, force: true })
+  }
+  const { stdout } = await npm(source, 'pack', '--json').catch((error: unknown) => {
+    remove()
+    throw error
+  })
+  const packed = parsePacked(stdout)
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
   // Peers are left out here: they come from the repository, so that no registry is needed
   await npm(folder, 'install', '--offline', '--legacy-peer-deps', '--ignore-scripts', join(source, packed.filename))
@@ -76,8 +83,6 @@ export const packedProject = async (beside: ReadonlyArray<string>): Promise<Pack
       const { stdout } = await npm(source, 'pack', '--json', '--dry-run', '--ignore-scripts')
       return parsePacked(stdout).files.map(({ path }) => path)
     },
-    remove: () => {
-      for (const path of [source, folder]) rmSync(path, { recursive: true, force: true })
-    },
+    remove,
   }
 }

@@ -59,13 +59,14 @@ export const claimant = (response: ServerResponse): Operation | undefined => {
   return claimed[operationKey]
 }
 
-function writeCompleteHead(this: Claimed, ...args: unknown[]): ServerResponse {
+function writeCompleteHead(this: Claimed, status: number, reason?: never, headers?: never): ServerResponse {
   const operation = this[operationKey]
   if (operation !== undefined && !this.headersSent) {
     for (const line of operation.accepted) if (!this.hasHeader(line[0])) this.setHeader(line[0], line[1])
     addVary(this, operation.vary)
   }
-  return Reflect.apply(this[writeHeadKey]!, this, args)
+  // `claim` put it there before this one; Node takes what is missing as undefined
+  return this[writeHeadKey]!(status, reason, headers)
 }
 
 /** Adds to Vary what authentication read, whatever stands there. */

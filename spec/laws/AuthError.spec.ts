@@ -1,0 +1,90 @@
+/** AuthError: a total order by strength, and the semigroup that folds the failures of a list. */
+import fc from 'fast-check'
+import { AuthError } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { authError } from '../support/arbitraries.js'
+
+const { Semigroup, branchesOf, byStrength, stops } = AuthError
+const { concat } = Semigroup
+
+describe('AuthError.byStrength is a total order', () => {
+  it('reflexive, antisymmetric up to strength, transitive, total', () => {
+    fc.assert(
+      fc.property(authError, authError, authError, (a, b, c) => {
+        expect(byStrength.equals(a, a)).toBe(true)
+        expect(byStrength.compare(a, b)).toBe(-byStrength.compare(b, a) + 0)
+        expect(byStrength.compare(a, b) === 0).toBe(byStrength.equals(a, b))
+        if (byStrength.compare(a, b) <= 0 && byStrength.compare(b, c) <= 0) {
+          expect(byStrength.compare(a, c)).toBeLessThanOrEqual(0)
+        }
+      }),
+    )
+  })
+
+  it('DESIGN "Failures": absent < malformed < invalid < expired < forged < insufficient < unavailable = raised', () => {
+    const { absent, malformed, invalid, expired, forged, insufficient, unavailable, raised } = AuthError
+    const ascending = [absent, malformed, invalid, expired, forged, insufficient(), unavailable()]
+    ascending.forEach((weaker, at) => {
+      for (const stronger of ascending.slice(at + 1)) expect(byStrength.compare(weaker, stronger)).toBe(-1)
+    })
+    expect(byStrength.equals(unavailable(), raised(null))).toBe(true)
+  })
+
+  it('a failure that stops a list is stronger than every other', () => {
+    fc.assert(
+      fc.property(authError, authError, (a, b) => {
+        fc.pre(stops(a) && !stops(b))
+        expect(byStrength.compare(a, b)).toBe(1)
+      }),
+    )
+  })
+})
+
+describe('AuthError.Semigroup', () => {
+  it('is associative, branches included', () => {
+    fc.assert(
+      fc.property(authError, authError, authError, (a, b, c) => {
+        expect(concat(concat(a, b), c)).toStrictEqual(concat(a, concat(b, c)))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('gives the tag of the strongest, of equals the first', () => {
+    fc.assert(
+      fc.property(authError, authError, (a, b) => {
+        fc.pre(!stops(a))
+        const { branches: _, ...expected } = byStrength.compare(b, a) > 0 ? b : a
+        expect(concat(a, b)).toMatchObject(expected)
+      }),
+    )
+  })
+
+  it('keeps every branch, in the order tried', () => {
+    fc.assert(
+      fc.property(authError, authError, (a, b) => {
+        fc.pre(!stops(a))
+        expect(branchesOf(concat(a, b))).toStrictEqual([...branchesOf(a), ...branchesOf(b)])
+      }),
+    )
+  })
+
+  it('drops what stands behind a failure that stops, because it was never tried', () => {
+    fc.assert(
+      fc.property(authError, authError, (a, b) => {
+        fc.pre(stops(a))
+        expect(concat(a, b)).toStrictEqual(a)
+      }),
+    )
+  })
+
+  it('changes neither of its arguments', () => {
+    fc.assert(
+      fc.property(authError, authError, (a, b) => {
+        const [before, after] = [structuredClone(a), structuredClone(b)]
+        concat(a, b)
+        expect([a, b]).toEqual([before, after])
+      }),
+    )
+  })
+})

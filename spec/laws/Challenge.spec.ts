@@ -1,0 +1,73 @@
+/** Challenges: what is rendered reads back (RFC 9110 §11.3), and is one line of ASCII whatever went in. */
+import fc from 'fast-check'
+import { Challenge } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { challenge, token } from '../support/arbitraries.js'
+import { parseChallenge } from '../support/challengeParser.js'
+
+const realm = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
+const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a\r\nSet-Cookie: b=c', 'é', '\u0000', 'a\nb'))
+
+describe('Challenge.render', () => {
+  it('B-05 parses back to the scheme, the realm first, and every parameter', () => {
+    fc.assert(
+      fc.property(challenge, realm, (made, standIn) => {
+        const { scheme, parameters } = parseChallenge(Challenge.render(standIn)(made))
+        expect(scheme).toBe(made.scheme)
+        const isRealm = ([name]: readonly [string, string]) => name.toLowerCase() === 'realm'
+        const own = Object.entries(made.parameters)
+        expect(parameters).toStrictEqual([
+          own.find(isRealm) ?? ['realm', standIn],
+          ...own.filter((parameter) => !isRealm(parameter)),
+        ])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('B-04 a realm in any letter case is the realm, and stands once', () => {
+    const made = Challenge.make('ApiKey', { Realm: 'pets' })
+    expect(parseChallenge(Challenge.render('api')(made)).parameters).toHaveLength(1)
+  })
+
+  it('B-05 quotes and backslashes are escaped', () => {
+    const made = Challenge.make('ApiKey', { name: 'a"b\\c' })
+    expect(Challenge.render('r"')(made)).toBe('ApiKey realm="r\\"", name="a\\"b\\\\c"')
+  })
+
+  it('B-05 never holds CR, LF or what is not ASCII, whatever realm is passed: it is clean or refused', () => {
+    fc.assert(
+      fc.property(challenge, anyText, (made, standIn) => {
+        const rendered = attempt(() => Challenge.render(standIn)(made))
+        if (rendered !== undefined) expect(rendered).toMatch(/^[\t\x20-\x7e]*$/)
+      }),
+    )
+  })
+})
+
+describe('Challenge.make', () => {
+  it('B-05 refuses with a TypeError what could not stand in a header, and only that', () => {
+    fc.assert(
+      fc.property(anyText, token, anyText, (scheme, name, value) => {
+        const isToken = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/.test(scheme)
+        const isQuotable = /^[\t\x20-\x7e]*$/.test(value)
+        const made = attempt(() => Challenge.make(scheme, { [name]: value }))
+        expect(made !== undefined).toBe(isToken && isQuotable)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('B-04 refuses a parameter given twice, in any letter case', () => {
+    expect(() => Challenge.make('X', { Name: 'a', name: 'b' })).toThrow(TypeError)
+  })
+})
+
+const attempt = <A>(f: () => A): A | undefined => {
+  try {
+    return f()
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError)
+    return undefined
+  }
+}

@@ -1,0 +1,53 @@
+/** Requirement: the monoid in which the innermost decision wins (spec 5.6). */
+import fc, { type Arbitrary } from 'fast-check'
+import { fromCallable, Requirement } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+
+const { Monoid, inherit, open, require } = Requirement
+const { concat, empty } = Monoid
+
+const required = ['a', 'b', 'c'].map((name) => require(fromCallable(() => name)))
+const requirement: Arbitrary<Requirement> = fc.constantFrom(inherit, open, ...required)
+
+describe('Requirement.Monoid', () => {
+  it('empty is the identity on both sides', () => {
+    fc.assert(
+      fc.property(requirement, (a) => {
+        expect(concat(empty, a)).toBe(a)
+        expect(concat(a, empty)).toBe(a)
+      }),
+    )
+  })
+
+  it('is associative', () => {
+    fc.assert(
+      fc.property(requirement, requirement, requirement, (a, b, c) => {
+        expect(concat(concat(a, b), c)).toBe(concat(a, concat(b, c)))
+      }),
+    )
+  })
+
+  it('5.6 of any number of levels the innermost that decided wins', () => {
+    fc.assert(
+      fc.property(fc.array(requirement, { maxLength: 6 }), (levels) => {
+        const effective = levels.reduce(concat, empty)
+        expect(effective).toBe(levels.findLast(({ _tag }) => _tag !== 'Inherit') ?? inherit)
+      }),
+    )
+  })
+
+  const [a, b] = required as [Requirement, Requirement]
+  it.each([
+    { description: 'nothing over nothing', outer: inherit, inner: inherit, expected: inherit },
+    { description: 'public over nothing', outer: open, inner: inherit, expected: open },
+    { description: 'require over nothing', outer: a, inner: inherit, expected: a },
+    { description: '5.6.4 public under require', outer: a, inner: open, expected: open },
+    { description: 'public under public', outer: open, inner: open, expected: open },
+    { description: 'public under nothing', outer: inherit, inner: open, expected: open },
+    { description: 'require under nothing', outer: inherit, inner: b, expected: b },
+    { description: '5.6.3 require under public', outer: open, inner: b, expected: b },
+    { description: '5.6.2 require replaces require, never adds', outer: a, inner: b, expected: b },
+  ])('truth table: $description', ({ outer, inner, expected }) => {
+    expect(concat(outer, inner)).toBe(expected)
+  })
+})

@@ -1,0 +1,175 @@
+/** Evaluating: it and the call agree, it stays synchronous while its parts do, and it never throws and never rejects. */
+import { either as E, option as O } from 'fp-ts'
+import fc from 'fast-check'
+import {
+  alt,
+  apiKeyHeader,
+  AuthError,
+  authenticator,
+  Challenge,
+  describedAs,
+  fromCallable,
+  httpBearer,
+  map,
+  type Authenticator,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { build, plansOf, request, shape } from '../support/arbitraries.js'
+import { hostile } from '../support/hostile.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+describe('both ways of evaluating', () => {
+  it('calling the ReaderTaskEither and awaiting it gives what evaluate gives, for any mixture of sync and async', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, request, async (a, by) => {
+        const [evaluated, called]: [string[], string[]] = [[], []]
+        const result = await build(a, evaluated).evaluate(by)
+        expect(await build(a, called)(by)()).toStrictEqual(result)
+        expect(called).toStrictEqual(evaluated)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('an evaluation is a promise only if something in it was asked that is asynchronous', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, request, async (a, by) => {
+        const calls: string[] = []
+        const evaluation = build(a, calls).evaluate(by)
+        const asynchronous = evaluation instanceof Promise
+        await evaluation
+        const asked = plansOf(a)
+          .filter(({ sent }) => sent)
+          .slice(0, calls.length)
+        expect(asynchronous).toBe(asked.some(({ late }) => late))
+      }),
+    )
+  })
+
+  it('building and calling ask nobody; the task does, each time anew', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, request, async (a, by) => {
+        const calls: string[] = []
+        const task = build(a, calls)(by)
+        expect(calls).toStrictEqual([])
+        await task()
+        const once = [...calls]
+        await task()
+        expect(calls).toStrictEqual([...once, ...once])
+      }),
+    )
+  })
+})
+
+const isEither = (u: unknown): boolean =>
+  typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
+
+// Anything but an Either of a known failure or of something truthy is a breach
+const expectVerdict = async (made: Authenticator<unknown>) => {
+  for (const result of [await made.evaluate(plainRequest()), await made(plainRequest())()]) {
+    expect(isEither(result)).toBe(true)
+    if (E.isLeft(result)) expect(AuthError.isAuthError(result.left)).toBe(true)
+    else expect(Boolean(result.right)).toBe(true)
+  }
+}
+
+const inEveryPlace = (hook: () => unknown): ReadonlyArray<Authenticator<unknown>> => {
+  const called = fromCallable(() => hook())
+  const bearer = httpBearer({ authenticate: () => 'anna' })
+  const sent = { challenge: Challenge.make('Test'), ambient: true, extract: () => O.some('sent') }
+  return [
+    called,
+    authenticator({ ...sent, authenticate: () => hook() }),
+    alt(() => called)(fromCallable((): unknown => false)),
+    map(() => hook())(fromCallable(() => 'anna')),
+    map(() => hook())(fromCallable(() => Promise.resolve('anna'))),
+    // Safe: what a caller without types could pass
+    describedAs(bearer)((() => hook()) as never),
+    describedAs(bearer)((() => () => hook()) as never),
+  ]
+}
+
+describe('an authenticator never throws and never rejects its promise (A-30, A-31)', () => {
+  it('whatever the hook answers, throws, resolves to or rejects with', async () => {
+    await fc.assert(
+      fc.asyncProperty(hostile, async ({ hook }) => {
+        for (const made of inEveryPlace(hook)) await expectVerdict(made)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('A-31 whatever a Task that the hook answers yields, at once or later', async () => {
+    await fc.assert(
+      fc.asyncProperty(hostile, fc.boolean(), async ({ hook }, late) => {
+        const task = () => () => (late ? Promise.resolve().then(hook) : hook())
+        for (const made of inEveryPlace(task)) await expectVerdict(made)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('B-17 whatever scope the hook calls insufficient, at once or later', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.string({ unit: 'binary' })), fc.boolean(), async (scope, late) => {
+        const answer = E.left(AuthError.insufficient(scope))
+        const hook = () => (late ? Promise.resolve(answer) : answer)
+        const fields = [['Authorization', 'Bearer token']] as const
+        const bearer = httpBearer({ authenticate: hook })
+        for (const made of [
+          bearer,
+          describedAs(bearer)(() => async () => answer),
+          map(hook)(fromCallable(() => 'x')),
+        ]) {
+          expect(isEither(await made.evaluate(plainRequest({ fields })))).toBe(true)
+        }
+      }),
+    )
+  })
+
+  it('whatever the parts of a kind of its own throw: extract, codec, challenge', async () => {
+    const sent = { challenge: Challenge.make('Test'), ambient: false, extract: () => O.some('sent') }
+    const raise = (): never => {
+      throw new Error('part')
+    }
+    const parts = [
+      authenticator({ ...sent, extract: raise, authenticate: () => 'anna' }),
+      authenticator({ ...sent, extract: () => null as never, authenticate: () => 'anna' }),
+      authenticator({
+        ...sent,
+        challenge: onlyForAbsent,
+        authenticate: () => Promise.resolve(E.left(AuthError.expired)),
+      }),
+      authenticator({ ...sent, challenge: onlyForAbsent, authenticate: () => Promise.reject(new Error('late')) }),
+      authenticator({ ...sent, challenge: onlyForAbsent, authenticate: raise }),
+    ]
+    for (const part of parts) {
+      const result = await part.evaluate(plainRequest())
+      expect(isEither(result) && E.isLeft(result)).toBe(true)
+    }
+  })
+})
+
+// Fails for what is only known when a request comes
+const onlyForAbsent = ({ _tag }: AuthError): Challenge => {
+  if (_tag === 'raised' || _tag === 'expired') throw new Error('challenge')
+  return Challenge.make('Test')
+}
+
+describe('the way of a request', () => {
+  it('5.1.4 the hook is called exactly for what is sent, once, well-formed and not too long', async () => {
+    const length = fc.integer({ min: 0, max: 40 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(length, { maxLength: 3 }), fc.integer({ min: 1, max: 40 }), async (sent, maxLength) => {
+        let calls = 0
+        const key = apiKeyHeader({ maxLength, authenticate: () => ++calls })
+        const result = await key.evaluate(plainRequest({ fields: sent.map((of) => ['key', 'k'.repeat(of)] as const) }))
+        const [only = 0] = sent
+        const wellFormed = sent.length === 1 && only > 0 && only <= maxLength
+        expect(calls).toBe(wellFormed ? 1 : 0)
+        if (wellFormed) expect(result).toStrictEqual(E.right(1))
+        else expect(result).toMatchObject(E.left({ _tag: sent.length === 0 ? 'absent' : 'malformed' }))
+      }),
+    )
+  })
+})

@@ -1,0 +1,63 @@
+/** How fp-ts's own `alt` differs, executed as documentation: it keeps the last failure alone, and goes on past an outage. */
+import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import { alt, apiKeyHeader, AuthError, describedAs, httpBearer, isAuthenticator } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { plainRequest } from '../support/plainRequest.js'
+
+const strong = httpBearer({ authenticate: (): E.Either<AuthError, string> => E.left(AuthError.unavailable()) })
+const expired = httpBearer({ authenticate: (): E.Either<AuthError, string> => E.left(AuthError.expired) })
+const weak = apiKeyHeader({ authenticate: (_request, key): string | false => key === 'k1' && 'key' })
+
+const request = plainRequest({
+  fields: [
+    ['Authorization', 'Bearer token'],
+    ['key', 'k1'],
+  ],
+})
+const withoutKey = plainRequest({ fields: [['Authorization', 'Bearer token']] })
+
+describe("fp-ts's RTE.alt and ours", () => {
+  it('during an outage: fp-ts lets the weaker key in, ours says unavailable', async () => {
+    const theirs = pipe(
+      strong,
+      RTE.alt(() => weak),
+    )
+    const ours = pipe(
+      strong,
+      alt(() => weak),
+    )
+    expect(await theirs(request)()).toStrictEqual(E.right('key'))
+    expect(await ours(request)()).toMatchObject(E.left({ _tag: 'unavailable' }))
+  })
+
+  it('when all fail: fp-ts tells the last failure, ours the strongest, with every branch and challenge', async () => {
+    const theirs = await pipe(
+      expired,
+      RTE.alt(() => weak),
+    )(withoutKey)()
+    const ours = await pipe(
+      expired,
+      alt(() => weak),
+    )(withoutKey)()
+    expect(theirs).toMatchObject(E.left({ _tag: 'absent' }))
+    expect(theirs).not.toHaveProperty('left.branches')
+    expect(ours).toMatchObject(E.left({ _tag: 'expired' }))
+    const branches = E.isLeft(ours) ? AuthError.branchesOf(ours.left) : []
+    expect(branches.map(({ _tag, challenge }) => [_tag, challenge?.scheme])).toStrictEqual([
+      ['expired', 'Bearer'],
+      ['absent', 'ApiKey'],
+    ])
+  })
+
+  it("fp-ts's combinators answer a bare function; describedAs gives it its description back", () => {
+    const bare = pipe(
+      weak,
+      RTE.map((name) => ({ name })),
+    )
+    expect(isAuthenticator(bare)).toBe(false)
+    const restored = describedAs(weak)(bare)
+    expect(isAuthenticator(restored)).toBe(true)
+    expect(restored.description).toStrictEqual(weak.description)
+  })
+})

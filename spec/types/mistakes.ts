@@ -1,0 +1,210 @@
+/** Programs that must not compile, each beside the nearest one that must. */
+
+export interface Mistake {
+  readonly description: string
+  /** Must be an error, in its last statement. */
+  readonly wrong: string
+  /** Must compile. */
+  readonly right: string
+}
+
+/** What all of them begin with. */
+export const prelude = `
+import Router from '@koa/router'
+import type { DefaultState } from 'koa'
+import { either as E, option as O } from 'fp-ts'
+import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromCallable, headerField, httpBasicAuth, httpBearer, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
+import { exactly } from './exactly.js'
+interface User { readonly user: string }
+declare const user: User
+declare const condition: boolean
+const bearer = httpBearer({ authenticate: () => user })
+const key = apiKeyHeader({ authenticate: () => ({ client: 1 }) })
+const router = new Router()
+const guarded = withAuth(bearer)(new Router())
+const own = new Router<DefaultState, Auth<User>>()
+void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromCallable, headerField, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
+export type Kept = Authenticator<User>
+`
+
+export const mistakes: ReadonlyArray<Mistake> = [
+  {
+    description: 'these tests: a wider type is not exactly the type',
+    wrong: `exactly<string | number>()(user.user)`,
+    right: `exactly<string>()(user.user)`,
+  },
+  {
+    description: 'these tests: any is not exactly a type',
+    wrong: `exactly<string>()(JSON.parse('1'))`,
+    right: `exactly<any>()(JSON.parse('1'))`,
+  },
+
+  // hooks
+  {
+    description: 'a hook of httpBearer with a third parameter',
+    wrong: `httpBearer({ authenticate: (request, user, password) => request && user && password })`,
+    right: `httpBasicAuth({ authenticate: (request, user, password) => request && user && password })`,
+  },
+  {
+    description: 'a hook of httpBasicAuth with a fourth parameter',
+    wrong: `httpBasicAuth({ authenticate: (_r: unknown, _u: string, _p: string, more: string) => more })`,
+    right: `httpBasicAuth({ authenticate: (_r: unknown, _u: string, _p: string) => true })`,
+  },
+  {
+    description: 'a hook of apiKeyHeader with a third parameter',
+    wrong: `apiKeyHeader({ authenticate: (_r: unknown, _k: string, more: string) => more })`,
+    right: `apiKeyHeader({ authenticate: (_r: unknown, k: string) => k })`,
+  },
+  {
+    description: 'a hook that takes the credential for something else',
+    wrong: `httpBearer({ authenticate: (_request, token: number) => token })`,
+    right: `httpBearer({ authenticate: (_request, token: string) => token })`,
+  },
+  {
+    description: 'a plain function with a second parameter',
+    wrong: `withAuth((request: unknown, more: unknown) => request && more)`,
+    right: `withAuth((request: unknown) => request)`,
+  },
+  {
+    description: 'no hook',
+    wrong: `httpBearer({ realm: 'pets' })`,
+    right: `httpBearer({ realm: 'pets', authenticate: () => user })`,
+  },
+  {
+    description: 'an option that does not exist',
+    wrong: `apiKeyHeader({ parmName: 'X-Key', authenticate: () => user })`,
+    right: `apiKeyHeader({ paramName: 'X-Key', authenticate: () => user })`,
+  },
+  {
+    description: 'a hook that answers only a function: who passes is nobody',
+    wrong: `const made = httpBearer({ authenticate: () => () => user }); exactly<Authenticator<User>>()(made)`,
+    right: `const made = httpBearer({ authenticate: () => () => E.right(user) }); exactly<Authenticator<User>>()(made)`,
+  },
+  {
+    description: 'reading who passed a hook that answers only a function',
+    wrong: `const asking = withAuth(() => () => user); router.get('/', asking, (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `const asking = withAuth(() => async () => E.right(user)); router.get('/', asking, (ctx) => { ctx.body = ctx.request.auth.user })`,
+  },
+
+  // lists
+  { description: 'an empty list', wrong: `withAuth([])`, right: `withAuth([bearer])` },
+  { description: 'an empty list to anyOf', wrong: `anyOf([])`, right: `anyOf([bearer])` },
+  { description: 'a list that may be empty', wrong: `withAuth([bearer].slice(1))`, right: `withAuth([bearer, key])` },
+  { description: 'text in a list', wrong: `withAuth([bearer, 'supersecret'])`, right: `withAuth([bearer, key])` },
+  { description: 'null in a list', wrong: `withAuth([bearer, null])`, right: `withAuth([bearer, () => null])` },
+  { description: 'undefined in a list', wrong: `withAuth([bearer, undefined])`, right: `withAuth([bearer])` },
+  { description: 'a list in a list', wrong: `withAuth([bearer, [key]])`, right: `withAuth([bearer, anyOf([key])])` },
+  { description: 'an object in a record', wrong: `anyOf({ a: bearer, b: {} })`, right: `anyOf({ a: bearer, b: key })` },
+  { description: 'alt of different principals', wrong: `alt(() => key)(bearer)`, right: `alt(() => bearer)(bearer)` },
+
+  // what is no authenticator
+  {
+    description: 'an un-called factory',
+    wrong: `withAuth(httpBearer)`,
+    right: `withAuth(httpBearer({ authenticate: () => user }))`,
+  },
+  {
+    description: 'an un-called factory in a list',
+    wrong: `withAuth([bearer, apiKeyHeader])`,
+    right: `withAuth([bearer, key])`,
+  },
+  { description: 'an un-called session factory', wrong: `withAuth(sessionAuth)`, right: `withAuth(sessionAuth())` },
+  { description: 'a class', wrong: `withAuth(class {})`, right: `withAuth(() => ({}))` },
+  { description: 'undefined', wrong: `withAuth(undefined)`, right: `withAuth(null)` },
+  { description: 'nothing', wrong: `withAuth()`, right: `withAuth(null)` },
+  { description: 'text', wrong: `withAuth('bearer')`, right: `withAuth(bearer)` },
+  { description: 'a record of options', wrong: `withAuth({ auth: bearer })`, right: `withAuth(bearer)` },
+  { description: 'a guard', wrong: `withAuth(withAuth(bearer))`, right: `withAuth(bearer)` },
+  {
+    description: 'what may be an authenticator or null',
+    wrong: `withAuth(condition ? bearer : null)`,
+    right: `condition ? withAuth(bearer) : withAuth(null)`,
+  },
+  {
+    description: 'what may be an authenticator or undefined',
+    wrong: `withAuth(condition ? bearer : undefined)`,
+    right: `withAuth(condition ? bearer : key)`,
+  },
+  { description: 'a bare function described as one', wrong: `describedAs(() => user)`, right: `describedAs(bearer)` },
+
+  // who is read
+  {
+    description: 'reading auth as something else',
+    wrong: `router.get('/', withAuth(bearer), (ctx) => { const other: number = ctx.request.auth.user; void other })`,
+    right: `router.get('/', withAuth(bearer), (ctx) => { const name: string = ctx.request.auth.user; void name })`,
+  },
+  {
+    description: 'reading what the principal does not have',
+    wrong: `guarded.get('/', (ctx) => { ctx.body = ctx.request.auth.client })`,
+    right: `guarded.get('/', (ctx) => { ctx.body = ctx.request.auth.user })`,
+  },
+  {
+    description: 'reading auth on an unguarded route',
+    wrong: `router.get('/', (ctx) => { ctx.body = ctx.request.auth })`,
+    right: `router.get('/', (ctx) => { ctx.body = ctx.request.ip })`,
+  },
+  {
+    description: 'reading a principal on a public operation',
+    wrong: `guarded.get('/', withAuth(null), (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `guarded.get('/', withAuth(null), (ctx) => { ctx.body = ctx.request.auth })`,
+  },
+  {
+    description: 'reading the overridden principal',
+    wrong: `guarded.get('/', withAuth(key), (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `guarded.get('/', withAuth(key), (ctx) => { ctx.body = ctx.request.auth.client })`,
+  },
+  {
+    description: 'reading one of several without asking which',
+    wrong: `guarded.get('/', withAuth([bearer, key]), (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `guarded.get('/', withAuth([bearer, key]), (ctx) => { ctx.body = 'user' in ctx.request.auth && ctx.request.auth.user })`,
+  },
+  {
+    description: 'writing auth',
+    wrong: `guarded.get('/', (ctx) => { ctx.request.auth = user })`,
+    right: `guarded.get('/', (ctx) => { ctx.state['user'] = ctx.request.auth })`,
+  },
+  {
+    description: 'a handler that expects somebody else',
+    wrong: `guarded.get('/', (ctx: Auth<{ client: number }>) => { void ctx.request.auth.client })`,
+    right: `guarded.get('/', (ctx: Auth<User>) => { void ctx.request.auth.user })`,
+  },
+
+  // routers in a file of their own
+  {
+    description: 'wrapping a router that expects somebody else',
+    wrong: `withAuth(key)(own)`,
+    right: `withAuth(bearer)(own)`,
+  },
+  {
+    description: 'making public a router that expects somebody',
+    wrong: `withAuth(null)(own)`,
+    right: `withAuth(null)(new Router())`,
+  },
+  {
+    description: 'mounting a router that expects somebody else',
+    wrong: `withAuth(key)(new Router()).use('/own', own.routes())`,
+    right: `withAuth(bearer)(new Router()).use('/own', own.routes())`,
+  },
+  {
+    description: 'mounting it without a path',
+    wrong: `withAuth(key)(new Router()).use(own.routes())`,
+    right: `withAuth(bearer)(new Router()).use(own.routes())`,
+  },
+
+  // settings and the application
+  {
+    description: 'an unknown setting',
+    wrong: `authSettings({ relm: 'pets' })`,
+    right: `authSettings({ realm: 'pets' })`,
+  },
+  {
+    description: 'an application whose auth may be null',
+    wrong: `apiApp({ auth: condition ? bearer : null })`,
+    right: `apiApp({ auth: bearer })`,
+  },
+  {
+    description: 'the same in a variable of options',
+    wrong: `const options = { title: 'Pets', auth: condition ? bearer : null }; apiApp(options)`,
+    right: `const options = { title: 'Pets', auth: bearer }; apiApp(options)`,
+  },
+]

@@ -1,0 +1,81 @@
+/** DESIGN "Three wings and a shell": who may import whom, read off the sources. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { sources } from '../support/docExamples.js'
+import { cycleOf, importGraph, linesOfCode, type Import } from '../support/importGraph.js'
+import { repository } from '../support/typecheck.js'
+
+const graph = importGraph()
+const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
+const written = (imports: ReadonlyArray<Import>) => imports.map(({ from, to }) => `${from} -> ${to}`)
+const inside = ({ to }: Import) => to.startsWith('src/')
+
+describe('DESIGN "Three wings and a shell"', () => {
+  it('the sources are found, and their imports lead to them', () => {
+    expect(sources()).toContain('src/core/Authenticator.ts')
+    expect(graph.length).toBeGreaterThan(sources().length)
+    expect(written(graph.filter((one) => inside(one) && !sources().includes(one.to)))).toStrictEqual([])
+  })
+
+  it('no cycles, types included', () => {
+    expect(cycleOf(graph)).toBeUndefined()
+  })
+
+  it.each([
+    { folder: 'core', allowed: ['core'] },
+    { folder: 'authenticators', allowed: ['authenticators', 'core'] },
+    { folder: 'koa', allowed: ['koa', 'core'] },
+  ])('$folder imports only $allowed', ({ folder, allowed }) => {
+    const strangers = graph.filter((one) => folderOf(one.from) === folder && inside(one))
+    expect(strangers).not.toStrictEqual([])
+    expect(written(strangers.filter(({ to }) => !allowed.includes(folderOf(to))))).toStrictEqual([])
+  })
+
+  it('one kind knows no other', () => {
+    const between = graph.filter(
+      ({ from, to }) => folderOf(from) === 'authenticators' && folderOf(to) === 'authenticators',
+    )
+    expect(written(between)).toStrictEqual([])
+  })
+
+  it('nothing imports index.ts', () => {
+    expect(written(graph.filter(({ to }) => to === 'src/index.ts'))).toStrictEqual([])
+  })
+
+  it('index.ts reaches every source', () => {
+    const reached = new Set(['src/index.ts'])
+    for (const at of reached)
+      for (const { from, to } of graph) if (from === at && inside({ from, to, typeOnly: true })) reached.add(to)
+    expect([...reached].sort()).toStrictEqual(sources())
+  })
+
+  it('core is pure: of koa only types, of Node nothing that does I/O', () => {
+    const core = graph.filter((one) => folderOf(one.from) === 'core' && !inside(one) && !one.typeOnly)
+    const allowed = ['fp-ts', 'fp-ts/lib/function.js', 'io-ts', 'node:buffer', 'node:crypto', 'node:http']
+    expect(written(core.filter(({ to }) => !allowed.includes(to)))).toStrictEqual([])
+    // of node:http the table of status texts
+    const http = core.filter(({ to }) => to === 'node:http').map(({ from }) => readFileSync(repository + from, 'utf8'))
+    for (const text of http) expect(text).toContain("import { STATUS_CODES } from 'node:http'")
+  })
+
+  it('koa and koa-session are imported as types everywhere: a user brings his own', () => {
+    const peers = graph.filter(({ to, typeOnly }) => /^koa(-session)?$/.test(to) && !typeOnly)
+    expect(written(peers)).toStrictEqual([])
+  })
+
+  it('DESIGN "Traps": fp-ts is imported as a whole, of its modules only lib/function.js', () => {
+    const modules = graph.filter(({ to }) => to.startsWith('fp-ts/') && to !== 'fp-ts/lib/function.js')
+    expect(written(modules)).toStrictEqual([])
+    expect(written(graph.filter(({ to }) => to.startsWith('io-ts/')))).toStrictEqual([])
+  })
+})
+
+describe('sizes', () => {
+  it.each(sources())('habit 1: %s has no more than 200 lines of code', (path) => {
+    expect(linesOfCode(path)).toBeLessThanOrEqual(200)
+  })
+
+  it('DESIGN: the heart is under 150 lines of code', () => {
+    expect(linesOfCode('src/core/Authenticator.ts')).toBeLessThan(150)
+  })
+})

@@ -1,0 +1,132 @@
+/** Bearer tokens (spec 5.3.1, RFC 6750): what reaches the hook, and which challenge answers which failure. */
+import { either as E } from 'fp-ts'
+import { AuthError, Challenge, httpBearer } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { plainRequest } from '../../support/plainRequest.js'
+
+const sending = (...lines: string[]) => plainRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+
+const evaluate = (request: ReturnType<typeof sending>, answer: unknown = 'anna') => {
+  const asked: string[] = []
+  const bearer = httpBearer({
+    authenticate: (_request, token): unknown => {
+      asked.push(token)
+      return answer
+    },
+  })
+  return { asked, result: bearer.evaluate(request) }
+}
+
+describe('what reaches the hook', () => {
+  it.each([
+    { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
+    { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
+    {
+      description: 'DESIGN "Bearer" surrounding spaces are no part of it',
+      input: ['Bearer   abc \t'],
+      expected: 'abc',
+    },
+    {
+      description: 'a token of 8 KB with its scheme',
+      input: [`Bearer ${'t'.repeat(8185)}`],
+      expected: 't'.repeat(8185),
+    },
+  ])('$description', ({ input, expected }) => {
+    expect(evaluate(sending(...input))).toStrictEqual({ asked: [expected], result: E.right('anna') })
+  })
+
+  it.each([
+    { description: '5.1.4 nothing', input: [], expected: 'absent' },
+    { description: 'RFC 6750 §3 another scheme', input: ['Basic YTpi'], expected: 'absent' },
+    { description: 'A-07 the token alone', input: ['abc'], expected: 'absent' },
+    { description: 'A-07 a longer scheme', input: ['Bearers abc'], expected: 'absent' },
+    { description: 'an empty field', input: [''], expected: 'absent' },
+    { description: 'DESIGN a bare scheme', input: ['Bearer'], expected: 'malformed' },
+    { description: 'a scheme and a space', input: ['Bearer '], expected: 'malformed' },
+    { description: 'B-03 a tab', input: ['Bearer\tabc'], expected: 'malformed' },
+    { description: 'B-14 no b64token', input: ['Bearer a,b'], expected: 'malformed' },
+    { description: 'A-22 two Authorization lines', input: ['Bearer abc', 'Bearer abc'], expected: 'malformed' },
+    {
+      description: 'A-22 two lines, the first of another scheme',
+      input: ['Basic YTpi', 'Bearer abc'],
+      expected: 'malformed',
+    },
+    { description: 'DESIGN "length" beyond 8 KB', input: [`Bearer ${'t'.repeat(8186)}`], expected: 'malformed' },
+  ])('not asked: $description: $expected', ({ input, expected }) => {
+    const { asked, result } = evaluate(sending(...input))
+    expect(asked).toStrictEqual([])
+    expect(result).toMatchObject(E.left({ _tag: expected }))
+  })
+})
+
+describe('RFC 6750 §3 the challenge', () => {
+  it.each([
+    { description: 'B-15 absent: no error', request: sending(), answer: 1, expected: {} },
+    { description: 'B-16 malformed', request: sending('Bearer ,'), answer: 1, expected: { error: 'invalid_token' } },
+    { description: 'B-16 refused', request: sending('Bearer a'), answer: false, expected: { error: 'invalid_token' } },
+    {
+      description: 'expired',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.expired),
+      expected: { error: 'invalid_token' },
+    },
+    {
+      description: 'B-16 insufficient',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.insufficient(['read', 'write'])),
+      expected: { error: 'insufficient_scope', scope: 'read write' },
+    },
+    {
+      description: 'insufficient without a scope',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.insufficient()),
+      expected: { error: 'insufficient_scope' },
+    },
+    {
+      description: 'unavailable: no error',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.unavailable()),
+      expected: {},
+    },
+  ])('$description', ({ request, answer, expected }) => {
+    const { result } = evaluate(request, answer)
+    expect(result).toMatchObject(E.left({ challenge: { scheme: 'Bearer' } }))
+    expect(E.isLeft(result as E.Either<AuthError, unknown>) && result).toHaveProperty(
+      'left.challenge.parameters',
+      expected,
+    )
+  })
+
+  it('its own realm is in every challenge', () => {
+    const pets = httpBearer({ realm: 'pets', authenticate: () => false })
+    for (const request of [sending(), sending('Bearer a')]) {
+      expect(pets.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { realm: 'pets' } } }))
+    }
+  })
+
+  it.each([
+    { description: 'a quote', scope: ['a"b'] },
+    { description: 'a line break', scope: ['a\r\nb'] },
+    { description: 'a letter beyond ASCII', scope: ['é'] },
+  ])('B-17 a scope that cannot stand in it is a mistake of the hook, raised: $description', async ({ scope }) => {
+    const answer = E.left(AuthError.insufficient(scope))
+    for (const given of [answer, Promise.resolve(answer)]) {
+      const result = await evaluate(sending('Bearer a'), given).result
+      const told = E.isLeft(result) ? result.left : undefined
+      if (told?._tag === 'raised') continue
+      expect(told?._tag).toBe('insufficient')
+      expect(Challenge.render('api')(told!.challenge!)).toMatch(/^[\x20-\x7e]*$/)
+    }
+  })
+})
+
+describe('its description', () => {
+  it('is the http scheme "bearer", not ambient; the format of the token if it is told', () => {
+    expect(httpBearer({ authenticate: () => 1 }).description).toMatchObject({
+      scheme: { type: 'http', scheme: 'bearer' },
+      ambient: false,
+    })
+    const jwt = httpBearer({ bearerFormat: 'JWT', authenticate: () => 1 })
+    expect(jwt.description).toHaveProperty('scheme', { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
+  })
+})

@@ -1,0 +1,140 @@
+/** Every line of the table in src/core/Answer.ts, at once and later. */
+import { either as E, option as O, taskEither as TE } from 'fp-ts'
+import { AuthError } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { fromAnswer } from '../../../src/core/Answer.js'
+
+const invalid = E.left(AuthError.invalid)
+const error = new Error('store')
+const raised = E.left(AuthError.raised(error))
+const thrown = (): never => {
+  throw error
+}
+const configuration = E.left({ _tag: 'raised', error: expect.any(TypeError) as unknown })
+const user = { user: 'anna' }
+const resolved = { then: (go: (value: unknown) => void) => go(user) }
+
+const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unknown }> = [
+  ...[false, 0, -0, 0n, NaN, '', null, undefined].map((input) => ({
+    description: `5.1.2 ${Object.is(input, -0) ? '-0' : typeof input === 'bigint' ? '0n' : JSON.stringify(input)} fails`,
+    input,
+    expected: invalid,
+  })),
+  { description: '5.1.2 an empty array fails', input: [], expected: invalid },
+  { description: '5.1.1 {} passes', input: {}, expected: E.right({}) },
+  { description: '5.1.1 an array passes', input: [0], expected: E.right([0]) },
+  { description: '5.1.1 true passes', input: true, expected: E.right(true) },
+  { description: '5.1.1 a number passes', input: -1, expected: E.right(-1) },
+  { description: '5.1.1 text passes', input: '0', expected: E.right('0') },
+  { description: '5.1.1 a bigint passes', input: 1n, expected: E.right(1n) },
+  { description: '5.1.1 a record passes', input: user, expected: E.right(user) },
+  {
+    description: 'a record with a tag of its own passes',
+    input: { _tag: 'User' },
+    expected: E.right({ _tag: 'User' }),
+  },
+  {
+    description: 'an AuthError that was not put on the left is one all the same',
+    input: AuthError.expired,
+    expected: E.left(AuthError.expired),
+  },
+  {
+    description: 'a generator that nobody runs is a configuration error',
+    input: (function* () {})(),
+    expected: configuration,
+  },
+  { description: 'any iterator is', input: [1].values(), expected: configuration },
+  { description: 'a record whose `next` is no function passes', input: { next: 1 }, expected: E.right({ next: 1 }) },
+  { description: 'a record whose `then` is no function passes', input: { then: 1 }, expected: E.right({ then: 1 }) },
+  { description: 'A-31 None fails', input: O.none, expected: invalid },
+  { description: 'A-31 Some is unwrapped', input: O.some(user), expected: E.right(user) },
+  { description: 'A-31 Some of falsy fails', input: O.some(0), expected: invalid },
+  { description: 'A-31 Some of an empty array fails', input: O.some([]), expected: invalid },
+  { description: 'A-31 Some of None fails', input: O.some(O.none), expected: invalid },
+  { description: 'A-31 Right is unwrapped', input: E.right(user), expected: E.right(user) },
+  { description: 'A-31 Right of falsy fails', input: E.right(''), expected: invalid },
+  { description: 'A-31 Right of Left fails', input: E.right(E.left('x')), expected: invalid },
+  {
+    description: 'a Left of an AuthError is that',
+    input: E.left(AuthError.expired),
+    expected: E.left(AuthError.expired),
+  },
+  { description: 'any other Left is invalid', input: E.left('user anna unknown'), expected: invalid },
+  { description: 'a Left of an Error is invalid', input: E.left(error), expected: invalid },
+  { description: 'a Left of another tag is invalid', input: E.left({ _tag: 'toString' }), expected: invalid },
+  { description: 'a Right inside a Left is invalid', input: E.left(E.right(user)), expected: invalid },
+  { description: 'A-31 an IO of an Either is run', input: () => E.right(user), expected: E.right(user) },
+  { description: 'A-31 an IO of a Left fails', input: () => E.left('x'), expected: invalid },
+  {
+    description: 'A-31 a function of a truthy value is a configuration error',
+    input: () => user,
+    expected: configuration,
+  },
+  { description: 'A-31 a function of a falsy value, too', input: () => false, expected: configuration },
+  { description: 'A-31 a function of a function, too', input: () => () => E.right(user), expected: configuration },
+  { description: 'A-31 a function of an Option, too', input: () => O.some(user), expected: configuration },
+  { description: 'A-30 a function that throws is raised', input: thrown, expected: raised },
+]
+
+const later: ReadonlyArray<{ description: string; input: () => unknown; expected: unknown }> = [
+  { description: '5.7.1 a promise of a principal', input: async () => user, expected: E.right(user) },
+  { description: '5.1.2 a promise of falsy', input: async () => 0, expected: invalid },
+  { description: '5.1.2 a promise of an empty array', input: async () => [], expected: invalid },
+  { description: 'A-31 a promise of None', input: async () => O.none, expected: invalid },
+  { description: 'A-31 a promise of a Left', input: async () => E.left('x'), expected: invalid },
+  {
+    description: 'a promise of a Left of an AuthError',
+    input: async () => E.left(AuthError.expired),
+    expected: E.left(AuthError.expired),
+  },
+  { description: 'A-31 a promise of a TaskEither', input: async () => TE.right(user), expected: E.right(user) },
+  { description: 'A-30 a promise that rejects', input: () => Promise.reject(error), expected: raised },
+  {
+    description: 'A-30 that rejects with nothing',
+    input: () => Promise.reject(),
+    expected: E.left(AuthError.raised(undefined)),
+  },
+  {
+    description: 'A-30 that rejects with null',
+    input: () => Promise.reject(null),
+    expected: E.left(AuthError.raised(null)),
+  },
+  { description: 'a thenable is awaited', input: () => resolved, expected: E.right(user) },
+  { description: 'A-30 a thenable that throws', input: () => ({ then: thrown }), expected: raised },
+  { description: 'a Some of a promise', input: () => O.some(Promise.resolve(user)), expected: E.right(user) },
+  { description: 'a Right of a promise of falsy', input: () => E.right(Promise.resolve(null)), expected: invalid },
+  { description: 'A-31 a TaskEither that is right', input: () => TE.right(user), expected: E.right(user) },
+  { description: 'A-31 a TaskEither that is right of falsy', input: () => TE.right(false), expected: invalid },
+  { description: 'A-31 a TaskEither that is left', input: () => TE.left('x'), expected: invalid },
+  {
+    description: 'a TaskEither of an AuthError',
+    input: () => TE.left(AuthError.unavailable(3)),
+    expected: E.left(AuthError.unavailable(3)),
+  },
+  { description: 'A-31 a Task of no Either', input: () => async () => user, expected: configuration },
+  { description: 'A-31 a Task of a TaskEither', input: () => async () => TE.right(user), expected: configuration },
+  { description: 'A-30 a Task that rejects', input: () => () => Promise.reject(error), expected: raised },
+  {
+    description: 'A-31 a lazy thenable of an Either',
+    input: () => () => ({ then: (go: (u: unknown) => void) => go(E.right(1)) }),
+    expected: E.right(1),
+  },
+]
+
+describe('fromAnswer, at once', () => {
+  it.each(atOnce)('$description', ({ input, expected }) => {
+    expect(fromAnswer(input)).toEqual(expected)
+  })
+
+  it.each(atOnce)('later: $description', async ({ input, expected }) => {
+    expect(await fromAnswer(Promise.resolve(input))).toEqual(expected)
+  })
+})
+
+describe('fromAnswer, later', () => {
+  it.each(later)('$description', async ({ input, expected }) => {
+    const evaluation = fromAnswer(input())
+    expect(evaluation).toBeInstanceOf(Promise)
+    expect(await evaluation).toEqual(expected)
+  })
+})

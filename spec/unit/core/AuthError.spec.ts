@@ -1,0 +1,62 @@
+/** The closed union of failures: what is one, and what stops a list. */
+import { AuthError } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+
+const { absent, malformed, invalid, expired, forged, insufficient, unavailable, raised } = AuthError
+
+describe('constructors', () => {
+  it.each([
+    { description: 'insufficient without a scope', input: insufficient(), expected: { _tag: 'insufficient' } },
+    { description: 'insufficient', input: insufficient(['a']), expected: { _tag: 'insufficient', scope: ['a'] } },
+    { description: 'unavailable', input: unavailable(), expected: { _tag: 'unavailable' } },
+    { description: 'unavailable for a while', input: unavailable(0), expected: { _tag: 'unavailable', retryAfter: 0 } },
+    {
+      description: 'raised keeps what was thrown',
+      input: raised(undefined),
+      expected: { _tag: 'raised', error: undefined },
+    },
+  ])('$description', ({ input, expected }) => {
+    expect(input).toStrictEqual(expected)
+  })
+})
+
+describe('isAuthError', () => {
+  it.each([absent, malformed, invalid, expired, forged, insufficient(), unavailable(), raised(1)])(
+    'admits %o',
+    (error) => {
+      expect(AuthError.isAuthError(error)).toBe(true)
+    },
+  )
+
+  it.each([
+    { description: 'null', input: null },
+    { description: 'text', input: 'absent' },
+    { description: 'a record without a tag', input: {} },
+    { description: 'a tag that is no text', input: { _tag: ['absent'] } },
+    { description: 'another tag', input: { _tag: 'Absent' } },
+    { description: 'A-29 the name of a method of all objects', input: { _tag: 'constructor' } },
+    { description: 'A-29 __proto__', input: { _tag: '__proto__' } },
+  ])('refuses $description', ({ input }) => {
+    expect(AuthError.isAuthError(input)).toBe(false)
+  })
+})
+
+describe('stops', () => {
+  it.each([
+    ...[absent, malformed, invalid, expired, forged, insufficient()].map((input) => ({ input, expected: false })),
+    ...[unavailable(), raised(1)].map((input) => ({ input, expected: true })),
+  ])('$input._tag: $expected', ({ input, expected }) => {
+    expect(AuthError.stops(input)).toBe(expected)
+  })
+})
+
+describe('branchesOf', () => {
+  it('a failure without branches stands for itself', () => {
+    expect(AuthError.branchesOf(expired)).toStrictEqual([expired])
+  })
+
+  it('DESIGN "Failures": the first of equals gives the folded failure its fields', () => {
+    const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
+    expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })
+  })
+})

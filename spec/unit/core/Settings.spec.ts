@@ -1,0 +1,24 @@
+/** Settings travel on the context of one request; without any the defaults hold. */
+import { describe, expect, it } from 'vitest'
+import { carry, defaults, settingsOf } from '../../../src/core/Settings.js'
+import { plainRequest } from '../../support/plainRequest.js'
+
+describe('Settings', () => {
+  it('DESIGN "csrf", "timeout": what holds where nothing was set', () => {
+    expect(settingsOf(plainRequest())).toBe(defaults)
+    expect(defaults).toMatchObject({ csrf: true, timeout: 10_000, realm: 'api', trustedOrigins: new Set() })
+  })
+
+  it('A-38 belong to the request that carries them, not to the next', () => {
+    const request = plainRequest()
+    const settings = { ...defaults, csrf: false }
+    carry(request, settings)
+    expect(settingsOf(request)).toBe(settings)
+    expect(settingsOf(plainRequest())).toBe(defaults)
+  })
+
+  it('A-01 no header makes settings', () => {
+    const fields = [['koa-with-auth/settings', '{"csrf":false}']] as const
+    expect(settingsOf(plainRequest({ fields }))).toBe(defaults)
+  })
+})

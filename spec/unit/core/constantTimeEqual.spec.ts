@@ -1,0 +1,37 @@
+/** Comparing secrets: right for any strings, never throws, digests are compared whatever the lengths. */
+import { constantTimeEqual } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+
+describe('A-15 constantTimeEqual', () => {
+  it.each([
+    { description: 'the same', input: ['supersecret', 'supersecret'], expected: true },
+    { description: 'both empty', input: ['', ''], expected: true },
+    { description: 'a prefix', input: ['supersecret', 'super'], expected: false },
+    { description: 'one empty', input: ['', 'a'], expected: false },
+    { description: 'another letter case', input: ['Secret', 'secret'], expected: false },
+    { description: 'a trailing NUL', input: ['a', 'a\0'], expected: false },
+    { description: 'lengths that differ by 100 000', input: ['a', 'a'.repeat(100_001)], expected: false },
+    { description: 'long and the same', input: ['ab'.repeat(50_000), 'ab'.repeat(50_000)], expected: true },
+    { description: 'beyond ASCII', input: ['пароль', 'пароль'], expected: true },
+    { description: 'composed and decomposed: nothing is normalized (B-21)', input: ['é', 'e\u0301'], expected: false },
+    { description: 'the same lone surrogate', input: ['\ud800', '\ud800'], expected: true },
+    { description: 'two lone surrogates, alike in UTF-8', input: ['\ud800', '\udfff'], expected: false },
+    { description: 'a lone surrogate and its replacement', input: ['\ud800', '\ufffd'], expected: false },
+    { description: 'Latin-1 of one and its low byte', input: ['\u0161', '\u0061'], expected: false },
+  ])('$description: $expected', ({ input: [a = '', b = ''], expected }) => {
+    expect(constantTimeEqual(a, b)).toBe(expected)
+    expect(constantTimeEqual(b, a)).toBe(expected)
+  })
+
+  it.each([undefined, null, 0, NaN, true, {}, [], ['a'], Symbol('a'), () => 'a', Buffer.from('a'), new String('a')])(
+    'what is no string equals nothing, itself included, and throws nothing: %o',
+    (other) => {
+      // Safe: what a caller without types could pass
+      const value = other as string
+      expect(constantTimeEqual(value, value)).toBe(false)
+      expect(constantTimeEqual('a', value)).toBe(false)
+      expect(constantTimeEqual(value, 'a')).toBe(false)
+      expect(constantTimeEqual(value, '')).toBe(false)
+    },
+  )
+})

@@ -1,0 +1,124 @@
+/** Documentation is under test: every example typechecks and runs, and nothing public is without a word (STYLE, habit 4). */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import ts from 'typescript'
+import { blocksOf, examplesOf, sources, type DocExample } from '../support/docExamples.js'
+import { ownOptions, repository, typecheck, type Mistake } from '../support/typecheck.js'
+
+// One folder a process, so that two runs beside one another do not meet
+const folder = `${repository}spec/.generated/docs-${process.pid}`
+
+const pathOf = ({ place }: DocExample) => `${folder}/${place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`
+
+const needsAssert = (code: string) => !/from '(?:node:)?assert(?:\/strict)?'/.test(code)
+
+// In one line with the first of the example, so that line numbers agree
+const moduleOf = ({ code }: DocExample) =>
+  `${needsAssert(code) ? "import assert from 'node:assert'; " : ''}${code}\nexport {}\n`
+
+const examples = [...sources().flatMap(examplesOf), ...blocksOf('README.md')]
+
+describe('examples', () => {
+  let mistakes: Mistake[] = []
+
+  beforeAll(() => {
+    mkdirSync(folder, { recursive: true })
+    for (const example of examples) writeFileSync(pathOf(example), moduleOf(example))
+    // An example ends with the value that it makes
+    const options = { ...ownOptions(), noUnusedLocals: false, noUnusedParameters: false }
+    mistakes = typecheck(examples.map(pathOf), options)
+  }, 120_000)
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('are found', () => {
+    expect(examples.length).toBeGreaterThan(20)
+    expect(new Set(examples.map(pathOf)).size).toBe(examples.length)
+  })
+
+  it.each(examples)('$place typechecks', (example) => {
+    const own = mistakes.filter(({ file }) => pathOf(example).endsWith(file))
+    expect(own.map(({ line, message }) => `line ${line}: ${message}`)).toStrictEqual([])
+  })
+
+  it('nothing else is wrong with them', () => {
+    expect(mistakes.filter(({ file }) => !file.startsWith('spec/.generated/docs-'))).toStrictEqual([])
+  })
+
+  it.each(examples.filter(({ runs }) => runs))('$place runs', async (example) => {
+    await import(/* @vite-ignore */ pathToFileURL(pathOf(example)).href)
+  })
+})
+
+// What makes or combines authenticators, guards, failures, challenges and requirements
+const mustHaveExample = [
+  'alt',
+  'altW',
+  'anyOf',
+  'apiApp',
+  'apiKeyCookie',
+  'apiKeyHeader',
+  'apiKeyQuery',
+  'authenticator',
+  'authSettings',
+  'constantTimeEqual',
+  'describedAs',
+  'fromCallable',
+  'httpBasicAuth',
+  'httpBearer',
+  'map',
+  'onError',
+  'sessionAuth',
+  'sessionAuthIsStaff',
+  'sessionAuthSuperUser',
+  'withAuth',
+]
+
+// Predicates, readers of a request field, instances, and what the mapper is by default
+const needsNone = [
+  'authorization',
+  'cookie',
+  'defaultErrorMapper',
+  'headerField',
+  'isAuthenticator',
+  'queryParameter',
+  'sessionLoginAuth',
+  'sessionLoginAuthSuperuser',
+]
+
+describe('the public face', () => {
+  const program = ts.createProgram([`${repository}src/index.ts`], ownOptions())
+  const checker = program.getTypeChecker()
+  const index = program.getSourceFile(`${repository}src/index.ts`)!
+  const resolved = (symbol: ts.Symbol) =>
+    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+  const isFunction = (symbol: ts.Symbol) =>
+    (symbol.flags & ts.SymbolFlags.Value) !== 0 && checker.getTypeOfSymbol(symbol).getCallSignatures().length > 0
+  const exported = checker
+    .getExportsOfModule(checker.getSymbolAtLocation(index)!)
+    .map((symbol) => ({ name: symbol.name, symbol: resolved(symbol) }))
+  const functions = exported.filter(({ symbol }) => isFunction(symbol))
+
+  it.each(exported)('habit 4: $name has a sentence', ({ symbol }) => {
+    const doc = ts.displayPartsToString(symbol.getDocumentationComment(checker))
+    const see = symbol.getJsDocTags(checker).some(({ name }) => name === 'see')
+    expect(doc !== '' || see).toBe(true)
+  })
+
+  it('every function is known as one that must have an example, or as one that needs none', () => {
+    expect(functions.map(({ name }) => name).sort()).toStrictEqual([...mustHaveExample, ...needsNone].sort())
+  })
+
+  it.each(mustHaveExample)('habit 4: %s has an example that names it', (name) => {
+    const tags = exported.find((one) => one.name === name)?.symbol.getJsDocTags(checker) ?? []
+    const texts = tags.filter((tag) => tag.name === 'example').map(({ text }) => ts.displayPartsToString(text))
+    expect(texts.some((text) => new RegExp(`\\b${name}\\b`).test(text))).toBe(true)
+  })
+
+  // Exported as a namespace, so the examples are those of its file
+  it.each(['AuthError', 'Challenge', 'Requirement'])('habit 4: %s has an example', (name) => {
+    const own = examplesOf(`src/core/${name}.ts`).filter(({ code }) => code.includes(`${name}.`))
+    expect(own).not.toStrictEqual([])
+  })
+})
