@@ -1,11 +1,9 @@
-import importX from 'eslint-plugin-import-x'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
   { ignores: ['dist/', 'coverage/', 'spec/.generated/', 'spec/types/fixtures/', '.ci/'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
-    plugins: { 'import-x': importX },
     languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } },
     rules: {
       '@typescript-eslint/no-explicit-any': 'error',
@@ -21,9 +19,7 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-return': 'off',
       '@typescript-eslint/unbound-method': 'off',
       'no-control-regex': 'off',
-      'import-x/no-cycle': 'error',
     },
-    settings: { 'import-x/resolver': { node: { extensions: ['.ts', '.js'] } } },
   },
   {
     files: ['spec/**', 'examples/**'],
