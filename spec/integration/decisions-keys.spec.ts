@@ -164,7 +164,9 @@ describe('as many header lines as Node keeps', () => {
     expect(answer.status).toBe(status)
     expect(handler).toHaveBeenCalledTimes(status === 200 ? 1 : 0)
     expect(valuesOf(answer, 'www-authenticate')).toEqual([])
-    if (status === 431) {
+    // Newer versions of Node refuse more lines than they keep by themselves, bare
+    const byNode = lines > (maxHeadersCount ?? 1000) && answer.body === ''
+    if (status === 431 && !byNode) {
       expect(answer.body).toContain('"status":431')
       expect(valuesOf(answer, 'cache-control')).toEqual(['no-store'])
       expect(valuesOf(answer, 'content-type')).toEqual(['application/problem+json'])

@@ -50,9 +50,15 @@ describe('A-24 header lines that Node dropped', () => {
         asked = []
         const answer = await withLines(port, '/bearer', lines)
         expect([answer.status, answer.ran, asked]).toEqual([431, 0, []])
+        // Newer versions of Node refuse more lines than they keep by themselves, bare, whatever is asked for
+        const open = await withLines(port, '/public', lines)
+        if (open.status === 431) {
+          expect([lines > cut, answer.body]).toEqual([true, ''])
+          continue
+        }
         expect(valuesOf(answer, 'Cache-Control')).toEqual(['no-store'])
         expect(JSON.parse(answer.body)).toMatchObject({ status: 431 })
-        expectAccepted(await withLines(port, '/public', lines))
+        expectAccepted(open)
       }
     }),
   )
