@@ -75,6 +75,7 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
       () => createError(410, { headers: { 'retry-after': '7' } }),
       410,
     ],
+    ['a string', () => 'in the handler', 500],
   ])('A-26 what the handler throws carries them: %s', async (_what, make, status) => {
     const answer = await accepted(path, () => {
       throw make()
