@@ -89,7 +89,8 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
   router.use('', settings)
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
   const guarded = 'auth' in options ? withAuth(options.auth as Member)(router) : router
-  const add = (type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance => {
+  // `this`: a router derived from the application shares its handlers, and goes on as itself
+  function add(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
     const added: ExceptionHandler = onError(type, answer)
     handlers.push(added)
     try {
@@ -98,7 +99,7 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
       handlers.pop()
       throw error
     }
-    return guarded
+    return this
   }
   // Safe: a router with `onError`; what its handlers see is what `auth` lets in
   return Object.assign(guarded, { onError: add }) as unknown as ApiApp<unknown>

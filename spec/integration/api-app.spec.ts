@@ -138,6 +138,20 @@ describe('apiApp({ auth })', () => {
   })
 })
 
+it('onError of a derived application goes on with the derived one', async () => {
+  const api = apiApp()
+  // the types say a router; at run time it has what the application has
+  const derived = withAuth(token('derived'))(api) as unknown as typeof api
+  derived
+    .onError(RangeError, () => ({ status: 400 }))
+    .get('/secret', (ctx) => {
+      ctx.body = 'secret'
+    })
+  const url = await serve(new Koa().use(derived.routes()).use(api.routes()))
+  expect((await ask(`${url}/secret`)).status).toBe(401)
+  expect((await ask(`${url}/secret`, authorized('derived'))).text).toBe('secret')
+})
+
 describe('a mistake in configuration is a TypeError that names the place', () => {
   for (const [description, options, message] of [
     ['an unknown option', { realms: 'x' }, /apiApp: no option "realms"/],

@@ -196,6 +196,28 @@ describe('7.3 which handler', () => {
   })
 })
 
+describe('A-30 an exception of a hook that Koa cannot answer, or would tell on', () => {
+  it.each([
+    ['a header that is undefined', { headers: { 'retry-after': undefined } }],
+    [
+      'headers that tell',
+      { headers: { authorization: 'Bearer secret-token', 'cache-control': 'public, max-age=600' } },
+    ],
+    ['a stack that is no text', { stack: ['a'] }],
+    ['a message that is no text', { stack: '', message: Symbol('a') }],
+  ])('%s: 500, nothing told, no hang', async (_what, fields) => {
+    const { get, runs } = await serveBoth(
+      throwing(() => Object.assign(new Error('x'), fields)),
+      [],
+    )
+    for (const { status, text, headers } of await get('/auth')) {
+      expect([status, text, headers.get('authorization')]).toEqual([500, 'Internal Server Error', null])
+      expect(headers.get('cache-control')).toBe('private, no-store')
+    }
+    expect(runs()).toBe(0)
+  })
+})
+
 describe('a mistake in registering is a TypeError', () => {
   it('no class, no function, too many parameters, one class twice', () => {
     expect(() => onError('InvalidToken' as never, () => ({ status: 400 }))).toThrow(/must be a class/)
