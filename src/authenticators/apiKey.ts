@@ -35,9 +35,6 @@ interface Place {
   readonly read: (name: string) => (request: Request) => O.Option<Sent>
 }
 
-// RFC 9110 §5.6.2: names of fields and cookies are tokens
-const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
-
 const apiKey = (factory: string, place: Place) => {
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalOf<R>> => {
     checkOptions(factory, options, ['paramName', 'authenticate', 'realm', 'maxLength'])
@@ -92,7 +89,7 @@ export const apiKeyQuery = apiKey('apiKeyQuery', {
 export const apiKeyHeader = apiKey('apiKeyHeader', {
   in: 'header',
   ambient: false,
-  allowed: token,
+  allowed: Challenge.token,
   credentials: HeaderKey,
   read: headerField,
 })
@@ -112,7 +109,7 @@ export const apiKeyHeader = apiKey('apiKeyHeader', {
 export const apiKeyCookie = apiKey('apiKeyCookie', {
   in: 'cookie',
   ambient: true,
-  allowed: token,
+  allowed: Challenge.token,
   credentials: CookieKey,
   read: cookie,
 })

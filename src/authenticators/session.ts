@@ -59,7 +59,7 @@ const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean)
   const make = <R = unknown>(options: SessionAuthOptions<R> = {}): Authenticator<UserOf<R>> => {
     checkOptions(factory, options, ['cookieName', 'loadUser', 'realm'])
     const { cookieName, loadUser, realm } = options
-    if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/)
+    if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
     const session = authenticator({
       scheme: { type: 'apiKey', in: 'cookie', name: cookieName ?? DEFAULT_COOKIE },

@@ -17,7 +17,8 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
+/** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
+export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
 const quotable = /^[\t\x20-\x7e]*$/
 
 /**

@@ -41,8 +41,8 @@ interface ErrorProperties extends Error {
 }
 
 /**
- * What Koa makes a 500 of. It obeys an error's status even if that is a success, and never answers where it is `null`, or
- * cannot take a status, and sends its headers (SECURITY A-30); these are wrapped, others returned as they are.
+ * What Koa makes a 500 of. It obeys an error's status even if that is a success, sends its headers, and never answers one
+ * that is `null` or cannot take a status (SECURITY A-30). These are wrapped, others returned as they are.
  */
 export const serverError = (error: unknown): Error =>
   error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)
