@@ -1,9 +1,16 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-const alias = { 'koa-with-auth': fileURLToPath(new URL('./src/index.ts', import.meta.url)) }
+// the public face and the entry points beside it, as `exports` of package.json names them
+const entries = { '': 'index', '/audit': 'audit/index', '/testing': 'testing/index' }
+const alias = Object.entries(entries).map(([entry, file]) => ({
+  find: new RegExp(`^koa-with-auth${entry}$`),
+  replacement: fileURLToPath(new URL(`./src/${file}.ts`, import.meta.url)),
+}))
 const suite = (name: string, include: string[], router = '@koa/router') => ({
-  resolve: { alias: router === '@koa/router' ? alias : { ...alias, '@koa/router': router } },
+  resolve: {
+    alias: router === '@koa/router' ? alias : [...alias, { find: /^@koa\/router$/, replacement: router }],
+  },
   test: { name, include, testTimeout: 20_000, env: { KOA_ROUTER: router } },
 })
 // without levels-paths, which tries an option that the oldest router does not have

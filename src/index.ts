@@ -15,7 +15,6 @@ export {
   altW,
   anyOf,
   authenticator,
-  describedAs,
   fromCallable,
   isAuthenticator,
   map,
@@ -25,8 +24,15 @@ export {
   type PrincipalBehind,
   type Tagged,
 } from './core/Authenticator.js'
-export type { Evaluation, PrincipalOf } from './core/Answer.js'
-export type { AnyOf, Description, Leaf } from './core/Description.js'
+export { allOf, type Together } from './core/allOf.js'
+export { authorize, requireScopes, type RequireScopesOptions } from './core/authorize.js'
+export { firstPresent } from './core/firstPresent.js'
+export { lenient, optional } from './core/optional.js'
+export { recoverUnavailable, timeout } from './core/outage.js'
+export { also } from './core/Requirement.js'
+export { describedAs } from './core/describedAs.js'
+export type { Evaluation, NobodyOf, PrincipalOf } from './core/Answer.js'
+export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
   ApiKeyScheme,
   HttpScheme,
@@ -75,7 +81,7 @@ export {
 // Koa
 export { withAuth } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/authSettings.js'
-export type { Auth, AuthRouter, Guard, Handler, Verb } from './koa/AuthRouter.js'
+export type { AlsoGuard, AnyGuard, Auth, AuthRouter, Both, Guard, Handler, SeenBehind, Verb } from './koa/AuthRouter.js'
 export { apiApp, type ApiApp, type ApiAppOptions } from './ApiApp.js'
 export {
   onError,
@@ -83,4 +89,10 @@ export {
   type ExceptionClass,
   type ExceptionHandler,
 } from './core/ExceptionHandler.js'
-export { defaultErrorMapper, type AuthResponse, type ErrorMapper } from './core/ErrorMapper.js'
+export {
+  defaultErrorMapper,
+  perFailure,
+  type AuthResponse,
+  type ErrorMapper,
+  type FailureMappers,
+} from './core/ErrorMapper.js'

@@ -174,9 +174,14 @@ export const observe = async (of: (calls: string[]) => Authenticator<unknown>, b
 
 /** A description as data: challenge functions are asked about every failure. */
 export const readable = (of: Description): unknown => {
-  if (of._tag === 'AnyOf') return { ...of, members: of.members.map(readable) }
-  const { challenge: told } = of
-  return { ...of, challenge: typeof told === 'function' ? everyFailure.map((error) => told(error)) : told }
+  if (of._tag === 'AnyOf' || of._tag === 'AllOf') return { ...of, members: of.members.map(readable) }
+  if (of._tag !== 'Leaf') return { ...of, member: readable(of.member) }
+  const { challenge: told, isSent, ...leaf } = of
+  return {
+    ...leaf,
+    knowsIfSent: isSent !== undefined,
+    challenge: typeof told === 'function' ? everyFailure.map((error) => told(error)) : told,
+  }
 }
 
 const everyFailure: ReadonlyArray<AuthError> = [

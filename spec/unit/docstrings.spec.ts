@@ -53,6 +53,8 @@ describe('examples', () => {
 
 // What makes or combines authenticators, guards, failures, challenges and requirements
 const mustHaveExample = [
+  'allOf',
+  'also',
   'alt',
   'altW',
   'anyOf',
@@ -61,17 +63,25 @@ const mustHaveExample = [
   'apiKeyHeader',
   'apiKeyQuery',
   'authenticator',
+  'authorize',
   'authSettings',
   'constantTimeEqual',
   'describedAs',
+  'firstPresent',
   'fromCallable',
   'httpBasicAuth',
   'httpBearer',
+  'lenient',
   'map',
   'onError',
+  'optional',
+  'perFailure',
+  'recoverUnavailable',
+  'requireScopes',
   'sessionAuth',
   'sessionAuthIsStaff',
   'sessionAuthSuperUser',
+  'timeout',
   'withAuth',
 ]
 

@@ -12,6 +12,7 @@ import type { PrincipalOf } from '../core/Answer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
+import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
 import { cookie, headerField, queryParameter, type Sent } from '../core/RequestFields.js'
 
@@ -25,6 +26,10 @@ export interface ApiKeyOptions<R> {
   readonly realm?: string
   /** The longest key, in characters. Default 8192. */
   readonly maxLength?: number
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string
+  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  readonly description?: string
 }
 
 interface Place {
@@ -37,12 +42,14 @@ interface Place {
 
 const apiKey = (factory: string, place: Place) => {
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalOf<R>> => {
-    checkOptions(factory, options, ['paramName', 'authenticate', 'realm', 'maxLength'])
+    checkOptions(factory, options, ['paramName', 'authenticate', 'realm', 'maxLength', ...documentation])
     const { paramName: name = 'key', authenticate, realm, maxLength } = options
+    const { scheme, ...named } = documented(factory, { type: 'apiKey', in: place.in, name }, options)
     checkName(`${factory}({ paramName })`, name, place.allowed)
     checkHook(`${factory}({ authenticate })`, authenticate, 2)
     return authenticator({
-      scheme: { type: 'apiKey', in: place.in, name },
+      scheme,
+      ...named,
       challenge: Challenge.make('ApiKey', { ...(realm !== undefined && { realm }), in: place.in, name }),
       ambient: place.ambient,
       extract: place.read(name),

@@ -9,6 +9,7 @@ import type { PrincipalOf } from '../core/Answer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { BasicCredentials } from '../core/Credentials.js'
+import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
 import { authorization } from '../core/RequestFields.js'
 
@@ -20,6 +21,10 @@ export interface HttpBasicAuthOptions<R> {
   readonly realm?: string
   /** The longest credentials, scheme included, in characters. Default 8192. */
   readonly maxLength?: number
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string
+  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  readonly description?: string
 }
 
 /**
@@ -35,11 +40,11 @@ export interface HttpBasicAuthOptions<R> {
  * })
  */
 export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalOf<R>> => {
-  checkOptions('httpBasicAuth', options, ['authenticate', 'realm', 'maxLength'])
+  checkOptions('httpBasicAuth', options, ['authenticate', 'realm', 'maxLength', ...documentation])
   const { authenticate, realm, maxLength } = options
   checkHook('httpBasicAuth({ authenticate })', authenticate, 3)
   return authenticator({
-    scheme: { type: 'http', scheme: 'basic' },
+    ...documented('httpBasicAuth', { type: 'http', scheme: 'basic' }, options),
     // RFC 7617 §2.1: the client is told to send UTF-8
     challenge: Challenge.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
     ambient: true,

@@ -9,8 +9,10 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import type { AuthError } from '../core/AuthError.js'
 import * as Challenge from '../core/Challenge.js'
 import { BearerToken } from '../core/Credentials.js'
+import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
 import { authorization } from '../core/RequestFields.js'
+import type { HttpScheme } from '../core/SecurityScheme.js'
 
 /** What a bearer authenticator is made of. */
 export interface HttpBearerOptions<R> {
@@ -22,6 +24,10 @@ export interface HttpBearerOptions<R> {
   readonly bearerFormat?: string
   /** The longest credentials, scheme included, in characters. Default 8192. */
   readonly maxLength?: number
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string
+  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  readonly description?: string
 }
 
 /**
@@ -36,9 +42,10 @@ export interface HttpBearerOptions<R> {
  * })
  */
 export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalOf<R>> => {
-  checkOptions('httpBearer', options, ['authenticate', 'realm', 'bearerFormat', 'maxLength'])
+  checkOptions('httpBearer', options, ['authenticate', 'realm', 'bearerFormat', 'maxLength', ...documentation])
   const { authenticate, realm, bearerFormat, maxLength } = options
   checkHook('httpBearer({ authenticate })', authenticate, 2)
+  const scheme: HttpScheme = { type: 'http', scheme: 'bearer', ...(bearerFormat !== undefined && { bearerFormat }) }
   const own = realm === undefined ? {} : { realm }
   const bare = Challenge.make('Bearer', own)
   const invalid = Challenge.make('Bearer', { ...own, error: 'invalid_token' })
@@ -59,7 +66,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
     }
   }
   return authenticator({
-    scheme: { type: 'http', scheme: 'bearer', ...(bearerFormat !== undefined && { bearerFormat }) },
+    ...documented('httpBearer', scheme, options),
     challenge,
     ambient: false,
     extract: authorization('Bearer'),

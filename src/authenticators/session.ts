@@ -12,8 +12,10 @@ import type { Context, Request } from 'koa'
 import type { PrincipalOf } from '../core/Answer.js'
 import { authenticator, map, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
+import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
 import { cookie } from '../core/RequestFields.js'
+import type { ApiKeyScheme } from '../core/SecurityScheme.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -36,12 +38,16 @@ export type SessionData = Readonly<Record<string, unknown>>
 
 /** Where the user comes from. */
 export interface SessionAuthOptions<R> {
-  /** The cookie's name, for the documentation. Default: koa-session's own, `koa.sess`. */
+  /** The cookie's name, for the documentation. Default: the one that koa-session was given. */
   readonly cookieName?: string
   /** Loads the user of a session; nothing, or a user that cannot be read, is refused. Default: `session.user`. */
   readonly loadUser?: (session: SessionData) => R
   /** The protection space; default: the application's. */
   readonly realm?: string
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string
+  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  readonly description?: string
 }
 
 /** The user that a session authenticator lets in. */
@@ -55,14 +61,21 @@ const isActive = ({ isActive }: SessionUser): boolean => isActive === undefined 
 
 const DEFAULT_COOKIE = 'koa.sess'
 
+const cookieScheme = (name: string): ApiKeyScheme => ({ type: 'apiKey', in: 'cookie', name })
+
 const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean) => {
   const make = <R = unknown>(options: SessionAuthOptions<R> = {}): Authenticator<UserOf<R>> => {
-    checkOptions(factory, options, ['cookieName', 'loadUser', 'realm'])
+    checkOptions(factory, options, ['cookieName', 'loadUser', 'realm', ...documentation])
     const { cookieName, loadUser, realm } = options
     if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
+    const { scheme, ...named } = documented(factory, cookieScheme(cookieName ?? DEFAULT_COOKIE), options)
     const session = authenticator({
-      scheme: { type: 'apiKey', in: 'cookie', name: cookieName ?? DEFAULT_COOKIE },
+      scheme,
+      ...named,
+      ...(cookieName === undefined && {
+        schemeFor: ({ ctx }: Request) => ({ ...scheme, ...cookieScheme(cookieNameOf(ctx)) }),
+      }),
       challenge: Challenge.make('Session', realm === undefined ? {} : { realm }),
       ambient: true,
       extract: ({ ctx }: Request) => sessionOf(factory, ctx, loadUser === undefined),

@@ -42,6 +42,9 @@ export type PrincipalOf<R> = 0 extends 1 & R
                   : never
                 : R
 
+/** What an answer about nobody (`optional`) leaves of nobody: `undefined`, where it can be that. */
+export type NobodyOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
+
 /** @internal The failure of an answer that is no principal. */
 export const refused: E.Either<AuthError, never> = E.left(invalid)
 
@@ -69,6 +72,38 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
     if (typeof answer === 'function') return fromTask(answer, conclude, from)
     if (Array.isArray(answer)) return conclude(answer.length === 0 ? refused : E.right(answer), from)
     return fromObject(answer, conclude, from)
+  } catch (error) {
+    return conclude(E.left(raised(error)), from)
+  }
+}
+
+/** @internal Nobody: what `optional` passes where no credential was sent. */
+export const nobody: E.Either<AuthError, undefined> = E.right(undefined)
+
+/** @internal The same for what was asked about nobody: there `undefined` is no refusal, but nobody still. */
+export const fromAnswerAboutNobody: typeof fromAnswer = (
+  answer: unknown,
+  conclude: Conclude<never> = asItIs,
+  from?: unknown,
+): Evaluation<unknown> => {
+  if (answer === undefined) return nobody
+  // Safe: `from` is what `conclude` is asked with
+  if (!(answer instanceof Promise)) return fromAnswer(answer, conclude as Conclude<unknown>, from)
+  return answer.then(
+    (value) => fromAnswerAboutNobody(value, conclude as Conclude<unknown>, from),
+    (error: unknown) => conclude(E.left(raised(error)), from as never),
+  )
+}
+
+/** @internal What asking comes to; an exception is `raised`. */
+export const answerTo = <Q>(
+  ask: () => unknown,
+  conclude: Conclude<Q>,
+  from: Q,
+  read: typeof fromAnswer = fromAnswer,
+): Evaluation<unknown> => {
+  try {
+    return read(ask(), conclude, from)
   } catch (error) {
     return conclude(E.left(raised(error)), from)
   }

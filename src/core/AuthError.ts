@@ -38,6 +38,8 @@ interface Failure<Tag extends string> {
   readonly challenge?: Challenge
   /** Every failure that a fold met, in the order tried. None: the failure stands for itself. */
   readonly branches?: ReadonlyArray<AuthError>
+  /** Of a branch: it was not asked, because another had decided; it is named for its challenge. */
+  readonly skipped?: true
 }
 
 /** No credentials of this kind were sent. */

@@ -27,14 +27,15 @@ import { either as E, option as O } from 'fp-ts'
 import type { readerTaskEither as RTE } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { fromAnswer, refused, type Conclude, type Evaluation, type PrincipalOf } from './Answer.js'
+import { answerTo, fromAnswer, fromAnswerAboutNobody, refused } from './Answer.js'
+import type { Evaluation, NobodyOf, PrincipalOf } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
-import { checkGroup, checkHook, checkKind, checkMember, declareFactory } from './misuse.js'
+import { checkGroup, checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
 import type { SecurityScheme } from './SecurityScheme.js'
 import { settingsOf } from './Settings.js'
 
@@ -61,6 +62,10 @@ export type PrincipalBehind<M> =
 export interface Kind<X, C, R> {
   /** How OpenAPI lists it. */
   readonly scheme?: SecurityScheme
+  /** The scheme, where only a request can tell. */
+  readonly schemeFor?: (request: Request) => SecurityScheme
+  /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
+  readonly schemeName?: string
   /** What a 401 offers: one challenge, or one for every failure. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send the credential by themselves (cookies, Basic): then other sites' writes are refused. */
@@ -84,14 +89,19 @@ const MAX_LENGTH = 8192
 // What io-ts tells about the place of a mistake would hold the credential, and nobody reads it
 const noContext: t.Context = []
 
-const make = <P>(description: Description.Description, evaluate: Authenticator<P>['evaluate']): Authenticator<P> =>
-  Object.assign((request: Request) => async () => evaluate(request), { description, evaluate })
+/** @internal An authenticator of its two halves; `evaluate` never throws and never rejects. */
+export const make = <P>(
+  description: Description.Description,
+  evaluate: Authenticator<P>['evaluate'],
+): Authenticator<P> => Object.assign((request: Request) => async () => evaluate(request), { description, evaluate })
 
 type Result = E.Either<AuthError, unknown>
 
-// What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from them.
-// Failures that say nothing of their own are made once, so that the responder can keep their replies.
-const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
+/**
+ * @internal What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from
+ * them. Failures that say nothing of their own are made once, so that the responder can keep their replies.
+ */
+export const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
   const invalid = E.left(Description.explained(description, AuthErrors.invalid))
   const forged = E.left(Description.explained(description, AuthErrors.forged))
   return (result: Result, request: Request): Result => {
@@ -100,8 +110,11 @@ const concluding = (description: Description.Description, ambient = Description.
   }
 }
 
-const andThen = (evaluation: Evaluation<unknown>, f: (result: Result) => Evaluation<unknown>): Evaluation<unknown> =>
-  evaluation instanceof Promise ? evaluation.then(f) : f(evaluation)
+/** @internal Goes on with a result, at once where it is there. */
+export const andThen = (
+  evaluation: Evaluation<unknown>,
+  f: (result: Result) => Evaluation<unknown>,
+): Evaluation<unknown> => (evaluation instanceof Promise ? evaluation.then(f) : f(evaluation))
 
 /** Whether a value is an authenticator with its description. */
 export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
@@ -130,7 +143,15 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
-  const leaf: Description.Leaf = { _tag: 'Leaf', scheme, challenge, ambient }
+  const leaf: Description.Leaf = {
+    _tag: 'Leaf',
+    scheme,
+    ...(kind.schemeFor !== undefined && { schemeFor: kind.schemeFor }),
+    ...(kind.schemeName !== undefined && { schemeName: kind.schemeName }),
+    challenge,
+    ambient,
+    ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
+  }
   const conclude = concluding(leaf)
   const absent = E.left(Description.explained(leaf, AuthErrors.absent))
   const malformed = E.left(Description.explained(leaf, AuthErrors.malformed))
@@ -150,8 +171,10 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   return make(leaf, evaluate) as Authenticator<PrincipalOf<R>>
 }
 
+const anything = () => O.some(true)
+
 // Nobody knows what a function reads, so it counts as sent by the browser itself; a scheme that opens no browser's prompt
-const custom = { challenge: challengeOf('Custom'), ambient: true, extract: () => O.some(true) }
+const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anything }
 
 /**
  * Makes an authenticator of any function of the request, a bare ReaderTaskEither included; one that is an authenticator
@@ -169,46 +192,13 @@ export const fromCallable = <M extends Member>(member: M): Authenticator<Princip
   return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalBehind<M>>
 }
 
-/**
- * Gives a bare ReaderTaskEither, as fp-ts's own combinators return it, the description of the authenticator that it was
- * made from. If that one can be sent by a browser itself, so can this.
- *
- * @example
- * import { readerTaskEither as RTE } from 'fp-ts'
- * import { pipe } from 'fp-ts/lib/function.js'
- * import { describedAs, httpBearer } from 'koa-with-auth'
- *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const name = pipe(bearer, RTE.map(({ user }) => user), describedAs(bearer))
- */
-export const describedAs = (original: Authenticator<unknown>) => {
-  checkMember('describedAs(a)', original)
-  if (!isAuthenticator(original)) throw new TypeError('describedAs(a)(rte): the first is no authenticator')
-  const { description } = original
-  const conclude = concluding(description)
-  return <P>(rte: RTE.ReaderTaskEither<Request, AuthError, P>): Authenticator<PrincipalOf<P>> => {
-    checkMember('describedAs(a)(rte)', rte)
-    const evaluate = (request: Request): Evaluation<unknown> => answering(() => rte(request), conclude, request)
-    // Safe: see `authenticator`
-    return make(description, evaluate) as Authenticator<PrincipalOf<P>>
-  }
-}
-
-const answering = (ask: () => unknown, conclude: Conclude<Request>, request: Request): Evaluation<unknown> => {
-  try {
-    return fromAnswer(ask(), conclude, request)
-  } catch (error) {
-    return conclude(E.left(AuthErrors.raised(error)), request)
-  }
-}
-
 // -------------------------------------------------------------------------------------
 // combinators
 // -------------------------------------------------------------------------------------
 
 /**
  * Changes the principal. `f` answers as a hook does: what is falsy is refused, a promise awaited, an Option or Either
- * unwrapped; what it throws is `raised`.
+ * unwrapped; what it throws is `raised`. Behind `optional`, what `f` makes `undefined` of nobody is nobody still.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -219,17 +209,20 @@ const answering = (ask: () => unknown, conclude: Conclude<Request>, request: Req
  */
 export const map = <A, B>(f: (principal: A) => B) => {
   checkHook('map(f)', f, 1)
-  return (self: Authenticator<A>): Authenticator<PrincipalOf<B>> => {
-    const { description } = self
+  return (self: Authenticator<A>): Authenticator<PrincipalOf<B> | NobodyOf<A, B>> => {
+    checkMember('map(f)(a)', self)
+    const { description, evaluate: decide } = fromCallable(self)
     // `self` has looked where the request comes from, and knows which alternative won
     const conclude = concluding(description, false)
     const evaluate = (request: Request): Evaluation<unknown> =>
-      andThen(self.evaluate(request), (result) =>
+      andThen(decide(request), (result) => {
+        if (E.isLeft(result)) return result
+        const read = result.right === undefined ? fromAnswerAboutNobody : fromAnswer
         // Safe: `self` puts an A on the right
-        E.isLeft(result) ? result : answering(() => f(result.right as A), conclude, request),
-      )
-    // Safe: see `authenticator`
-    return make(description, evaluate) as Authenticator<PrincipalOf<B>>
+        return answerTo(() => f(result.right as A), conclude, request, read)
+      })
+    // Safe: see `authenticator`; and nobody stays nobody
+    return make(description, evaluate) as Authenticator<PrincipalOf<B> | NobodyOf<A, B>>
   }
 }
 
@@ -250,6 +243,7 @@ export const altW =
   <A>(self: Authenticator<A>): Authenticator<A | B> => {
     const other = that()
     for (const member of [self, other]) checkMember('alt(...)', member)
+    checkOrder('alt(...)', [self, other])
     const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> =>
       E.isRight(after) ? after : E.left(AuthErrors.Semigroup.concat(before, after.left))
     const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {
@@ -297,17 +291,23 @@ export function anyOf(group: ReadonlyArray<Member> | Readonly<Record<string, Mem
   checkGroup('anyOf', group)
   const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
     ? group.map((member) => fromCallable(member))
-    : Object.entries(group).map(([via, member]) => map((principal) => ({ via, principal }))(fromCallable(member)))
+    : tagged(group)
+  checkOrder('anyOf', members)
   // From the right, so that no failures are collected before it is known that all members fail
   return members.reduceRight((rest, member) => altW(() => rest)(member))
 }
 
-const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
+/** @internal The members of a record, each telling that it won. */
+export const tagged = (record: Readonly<Record<string, Member>>): ReadonlyArray<Authenticator<unknown>> =>
+  Object.entries(record).map(([via, member]) => map((principal) => ({ via, principal }))(fromCallable(member)))
+
+/** @internal Whether a group is a list. */
+export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
   Array.isArray(group)
 
 /** Which member of a record won, and who it let in. */
 export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalBehind<L[K]> } }[keyof L]
 
-for (const [name, f] of Object.entries({ authenticator, fromCallable, describedAs, map, altW, anyOf })) {
+for (const [name, f] of Object.entries({ authenticator, fromCallable, map, altW, anyOf })) {
   declareFactory(name, f)
 }

@@ -3,39 +3,118 @@
  *
  * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
  */
+import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
 import type { Challenge } from './Challenge.js'
 import { fieldOf, type SecurityScheme } from './SecurityScheme.js'
 
 /** What an authenticator demands. */
-export type Description = Leaf | AnyOf
+export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
 
 /** One kind of credential. */
 export interface Leaf {
   readonly _tag: 'Leaf'
   /** How OpenAPI lists it; `undefined` when it has no scheme (a plain function). */
   readonly scheme: SecurityScheme | undefined
+  /** The scheme, where only a request can tell: koa-session's cookie has the name that the application gave it. */
+  readonly schemeFor?: (request: Request) => SecurityScheme
+  /** What OpenAPI calls the scheme; without it a name is derived. */
+  readonly schemeName?: string
   /** What the client of a failure is told to send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */
   readonly ambient: boolean
+  /** Whether a request carries such a credential, good or bad; left out where nobody knows (a plain function). */
+  readonly isSent?: (request: Request) => boolean
 }
 
 /** Alternatives, in the order tried. */
 export interface AnyOf {
   readonly _tag: 'AnyOf'
   readonly members: ReadonlyArray<Description>
+  /** Set where the first whose credential is present decides for all. */
+  readonly firstPresent?: true
 }
 
-/** The leaves of a tree, from left to right. */
-export const leaves = (description: Description): ReadonlyArray<Leaf> =>
-  description._tag === 'Leaf' ? [description] : description.members.flatMap(leaves)
+/** All of them, in the order tried. */
+export interface AllOf {
+  readonly _tag: 'AllOf'
+  readonly members: ReadonlyArray<Description>
+}
+
+/** Nobody may call, too. */
+export interface Optional {
+  readonly _tag: 'Optional'
+  readonly member: Description
+  /** Whether bad credentials count as none. */
+  readonly lenient: boolean
+}
+
+/** Who is authenticated may still not be allowed. */
+export interface Scoped {
+  readonly _tag: 'Scoped'
+  readonly member: Description
+  /** What must have been granted (RFC 6749 §3.3); none where a function decides. */
+  readonly scopes: ReadonlyArray<string>
+}
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
 
 /** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
 export const anyOf = (members: ReadonlyArray<Description>): Description => ({
   _tag: 'AnyOf',
-  members: members.flatMap((member) => (member._tag === 'AnyOf' ? member.members : [member])),
+  members: members.flatMap((member) => (member._tag === 'AnyOf' && !member.firstPresent ? member.members : [member])),
 })
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** What a node is made of. */
+export const children = (description: Description): ReadonlyArray<Description> => {
+  switch (description._tag) {
+    case 'Leaf':
+      return []
+    case 'AnyOf':
+    case 'AllOf':
+      return description.members
+    case 'Optional':
+    case 'Scoped':
+      return [description.member]
+  }
+}
+
+/** The leaves of a tree, from left to right. */
+export const leaves = (description: Description): ReadonlyArray<Leaf> =>
+  description._tag === 'Leaf' ? [description] : children(description).flatMap(leaves)
+
+/** Whether a request without any credentials passes. */
+export const welcomesNobody = (description: Description): boolean => {
+  switch (description._tag) {
+    case 'Leaf':
+      return false
+    case 'AnyOf':
+      return description.members.some(welcomesNobody)
+    case 'AllOf':
+      return description.members.every(welcomesNobody)
+    case 'Optional':
+      return true
+    case 'Scoped':
+      return welcomesNobody(description.member)
+  }
+}
+
+/** Whether a request carries any of the credentials, good or bad. What cannot be told counts as sent. */
+export const isSent = (description: Description, request: Request): boolean =>
+  leaves(description).some((leaf) => {
+    try {
+      return leaf.isSent?.(request) ?? false
+    } catch {
+      return true
+    }
+  })
 
 /** The challenges that answer a failure, in list order; by default one where nothing was sent. */
 export const challengesOf = (description: Description, error: AuthError = absent): ReadonlyArray<Challenge> =>

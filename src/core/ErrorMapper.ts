@@ -22,6 +22,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'
+import { checkHook, checkOptions, declareFactory } from './misuse.js'
 
 /** A response as data. An object body is sent as JSON: `application/problem+json` if it says nothing else (RFC 9457). */
 export interface AuthResponse {
@@ -68,6 +69,37 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
       return { ...problem(httpStatusOf(error.error) ?? 500), ...retryAfterOf(error.error) }
   }
 }
+
+/** A mapper for each kind of failure. */
+export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapper<Tag> }
+
+type FailureMapper<Tag> = (error: Extract<AuthError, { readonly _tag: Tag }>, request: Request) => AuthResponse
+
+const tags = ['absent', 'malformed', 'invalid', 'expired', 'forged', 'insufficient', 'unavailable', 'raised']
+
+/**
+ * A mapper of mappers: the one of the failure's tag answers, else `otherwise`. TypeError for a tag that does not exist and
+ * for what is no function.
+ *
+ * @example
+ * import { authSettings, perFailure } from 'koa-with-auth'
+ *
+ * const settings = authSettings({
+ *   errorMapper: perFailure({ expired: () => ({ status: 401, body: { detail: 'Sign in again' } }) }),
+ * })
+ */
+export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = defaultErrorMapper): ErrorMapper => {
+  checkOptions('perFailure', mappers, tags)
+  for (const [tag, mapper] of Object.entries(mappers)) checkHook(`perFailure({ ${tag} })`, mapper, 2)
+  checkHook('perFailure(mappers, otherwise): otherwise', otherwise, 2)
+  return (error, request) => {
+    // Safe: it is looked up by the failure's own tag
+    const mapper = mappers[error._tag] as ErrorMapper | undefined
+    return (mapper ?? otherwise)(error, request)
+  }
+}
+
+declareFactory('perFailure', perFailure)
 
 // The constant bodies, serialized once
 const serialized = new Map([unauthorized, insufficient, forged].map(({ body }) => [body, JSON.stringify(body)]))

@@ -1,19 +1,26 @@
 /**
- * What a level says about the operations below it: nothing, "public", or "require this authenticator".
+ * What a level says about the operations below it: nothing, "public", "require this authenticator", or "this one, too".
  *
- * The monoid in which the innermost decision wins. It does not know where levels come from (`koa/levels.ts`).
+ * The monoid in which the innermost decision wins, unless it adds. It does not know where levels come from
+ * (`koa/levels.ts`).
  *
- * | outer     | inner     | `concat(outer, inner)` |
- * |-----------|-----------|------------------------|
- * | anything  | inherit   | the outer one          |
- * | anything  | public    | public                 |
- * | anything  | require b | require b              |
+ * | outer     | inner     | `concat(outer, inner)`                              |
+ * |-----------|-----------|-----------------------------------------------------|
+ * | anything  | inherit   | the outer one                                       |
+ * | anything  | public    | public                                              |
+ * | anything  | require b | require b                                           |
+ * | require a | also b    | require both: `{ inherited: a, own: b }`            |
+ * | public    | also b    | require b: `{ inherited: undefined, own: b }`       |
+ * | also a    | also b    | also a, then also b                                 |
+ * | inherit   | also b    | also b; as public where no level is left above it   |
  */
 import type { monoid } from 'fp-ts'
-import type { Authenticator } from './Authenticator.js'
+import { allOf } from './allOf.js'
+import { anyOf, fromCallable, map, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { checkGroup, checkMember, declareFactory } from './misuse.js'
 
 /** What a level decided. */
-export type Requirement = Inherit | Public | Require
+export type Requirement = Inherit | Public | Require | Also
 
 /** Nothing: the level above decides. */
 export interface Inherit {
@@ -31,6 +38,12 @@ export interface Require {
   readonly authenticator: Authenticator<unknown>
 }
 
+/** These must pass, too, from the outermost to the innermost; `P` is who the innermost lets in. No Authenticator. */
+export interface Also<P = unknown> {
+  readonly _tag: 'Also'
+  readonly authenticators: readonly [...ReadonlyArray<Authenticator<unknown>>, Authenticator<P>]
+}
+
 /** @see Inherit */
 export const inherit: Requirement = { _tag: 'Inherit' }
 
@@ -39,6 +52,48 @@ export const open: Requirement = { _tag: 'Public' }
 
 /** @see Require */
 export const require = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
+
+/**
+ * Adds to what is inherited instead of replacing it; for `withAuth` at a lower level. `request.auth` is
+ * `{ inherited, own }`; where nothing or "public" is inherited, `inherited` is `undefined`. A list is `anyOf`.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { also, apiKeyHeader, httpBearer, withAuth } from 'koa-with-auth'
+ *
+ * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ *
+ * const router = withAuth(key)(new Router())
+ * router.get('/me', withAuth(also(user)), (ctx) => {
+ *   ctx.body = `${ctx.request.auth.own.user} by ${ctx.request.auth.inherited.client}`
+ * })
+ */
+export function also<const L extends readonly [Member, ...Member[]]>(list: L): Also<PrincipalBehind<L[number]>>
+export function also<M extends Member>(member: M): Also<PrincipalBehind<M>>
+export function also(auth: unknown): Also {
+  if (Array.isArray(auth)) {
+    checkGroup('also', auth)
+    // Safe: what is no list of members was refused
+    return { _tag: 'Also', authenticators: [anyOf(auth as unknown as [Member])] }
+  }
+  checkMember('also(...)', auth)
+  // Safe: what is no function was refused
+  return { _tag: 'Also', authenticators: [fromCallable(auth as Member)] }
+}
+
+declareFactory('also', also)
+
+// What is required so far, and one more
+const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
+  inherited === undefined
+    ? map((principal: unknown) => ({ inherited: undefined, own: principal }))(own)
+    : allOf({ inherited, own })
+
+const added = (inherited: Authenticator<unknown> | undefined, { authenticators }: Also): Requirement => {
+  const both = authenticators.reduce<Authenticator<unknown> | undefined>(adding, inherited)
+  return both === undefined ? open : require(both)
+}
 
 /**
  * The innermost decision wins (spec 5.6).
@@ -51,5 +106,25 @@ export const require = (authenticator: Authenticator<unknown>): Requirement => (
  */
 export const Monoid: monoid.Monoid<Requirement> = {
   empty: inherit,
-  concat: (outer, inner) => (inner._tag === 'Inherit' ? outer : inner),
+  concat: (outer, inner) => {
+    if (inner._tag === 'Inherit') return outer
+    if (inner._tag !== 'Also' || outer._tag === 'Inherit') return inner
+    if (outer._tag === 'Also') {
+      return { _tag: 'Also', authenticators: [...outer.authenticators, ...inner.authenticators] }
+    }
+    return added(outer._tag === 'Require' ? outer.authenticator : undefined, inner)
+  },
+}
+
+/** What is enforced when no level is left above: the authenticator, or `undefined` where anyone may call. */
+export const effective = (requirement: Requirement): Authenticator<unknown> | undefined => {
+  switch (requirement._tag) {
+    case 'Inherit':
+    case 'Public':
+      return undefined
+    case 'Require':
+      return requirement.authenticator
+    case 'Also':
+      return effective(added(undefined, requirement))
+  }
 }

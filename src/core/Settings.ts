@@ -16,6 +16,8 @@ export interface Settings extends CrossOriginPolicy {
   readonly timeout: number
   /** What a failure becomes. */
   readonly errorMapper: ErrorMapper | undefined
+  /** Whether the body of a failure tells what was tried, and why each branch failed. */
+  readonly explain: boolean
   /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
 }
@@ -27,6 +29,8 @@ export const defaults: Settings = {
   realm: 'api',
   timeout: 10_000,
   errorMapper: undefined,
+  // never by omission: a server whose environment says nothing explains nothing
+  explain: process.env['NODE_ENV'] === 'development',
   exceptionHandlers: new Map(),
 }
 

@@ -7,6 +7,7 @@
 
 import { absent, type AuthError } from './AuthError.js'
 import { make, type Challenge } from './Challenge.js'
+import { welcomesNobody, type Description } from './Description.js'
 
 const factory = Symbol.for('koa-with-auth/factory')
 
@@ -87,9 +88,10 @@ export const checkKind = (kind: {
   readonly extract: unknown
   readonly authenticate: unknown
   readonly maxLength?: number
+  readonly schemeName?: string
 }): void => {
   if (typeof kind !== 'object' || kind === null) throw new TypeError('authenticator takes an object; see Kind')
-  const { challenge, ambient, extract, authenticate, maxLength } = kind
+  const { challenge, ambient, extract, authenticate, maxLength, schemeName } = kind
   if (typeof ambient !== 'boolean') {
     throw new TypeError(
       'authenticator({ ambient }) must say whether browsers send the credential by themselves: true or false',
@@ -103,6 +105,14 @@ export const checkKind = (kind: {
     throw new TypeError("authenticator({ challenge }) must be a challenge: Challenge.make('Scheme')")
   }
   make(bare.scheme, bare.parameters)
+  checkSchemeName('authenticator({ schemeName })', schemeName)
+}
+
+/** OpenAPI 3.1: what a component may be called. */
+export const checkSchemeName = (place: string, name: unknown): void => {
+  if (name !== undefined && (typeof name !== 'string' || !/^[A-Za-z0-9._-]+$/.test(name))) {
+    throw new TypeError(`${place} must be made of letters, digits, ".", "-" and "_", as OpenAPI wants names`)
+  }
 }
 
 /** One thing that is taken as an authenticator. */
@@ -133,4 +143,20 @@ export const checkGroup = (place: string, group: unknown): void => {
       throw new TypeError(`${place}({ ${key}: ... }): a key that looks like an integer; give it a name`)
     checkMember(`${place}({ ${key} })`, member)
   }
+}
+
+/** Alternatives in the order tried: nothing behind one that lets everybody in would ever be asked. */
+export const checkOrder = (place: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
+  const at = members.slice(0, -1).findIndex(({ description }) => welcomesNobody(description))
+  if (at >= 0) {
+    throw new TypeError(
+      `${place}: alternative ${at + 1} is optional, so those behind it would not be asked; put it last`,
+    )
+  }
+}
+
+/** What must be authenticated: nobody can be allowed nothing. */
+export const checkDemanding = (place: string, description: Description): void => {
+  if (welcomesNobody(description))
+    throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)
 }

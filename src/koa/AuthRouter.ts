@@ -6,7 +6,7 @@
  */
 import type { RouterContext, RouterInstance, RouterMiddleware } from '@koa/router'
 import type { Next } from 'koa'
-import type { Requirement } from '../core/Requirement.js'
+import type { Also, Requirement } from '../core/Requirement.js'
 
 /** What a handler behind a guard finds on its context. Also what a router in a file of its own declares to expect. */
 export interface Auth<P> {
@@ -18,21 +18,34 @@ export type Handler<S, C, P> = (ctx: RouterContext<S, C> & Auth<P>, next: Next) 
 
 type Path = string | RegExp | Array<string | RegExp>
 
+/** A guard of either sort. */
+export interface AnyGuard {
+  readonly requirement: Requirement
+  (ctx: never, next: Next): Promise<unknown>
+}
+
+/** Who a handler sees behind a guard of its own, under a router that lets in `P`. */
+export type SeenBehind<P, G> = G extends AlsoGuard<infer B> ? Both<P, B> : G extends Guard<infer B> ? B : never
+
 /** How a verb of a guarded router is called. */
 export interface Verb<S, C, P> {
-  <B>(path: Path, guard: Guard<B>, ...handlers: ReadonlyArray<Handler<S, C, B>>): AuthRouter<S, C, P>
-  <B>(
+  <G extends AnyGuard>(
+    path: Path,
+    guard: G,
+    ...handlers: ReadonlyArray<Handler<S, C, SeenBehind<P, G>>>
+  ): AuthRouter<S, C, P>
+  <G extends AnyGuard>(
     path: Path,
     ahead: RouterMiddleware<S, C>,
-    guard: Guard<B>,
-    ...handlers: ReadonlyArray<Handler<S, C, B>>
+    guard: G,
+    ...handlers: ReadonlyArray<Handler<S, C, SeenBehind<P, G>>>
   ): AuthRouter<S, C, P>
   (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
-  <B>(
+  <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
-    guard: Guard<B>,
-    ...handlers: ReadonlyArray<Handler<S, C, B>>
+    guard: G,
+    ...handlers: ReadonlyArray<Handler<S, C, SeenBehind<P, G>>>
   ): AuthRouter<S, C, P>
   (name: string, path: string | RegExp, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
 }
@@ -74,4 +87,22 @@ export interface Guard<P> {
   <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, Provided<C>, P>
   // last, because inference reads the last overload
   (ctx: Auth<P>, next: Next): Promise<unknown>
+}
+
+/** Who a handler sees behind `also`: who the levels above let in, and who its own level did. */
+export interface Both<P, B> {
+  readonly inherited: P
+  readonly own: B
+}
+
+/**
+ * What `withAuth(also(a))` makes. What the levels above a router will let in is not known where it stands, so there
+ * `inherited` is `unknown`.
+ */
+export interface AlsoGuard<P> {
+  /** What it decided. */
+  readonly requirement: Also<P>
+  <S, C>(router: RouterInstance<S, C> & Provides<Both<unknown, P>, C>): AuthRouter<S, Provided<C>, Both<unknown, P>>
+  // last, because inference reads the last overload
+  (ctx: Auth<Both<unknown, P>>, next: Next): Promise<unknown>
 }

@@ -22,12 +22,17 @@ export interface AuthSettings {
   readonly timeout?: number
   /** What failures become. Default: problem details (RFC 9457). */
   readonly errorMapper?: ErrorMapper
+  /**
+   * Whether the body of a failure tells what was tried, and why each branch failed; for development. Default: whether
+   * NODE_ENV is `development`. A mapper of your own tells what it tells.
+   */
+  readonly explain?: boolean
   /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
   readonly onError?: ReadonlyArray<ExceptionHandler>
 }
 
 /** The names of the settings. */
-export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper', 'onError']
+export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper', 'explain', 'onError']
 
 /**
  * Mount it above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for what cannot hold: an unknown
@@ -50,8 +55,11 @@ export type Addition = (outer: Settings) => Settings
 
 /** Checks options, and tells what they add. */
 export const settingsFrom = (place: string, options: AuthSettings): Addition => {
-  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, onError } = options
-  if (csrf !== undefined && typeof csrf !== 'boolean') throw new TypeError(`${place}({ csrf }) must be true or false`)
+  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, onError } = options
+  for (const [name, flag] of Object.entries({ csrf, explain })) {
+    if (flag !== undefined && typeof flag !== 'boolean')
+      throw new TypeError(`${place}({ ${name} }) must be true or false`)
+  }
   if (realm !== undefined) Challenge.make('Realm', { realm })
   if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
   if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
@@ -64,6 +72,7 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
     ...(realm !== undefined && { realm }),
     ...(timeout !== undefined && { timeout }),
     ...(errorMapper !== undefined && { errorMapper }),
+    ...(explain !== undefined && { explain }),
   }
   const add: Addition = (outer) => ({
     ...outer,

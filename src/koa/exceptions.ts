@@ -12,7 +12,8 @@ import { respondException } from './respond.js'
 /** Lets the registered handler answer; rejects with the exception where there is none. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
   const answer = handlerOf(settings.exceptionHandlers, error)
-  if (answer === undefined) throw error
+  // behind a head that is sent nobody can answer
+  if (answer === undefined || ctx.headerSent) throw error
   try {
     const response = await answer(ctx.request, error)
     if (!isResponse(response)) {

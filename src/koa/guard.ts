@@ -9,14 +9,16 @@ import type { Socket } from 'node:net'
 import { either as E } from 'fp-ts'
 import type { Context, Next } from 'koa'
 import type { Authenticator } from '../core/Authenticator.js'
-import { unavailable, type AuthError } from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
 import { httpStatusOf } from '../core/ErrorMapper.js'
 import { handlerOf } from '../core/ExceptionHandler.js'
-import type { Requirement } from '../core/Requirement.js'
+import { inTime } from '../core/outage.js'
+import { effective, type Requirement } from '../core/Requirement.js'
 import { settingsOf } from '../core/Settings.js'
-import { inItsOperation } from './placement.js'
 import { answerException, serverError } from './exceptions.js'
+import { markGuard, type Marked } from './guardMark.js'
 import { claim, operationOf } from './head.js'
+import { inItsOperation } from './placement.js'
 import { respondFailure, respondTooManyFields } from './respond.js'
 import { restore, take, type ResponseSnapshot } from './ResponseSnapshot.js'
 
@@ -24,48 +26,53 @@ import { restore, take, type ResponseSnapshot } from './ResponseSnapshot.js'
 export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
 /** Middleware for a requirement. */
-export const enforce = (requirement: Requirement): Enforce =>
-  requirement._tag === 'Require' ? enforceAuthenticator(requirement.authenticator) : admitAnyone
+export const enforce = (requirement: Requirement): Enforce => {
+  const authenticator = effective(requirement)
+  return authenticator === undefined ? admitAnyone : enforceAuthenticator(authenticator)
+}
+
+/** A guard for the layer of a route; it guards no routers. */
+export const guardFor = (requirement: Requirement): Enforce & Marked => {
+  const run = enforce(requirement)
+  return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement)
+}
 
 const admitAnyone: Enforce = (ctx, next) => {
   inItsOperation(ctx)
-  setAuth(ctx, undefined)
-  return next()
+  return goOn(ctx, next, undefined)
 }
 
 const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce => {
   const operation = operationOf(authenticator.description)
 
-  const admit = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
-    setAuth(ctx, principal)
-    claim(ctx.res, operation)
-    return next()
-  }
   const deny = (ctx: Context, error: AuthError): void | Promise<void> => {
-    setAuth(ctx, undefined)
+    requestOf(ctx).auth = undefined
     const settings = settingsOf(ctx.request)
+    claim(ctx, operation, operation.refused)
     if (error._tag === 'raised') {
-      const isHandled = handlerOf(settings.exceptionHandlers, error.error) !== undefined
-      if (isHandled || httpStatusOf(error.error) === undefined) {
-        claim(ctx.res, operation)
-        if (isHandled) return answerException(ctx, error.error, settings)
-        throw serverError(error.error)
+      if (handlerOf(settings.exceptionHandlers, error.error) !== undefined) {
+        return answerException(ctx, error.error, settings)
       }
+      if (httpStatusOf(error.error) === undefined) throw serverError(error.error)
     }
     try {
       respondFailure(ctx, error, settings, operation)
     } catch (raised) {
-      claim(ctx.res, operation)
       throw serverError(raised)
     }
   }
   const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
     restore(ctx.response, before)
-    return E.isRight(result) ? admit(ctx, next, result.right) : Promise.resolve(deny(ctx, result.left))
+    if (E.isLeft(result)) return Promise.resolve(deny(ctx, result.left))
+    claim(ctx, operation, operation.accepted)
+    return goOn(ctx, next, result.right)
   }
   return (ctx, next) => {
     inItsOperation(ctx)
-    if (mayBeCutOff(ctx)) return Promise.resolve(respondTooManyFields(ctx, operation))
+    if (mayBeCutOff(ctx)) {
+      claim(ctx, operation, operation.refused)
+      return Promise.resolve(respondTooManyFields(ctx))
+    }
     const before = take(ctx.response)
     const result = authenticator.evaluate(ctx.request)
     if (!(result instanceof Promise)) return settle(ctx, next, before, result)
@@ -75,10 +82,23 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
 
 type Result = E.Either<AuthError, unknown>
 
-const setAuth = (ctx: Context, principal: unknown): void => {
-  // Safe: `auth` is this layer's own property of the request
-  const request = ctx.request as Context['request'] & { auth?: unknown }
+type Guarded = Context['request'] & { auth?: unknown }
+
+// Safe: `auth` is this layer's own property of the request
+const requestOf = (ctx: Context): Guarded => ctx.request as Guarded
+
+// Two layers can match one URL: who goes on behind `await next()` in the first finds its own principal again
+const goOn = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
+  const request = requestOf(ctx)
+  if (!('auth' in request)) {
+    request.auth = principal
+    return next()
+  }
+  const outer = request.auth
   request.auth = principal
+  return next().finally(() => {
+    request.auth = outer
+  })
 }
 
 // Node's own limit where the server sets none
@@ -91,15 +111,3 @@ const mayBeCutOff = ({ req }: Context): boolean => {
   const limit = server?.maxHeadersCount ?? MAX_HEADER_LINES
   return limit !== 0 && req.rawHeaders.length >= 2 * limit
 }
-
-// For what is asynchronous only; an evaluation never rejects
-const inTime = (evaluation: Promise<Result>, timeout: number): Promise<Result> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, timeout, tooSlow)
-    void evaluation.then((result) => {
-      clearTimeout(timer)
-      resolve(result)
-    })
-  })
-
-const tooSlow: Result = E.left(unavailable())

@@ -2,11 +2,14 @@
  * The fields that every answer of a guarded operation carries, whoever writes it: the handler, an exception handler, Koa for
  * an error (it strips all headers first), a stream.
  *
- * They are completed when the head is written, so that no promise has to be waited for and no error be changed. What stands
+ * Beside them, a 401 without a challenge gets the operation's. They are completed when the head is written, so that no promise has to be waited for and no error be changed. What stands
  * there already stays; Vary is added to.
  */
-import type { ServerResponse } from 'node:http'
-import { fieldsOf, readsQuery, type Description } from '../core/Description.js'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Context } from 'koa'
+import { challengesOf, fieldsOf, readsQuery, type Description } from '../core/Description.js'
+import { settingsOf } from '../core/Settings.js'
+import { setChallenges } from './challenges.js'
 
 type HeaderLine = readonly [name: string, value: string]
 
@@ -15,10 +18,10 @@ export interface Operation {
   readonly description: Description
   /** What authentication reads, for Vary (RFC 9110 §12.5.5). */
   readonly vary: string
-  /** Fields of all its answers. */
-  readonly always: ReadonlyArray<HeaderLine>
-  /** Fields of those whose handler runs. */
+  /** Fields of answers whose handler runs. */
   readonly accepted: ReadonlyArray<HeaderLine>
+  /** Fields of answers that this layer gives itself. */
+  readonly refused: ReadonlyArray<HeaderLine>
 }
 
 /** What answers of the operations behind an authenticator are made of. */
@@ -28,45 +31,80 @@ export const operationOf = (description: Description): Operation => {
   return {
     description,
     vary: fieldsOf(description).join(', '),
-    always,
     // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (SECURITY A-26)
     accepted: [['Cache-Control', 'private, no-store'], ...always],
+    refused: [['Cache-Control', 'no-store'], ...always],
   }
 }
 
-const operationKey = Symbol('the guarded operation that answers')
+interface Claim {
+  readonly ctx: Context
+  readonly operation: Operation
+  readonly fields: ReadonlyArray<HeaderLine>
+}
+
+const claimKey = Symbol('the guarded operation that answers')
 const writeHeadKey = Symbol('the writeHead before')
 
 interface Claimed extends ServerResponse {
-  [operationKey]?: Operation
-  [writeHeadKey]?: ServerResponse['writeHead']
+  [claimKey]?: Claim
+  [writeHeadKey]?: (...args: ReadonlyArray<unknown>) => ServerResponse
 }
 
 /** Makes a response the answer of an operation; what upstream said about caching is replaced. */
-export const claim = (response: ServerResponse, operation: Operation): void => {
-  const claimed: Claimed = response
-  claimed[operationKey] = operation
-  for (const line of operation.accepted) response.setHeader(line[0], line[1])
+export const claim = (ctx: Context, operation: Operation, fields: ReadonlyArray<HeaderLine>): void => {
+  const response: Claimed = ctx.res
+  response[claimKey] = { ctx, operation, fields }
+  for (const line of fields) response.setHeader(line[0], line[1])
+  addVary(response, operation.vary)
   // once: whoever wraps it later is called first, and calls it
-  if (claimed[writeHeadKey] !== undefined) return
-  claimed[writeHeadKey] = response.writeHead
+  if (response[writeHeadKey] !== undefined) return
+  // Safe: it is called as it was
+  response[writeHeadKey] = response.writeHead as NonNullable<Claimed[typeof writeHeadKey]>
   response.writeHead = writeCompleteHead
 }
 
 /** The operation that a response is the answer of. */
 export const claimant = (response: ServerResponse): Operation | undefined => {
   const claimed: Claimed = response
-  return claimed[operationKey]
+  return claimed[claimKey]?.operation
 }
 
-function writeCompleteHead(this: Claimed, status: number, reason?: never, headers?: never): ServerResponse {
-  const operation = this[operationKey]
-  if (operation !== undefined && !this.headersSent) {
-    for (const line of operation.accepted) if (!this.hasHeader(line[0])) this.setHeader(line[0], line[1])
-    addVary(this, operation.vary)
+function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
+  const claimed = this[claimKey]
+  const headers = rest.at(-1)
+  let args = rest
+  if (claimed !== undefined && !this.headersSent) {
+    // What is told here would replace what stands there, so it is put there first, as Node itself does
+    if (typeof headers === 'object' && headers !== null && setHeaders(this, headers)) args = rest.slice(0, -1)
+    complete(this, status, claimed)
   }
-  // `claim` put it there before this one; Node takes what is missing as undefined
-  return this[writeHeadKey]!(status, reason, headers)
+  // `claim` put it there before this one
+  return this[writeHeadKey]!(status, ...args)
+}
+
+const setHeaders = (response: ServerResponse, headers: object): boolean => {
+  if (!Array.isArray(headers)) {
+    // Safe: what Node would be given
+    for (const [name, value] of Object.entries(headers as OutgoingHttpHeaders)) {
+      if (value !== undefined) response.setHeader(name, value)
+    }
+    return true
+  }
+  // names and values in turn; anything else is Node's to refuse
+  if (headers.length % 2 === 1 || headers.some((one) => typeof one !== 'string')) return false
+  for (let at = 0; at < headers.length; at += 2) response.removeHeader(headers[at])
+  for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at], headers[at + 1])
+  return true
+}
+
+const complete = (response: ServerResponse, status: number, { ctx, operation, fields }: Claim): void => {
+  for (const line of fields) if (!response.hasHeader(line[0])) response.setHeader(line[0], line[1])
+  addVary(response, operation.vary)
+  // RFC 9110 §15.5.2, whoever answered it
+  if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
+    setChallenges(ctx, challengesOf(operation.description), settingsOf(ctx.request).realm)
+  }
 }
 
 /** Adds to Vary what authentication read, whatever stands there. */

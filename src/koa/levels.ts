@@ -10,43 +10,60 @@
  */
 import type { Layer, RouterInstance } from '@koa/router'
 import * as Requirement from '../core/Requirement.js'
+import { guardFor } from './guard.js'
 import { aheadOfParams, isGuard, type Marked } from './guardMark.js'
 
 type AnyFunction = (...args: never[]) => unknown
 type LevelGuard = AnyFunction & Marked
 
-// The layers that a derived router's own level guarded. What came in decided is not among them, so a second `withAuth`
-// replaces the first and nothing else: a lawful setter.
-const ownLayers = new WeakMap<object, WeakSet<object>>()
+// The guard that a router's own level put into a layer, and the one that stood there: a decision that adds to the levels
+// above. What came in decided has no entry, so a second `withAuth` replaces the first and nothing else: a lawful setter.
+interface Placement {
+  readonly guard: AnyFunction
+  readonly before: LevelGuard | undefined
+}
+type Placements = WeakMap<object, Placement>
+
+const ownPlacements = new WeakMap<object, Placements>()
 
 /** A copy of a router whose undecided operations, present and to come, have this guard. The argument is not changed. */
 export const atLevel =
   (guard: LevelGuard) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
-    const undecided = ownLayers.get(router)
-    const guarded = new WeakSet<object>()
+    const before = ownPlacements.get(router)
+    const placements: Placements = new WeakMap()
     const place = (layer: Layer<S, C>): void => {
-      const decision = decisionOf(layer)
-      if (Requirement.Monoid.concat(guard.requirement, decision) === decision || isMiddleware(layer)) {
-        layer.stack = arranged(layer)
-      } else {
-        // Safe: a guard is middleware, whatever the router's context
-        layer.stack = [guard as never, ...layer.stack]
-        guarded.add(layer)
-      }
+      const own = guardOf(layer)
+      const decision = own?.requirement ?? Requirement.inherit
+      const combined = Requirement.Monoid.concat(guard.requirement, decision)
+      layer.stack = arranged(layer)
+      if (combined === decision || isMiddleware(layer)) return
+      const placed = combined === guard.requirement ? guard : guardFor(combined)
+      placements.set(layer, { guard: placed, before: own })
+      layer.stack = own === undefined ? [typed(placed), ...layer.stack] : exchanged(layer.stack, own, placed)
     }
     const derived = copyRouter(router)
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
       // Put-put: what this router's own level had decided is decided anew
-      if (undecided?.has(layer)) copy.stack.shift()
+      const placed = before?.get(layer)
+      if (placed !== undefined) copy.stack = exchanged(copy.stack, placed.guard, placed.before)
       place(copy)
       return copy
     })
-    ownLayers.set(derived, guarded)
+    ownPlacements.set(derived, placements)
     // not writable: nobody can put another stack in its place
     return Object.defineProperty(derived, 'stack', { value: watched(stack, place), enumerable: true, writable: false })
   }
+
+// Safe: a guard is middleware, whatever the router's context
+const typed = (guard: AnyFunction): never => guard as never
+
+const exchanged = <F extends AnyFunction>(
+  stack: ReadonlyArray<F>,
+  from: AnyFunction,
+  to: AnyFunction | undefined,
+): F[] => stack.flatMap((f) => (f !== from ? [f] : to === undefined ? [] : [typed(to)]))
 
 // -------------------------------------------------------------------------------------
 // one layer
@@ -55,8 +72,8 @@ export const atLevel =
 // What `use` middleware answers by itself is no operation
 const isMiddleware = <S, C>({ methods }: Layer<S, C>): boolean => methods.length === 0
 
-const decisionOf = <S, C>({ stack }: Layer<S, C>): Requirement.Requirement =>
-  stack.find((f): f is typeof f & Marked => isGuard(f))?.requirement ?? Requirement.inherit
+const guardOf = <S, C>({ stack }: Layer<S, C>): LevelGuard | undefined =>
+  stack.find((f): f is typeof f & Marked => isGuard(f))
 
 // The functions of a layer in the order in which they must run. Always a new array: the layers of one
 // `get([path, path], ...)` share theirs.

@@ -6,19 +6,21 @@
  */
 import type { Context } from 'koa'
 import { branchesOf, type AuthError } from '../core/AuthError.js'
-import { render, type Challenge } from '../core/Challenge.js'
+import type { Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
 import { defaultErrorMapper, problem, serialize, type AuthResponse } from '../core/ErrorMapper.js'
 import type { Settings } from '../core/Settings.js'
-import { addVary, type Operation } from './head.js'
+import { setChallenges } from './challenges.js'
+import { tried } from './explanation.js'
+import type { Operation } from './head.js'
 
 /** Answers a failure. */
 export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, operation: Operation): void => {
-  const { errorMapper = defaultErrorMapper, realm } = settings
+  const { errorMapper = defaultErrorMapper, realm, explain } = settings
   const response = errorMapper(error, ctx.request)
-  write(ctx, response, operation)
+  write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
   if (!names(response, 'www-authenticate')) {
-    writeChallenges(ctx, challengesFor(error, response.status, operation.description), realm)
+    setChallenges(ctx, challengesFor(error, response.status, operation.description), realm)
   }
 }
 
@@ -34,12 +36,12 @@ export const respondException = (
   if (operation === undefined) return
   if (!names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
   if (response.status === 401 && !names(response, 'www-authenticate')) {
-    writeChallenges(ctx, challengesOf(operation.description), realm)
+    setChallenges(ctx, challengesOf(operation.description), realm)
   }
 }
 
 /** Answers a request with as many header lines as Node keeps: some, a proxy's own, may have been cut off. */
-export const respondTooManyFields = (ctx: Context, operation: Operation): void => write(ctx, problem(431), operation)
+export const respondTooManyFields = (ctx: Context): void => write(ctx, problem(431))
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
 const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {
@@ -51,31 +53,11 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
   return branches.flatMap(({ _tag, challenge }) => (_tag === 'insufficient' && challenge ? [challenge] : []))
 }
 
-const writeChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
-  if (challenges.length === 0) return
-  const lines = challenges.map((challenge) => rendered(challenge, realm))
-  ctx.res.setHeader('WWW-Authenticate', lines.length === 1 ? lines[0]! : [...new Set(lines)])
-}
-
-// A challenge is a constant of its authenticator, and an application has one realm
-const texts = new WeakMap<Challenge, { readonly realm: string; readonly text: string }>()
-const rendered = (challenge: Challenge, realm: string): string => {
-  const known = texts.get(challenge)
-  if (known?.realm === realm) return known.text
-  const text = render(realm)(challenge)
-  texts.set(challenge, { realm, text })
-  return text
-}
-
 const names = ({ headers }: AuthResponse, name: string): boolean =>
   headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
 
-const write = (ctx: Context, response: AuthResponse, { vary, always }: Operation): void => {
-  const { res } = ctx
-  res.removeHeader('WWW-Authenticate')
-  res.setHeader('Cache-Control', 'no-store')
-  for (const [name, value] of always) res.setHeader(name, value)
-  addVary(res, vary)
+const write = (ctx: Context, response: AuthResponse): void => {
+  ctx.res.removeHeader('WWW-Authenticate')
   writeBody(ctx, response, 'application/problem+json')
 }
 

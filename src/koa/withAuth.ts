@@ -8,15 +8,15 @@ import type { Context, Next } from 'koa'
 import { anyOf, fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
 import { checkGroup, checkMember, declareFactory } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'
-import type { Guard } from './AuthRouter.js'
+import type { AlsoGuard, Guard } from './AuthRouter.js'
 import { enforce } from './guard.js'
 import { isGuard, markGuard } from './guardMark.js'
 import { atLevel } from './levels.js'
 import { refuseUse } from './placement.js'
 
 /**
- * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), or of `null`,
- * which makes public what a higher level had guarded.
+ * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), of `null`, which
+ * makes public what a higher level had guarded, or of `also(a)`, which adds to it.
  *
  * - `router.get('/x', withAuth(a), handler)`: this operation. It stands once, behind the path.
  * - `withAuth(a)(router)`: a router whose operations, present and to come, are guarded unless they decide themselves. The
@@ -39,6 +39,7 @@ import { refuseUse } from './placement.js'
  * })
  */
 export function withAuth(auth: null): Guard<undefined>
+export function withAuth<P>(auth: Requirement.Also<P>): AlsoGuard<P>
 export function withAuth<const L extends readonly [Member, ...Member[]]>(list: L): Guard<PrincipalBehind<L[number]>>
 export function withAuth<M extends Member>(auth: M): Guard<PrincipalBehind<M>>
 export function withAuth(auth: unknown): unknown {
@@ -62,6 +63,7 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
     throw new TypeError('withAuth(undefined): is it imported before it is made? Only a literal null makes public')
   }
   if (isGuard(auth)) throw new TypeError('withAuth(withAuth(a)): it is a guard already; pass the authenticator itself')
+  if (isAlso(auth)) return auth
   if (Array.isArray(auth)) {
     checkGroup('withAuth', auth)
     // Safe: what is no list of members was refused
@@ -71,6 +73,9 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
   // Safe: what is no function was refused
   return Requirement.require(fromCallable(auth as Member))
 }
+
+const isAlso = (u: unknown): u is Requirement.Also =>
+  typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
 
 const checkRouter = (u: unknown): RouterInstance<never, never> => {
   if (

@@ -59,6 +59,7 @@ describe('its description', () => {
       scheme: { type: 'http', scheme: 'basic' },
       challenge: Challenge.make('Basic', { realm: 'office', charset: 'UTF-8' }),
       ambient: true,
+      isSent: expect.any(Function),
     })
   })
 

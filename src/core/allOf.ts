@@ -1,0 +1,65 @@
+/**
+ * All of several authenticators: each must pass, in order, and their principals come together.
+ *
+ * It stops at the first that does not pass. A group is absent only when none of its credentials was sent: one of two is a
+ * refusal, so that `optional(allOf([...]))` takes nobody's half for nobody.
+ */
+import { either as E } from 'fp-ts'
+import type { Request } from 'koa'
+import type { Evaluation } from './Answer.js'
+import * as AuthErrors from './AuthError.js'
+import type { AuthError } from './AuthError.js'
+import { fromCallable, isList, make, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { explained, isSent, type AllOf } from './Description.js'
+import { checkGroup, declareFactory } from './misuse.js'
+
+/** Who a group lets in: as it is written, a tuple or a record of principals. */
+export type Together<G> = { -readonly [K in keyof G]: PrincipalBehind<G[K]> }
+
+/**
+ * Demands all: a tuple gives the tuple of principals, a record the record. A failure offers the challenges of all that had
+ * not passed. TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys
+ * that look like integers.
+ *
+ * @example
+ * import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'
+ *
+ * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ *
+ * const pair = allOf([key, user]) // Authenticator<[{ client: string }, { user: string }]>
+ * const both = allOf({ key, user }) // Authenticator<{ key: { client: string }; user: { user: string } }>
+ */
+export function allOf<const L extends readonly [Member, ...Member[]]>(list: L): Authenticator<Together<L>>
+export function allOf<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Together<L>>
+export function allOf(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+  checkGroup('allOf', group)
+  const members = Object.values(group).map((member) => fromCallable(member))
+  const description: AllOf = { _tag: 'AllOf', members: members.map((member) => member.description) }
+  const names = isList(group) ? undefined : Object.keys(group)
+  const together = (passed: ReadonlyArray<unknown>): unknown =>
+    names === undefined ? passed : Object.fromEntries(names.map((name, at) => [name, passed[at]]))
+
+  const failing = (at: number, error: AuthError, request: Request): E.Either<AuthError, never> => {
+    if (AuthErrors.stops(error)) return E.left(error)
+    const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
+    const behind = description.members.slice(at + 1).flatMap(skipped)
+    const branches = [...AuthErrors.branchesOf(error), ...behind]
+    return E.left({ ...(error._tag === 'absent' && isPartial ? AuthErrors.invalid : error), branches })
+  }
+  const from = (at: number, passed: ReadonlyArray<unknown>, request: Request): Evaluation<unknown> => {
+    const member = members[at]
+    if (member === undefined) return E.right(together(passed))
+    const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
+      E.isLeft(result) ? failing(at, result.left, request) : from(at + 1, [...passed, result.right], request)
+    const evaluation = member.evaluate(request)
+    return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
+  }
+  return make(description, (request) => from(0, [], request))
+}
+
+/** What was not asked, because another had decided: it still offers its challenge. */
+export const skipped = (description: AllOf['members'][number]): ReadonlyArray<AuthError> =>
+  AuthErrors.branchesOf(explained(description, AuthErrors.absent)).map((branch) => ({ ...branch, skipped: true }))
+
+declareFactory('allOf', allOf)

@@ -1,0 +1,37 @@
+/**
+ * What a client can send to be let in, as OpenAPI lists it: alternatives, each of them credentials that are sent together.
+ *
+ * The disjunctive normal form of a description. It says nothing about names; `openapi/` gives them.
+ */
+import type { Description, Leaf } from './Description.js'
+
+/** One credential of an alternative, and what must have been granted to it. */
+export interface Demand {
+  readonly leaf: Leaf
+  readonly scopes: ReadonlyArray<string>
+}
+
+/** Credentials that are sent together; none at all where anonymous callers are welcome. */
+export type Alternative = ReadonlyArray<Demand>
+
+/** The alternatives of a description, in the order tried. */
+export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
+  switch (description._tag) {
+    case 'Leaf':
+      return [[{ leaf: description, scopes: [] }]]
+    case 'AnyOf':
+      return description.members.flatMap(alternativesOf)
+    case 'AllOf':
+      return description.members.map(alternativesOf).reduce(product, [[]])
+    case 'Optional':
+      return [...alternativesOf(description.member), []]
+    case 'Scoped':
+      return alternativesOf(description.member).map((alternative) => scoped(alternative, description.scopes))
+  }
+}
+
+const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
+  some.flatMap((one) => others.map((other) => [...one, ...other]))
+
+const scoped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
+  alternative.map(({ leaf, scopes }) => ({ leaf, scopes: [...new Set([...scopes, ...added])] }))

@@ -1,0 +1,118 @@
+/**
+ * Authenticated is not allowed: what a principal must be, or must have been granted. Who is not allowed gets a 403.
+ *
+ * It never decides about nobody: where `a` is optional, write `optional(authorize(f)(a))`.
+ */
+import { either as E } from 'fp-ts'
+import type { Request } from 'koa'
+import type { Evaluation } from './Answer.js'
+import * as AuthErrors from './AuthError.js'
+import type { AuthError } from './AuthError.js'
+import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
+import { explained, type Scoped } from './Description.js'
+import { checkDemanding, checkHook, checkMember, checkOptions, declareFactory } from './misuse.js'
+
+type Decide = (principal: never, request: Request) => unknown
+
+const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) => (self: Authenticator<unknown>) => {
+  checkMember(`${place}(a)`, self)
+  const { description: member, evaluate } = fromCallable(self)
+  checkDemanding(`${place}(a)`, member)
+  const description: Scoped = { _tag: 'Scoped', member, scopes }
+  const insufficient = E.left(explained(member, AuthErrors.insufficient(scopes.length > 0 ? scopes : undefined)))
+  const failed = (error: unknown) => E.left(explained(member, AuthErrors.raised(error)))
+  const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
+    if (allowed === true) return result
+    // `None`, a `Left` and a Task are truthy, so nothing else that is can be taken for a yes
+    return allowed ? failed(new TypeError(`${place}: f must answer true or false, or a promise of it`)) : insufficient
+  }
+  return make(description, (request) =>
+    andThen(evaluate(request), (result): Evaluation<unknown> => {
+      if (E.isLeft(result)) return result
+      try {
+        // Safe: `self` puts on the right what `decide` takes
+        const allowed = decide(result.right as never, request)
+        return typeof allowed === 'object' && allowed !== null && 'then' in allowed
+          ? Promise.resolve(allowed).then((late) => verdict(late, result), failed)
+          : verdict(allowed, result)
+      } catch (error) {
+        return failed(error)
+      }
+    }),
+  )
+}
+
+/**
+ * Asks `f` whether the principal is allowed: `true`, `false`, a promise of it, or a type guard, which narrows the
+ * principal. Who is not allowed is `insufficient`, a 403. What `f` throws is `raised`, and so is an answer that is truthy
+ * but not `true`. TypeError for a function that cannot work.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { authorize, httpBearer } from 'koa-with-auth'
+ *
+ * const user = httpBearer({
+ *   authenticate: (_request, token) => token === 'supersecret' && { name: 'anna', role: 'editor' },
+ * })
+ * const editor = pipe(user, authorize(({ role }) => role === 'editor'))
+ */
+export function authorize<A, B extends A>(
+  f: (principal: A, request: Request) => principal is B,
+): (self: Authenticator<A>) => Authenticator<B>
+export function authorize<A>(
+  f: (principal: A, request: Request) => boolean | Promise<boolean>,
+): (self: Authenticator<A>) => Authenticator<A>
+export function authorize(f: Decide): (self: Authenticator<unknown>) => Authenticator<unknown> {
+  checkHook('authorize(f)', f, 2)
+  return scoped('authorize(f)', [], f)
+}
+
+/** What was granted to a principal. */
+export interface RequireScopesOptions<A> {
+  /** The scopes granted: a list, a set, or a string with blanks between them, as tokens carry it (RFC 6749 §3.3). */
+  readonly granted: (principal: A, request: Request) => ReadonlyArray<string> | ReadonlySet<string> | string | undefined
+}
+
+// RFC 6749 §3.3: NQCHAR
+const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+/**
+ * Demands that all these scopes were granted; else `insufficient`, for a bearer token with `insufficient_scope` and `scope`
+ * in the challenge (RFC 6750 §3.1). OpenAPI lists them. TypeError for no scopes and for what is no scope.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { httpBearer, requireScopes } from 'koa-with-auth'
+ *
+ * const token = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { scopes: ['read'] } })
+ * const reader = pipe(token, requireScopes(['read'], { granted: ({ scopes }) => scopes }))
+ */
+export const requireScopes = <A>(
+  scopes: readonly [string, ...string[]],
+  options: RequireScopesOptions<A>,
+): ((self: Authenticator<A>) => Authenticator<A>) => {
+  const place = 'requireScopes([...], { granted })'
+  if (!Array.isArray(scopes) || scopes.length === 0) throw new TypeError(`${place}: pass a list of one scope at least`)
+  const wrong = scopes.findIndex((scope: unknown) => typeof scope !== 'string' || !scopeToken.test(scope))
+  if (wrong >= 0) throw new TypeError(`${place}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
+  checkOptions('requireScopes([...], options)', options, ['granted'])
+  const { granted } = options
+  checkHook('requireScopes([...], { granted })', granted, 2)
+  const demanded: ReadonlyArray<string> = [...scopes]
+  const decide = (principal: A, request: Request): boolean => {
+    const given = scopesIn(granted(principal, request))
+    return demanded.every((scope) => given.has(scope))
+  }
+  // Safe: the principal is what it was
+  return scoped('requireScopes(...)', demanded, decide) as (self: Authenticator<A>) => Authenticator<A>
+}
+
+const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
+  if (granted === undefined || granted === null) return new Set()
+  if (typeof granted === 'string') return new Set(granted.split(' '))
+  if (Array.isArray(granted) || granted instanceof Set) return new Set(granted)
+  throw new TypeError('requireScopes: granted must answer a list, a set or a string of scopes')
+}
+
+declareFactory('authorize', authorize)
+declareFactory('requireScopes', requireScopes)

@@ -1,0 +1,60 @@
+/**
+ * The first alternative whose credential is present decides: there is no going on after it, as there is in `anyOf`.
+ *
+ * So a bad token is never hidden by a good key behind it, and the failure told is the one of what the client meant. A plain
+ * function is always present.
+ */
+import { either as E } from 'fp-ts'
+import type { Request } from 'koa'
+import { skipped } from './allOf.js'
+import type { Evaluation } from './Answer.js'
+import * as AuthErrors from './AuthError.js'
+import type { AuthError } from './AuthError.js'
+import { fromCallable, isList, make, tagged } from './Authenticator.js'
+import type { Authenticator, Member, PrincipalBehind, Tagged } from './Authenticator.js'
+import type { AnyOf } from './Description.js'
+import { checkGroup, checkOrder, declareFactory } from './misuse.js'
+
+/**
+ * Asks the alternatives in order, and lets the first that is not absent decide; a record also tells which one let in. A
+ * failure offers the challenges of all. TypeError for groups that `anyOf` refuses.
+ *
+ * @example
+ * import { apiKeyHeader, firstPresent, httpBearer } from 'koa-with-auth'
+ *
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
+ *
+ * const strict = firstPresent([user, key]) // a wrong token is refused, whatever key is sent with it
+ */
+export function firstPresent<const L extends readonly [Member, ...Member[]]>(
+  list: L,
+): Authenticator<PrincipalBehind<L[number]>>
+export function firstPresent<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Tagged<L>>
+export function firstPresent(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+  checkGroup('firstPresent', group)
+  const members = isList(group) ? group.map((member) => fromCallable(member)) : tagged(group)
+  checkOrder('firstPresent', members)
+  const description: AnyOf = {
+    _tag: 'AnyOf',
+    members: members.map((member) => member.description),
+    firstPresent: true,
+  }
+
+  const from = (at: number, before: ReadonlyArray<AuthError>, request: Request): Evaluation<unknown> => {
+    const member = members[at]
+    // there is a first, so one failure at least
+    if (member === undefined) return E.left({ ...AuthErrors.absent, branches: before })
+    const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
+      if (E.isRight(result) || AuthErrors.stops(result.left)) return result
+      const branches = [...before, ...AuthErrors.branchesOf(result.left)]
+      if (result.left._tag === 'absent') return from(at + 1, branches, request)
+      return E.left({ ...result.left, branches: [...branches, ...description.members.slice(at + 1).flatMap(skipped)] })
+    }
+    const evaluation = member.evaluate(request)
+    return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
+  }
+  return make(description, (request) => from(0, [], request))
+}
+
+declareFactory('firstPresent', firstPresent)

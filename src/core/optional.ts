@@ -1,0 +1,61 @@
+/**
+ * Nobody is welcome, too: no credential passes as `undefined`, never as an Option, which would be truthy.
+ *
+ * `optional` refuses bad credentials; `lenient` takes them for none. A write that another site made a browser send, and who
+ * is not allowed, are refused by both, and an outage is never taken for nobody.
+ */
+import { either as E } from 'fp-ts'
+import { nobody, type Evaluation } from './Answer.js'
+import type { AuthError } from './AuthError.js'
+import { fromCallable, make, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { checkMember, declareFactory } from './misuse.js'
+
+const unless =
+  (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
+  <M extends Member>(member: M): Authenticator<PrincipalBehind<M> | undefined> => {
+    checkMember(`${factory}(a)`, member)
+    const { description, evaluate } = fromCallable(member)
+    const excuse = <P>(result: E.Either<AuthError, P>): E.Either<AuthError, P | undefined> =>
+      E.isLeft(result) && passes(result.left) ? nobody : result
+    return make(
+      { _tag: 'Optional', member: description, lenient },
+      (request): Evaluation<PrincipalBehind<M> | undefined> => {
+        const evaluation = evaluate(request)
+        return evaluation instanceof Promise ? evaluation.then((late) => excuse(late)) : excuse(evaluation)
+      },
+    )
+  }
+
+/**
+ * Lets in who sends no credential as `undefined`, and refuses bad ones. It stands alone or last in a list, else TypeError:
+ * nothing behind it would be asked.
+ *
+ * @example
+ * import { httpBearer, optional, withAuth } from 'koa-with-auth'
+ *
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const guard = withAuth(optional(user)) // ctx.request.auth: { user: string } | undefined
+ */
+export const optional: <M extends Member>(member: M) => Authenticator<PrincipalBehind<M> | undefined> = unless(
+  'optional',
+  ({ _tag }) => _tag === 'absent',
+  false,
+)
+
+/**
+ * `optional`, and malformed, invalid and expired credentials count as absent, too.
+ *
+ * @example
+ * import { httpBearer, lenient } from 'koa-with-auth'
+ *
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const perhaps = lenient(user) // who sends an old token is nobody, not refused
+ */
+export const lenient: <M extends Member>(member: M) => Authenticator<PrincipalBehind<M> | undefined> = unless(
+  'lenient',
+  ({ _tag }) => _tag === 'absent' || _tag === 'malformed' || _tag === 'invalid' || _tag === 'expired',
+  true,
+)
+
+declareFactory('optional', optional)
+declareFactory('lenient', lenient)

@@ -1,0 +1,82 @@
+/**
+ * Outages: how long an answer may take, and what holds when nobody can tell.
+ *
+ * An outage never falls through to a weaker alternative by itself: `recoverUnavailable` is the only way, by its name.
+ */
+import { either as E } from 'fp-ts'
+import type { Request } from 'koa'
+import { answerTo, type Evaluation, type PrincipalOf } from './Answer.js'
+import { unavailable, type AuthError, type Unavailable } from './AuthError.js'
+import { andThen, concluding, fromCallable, make, type Authenticator } from './Authenticator.js'
+import { checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
+
+type Result<P> = E.Either<AuthError, P>
+
+const tooSlow: Result<never> = E.left(unavailable())
+
+/** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
+export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms, tooSlow)
+    void evaluation.then((result) => {
+      clearTimeout(timer)
+      resolve(result)
+    })
+  })
+
+/**
+ * Gives an authenticator `ms` milliseconds for what is asynchronous in it; longer is `unavailable`, a 503. It can only
+ * shorten the application's own time limit. TypeError for what is no positive number.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { httpBearer, timeout } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: async (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const quick = pipe(bearer, timeout(500))
+ */
+export const timeout = (ms: number) => {
+  checkPositive('timeout(ms)', ms)
+  return <P>(self: Authenticator<P>): Authenticator<P> => {
+    checkMember('timeout(ms)(a)', self)
+    const { description, evaluate } = fromCallable(self)
+    // Safe: `fromCallable` returns an authenticator as it is
+    return make(description, (request) => {
+      const evaluation = evaluate(request)
+      return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
+    }) as Authenticator<P>
+  }
+}
+
+/**
+ * Asks somebody else when an authenticator is `unavailable`, and only then: `f` answers as a hook does, so another
+ * authenticator's call will do, as one that reads a cache. What it lets in is documented as the first one's.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { either as E } from 'fp-ts'
+ * import { AuthError, httpBearer, recoverUnavailable } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: async () => E.left(AuthError.unavailable()) })
+ * const cached = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const robust = pipe(bearer, recoverUnavailable((request) => cached(request)))
+ */
+export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) => R) => {
+  checkHook('recoverUnavailable(f)', f, 2)
+  return <P>(self: Authenticator<P>): Authenticator<P | PrincipalOf<R>> => {
+    checkMember('recoverUnavailable(f)(a)', self)
+    const { description, evaluate } = fromCallable(self)
+    const conclude = concluding(description)
+    const recovered = (request: Request): Evaluation<unknown> =>
+      andThen(evaluate(request), (result) => {
+        if (E.isRight(result) || result.left._tag !== 'unavailable') return result
+        const error = result.left
+        return answerTo(() => f(request, error), conclude, request)
+      })
+    // Safe: what passed is what `self` or `f` let in
+    return make(description, recovered) as Authenticator<P | PrincipalOf<R>>
+  }
+}
+
+declareFactory('timeout', timeout)
+declareFactory('recoverUnavailable', recoverUnavailable)

@@ -1,0 +1,28 @@
+/**
+ * What was tried and why each branch failed, for the developer at the keyboard: only where `explain` is set.
+ */
+import { branchesOf, type AuthError } from '../core/AuthError.js'
+import { render } from '../core/Challenge.js'
+import type { AuthResponse } from '../core/ErrorMapper.js'
+
+const reasons: Readonly<Record<AuthError['_tag'], string>> = {
+  absent: 'no credential of this kind was sent',
+  malformed: 'the credential breaks the syntax of its kind, is too long, or was sent twice',
+  invalid: 'the credential was refused',
+  expired: 'the credential is no longer good',
+  forged: 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)',
+  insufficient: 'authenticated, but not allowed',
+  unavailable: 'nobody can tell now, or could in time',
+  raised: 'the hook threw',
+}
+
+/** A problem with an account of every branch; nothing in it comes from a credential. */
+export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
+  if (typeof response.body !== 'object' || response.body === null) return response
+  const account = branchesOf(error).map(({ _tag, challenge, skipped }) => ({
+    ...(challenge !== undefined && { challenge: render(realm)(challenge) }),
+    failure: skipped === true ? 'not asked' : _tag,
+    reason: skipped === true ? 'another one had decided' : reasons[_tag],
+  }))
+  return { ...response, body: { ...response.body, tried: account } }
+}
