@@ -13,6 +13,7 @@ import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from
 import { checkOptions, declareFactory } from './core/misuse.js'
 import { applySettings, settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
+import { atLevel } from './koa/levels.js'
 import { withAuth } from './koa/withAuth.js'
 
 /**
@@ -88,7 +89,8 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
   const settings: Middleware = (ctx, next) => apply(ctx, next)
   router.use('', settings)
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
-  const guarded = 'auth' in options ? withAuth(options.auth as Member)(router) : router
+  const guarded =
+    'auth' in options ? atLevel(withAuth(options.auth as Member).requirement, 'application')(router) : router
   // `this`: a router derived from the application shares its handlers, and goes on as itself
   function add(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
     const added: ExceptionHandler = onError(type, answer)

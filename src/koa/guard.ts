@@ -32,9 +32,9 @@ export const enforce = (requirement: Requirement): Enforce => {
 }
 
 /** A guard for the layer of a route; it guards no routers. */
-export const guardFor = (requirement: Requirement): Enforce & Marked => {
+export const guardFor = (requirement: Requirement, levels: ReadonlyArray<string>): Enforce & Marked => {
   const run = enforce(requirement)
-  return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement)
+  return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement, levels)
 }
 
 const admitAnyone: Enforce = (ctx, next) => {

@@ -16,11 +16,16 @@ export const aheadOfParams = Symbol('ahead of param hooks')
 /** What tells a guard from other functions. */
 export interface Marked {
   readonly requirement: Requirement
+  /** Where it was decided, from the outermost that counts to the innermost: `operation`, or which router. */
+  readonly levels: ReadonlyArray<string>
 }
 
 /** Marks a function as the guard of a requirement. */
-export const markGuard = <F extends Function>(guard: F, requirement: Requirement): F & Marked =>
-  Object.assign(guard, { requirement, param: aheadOfParams, [mark]: true })
+export const markGuard = <F extends Function>(
+  guard: F,
+  requirement: Requirement,
+  levels: ReadonlyArray<string> = ['operation'],
+): F & Marked => Object.assign(guard, { requirement, levels, param: aheadOfParams, [mark]: true })
 
 /** Whether a function is a guard. */
 export const isGuard = (f: unknown): f is Marked => typeof f === 'function' && mark in f

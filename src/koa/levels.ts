@@ -26,19 +26,24 @@ type Placements = WeakMap<object, Placement>
 
 const ownPlacements = new WeakMap<object, Placements>()
 
-/** A copy of a router whose undecided operations, present and to come, have this guard. The argument is not changed. */
+/**
+ * A copy of a router whose undecided operations, present and to come, are guarded by this requirement. The argument is not
+ * changed.
+ */
 export const atLevel =
-  (guard: LevelGuard) =>
+  (requirement: Requirement.Requirement, level?: string) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
+    const levels = [level ?? `router ${router.opts.prefix ?? ''}`.trimEnd()]
+    const guard = guardFor(requirement, levels)
     const before = ownPlacements.get(router)
     const placements: Placements = new WeakMap()
     const place = (layer: Layer<S, C>): void => {
       const own = guardOf(layer)
       const decision = own?.requirement ?? Requirement.inherit
-      const combined = Requirement.Monoid.concat(guard.requirement, decision)
+      const combined = Requirement.Monoid.concat(requirement, decision)
       layer.stack = arranged(layer)
       if (combined === decision || isMiddleware(layer)) return
-      const placed = combined === guard.requirement ? guard : guardFor(combined)
+      const placed = combined === requirement ? guard : guardFor(combined, [...levels, ...(own?.levels ?? [])])
       placements.set(layer, { guard: placed, before: own })
       layer.stack = own === undefined ? [typed(placed), ...layer.stack] : exchanged(layer.stack, own, placed)
     }

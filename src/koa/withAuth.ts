@@ -48,7 +48,7 @@ export function withAuth(auth: unknown): unknown {
   const guard = markGuard(
     // Safe: with a `next` it is called as middleware, without one it was given something to guard
     (target: unknown, next?: Next): unknown =>
-      next === undefined ? atLevel(guard)(checkRouter(target)) : run(target as Context, next),
+      next === undefined ? atLevel(requirement)(checkRouter(target)) : run(target as Context, next),
     requirement,
   )
   refuseUse(guard)
