@@ -2,7 +2,14 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 // the public face and the entry points beside it, as `exports` of package.json names them
-const entries = { '': 'index', '/audit': 'audit/index', '/testing': 'testing/index' }
+const entries = {
+  '': 'index',
+  '/audit': 'audit/index',
+  '/testing': 'testing/index',
+  '/sessions': 'sessions/index',
+  '/sessions/sqlite': 'sessions/sqliteStore',
+  '/sessions/redis': 'sessions/redisStore',
+}
 const alias = Object.entries(entries).map(([entry, file]) => ({
   find: new RegExp(`^koa-with-auth${entry}$`),
   replacement: fileURLToPath(new URL(`./src/${file}.ts`, import.meta.url)),

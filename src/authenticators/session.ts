@@ -10,12 +10,16 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
 import type { PrincipalOf } from '../core/Answer.js'
+import * as AuthErrors from '../core/AuthError.js'
 import { authenticator, map, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
 import { cookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
+import { sourceOf } from '../core/SessionSource.js'
+import { weaknessesOf } from '../core/sessionWeaknesses.js'
+import { areStrong, keysMend } from '../core/signingKeys.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -40,7 +44,10 @@ export type SessionData = Readonly<Record<string, unknown>>
 export interface SessionAuthOptions<R> {
   /** The cookie's name, for the documentation. Default: the one that koa-session was given. */
   readonly cookieName?: string
-  /** Loads the user of a session; nothing, or a user that cannot be read, is refused. Default: `session.user`. */
+  /**
+   * Loads the user of a session; nothing, or a user that cannot be read, is refused. Default: whom `koa-with-auth/sessions`
+   * signed in, with a plain koa-session `session.user`.
+   */
   readonly loadUser?: (session: SessionData) => R
   /** The protection space; default: the application's. */
   readonly realm?: string
@@ -61,6 +68,8 @@ const isActive = ({ isActive }: SessionUser): boolean => isActive === undefined 
 
 const DEFAULT_COOKIE = 'koa.sess'
 
+const unavailable = AuthErrors.unavailable()
+
 const cookieScheme = (name: string): ApiKeyScheme => ({ type: 'apiKey', in: 'cookie', name })
 
 const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean) => {
@@ -80,7 +89,13 @@ const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean)
       ambient: true,
       extract: ({ ctx }: Request) => sessionOf(factory, ctx, loadUser === undefined),
       credentials: t.UnknownRecord,
-      authenticate: (_request, data): unknown => (loadUser === undefined ? data['user'] : loadUser(data)),
+      authenticate: ({ ctx }, data): unknown => {
+        const source = sourceOf(ctx)
+        // nobody is anonymous because the store is down
+        if (source?.isUnavailable() === true) return unavailable
+        if (loadUser !== undefined) return loadUser(data)
+        return source === undefined ? data['user'] : source.load(data)
+      },
     })
     const user = pipe(
       session,
@@ -147,7 +162,11 @@ const sessionOf = (factory: string, ctx: Context, userInSession: boolean): O.Opt
   if (typeof session !== 'object' || session === null) return O.none
   const sent = cookie(cookieNameOf(ctx))(ctx.request)
   if (O.isSome(sent) && typeof sent.value !== 'string') return sent
+  warnOnce(ctx)
+  const source = sourceOf(ctx)
+  if (source?.isUnavailable() === true) return O.some(session)
   if ('populated' in session && session.populated === false) return O.none
+  if (source !== undefined && userInSession) return source.isSignedIn(session) ? O.some(session) : O.none
   return userInSession && (!('user' in session) || session.user === undefined || session.user === null)
     ? O.none
     : O.some(session)
@@ -160,17 +179,21 @@ const cookieNameOf = (ctx: Context): string => {
     : DEFAULT_COOKIE
 }
 
-const MIN_KEY_LENGTH = 32
-
-// Whoever guesses a signing key makes himself any session (SECURITY A-33). A Keygrip cannot be inspected. Looked at every
-// time, because keys are rotated in place.
+// Whoever guesses a signing key makes himself any session (SECURITY A-33). Looked at every time, because keys are rotated
+// in place.
 const checkKeys = (factory: string, { app }: Context): void => {
-  const keys: unknown = app.keys
-  const strong = Array.isArray(keys)
-    ? keys.length > 0 && keys.every((key: unknown) => typeof key === 'string' && key.length >= MIN_KEY_LENGTH)
-    : typeof keys === 'object' && keys !== null && 'verify' in keys
-  if (strong) return
-  throw new Error(
-    `${factory}: app.keys must hold keys of at least ${MIN_KEY_LENGTH} characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code`,
-  )
+  if (!areStrong(app.keys)) throw new Error(`${factory}: ${keysMend}`)
+}
+
+const warned = new WeakSet<object>()
+
+// Once for an application: a koa-session that was set up by hand keeps working
+const warnOnce = (ctx: Context): void => {
+  if (warned.has(ctx.app)) return
+  warned.add(ctx.app)
+  const options: unknown = ctx['sessionOptions']
+  if (sourceOf(ctx) !== undefined || typeof options !== 'object' || options === null) return
+  for (const weakness of weaknessesOf({ ...options }, ctx.app.env === 'production')) {
+    process.emitWarning(`koa-session: ${weakness}; or set it up with koa-with-auth/sessions`, 'SessionWarning')
+  }
 }

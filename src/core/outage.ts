@@ -40,11 +40,10 @@ export const timeout = (ms: number) => {
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
     const { description, evaluate } = fromCallable(self)
-    // Safe: `fromCallable` returns an authenticator as it is
-    return make(description, (request) => {
+    return make<P>(description, (request) => {
       const evaluation = evaluate(request)
       return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
-    }) as Authenticator<P>
+    })
   }
 }
 

@@ -1,0 +1,48 @@
+/**
+ * What is weak about a koa-session that somebody set up by hand, each with its mend (SECURITY D-S3, D-S7, D-S12).
+ */
+
+interface Rule {
+  readonly when: (options: Readonly<Record<string, unknown>>, isProduction: boolean) => boolean
+  readonly warning: string
+}
+
+const isAsync = (f: unknown): boolean =>
+  typeof f === 'function' && Object.prototype.toString.call(f) === '[object AsyncFunction]'
+
+const rules: ReadonlyArray<Rule> = [
+  {
+    when: ({ store, ContextStore }) => store === undefined && ContextStore === undefined,
+    warning: 'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`',
+  },
+  {
+    when: ({ signed }) => signed === false,
+    warning: 'unsigned cookies can be written by anybody; remove `signed: false`',
+  },
+  {
+    when: ({ httpOnly }) => httpOnly === false,
+    warning: 'scripts can read the cookie; remove `httpOnly: false`',
+  },
+  {
+    when: ({ sameSite }) => sameSite !== 'lax' && sameSite !== 'strict' && sameSite !== true,
+    warning: "browsers send the cookie along from other sites; set `sameSite: 'lax'`",
+  },
+  {
+    when: ({ secure }, isProduction) => isProduction && secure !== true,
+    warning: 'the cookie can travel unencrypted; set `secure: true`',
+  },
+  {
+    when: ({ maxAge }) => maxAge === 'session',
+    warning: 'a stolen cookie is good for ever; set `maxAge` to milliseconds',
+  },
+  {
+    when: ({ valid }) => isAsync(valid),
+    warning: '`valid` is asynchronous, so every session is valid; answer at once, or use `loadUser`',
+  },
+]
+
+/** One sentence for each weakness of koa-session's options. */
+export const weaknessesOf = (
+  options: Readonly<Record<string, unknown>>,
+  isProduction: boolean,
+): ReadonlyArray<string> => rules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)

@@ -1,0 +1,122 @@
+/**
+ * What `sessions` can be told, and what holds where it is told nothing. What is weak is refused here.
+ */
+import type Koa from 'koa'
+import type { PrincipalOf } from '../core/Answer.js'
+import { token } from '../core/Challenge.js'
+import { checkHook, checkName, checkOptions, checkPositive } from '../core/misuse.js'
+import { areStrong, keysMend } from '../core/signingKeys.js'
+import { memoryStore } from './memoryStore.js'
+import type { SessionStore } from './SessionStore.js'
+
+/** How an application keeps its sessions. All times are in milliseconds. */
+export interface SessionsOptions<R> {
+  /**
+   * Loads a user by the identifier that the session holds, at each request that asks who is signed in; nothing refuses. A
+   * value, a promise, an Option, an Either or a TaskEither.
+   */
+  readonly loadUser: (id: string) => R
+  /** What identifies a user. Default: its `username`. */
+  readonly identify?: (user: PrincipalOf<R>) => string
+  /** Where sessions are kept. Default: in memory; where NODE_ENV is `production` there is no default. */
+  readonly store?: SessionStore
+  /** How long a session lasts that is not used. Default 24 hours. */
+  readonly idle?: number
+  /** How long a session lasts after signing in, used or not. Default 7 days. */
+  readonly absolute?: number
+  /** How long the store may take; then it is unavailable. Default 2 seconds. */
+  readonly timeout?: number
+  /** Whether browsers come over https: then the cookie is `Secure`, and its name begins with `__Host-`. Default: whether NODE_ENV is `production`. */
+  readonly https?: boolean
+  /** The cookie's name. Default `session`, over https `__Host-session`. */
+  readonly cookieName?: string
+  /** Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). */
+  readonly sameSite?: 'lax' | 'strict'
+  /** The longest session, in characters of its JSON. Default 16384. */
+  readonly maxLength?: number
+}
+
+/** The same with everything decided. */
+export interface Decided {
+  readonly loadUser: (id: string) => unknown
+  readonly identify: (user: never) => unknown
+  readonly store: SessionStore
+  readonly idle: number
+  readonly absolute: number
+  readonly timeout: number
+  readonly https: boolean
+  readonly cookieName: string
+  readonly sameSite: 'lax' | 'strict'
+  readonly maxLength: number
+}
+
+const HOUR = 3_600_000
+const known = [
+  'loadUser',
+  'identify',
+  'store',
+  'idle',
+  'absolute',
+  'timeout',
+  'https',
+  'cookieName',
+  'sameSite',
+  'maxLength',
+]
+const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+
+const usernameOf = (user: unknown): unknown =>
+  typeof user === 'object' && user !== null && 'username' in user ? user.username : undefined
+
+/** Checks the application and the options. TypeError for what is weak, or cannot work. */
+export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
+  if (typeof app !== 'object' || app === null || typeof app.use !== 'function') {
+    throw new TypeError('sessions(app, options): the first is a Koa application')
+  }
+  checkOptions('sessions(app, options)', options, known)
+  const isProduction = app.env === 'production'
+  const { loadUser, identify = usernameOf, https = isProduction } = options
+  const { cookieName = https ? '__Host-session' : 'session', sameSite = 'lax' } = options
+  const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = options
+  checkHook('sessions(app, { loadUser })', loadUser, 1)
+  checkHook('sessions(app, { identify })', identify, 1)
+  for (const [name, value] of Object.entries({ idle, absolute, timeout, maxLength })) {
+    checkPositive(`sessions(app, { ${name} })`, value)
+  }
+  if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
+  if (typeof https !== 'boolean') throw new TypeError('sessions(app, { https }) must be true or false')
+  if (sameSite !== 'lax' && sameSite !== 'strict') {
+    throw new TypeError("sessions(app, { sameSite }) must be 'lax' or 'strict'")
+  }
+  checkName('sessions(app, { cookieName })', cookieName, token)
+  if (/^__(?:Host|Secure)-/i.test(cookieName) && !https) {
+    throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} over https only; set https: true`)
+  }
+  if (!areStrong(app.keys)) throw new TypeError(`sessions(app): ${keysMend}`)
+  return {
+    loadUser,
+    identify,
+    store: storeOf(options.store, isProduction),
+    idle,
+    absolute,
+    timeout,
+    https,
+    cookieName,
+    sameSite,
+    maxLength,
+  }
+}
+
+const storeOf = (store: SessionStore | undefined, isProduction: boolean): SessionStore => {
+  if (store === undefined) {
+    if (!isProduction) return memoryStore()
+    throw new TypeError(
+      'sessions(app, { store }) is required in production; sqliteStore of koa-with-auth/sessions/sqlite, or redisStore of koa-with-auth/sessions/redis',
+    )
+  }
+  const missing = typeof store === 'object' && store !== null ? methods.find((name) => !hasMethod(store, name)) : 'read'
+  if (missing !== undefined) throw new TypeError(`sessions(app, { store }) has no method ${missing}; see SessionStore`)
+  return store
+}
+
+const hasMethod = (store: SessionStore, name: (typeof methods)[number]): boolean => typeof store[name] === 'function'

@@ -1,0 +1,72 @@
+/**
+ * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/sessions/redis`.
+ *
+ * It needs one function that sends a command, so any client fits. Every command concerns one key, so a cluster does, too.
+ * Redis forgets keys by itself when their time is over; let it evict none (`maxmemory-policy noeviction`).
+ */
+import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import type { SessionStore } from './SessionStore.js'
+
+/** How commands are sent. */
+export interface RedisStoreOptions {
+  /** Sends a command and its arguments; `key` is the one that it concerns, for clusters that must know. */
+  readonly command: (args: string[], key: string) => Promise<unknown>
+  /** What the names of all keys begin with. Default `koa-with-auth:`. */
+  readonly prefix?: string
+}
+
+// A session is kept as `+` and its text, and `-` when it was ended, so that one script can tell them apart
+const live = '+'
+const ended = '-'
+const update = `local kept = redis.call('GET', KEYS[1])
+if kept and string.sub(kept, 1, 1) == '${live}' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+return 1`
+
+const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(lifetime)))
+
+/**
+ * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
+ *
+ * @example
+ * import { redisStore } from 'koa-with-auth/sessions/redis'
+ *
+ * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
+ * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() of ioredis
+ * const official = () => redisStore({ command: (args) => client.sendCommand(args) })
+ * const ioredis = () => redisStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
+ */
+export const redisStore = (options: RedisStoreOptions): SessionStore => {
+  checkOptions('redisStore', options, ['command', 'prefix'])
+  const { command, prefix = 'koa-with-auth:' } = options
+  checkHook('redisStore({ command })', command, 2)
+  if (typeof prefix !== 'string') throw new TypeError('redisStore({ prefix }) must be a text')
+  const sessionKey = (id: string) => `${prefix}session:${id}`
+  const userKey = (user: string) => `${prefix}user:${user}`
+  const read = async (key: string): Promise<string | undefined> => {
+    const kept = await command(['GET', key], key)
+    if (kept === null || kept === undefined) return undefined
+    // clients that were told to can answer buffers
+    const text = Buffer.isBuffer(kept) ? kept.toString() : kept
+    if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must answer a string or null')
+    return text
+  }
+  const write = async (key: string, text: string, lifetime: number, ...flags: string[]): Promise<void> => {
+    await command(['SET', key, text, 'PX', milliseconds(lifetime), ...flags], key)
+  }
+  return {
+    read: async (id) => {
+      const kept = await read(sessionKey(id))
+      return kept?.startsWith(live) === true ? kept.slice(live.length) : undefined
+    },
+    insert: (id, text, lifetime) => write(sessionKey(id), live + text, lifetime, 'NX'),
+    update: async (id, text, lifetime) => {
+      const key = sessionKey(id)
+      await command(['EVAL', update, '1', key, live + text, milliseconds(lifetime)], key)
+    },
+    end: (id, lifetime) => write(sessionKey(id), ended, lifetime),
+    markOf: async (user) => (await read(userKey(user))) ?? '',
+    mark: (user, mark, lifetime) => write(userKey(user), mark, lifetime),
+  }
+}
+
+declareFactory('redisStore', redisStore)
