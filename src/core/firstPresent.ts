@@ -46,10 +46,13 @@ export function firstPresent(group: ReadonlyArray<Member> | Readonly<Record<stri
     // there is a first, so one failure at least
     if (member === undefined) return E.left({ ...AuthErrors.absent, branches: before })
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
-      if (E.isRight(result) || AuthErrors.stops(result.left)) return result
-      const branches = [...before, ...AuthErrors.branchesOf(result.left)]
-      if (result.left._tag === 'absent') return from(at + 1, branches, request)
-      return E.left({ ...result.left, branches: [...branches, ...description.members.slice(at + 1).flatMap(skipped)] })
+      if (E.isRight(result)) return result
+      const error = result.left
+      const branches = [...before, ...AuthErrors.branchesOf(error)]
+      if (error._tag === 'absent') return from(at + 1, branches, request)
+      // what stands behind an outage is not offered: nobody can be let in now
+      const behind = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
+      return E.left({ ...error, branches: [...branches, ...behind] })
     }
     const evaluation = member.evaluate(request)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)

@@ -16,47 +16,63 @@ import { aheadOfParams, isGuard, type Marked } from './guardMark.js'
 type AnyFunction = (...args: never[]) => unknown
 type LevelGuard = AnyFunction & Marked
 
-// The guard that a router's own level put into a layer, and the one that stood there: a decision that adds to the levels
-// above. What came in decided has no entry, so a second `withAuth` replaces the first and nothing else: a lawful setter.
+// The guard that a level put into a layer, and the one that stood there: a decision that adds to the levels above. Mounting
+// clones layers with all that they carry, so it names its level: a second `withAuth` on a router replaces what the first one
+// put in, and nothing that came in decided: a lawful setter.
 interface Placement {
+  readonly level: object
   readonly guard: AnyFunction
   readonly before: LevelGuard | undefined
 }
-type Placements = WeakMap<object, Placement>
 
-const ownPlacements = new WeakMap<object, Placements>()
+const placementKey = Symbol('the guard that a level put into this layer')
+
+interface Placed {
+  [placementKey]?: Placement | undefined
+}
+
+const levelOf = new WeakMap<object, object>()
 
 /**
  * A copy of a router whose undecided operations, present and to come, are guarded by this requirement. The argument is not
  * changed.
  */
 export const atLevel =
-  (requirement: Requirement.Requirement, level?: string) =>
+  (requirement: Requirement.Requirement, name?: string) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
-    const levels = [level ?? `router ${router.opts.prefix ?? ''}`.trimEnd()]
+    const levels = [name ?? `router ${router.opts.prefix ?? ''}`.trimEnd()]
     const guard = guardFor(requirement, levels)
-    const before = ownPlacements.get(router)
-    const placements: Placements = new WeakMap()
-    const place = (layer: Layer<S, C>): void => {
+    const before = levelOf.get(router)
+    const level = {}
+    const undecided: Placement = { level, guard, before: undefined }
+    const place = (layer: Layer<S, C> & Placed): void => {
       const own = guardOf(layer)
       const decision = own?.requirement ?? Requirement.inherit
       const combined = Requirement.Monoid.concat(requirement, decision)
-      layer.stack = arranged(layer)
-      if (combined === decision || isMiddleware(layer)) return
-      const placed = combined === requirement ? guard : guardFor(combined, [...levels, ...(own?.levels ?? [])])
-      placements.set(layer, { guard: placed, before: own })
-      layer.stack = own === undefined ? [typed(placed), ...layer.stack] : exchanged(layer.stack, own, placed)
+      const stack = arranged(layer, own)
+      if (combined === decision || isMiddleware(layer)) {
+        layer.stack = stack
+        layer[placementKey] = undefined
+      } else if (own === undefined) {
+        layer.stack = [typed(guard), ...stack]
+        layer[placementKey] = undecided
+      } else {
+        const both = guardFor(combined, [...levels, ...own.levels])
+        layer.stack = exchanged(stack, own, both)
+        layer[placementKey] = { level, guard: both, before: own }
+      }
     }
     const derived = copyRouter(router)
-    const stack = router.stack.map((layer) => {
+    const stack = router.stack.map((layer: Layer<S, C> & Placed) => {
       const copy = copyLayer(layer)
       // Put-put: what this router's own level had decided is decided anew
-      const placed = before?.get(layer)
-      if (placed !== undefined) copy.stack = exchanged(copy.stack, placed.guard, placed.before)
+      const placed = layer[placementKey]
+      if (placed !== undefined && placed.level === before)
+        copy.stack = exchanged(copy.stack, placed.guard, placed.before)
       place(copy)
       return copy
     })
-    ownPlacements.set(derived, placements)
+    levelOf.set(derived, level)
     // not writable: nobody can put another stack in its place
     return Object.defineProperty(derived, 'stack', { value: watched(stack, place), enumerable: true, writable: false })
   }
@@ -82,20 +98,22 @@ const guardOf = <S, C>({ stack }: Layer<S, C>): LevelGuard | undefined =>
 
 // The functions of a layer in the order in which they must run. Always a new array: the layers of one
 // `get([path, path], ...)` share theirs.
-const arranged = <S, C>(layer: Layer<S, C>): Layer<S, C>['stack'] => {
+const arranged = <S, C>(layer: Layer<S, C>, guard: LevelGuard | undefined): Layer<S, C>['stack'] => {
   const { stack } = layer
-  const at = stack.findIndex((f) => isGuard(f))
-  const own = stack[at]
-  if (own === undefined) return [...stack]
-  const behind = stack.slice(at + 1)
-  if (behind.some((f) => isGuard(f))) throw misplaced(layer, 'withAuth(...) stands twice in it; leave one')
-  if (behind.length === 0) throw misplaced(layer, 'withAuth(...) has no handler behind it; it stands behind the path')
+  if (guard === undefined) return [...stack]
+  const at = stack.indexOf(typed(guard))
+  if (stack.some((f, other) => other > at && isGuard(f))) {
+    throw misplaced(layer, 'withAuth(...) stands twice in it; leave one')
+  }
+  if (at === stack.length - 1)
+    throw misplaced(layer, 'withAuth(...) has no handler behind it; it stands behind the path')
+  if (at === 0) return [...stack]
   const ahead = stack.slice(0, at)
   return [
     ...ahead.filter((f) => !isParamHook(f)).map((f) => (paramOf(f) === aheadOfParams ? f : keptAhead(f))),
-    own,
+    typed(guard),
     ...ahead.filter(isParamHook),
-    ...behind,
+    ...stack.slice(at + 1),
   ]
 }
 
@@ -136,13 +154,14 @@ const copyEvents = (events: object): object => {
   return Object.assign(copy, { _handlers: new Map(copies) })
 }
 
-const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> =>
-  Object.assign(Object.create(Object.getPrototypeOf(layer)), layer, {
-    stack: [...layer.stack],
-    methods: [...layer.methods],
-    paramNames: [...layer.paramNames],
-    opts: { ...layer.opts },
-  })
+const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
+  const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
+  copy.stack = [...layer.stack]
+  copy.methods = [...layer.methods]
+  copy.paramNames = [...layer.paramNames]
+  copy.opts = { ...layer.opts }
+  return copy
+}
 
 // A stack that arranges every layer before it takes it in
 const watched = <L extends object>(layers: L[], place: (layer: L) => void): L[] => {

@@ -1,0 +1,53 @@
+/** The checks that somebody would write by hand: the same hooks, syntax, refusal of doubled credentials, headers and bodies. */
+import type { Context } from 'koa'
+
+const body = JSON.stringify({ type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' })
+const bearer = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
+
+/** The value of a header that was sent once. */
+export const once = (ctx: Context, name: string): string | undefined => {
+  const lines = ctx.req.rawHeaders
+  let found: string | undefined
+  for (let at = 0; at < lines.length; at += 2) {
+    const field = lines[at]
+    if (field === undefined || field.length !== name.length || field.toLowerCase() !== name) continue
+    if (found !== undefined) return undefined
+    found = lines[at + 1]
+  }
+  return found
+}
+
+/** The token of a bearer, if there is a well-formed one. */
+export const tokenOf = (ctx: Context): string | undefined => {
+  const field = once(ctx, 'authorization')
+  return field === undefined ? undefined : bearer.exec(field)?.[1]
+}
+
+export const basicOf = (ctx: Context): readonly [string, string] | undefined => {
+  const field = once(ctx, 'authorization')
+  const encoded = field === undefined ? undefined : /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(field)?.[1]
+  if (encoded === undefined) return undefined
+  const decoded = Buffer.from(encoded, 'base64')
+  if (decoded.toString('base64') !== encoded) return undefined
+  const text = decoded.toString('utf8')
+  const colon = text.indexOf(':')
+  // eslint-disable-next-line no-control-regex -- RFC 7617 §2
+  return colon < 0 || /[\x00-\x1f\x7f]/.test(text) ? undefined : [text.slice(0, colon), text.slice(colon + 1)]
+}
+
+export const deny = (ctx: Context, challenge: string | string[], vary: string): void => {
+  const { res } = ctx
+  ctx.status = 401
+  res.setHeader('WWW-Authenticate', challenge)
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('Vary', vary)
+  res.setHeader('Content-Type', 'application/problem+json')
+  ctx.body = body
+}
+
+/** Goes on with who it is. */
+export const accept = (ctx: Context, principal: unknown, vary: string): void => {
+  ctx.res.setHeader('Cache-Control', 'private, no-store')
+  ctx.res.setHeader('Vary', vary)
+  Object.assign(ctx.request, { auth: principal })
+}

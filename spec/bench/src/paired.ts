@@ -1,0 +1,78 @@
+/** Contestants in one process, in short batches and in turning order, so that each round compares them under one weather. */
+import { estimate, median, type Estimate } from './statistics.js'
+
+export interface Contestant {
+  readonly name: string
+  /** Answers one request. */
+  readonly run: () => Promise<unknown>
+}
+
+/** Nanoseconds per request, by contestant and round. */
+export type Times = ReadonlyMap<string, ReadonlyArray<number>>
+
+export interface Pace {
+  readonly rounds: number
+  /** Requests of one contestant in one round. */
+  readonly batch: number
+}
+
+const batchOf = async ({ run }: Contestant, batch: number): Promise<number> => {
+  const begun = process.hrtime.bigint()
+  for (let at = 0; at < batch; at++) await run()
+  return Number(process.hrtime.bigint() - begun) / batch
+}
+
+// Requests of each contestant before the first round, so that what is measured has been compiled
+const WARM_UP = 4000
+
+export const race = async (contestants: ReadonlyArray<Contestant>, { rounds, batch }: Pace): Promise<Times> => {
+  const times = new Map(contestants.map(({ name }) => [name, [] as number[]]))
+  for (let warm = 0; warm < WARM_UP * Math.min(1, batch / 40); warm += batch) {
+    for (const contestant of contestants) await batchOf(contestant, batch)
+  }
+  for (let round = 0; round < rounds; round++) {
+    const first = round % contestants.length
+    for (const contestant of [...contestants.slice(first), ...contestants.slice(0, first)]) {
+      times.get(contestant.name)?.push(await batchOf(contestant, batch))
+    }
+  }
+  return times
+}
+
+const of = (times: Times, name: string): ReadonlyArray<number> => {
+  const found = times.get(name)
+  if (found === undefined) throw new Error(`no contestant is called ${name}`)
+  return found
+}
+
+const at = (values: ReadonlyArray<number>, index: number): number => values[index] ?? Number.NaN
+
+/** Microseconds per request. */
+export const microseconds = (times: Times, name: string): number => median(of(times, name)) / 1000
+
+/** How many times as long one takes as another, in the median round. */
+export const ratio = (times: Times, name: string, to: string): Estimate => {
+  const [a, b] = [of(times, name), of(times, to)]
+  return estimate(a.length, (rounds) => median(rounds.map((round) => at(a, round) / at(b, round))))
+}
+
+/** What one adds to its bare framework, in microseconds. */
+export const added = (times: Times, name: string, bare: string): Estimate => {
+  const [a, b] = [of(times, name), of(times, bare)]
+  return estimate(a.length, (rounds) => median(rounds.map((round) => (at(a, round) - at(b, round)) / 1000)))
+}
+
+/** What one adds to its bare framework, as a part of what another adds to its own. */
+export const addedRatio = (
+  times: Times,
+  [name, bare]: readonly [string, string],
+  [other, otherBare]: readonly [string, string],
+): Estimate => {
+  const [a, b, c, d] = [of(times, name), of(times, bare), of(times, other), of(times, otherBare)]
+  return estimate(
+    a.length,
+    (rounds) =>
+      median(rounds.map((round) => at(a, round) - at(b, round))) /
+      median(rounds.map((round) => at(c, round) - at(d, round))),
+  )
+}

@@ -1,0 +1,30 @@
+/** Medians, and 95 % bounds by the bootstrap over rounds: rounds are drawn anew, the statistic is computed of each drawing. */
+
+export const quantile = (values: ReadonlyArray<number>, q: number): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
+}
+
+export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
+
+export interface Estimate {
+  readonly value: number
+  readonly low: number
+  readonly high: number
+}
+
+const DRAWINGS = 1000
+
+// Always the same drawings, so that one run's figures can be computed again
+const random = (seed: number) => (): number => {
+  seed = (seed * 1_664_525 + 1_013_904_223) >>> 0
+  return seed / 2 ** 32
+}
+
+/** A statistic of rounds, with its bounds. */
+export const estimate = (rounds: number, statistic: (indices: ReadonlyArray<number>) => number): Estimate => {
+  const next = random(42)
+  const all = Array.from({ length: rounds }, (_, at) => at)
+  const drawn = Array.from({ length: DRAWINGS }, () => statistic(all.map(() => Math.floor(next() * rounds))))
+  return { value: statistic(all), low: quantile(drawn, 0.025), high: quantile(drawn, 0.975) }
+}

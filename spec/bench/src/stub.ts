@@ -1,0 +1,59 @@
+/** Requests without a socket: what Node's parser would hand to a framework, and an answer that goes nowhere. */
+import { IncomingMessage, ServerResponse, type RequestListener } from 'node:http'
+import { Socket } from 'node:net'
+
+const socket = new Socket()
+
+export type Headers = Readonly<Record<string, string>>
+
+const browserLike: Headers = {
+  Host: 'localhost:3000',
+  'User-Agent': 'bench',
+  Accept: '*/*',
+  'Accept-Encoding': 'gzip',
+  Connection: 'keep-alive',
+}
+
+/** The lines of a request, those of a usual client among them. */
+export const headersOf = (own: Headers): Headers => ({ ...browserLike, ...own })
+
+/** The answer, once its last byte would have been written. */
+export interface Answered {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+const requestOf = (url: string, headers: Headers): IncomingMessage => {
+  const request = new IncomingMessage(socket)
+  Object.assign(request, { method: 'GET', url, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 })
+  for (const [name, value] of Object.entries(headers)) {
+    request.rawHeaders.push(name, value)
+    request.headers[name.toLowerCase()] = value
+  }
+  return request
+}
+
+/** One request through a listener; resolves when it has answered. */
+export const ask = (listener: RequestListener, url: string, headers: Headers): Promise<ServerResponse> =>
+  new Promise((resolve) => {
+    const request = requestOf(url, headers)
+    const response = new ServerResponse(request)
+    Reflect.set(response, 'end', function end(this: ServerResponse & { sent?: unknown }, body: unknown) {
+      this.sent = body
+      if (!this.headersSent) this.writeHead(this.statusCode)
+      resolve(this)
+      return this
+    })
+    void listener(request, response as never)
+  })
+
+/** The same, with everything that can be compared. */
+export const answerOf = async (listener: RequestListener, url: string, headers: Headers): Promise<Answered> => {
+  const response = await ask(listener, url, headers)
+  return {
+    status: response.statusCode,
+    headers: { ...response.getHeaders() },
+    body: String(Reflect.get(response, 'sent')),
+  }
+}
