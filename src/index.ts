@@ -19,18 +19,18 @@ export {
   isAuthenticator,
   map,
   type Authenticator,
-  type Kind,
   type Member,
   type PrincipalBehind,
   type Tagged,
 } from './core/Authenticator.js'
 export { allOf, type Together } from './core/allOf.js'
-export { authorize, requireScopes, type RequireScopesOptions } from './core/authorize.js'
+export { authorize, requireScopes, type Granted, type RequireScopesOptions } from './core/authorize.js'
 export { firstPresent } from './core/firstPresent.js'
 export { lenient, optional } from './core/optional.js'
 export { recoverUnavailable, timeout } from './core/outage.js'
-export { also } from './core/Requirement.js'
+export { also, type Also } from './core/Requirement.js'
 export { describedAs } from './core/describedAs.js'
+export type { Kind } from './core/Kind.js'
 export type { Evaluation, NobodyOf, PrincipalOf } from './core/Answer.js'
 export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
@@ -82,6 +82,13 @@ export {
 export { withAuth } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/authSettings.js'
 export type { AlsoGuard, AnyGuard, Auth, AuthRouter, Both, Guard, Handler, SeenBehind, Verb } from './koa/AuthRouter.js'
+
+// the description
+export { openApi, type ApiDocument, type OpenApiOptions } from './openapi/document.js'
+export { operation, type Described, type OperationOptions } from './openapi/operation.js'
+export { cachedOpenApi, type SerializedDocument } from './openapi/cachedDocument.js'
+
+// the application
 export { apiApp, type ApiApp, type ApiAppOptions } from './ApiApp.js'
 export {
   onError,

@@ -1,4 +1,5 @@
 /** Programs that must not compile, each beside the nearest one that must. */
+import { combinatorMistakes } from './combinatorMistakes.js'
 
 export interface Mistake {
   readonly description: string
@@ -14,6 +15,7 @@ import Router from '@koa/router'
 import type { DefaultState } from 'koa'
 import { either as E, option as O } from 'fp-ts'
 import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromCallable, headerField, httpBasicAuth, httpBearer, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
+import { allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
 import { exactly } from './exactly.js'
 interface User { readonly user: string }
 declare const user: User
@@ -23,6 +25,7 @@ const key = apiKeyHeader({ authenticate: () => ({ client: 1 }) })
 const router = new Router()
 const guarded = withAuth(bearer)(new Router())
 const own = new Router<DefaultState, Auth<User>>()
+void [allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout]
 void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromCallable, headerField, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
 export type Kept = Authenticator<User>
 `
@@ -207,4 +210,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     wrong: `const options = { title: 'Pets', auth: condition ? bearer : null }; apiApp(options)`,
     right: `const options = { title: 'Pets', auth: bearer }; apiApp(options)`,
   },
+
+  // composing
+  ...combinatorMistakes,
 ]

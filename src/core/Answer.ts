@@ -77,6 +77,15 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
   }
 }
 
+// A getter that throws is the answer's own, and is caught where it is read again
+const isThenable = (answer: unknown): answer is PromiseLike<unknown> => {
+  try {
+    return typeof answer === 'object' && answer !== null && 'then' in answer && typeof answer.then === 'function'
+  } catch {
+    return false
+  }
+}
+
 /** @internal Nobody: what `optional` passes where no credential was sent. */
 export const nobody: E.Either<AuthError, undefined> = E.right(undefined)
 
@@ -88,8 +97,8 @@ export const fromAnswerAboutNobody: typeof fromAnswer = (
 ): Evaluation<unknown> => {
   if (answer === undefined) return nobody
   // Safe: `from` is what `conclude` is asked with
-  if (!(answer instanceof Promise)) return fromAnswer(answer, conclude as Conclude<unknown>, from)
-  return answer.then(
+  if (!isThenable(answer)) return fromAnswer(answer, conclude as Conclude<unknown>, from)
+  return Promise.resolve(answer).then(
     (value) => fromAnswerAboutNobody(value, conclude as Conclude<unknown>, from),
     (error: unknown) => conclude(E.left(raised(error)), from as never),
   )

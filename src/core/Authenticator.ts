@@ -27,16 +27,16 @@ import { either as E, option as O } from 'fp-ts'
 import type { readerTaskEither as RTE } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { answerTo, fromAnswer, fromAnswerAboutNobody, refused } from './Answer.js'
+import { answerTo, fromAnswer, fromAnswerAboutNobody, nobody, refused } from './Answer.js'
 import type { Evaluation, NobodyOf, PrincipalOf } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { make as challengeOf, type Challenge } from './Challenge.js'
+import { make as challengeOf } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
+import type { Kind } from './Kind.js'
 import { checkGroup, checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
-import type { SecurityScheme } from './SecurityScheme.js'
 import { settingsOf } from './Settings.js'
 
 // -------------------------------------------------------------------------------------
@@ -57,28 +57,6 @@ export type Member = (request: Request) => unknown
 /** Who a member lets in. */
 export type PrincipalBehind<M> =
   M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalOf<R> : never
-
-/** What makes a kind of authenticator; the built-in ones are made of the same. */
-export interface Kind<X, C, R> {
-  /** How OpenAPI lists it. */
-  readonly scheme?: SecurityScheme
-  /** The scheme, where only a request can tell. */
-  readonly schemeFor?: (request: Request) => SecurityScheme
-  /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
-  readonly schemeName?: string
-  /** What a 401 offers: one challenge, or one for every failure. */
-  readonly challenge: Challenge | ((error: AuthError) => Challenge)
-  /** Whether browsers send the credential by themselves (cookies, Basic): then other sites' writes are refused. */
-  readonly ambient: boolean
-  /** Finds what the client sent. `none`: absent, the hook is not called. */
-  readonly extract: (request: Request) => O.Option<X>
-  /** The codec of the credentials; what it refuses is malformed. Without one: `''` and arrays (sent twice) are. */
-  readonly credentials?: t.Decoder<unknown, C>
-  /** The longest credential, in characters; a longer one is malformed. Default 8192. */
-  readonly maxLength?: number
-  /** Decides: a value, a promise, an Option, an Either or a TaskEither. */
-  readonly authenticate: (request: Request, credentials: C) => R
-}
 
 // -------------------------------------------------------------------------------------
 // constructors
@@ -244,10 +222,18 @@ export const altW =
     const other = that()
     for (const member of [self, other]) checkMember('alt(...)', member)
     checkOrder('alt(...)', [self, other])
-    const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> =>
-      E.isRight(after) ? after : E.left(AuthErrors.Semigroup.concat(before, after.left))
+    // Behind a bad credential nobody is let in who sent none to an optional alternative
+    const isOptional = Description.welcomesNobody(other.description)
+    const bare = E.left(Description.explained(other.description, AuthErrors.absent))
+    const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {
+      const second = after === nobody && before._tag !== 'absent' ? bare : after
+      return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
+    }
     const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {
       if (E.isRight(first) || AuthErrors.stops(first.left)) return first
+      if (isOptional && first.left._tag !== 'absent' && !Description.isSent(other.description, request)) {
+        return collect(first.left, bare)
+      }
       const second = other.evaluate(request)
       return second instanceof Promise ? second.then((late) => collect(first.left, late)) : collect(first.left, second)
     }

@@ -15,8 +15,8 @@ export interface CrossOriginPolicy {
   readonly trustedOrigins: ReadonlySet<string>
 }
 
-// RFC 9110 §9.2.1, without TRACE (SECURITY A-35)
-const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+/** RFC 9110 §9.2.1, without TRACE (SECURITY A-35). */
+export const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 
 // RFC 6454 §6.2: an origin has no user, no path, no query and no fragment
 const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,*\s]+)$/

@@ -106,11 +106,11 @@ export const welcomesNobody = (description: Description): boolean => {
   }
 }
 
-/** Whether a request carries any of the credentials, good or bad. What cannot be told counts as sent. */
+/** Whether a request carries any of the credentials, good or bad. What cannot be told (a plain function) counts as sent. */
 export const isSent = (description: Description, request: Request): boolean =>
   leaves(description).some((leaf) => {
     try {
-      return leaf.isSent?.(request) ?? false
+      return leaf.isSent?.(request) ?? true
     } catch {
       return true
     }

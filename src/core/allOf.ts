@@ -2,7 +2,8 @@
  * All of several authenticators: each must pass, in order, and their principals come together.
  *
  * It stops at the first that does not pass. A group is absent only when none of its credentials was sent: one of two is a
- * refusal, so that `optional(allOf([...]))` takes nobody's half for nobody.
+ * refusal, so that `optional(allOf([...]))` takes nobody's half for nobody. So a credential that is half of one group cannot
+ * be another alternative behind it in `firstPresent`, nor stand beside it in an `allOf` that holds the group as optional.
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'

@@ -3,7 +3,7 @@
  *
  * The disjunctive normal form of a description. It says nothing about names; `openapi/` gives them.
  */
-import type { Description, Leaf } from './Description.js'
+import { leaves, type Description, type Leaf, type Optional } from './Description.js'
 
 /** One credential of an alternative, and what must have been granted to it. */
 export interface Demand {
@@ -24,11 +24,15 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
     case 'AllOf':
       return description.members.map(alternativesOf).reduce(product, [[]])
     case 'Optional':
-      return [...alternativesOf(description.member), []]
+      return [...alternativesOf(description.member), ...(isReachedByNobody(description) ? [[]] : [])]
     case 'Scoped':
       return alternativesOf(description.member).map((alternative) => scoped(alternative, description.scopes))
   }
 }
+
+// A plain function is never absent, so what holds one refuses a bare request; never say that anonymous callers are welcome
+const isReachedByNobody = ({ member, lenient }: Optional): boolean =>
+  lenient || leaves(member).every((leaf) => leaf.isSent !== undefined)
 
 const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
   some.flatMap((one) => others.map((other) => [...one, ...other]))

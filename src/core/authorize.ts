@@ -67,10 +67,13 @@ export function authorize(f: Decide): (self: Authenticator<unknown>) => Authenti
   return scoped('authorize(f)', [], f)
 }
 
+/** Scopes: a list, a set, or a string with blanks between them, as tokens carry it (RFC 6749 §3.3). */
+export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | undefined
+
 /** What was granted to a principal. */
 export interface RequireScopesOptions<A> {
-  /** The scopes granted: a list, a set, or a string with blanks between them, as tokens carry it (RFC 6749 §3.3). */
-  readonly granted: (principal: A, request: Request) => ReadonlyArray<string> | ReadonlySet<string> | string | undefined
+  /** The scopes granted, at once or later. */
+  readonly granted: (principal: A, request: Request) => Granted | Promise<Granted>
 }
 
 // RFC 6749 §3.3: NQCHAR
@@ -99,9 +102,15 @@ export const requireScopes = <A>(
   const { granted } = options
   checkHook('requireScopes([...], { granted })', granted, 2)
   const demanded: ReadonlyArray<string> = [...scopes]
-  const decide = (principal: A, request: Request): boolean => {
-    const given = scopesIn(granted(principal, request))
+  const suffices = (answer: unknown): boolean => {
+    const given = scopesIn(answer)
     return demanded.every((scope) => given.has(scope))
+  }
+  const decide = (principal: A, request: Request): boolean | Promise<boolean> => {
+    const answer = granted(principal, request)
+    return typeof answer === 'object' && answer !== null && 'then' in answer
+      ? Promise.resolve(answer).then(suffices)
+      : suffices(answer)
   }
   // Safe: the principal is what it was
   return scoped('requireScopes(...)', demanded, decide) as (self: Authenticator<A>) => Authenticator<A>

@@ -75,7 +75,7 @@ const MAX_NUMBER = 2 ** 31 - 1
 
 /** A positive number that a timer could wait for. */
 export const checkPositive = (place: string, value: unknown): void => {
-  if (typeof value !== 'number' || !(value > 0 && value <= MAX_NUMBER)) {
+  if (typeof value !== 'number' || !(value >= 1 && value <= MAX_NUMBER)) {
     const given = typeof value === 'number' ? String(value) : named(value)
     throw new TypeError(`${place} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
   }

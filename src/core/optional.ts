@@ -2,7 +2,8 @@
  * Nobody is welcome, too: no credential passes as `undefined`, never as an Option, which would be truthy.
  *
  * `optional` refuses bad credentials; `lenient` takes them for none. A write that another site made a browser send, and who
- * is not allowed, are refused by both, and an outage is never taken for nobody.
+ * is not allowed, are refused by both, and an outage is never taken for nobody. A plain function is never absent, so
+ * `optional` of one lets nobody in.
  */
 import { either as E } from 'fp-ts'
 import { nobody, type Evaluation } from './Answer.js'
@@ -28,7 +29,7 @@ const unless =
 
 /**
  * Lets in who sends no credential as `undefined`, and refuses bad ones. It stands alone or last in a list, else TypeError:
- * nothing behind it would be asked.
+ * nothing behind it would be asked. In a list, a bad credential of another alternative is refused, too.
  *
  * @example
  * import { httpBearer, optional, withAuth } from 'koa-with-auth'

@@ -50,6 +50,7 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
     const told = branches.flatMap(({ challenge }) => challenge ?? [])
     return error._tag === 'raised' || told.length === 0 ? challengesOf(description) : told
   }
+  if (status !== 403) return []
   return branches.flatMap(({ _tag, challenge }) => (_tag === 'insufficient' && challenge ? [challenge] : []))
 }
 

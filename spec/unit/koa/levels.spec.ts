@@ -2,29 +2,9 @@
 import Router, { type Layer, type RouterInstance } from '@koa/router'
 import { Requirement } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { aheadOfParams, isGuard, markGuard } from '../../../src/koa/guardMark.js'
+import { aheadOfParams, isGuard } from '../../../src/koa/guardMark.js'
 import { atLevel } from '../../../src/koa/levels.js'
-
-const handle = (): void => {}
-const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
-
-const guardOf = (requirement: Requirement) => markGuard((_ctx: never, next: () => unknown) => next(), requirement)
-const someone = () => Promise.resolve(null)
-// Safe: levels never look at an authenticator
-const required = () => Requirement.require(someone as never)
-const [a, b] = [guardOf(required()), guardOf(required())]
-const open = guardOf(Requirement.open)
-
-/** The functions of each layer, by name. */
-const names = ({ stack }: RouterInstance): string[] =>
-  stack.map((layer) =>
-    [...(layer.stack as ReadonlyArray<object>)]
-      .map((f) =>
-        f === a ? 'a' : f === b ? 'b' : f === open ? 'open' : f === handle ? 'handle' : f === go ? 'go' : nameOf(f),
-      )
-      .join(' '),
-  )
-const nameOf = (f: object): string => ('param' in f && typeof f.param === 'string' ? `hook:${f.param}` : 'kept')
+import { a, alsoA, b, go, handle, names, on, open } from '../../support/levelNames.js'
 
 // A layer that came from elsewhere
 const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!
@@ -39,7 +19,7 @@ describe('atLevel', () => {
   test('leaves decided operations and `use` middleware', () => {
     const router = atLevel(a)(new Router())
     router.use(go)
-    router.get('/x', b as never, handle).get('/y', open as never, handle)
+    router.get('/x', on(b), handle).get('/y', on(open), handle)
     expect(names(router)).toEqual(['go', 'b handle', 'open handle'])
   })
 
@@ -54,14 +34,14 @@ describe('atLevel', () => {
 
   test('gives the layers of one array of paths a stack each', () => {
     const router = atLevel(a)(new Router())
-    router.get(['/x', '/y'], handle).get(['/z', '/w'], b as never, handle)
+    router.get(['/x', '/y'], handle).get(['/z', '/w'], on(b), handle)
     expect(names(router)).toEqual(['a handle', 'a handle', 'b handle', 'b handle'])
     expect(new Set(router.stack.map((layer) => layer.stack)).size).toBe(4)
     expect(names(atLevel(a)(new Router().get(['/x', '/y'], handle)))).toEqual(['a handle', 'a handle'])
   })
 
   test('a second level replaces the first and nothing else', () => {
-    const base = new Router().get('/x', handle).get('/own', a as never, handle)
+    const base = new Router().get('/x', handle).get('/own', on(a), handle)
     const once = atLevel(a)(base)
     once.get('/later', handle)
     expect(names(once)).toEqual(['a handle', 'a handle', 'a handle'])
@@ -84,7 +64,7 @@ describe('atLevel', () => {
   })
 
   test('what stands in front of a guard stays there, and hooks come behind it', () => {
-    const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, a as never, handle))
+    const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, on(a), handle))
     router.param('two', go as never)
     expect(names(router)).toEqual(['kept a hook:one hook:two handle'])
     expect(names(atLevel(open)(router))).toEqual(['kept a hook:one hook:two handle'])
@@ -92,17 +72,15 @@ describe('atLevel', () => {
   })
 
   test('refuses an operation with two guards, or with nothing behind its guard', () => {
-    const twice = (router: RouterInstance) => router.get('/x', a as never, go, b as never, handle)
+    const twice = (router: RouterInstance) => router.get('/x', on(a), go, on(b), handle)
     expect(() => atLevel(a)(twice(new Router()))).toThrow(TypeError)
     expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) stands twice in it; leave one')
-    expect(() => atLevel(a)(new Router()).put('/x', a as never)).toThrow(
-      'PUT /x: withAuth(...) has no handler behind it',
-    )
+    expect(() => atLevel(a)(new Router()).put('/x', on(a))).toThrow('PUT /x: withAuth(...) has no handler behind it')
   })
 
   test('an operation that is refused is not put in', () => {
     const router = atLevel(a)(new Router())
-    expect(() => router.get('/x', b as never)).toThrow(TypeError)
+    expect(() => router.get('/x', on(b))).toThrow(TypeError)
     expect(router.stack).toHaveLength(0)
   })
 })
@@ -171,7 +149,7 @@ describe('the copy', () => {
 
 describe('isGuard', () => {
   test('is true of what was marked alone', () => {
-    expect([a, open].every(isGuard)).toBe(true)
+    expect([on(a), on(open), on(alsoA)].every(isGuard)).toBe(true)
     expect([handle, go, {}, null, undefined, { requirement: Requirement.open }].some(isGuard)).toBe(false)
   })
 })

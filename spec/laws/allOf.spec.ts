@@ -1,0 +1,106 @@
+/** `allOf`: each must pass, in order, and their principals come together. */
+import { either as E } from 'fp-ts'
+import fc from 'fast-check'
+import { allOf, map, optional, type Authenticator } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { tree } from '../support/trees.js'
+import { apart, essence, leaf, run } from '../support/treeRuns.js'
+
+const trees = fc.array(tree, { minLength: 1, maxLength: 4 }).map((some) => apart(...some))
+// Safe: the arbitrary makes no empty list
+const listed = (members: ReadonlyArray<Authenticator<unknown>>) => members as [Authenticator<unknown>]
+const recorded = (members: ReadonlyArray<Authenticator<unknown>>) =>
+  Object.fromEntries(members.map((member, at) => [`k${at}`, member]))
+
+describe('allOf', () => {
+  it('of one is the one, its principal in a tuple or in a record', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const mapped = await run([of], (a) => map((principal: unknown) => [principal])(a))
+        const tuple = await run([of], (a) => allOf([a]))
+        expect(essence(tuple.result)).toStrictEqual(essence(mapped.result))
+        expect(tuple.calls).toStrictEqual(mapped.calls)
+        expect(tuple.description).toStrictEqual({ _tag: 'AllOf', members: [mapped.description] })
+        const record = await run([of], (a) => allOf({ k: a }))
+        const expected = await run([of], (a) => map((k: unknown) => ({ k }))(a))
+        expect(essence(record.result)).toStrictEqual(essence(expected.result))
+      }),
+    )
+  })
+
+  it('passes exactly if each would alone, with their principals in the order written', async () => {
+    const passed = { yes: 0 }
+    await fc.assert(
+      fc.asyncProperty(trees, async (of) => {
+        const alone = await Promise.all(of.map((one) => run([one], (a) => a)))
+        const together = await run(of, (...members) => allOf(listed(members)))
+        const principals = alone.flatMap(({ result }) => (E.isRight(result) ? [result.right] : []))
+        expect(E.isRight(together.result)).toBe(principals.length === of.length)
+        if (E.isLeft(together.result)) return
+        passed.yes++
+        expect(together.result.right).toStrictEqual(principals)
+        const record = await run(of, (...members) => allOf(recorded(members)))
+        expect(record.result).toStrictEqual(
+          E.right(Object.fromEntries(principals.map((principal, at) => [`k${at}`, principal]))),
+        )
+      }),
+      { numRuns: 300 },
+    )
+    expect(passed.yes).toBeGreaterThan(10)
+  })
+
+  it('asks in order, and nobody behind the first that does not pass; a list and a record alike', async () => {
+    await fc.assert(
+      fc.asyncProperty(trees, async (of) => {
+        const alone = await Promise.all(of.map((one) => run([one], (a) => a)))
+        const failing = alone.findIndex(({ result }) => E.isLeft(result))
+        const asked = failing < 0 ? alone : alone.slice(0, failing + 1)
+        for (const make of [listed, recorded]) {
+          const { calls } = await run(of, (...members) => allOf(make(members) as [Authenticator<unknown>]))
+          expect(calls).toStrictEqual(asked.flatMap((one) => one.calls))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('nests: but for the form of the principal, [[a, b], c] and [a, [b, c]] are [a, b, c]', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, tree, tree, async (...some) => {
+        const of = apart(...some)
+        const flat = await run(of, (a, b, c) => map(([x, y, z]: unknown[]) => [x, y, z])(allOf([a, b, c])))
+        const left = await run(of, (a, b, c) =>
+          map(([[x, y], z]: [[unknown, unknown], unknown]) => [x, y, z])(allOf([allOf([a, b]), c])),
+        )
+        const right = await run(of, (a, b, c) =>
+          map(([x, [y, z]]: [unknown, [unknown, unknown]]) => [x, y, z])(allOf([a, allOf([b, c])])),
+        )
+        for (const nested of [left, right]) {
+          expect(nested.calls).toStrictEqual(flat.calls)
+          expect(essence(nested.result)).toStrictEqual(essence(flat.result))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it.each([
+    { description: 'none was sent', sent: ['nothing', 'nothing'] as const, expected: 'absent' },
+    { description: 'the first alone', sent: ['value', 'nothing'] as const, expected: 'invalid' },
+    { description: 'the second alone', sent: ['nothing', 'value'] as const, expected: 'invalid' },
+    { description: 'the second alone, and empty', sent: ['nothing', 'empty'] as const, expected: 'invalid' },
+  ])('a group is absent only when none of its credentials is present: $description', async ({ sent, expected }) => {
+    const of = sent.map((one, at) => leaf(`l${at}`, { sent: one, outcome: one === 'value' ? 'pass' : 'absent' }))
+    const { result } = await run(of, (a, b) => allOf([a, b]))
+    expect(result).toMatchObject(E.left({ _tag: expected }))
+    const perhaps = await run(of, (a, b) => optional(allOf([a, b])))
+    expect(perhaps.result).toMatchObject(expected === 'absent' ? E.right(undefined) : E.left({ _tag: 'invalid' }))
+  })
+
+  it('a plain function counts as sent, because nobody can tell: half a group is not nobody', async () => {
+    const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
+    const signed = () => 'the signature of the request is good'
+    const { result } = await run([absent], (a) => optional(allOf([signed, a])), 'GET')
+    expect(result).toMatchObject(E.left({ _tag: 'invalid' }))
+  })
+})

@@ -1,0 +1,146 @@
+/** Requirement.Monoid with `also`: levels that add are a monoid, too, in what they come to. */
+import { either as E } from 'fp-ts'
+import fc from 'fast-check'
+import { also, anyOf, Requirement } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { observe } from '../support/arbitraries.js'
+import { foldLevels, verdictOf, type Level } from '../support/evaluator.js'
+import { levels as many, requirementOf, treesOf } from '../support/trees.js'
+import { leaf, requestOf, run } from '../support/treeRuns.js'
+
+const { concat, empty } = Requirement.Monoid
+const levels = many.filter((of) => of.length > 1)
+
+/** What a requirement comes to: decision, verdict, who was asked, description. */
+const outcomeOf = async (of: ReadonlyArray<Level>, combine: (all: Requirement[]) => Requirement) => {
+  let tag: Requirement['_tag'] = 'Inherit'
+  const { _tag, ...seen } = await observe(
+    (calls) => {
+      const requirement = combine(of.map((level) => requirementOf(level, calls)))
+      tag = requirement._tag
+      return Requirement.effective(requirement) ?? anyone
+    },
+    requestOf(treesOf(of)),
+  ).then((rest) => ({ _tag: tag, ...rest }))
+  return { _tag, ...seen }
+}
+const anyone = anyOf([() => 'anyone'])
+
+describe('Requirement.Monoid with also', () => {
+  it('empty is the identity on both sides', async () => {
+    await fc.assert(
+      fc.asyncProperty(levels, async ([level]) => {
+        const one = requirementOf(level!, [])
+        expect(concat(empty, one)).toBe(one)
+        expect(concat(one, empty)).toBe(one)
+      }),
+    )
+  })
+
+  it('is associative: decision, verdict, form of the principal, who is asked, description', async () => {
+    const added = { yes: 0 }
+    await fc.assert(
+      fc.asyncProperty(levels, fc.nat(), async (of, where) => {
+        const at = 1 + (where % (of.length - 1))
+        if (of.slice(1).some((level) => typeof level !== 'string' && 'also' in level)) added.yes++
+        const folded = await outcomeOf(of, (all) => all.reduce(concat))
+        const fromTheRight = await outcomeOf(of, (all) => all.reduceRight((inner, outer) => concat(outer, inner)))
+        const halves = await outcomeOf(of, (all) =>
+          concat(all.slice(0, at).reduce(concat), all.slice(at).reduce(concat)),
+        )
+        expect(fromTheRight).toStrictEqual(folded)
+        expect(halves).toStrictEqual(folded)
+      }),
+      { numRuns: 500 },
+    )
+    expect(added.yes).toBeGreaterThan(100)
+  })
+
+  it('what is above the innermost decision that adds nothing does not count', async () => {
+    await fc.assert(
+      fc.asyncProperty(levels, async (of) => {
+        const from = of.findLastIndex((level) => level !== 'inherit' && (level === 'public' || 'require' in level))
+        fc.pre(from > 0)
+        const whole = await outcomeOf(of, (all) => all.reduce(concat))
+        const below = await outcomeOf(of, (all) => all.slice(from).reduce(concat))
+        expect(below).toStrictEqual(whole)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('changes neither of its arguments', () => {
+    fc.assert(
+      fc.property(levels, (of) => {
+        const all = of.map((level) => Object.freeze(requirementOf(level, [])))
+        for (const one of all) if (one._tag === 'Also') Object.freeze(one.authenticators)
+        expect(() => all.reduce(concat)).not.toThrow()
+      }),
+    )
+  })
+})
+
+describe('effective', () => {
+  const required = leaf('a')
+  const [first, second, third] = [{ also: leaf('b') }, { also: leaf('c') }, { also: leaf('d') }]
+
+  it.each<{ description: string; input: ReadonlyArray<Level>; expected: unknown }>([
+    {
+      description: 'also under require',
+      input: [{ require: required }, first],
+      expected: { inherited: 'a', own: 'b' },
+    },
+    { description: 'also under public', input: ['public', first], expected: { inherited: undefined, own: 'b' } },
+    { description: 'also under nothing', input: [first], expected: { inherited: undefined, own: 'b' } },
+    { description: 'also under inherit', input: ['inherit', first], expected: { inherited: undefined, own: 'b' } },
+    {
+      description: 'also under also, nothing above',
+      input: [first, second],
+      expected: { inherited: { inherited: undefined, own: 'b' }, own: 'c' },
+    },
+    {
+      description: 'three that add under require',
+      input: [{ require: required }, first, second, third],
+      expected: { inherited: { inherited: { inherited: 'a', own: 'b' }, own: 'c' }, own: 'd' },
+    },
+    { description: 'require under also: replaces', input: [first, { require: required }], expected: 'a' },
+    {
+      description: 'also, public, also: public is a decision',
+      input: [{ require: required }, first, 'public', second],
+      expected: { inherited: undefined, own: 'c' },
+    },
+  ])('truth table: $description', async ({ input, expected }) => {
+    const { result } = await outcomeOf(input, (all) => all.reduce(concat))
+    expect(result).toStrictEqual(E.right(expected))
+    const log = { calls: [], reached: [], late: false }
+    expect(verdictOf(foldLevels(input)!, log)).toStrictEqual({ tag: 'pass', principal: expected })
+  })
+
+  it('of nothing and of public: anyone may call', () => {
+    for (const one of [Requirement.inherit, Requirement.open, concat(Requirement.inherit, Requirement.open)]) {
+      expect(Requirement.effective(one)).toBeUndefined()
+    }
+    expect(
+      concat(
+        also(() => 'anna'),
+        Requirement.open,
+      ),
+    ).toBe(Requirement.open)
+  })
+
+  it('of require: that very authenticator', async () => {
+    await run([required], (a) => {
+      expect(Requirement.effective(Requirement.require(a))).toBe(a)
+      return a
+    })
+  })
+
+  it('also of a list is also of anyOf', async () => {
+    const listed = await run([leaf('a', { outcome: 'invalid' }), leaf('b')], (a, b) => effectiveOf(also([a, b])))
+    const folded = await run([leaf('a', { outcome: 'invalid' }), leaf('b')], (a, b) => effectiveOf(also(anyOf([a, b]))))
+    expect(listed).toStrictEqual(folded)
+    expect(listed.result).toStrictEqual(E.right({ inherited: undefined, own: 'b' }))
+  })
+})
+
+const effectiveOf = (requirement: Requirement) => Requirement.effective(requirement) ?? anyone

@@ -1,0 +1,165 @@
+/** `authorize` and `requireScopes`: who is authenticated is not allowed yet. */
+import { either as E, option as O } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import fc from 'fast-check'
+import { AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { alternativesOf } from '../../src/core/alternatives.js'
+import { welcomes } from '../support/evaluator.js'
+import { plainRequest } from '../support/plainRequest.js'
+import { tree } from '../support/trees.js'
+import { essence, leaf, run } from '../support/treeRuns.js'
+
+const demanding = tree.filter((of) => !welcomes(of))
+const late = fc.boolean()
+const answer = (allowed: boolean, isLate: boolean) => (isLate ? Promise.resolve(allowed) : allowed)
+
+describe('authorize', () => {
+  it('of what is always true is the identity of verdicts', async () => {
+    await fc.assert(
+      fc.asyncProperty(demanding, late, async (of, isLate) => {
+        const plain = await run([of], (a) => a)
+        const allowed = await run([of], (a) => authorize(() => answer(true, isLate))(a))
+        expect([allowed.result, allowed.calls]).toStrictEqual([plain.result, plain.calls])
+        expect(allowed.description).toStrictEqual({ _tag: 'Scoped', member: plain.description, scopes: [] })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('of what is never true lets nobody in: who would pass is insufficient, other failures stay', async () => {
+    await fc.assert(
+      fc.asyncProperty(demanding, late, async (of, isLate) => {
+        const plain = await run([of], (a) => a)
+        const denied = await run([of], (a) => authorize(() => answer(false, isLate))(a))
+        if (E.isLeft(plain.result)) expect(denied.result).toStrictEqual(plain.result)
+        else expect(denied.result).toMatchObject(E.left({ _tag: 'insufficient' }))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('twice is once of both: the inner is asked first, the outer only about whom the inner allowed', async () => {
+    await fc.assert(
+      fc.asyncProperty(demanding, fc.func(fc.boolean()), fc.func(fc.boolean()), late, async (of, f, g, isLate) => {
+        const asked: unknown[] = []
+        const twice = await run([of], (a) =>
+          pipe(
+            a,
+            authorize((p) => answer(f(p), isLate)),
+            authorize((p) => asked.push(p) > 0 && g(p)),
+          ),
+        )
+        const once = await run([of], (a) => authorize((p) => answer(f(p) && g(p), isLate))(a))
+        expect(essence(twice.result)).toStrictEqual(essence(once.result))
+        const { result } = await run([of], (a) => a)
+        expect(asked).toStrictEqual(E.isRight(result) && f(result.right) ? [result.right] : [])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('is asked about the principal and the request itself', async () => {
+    const asked: unknown[] = []
+    const fields = [['Authorization', 'Bearer t']] as const
+    const request = plainRequest({ fields })
+    const bearer = httpBearer({ authenticate: () => 'anna' })
+    void authorize((...args) => asked.push(...args) > 0)(bearer).evaluate(request)
+    expect(asked).toHaveLength(2)
+    expect(asked[0]).toBe('anna')
+    expect(asked[1]).toBe(request)
+  })
+
+  it.each([
+    ...[false, 0, NaN, '', null, undefined].map((input) => ({ input, expected: 'insufficient' })),
+    ...[1, 'false', {}, [], O.none, E.left(false), () => false].map((input) => ({ input, expected: 'raised' })),
+    { input: { then: (resolve: (late: boolean) => void) => resolve(false) }, expected: 'insufficient' },
+  ])('only true is a yes: what answers $input is $expected, at once and later', async ({ input, expected }) => {
+    for (const given of [input, Promise.resolve(input)]) {
+      // Safe: what a caller without types could answer
+      const { result } = await run([leaf('l0')], (a) => authorize(() => given as boolean)(a))
+      expect(result).toMatchObject(E.left({ _tag: expected }))
+    }
+  })
+
+  it('A-30 what it throws, or rejects with, is raised', async () => {
+    const error = new Error('in authorize')
+    const raise = (): never => {
+      throw error
+    }
+    for (const f of [raise, () => Promise.reject<boolean>(error)]) {
+      const { result } = await run([leaf('l0')], (a) => authorize(f)(a))
+      expect(result).toMatchObject(E.left({ _tag: 'raised', error }))
+    }
+  })
+})
+
+describe('requireScopes', () => {
+  const some = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1 })
+  // Safe: the arbitrary makes no empty list
+  const demand = (scopes: string[], granted: unknown) =>
+    requireScopes(scopes as [string], { granted: () => granted as string[] })
+
+  it('of a union is both: verdict, and the scopes that OpenAPI lists', async () => {
+    const allowed = { yes: 0 }
+    await fc.assert(
+      fc.asyncProperty(some, some, some, async (first, second, granted) => {
+        const union = [...new Set([...first, ...second])]
+        const [both, once] = [
+          await run([leaf('l0')], (a) => pipe(a, demand(first, granted), demand(second, granted))),
+          await run([leaf('l0')], (a) => demand(union, granted)(a)),
+        ]
+        expect(E.isRight(both.result)).toBe(union.every((scope) => granted.includes(scope)))
+        expect(E.isRight(once.result)).toBe(E.isRight(both.result))
+        if (E.isRight(once.result)) allowed.yes++
+        const bearer = httpBearer({ authenticate: () => 'anna' })
+        const scopesOf = (made: typeof bearer) => alternativesOf(made.description).map(([one]) => one!.scopes)
+        expect(scopesOf(pipe(bearer, demand(first, granted), demand(second, granted)) as typeof bearer)).toStrictEqual(
+          scopesOf(demand(union, granted)(bearer) as typeof bearer),
+        )
+      }),
+      { numRuns: 300 },
+    )
+    expect(allowed.yes).toBeGreaterThan(10)
+  })
+
+  it.each([
+    { input: ['read', 'write'], expected: 'Right' },
+    { input: new Set(['write', 'read', 'more']), expected: 'Right' },
+    { input: 'read write', expected: 'Right' },
+    { input: ['read'], expected: 'insufficient' },
+    { input: ['read write'], expected: 'insufficient' },
+    { input: 'read,write', expected: 'insufficient' },
+    { input: 'READ WRITE', expected: 'insufficient' },
+    { input: [], expected: 'insufficient' },
+    { input: undefined, expected: 'insufficient' },
+    { input: null, expected: 'insufficient' },
+    { input: {}, expected: 'raised' },
+    { input: 1, expected: 'raised' },
+  ])('RFC 6749 §3.3 where $input was granted: $expected', async ({ input, expected }) => {
+    const { result } = await run([leaf('l0')], (a) => demand(['read', 'write'], input)(a))
+    expect(E.isRight(result) ? 'Right' : result.left._tag).toBe(expected)
+  })
+
+  // a rejection that nobody waits for ends the process
+  it('A-30 DESIGN "promise-like answers": what is like a promise is waited for', async () => {
+    let waiting = false
+    const later = {
+      then: (resolve: (granted: string[]) => void) => {
+        waiting = true
+        resolve(['read', 'write'])
+      },
+    }
+    await run([leaf('l0')], (a) => demand(['read', 'write'], later)(a))
+    expect(waiting).toBe(true)
+  })
+
+  it('RFC 6750 §3.1 a bearer is told which scopes would be needed; the list is taken as it was', () => {
+    const scopes: [string, ...string[]] = ['read', 'write']
+    const bearer = requireScopes(scopes, { granted: () => [] })(httpBearer({ authenticate: () => 'anna' }))
+    scopes.push('later')
+    const result = bearer.evaluate(plainRequest({ fields: [['Authorization', 'Bearer t']] }))
+    const challenge = { scheme: 'Bearer', parameters: { error: 'insufficient_scope', scope: 'read write' } }
+    expect(result).toMatchObject(E.left({ ...AuthError.insufficient(['read', 'write']), challenge }))
+  })
+})

@@ -1,0 +1,97 @@
+/** Calling an authenticator and evaluating it agree, whatever combinators it is made of; and neither ever throws. */
+import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import fc from 'fast-check'
+import { allOf, also, altW, anyOf, AuthError, authorize, describedAs, firstPresent, fromCallable } from 'koa-with-auth'
+import { isAuthenticator, lenient, map, optional, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
+import { Requirement, type Authenticator } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { welcomes } from '../support/evaluator.js'
+import { hostile } from '../support/hostile.js'
+import { plainRequest } from '../support/plainRequest.js'
+import { build, tree } from '../support/trees.js'
+import { leaf, requestOf, run } from '../support/treeRuns.js'
+
+type Make = (a: Authenticator<unknown>) => Authenticator<unknown>
+
+const other = build(leaf('other', { outcome: 'expired' }))
+const below = (requirement: Requirement): Authenticator<unknown> =>
+  Requirement.effective(requirement) ?? fromCallable(() => 'anyone')
+
+/** Every combinator of an authenticator that demands something. */
+const combinators: Readonly<Record<string, Make>> = {
+  itself: (a) => a,
+  map: map((x) => ({ x })),
+  altW: altW(() => other),
+  'anyOf of a list': (a) => anyOf([a, other]),
+  'anyOf of a record': (a) => anyOf({ a, other }),
+  'allOf of a list': (a) => allOf([a, other]),
+  'allOf of a record': (a) => allOf({ a }),
+  'firstPresent of a list': (a) => firstPresent([other, a]),
+  'firstPresent of a record': (a) => firstPresent({ a }),
+  optional,
+  lenient,
+  authorize: authorize(() => true),
+  'authorize, denied': authorize(() => Promise.resolve(false)),
+  requireScopes: requireScopes(['read'], { granted: () => 'read write' }),
+  timeout: timeout(10_000),
+  recoverUnavailable: recoverUnavailable(() => Promise.resolve('cached')),
+  describedAs: (a) => pipe(a, RTE.map(String), describedAs(a)),
+  'also under nothing': (a) => below(also(a)),
+  'also under require': (a) => below(Requirement.Monoid.concat(Requirement.require(other), also(a))),
+}
+
+const requestOfTree = tree.filter((of) => !welcomes(of))
+
+describe.each(Object.entries(combinators))('%s', (_name, make) => {
+  it('calling and evaluating agree: result, and who is asked; nothing is asked before the Task runs', async () => {
+    await fc.assert(
+      fc.asyncProperty(requestOfTree, async (of) => {
+        const evaluated = await run([of], make)
+        const calls: string[] = []
+        const made = make(build(of, calls))
+        expect(isAuthenticator(made)).toBe(true)
+        const task = made(requestOf([of]))
+        expect(calls).toStrictEqual([])
+        expect(await task()).toStrictEqual(evaluated.result)
+        expect(calls).toStrictEqual(evaluated.calls)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('A-30 A-31 never throws, never rejects, and lets in nothing falsy but nobody, whatever the hook does', async () => {
+    await fc.assert(
+      fc.asyncProperty(hostile, async ({ hook }) => {
+        const made = make(fromCallable(() => hook()))
+        for (const result of [await made.evaluate(plainRequest()), await made(plainRequest())()]) {
+          if (E.isLeft(result)) expect(AuthError.isAuthError(result.left)).toBe(true)
+          else if (make !== optional && make !== lenient) expect(Boolean(result.right)).toBe(true)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('the functions that combinators are given', () => {
+  const anna = fromCallable(() => 'anna')
+  const down = fromCallable(() => E.left(AuthError.unavailable()))
+  const places: Readonly<Record<string, (hook: () => unknown) => Authenticator<unknown>>> = {
+    authorize: (hook) => authorize(() => hook() as boolean)(anna),
+    recoverUnavailable: (hook) => recoverUnavailable(() => hook())(down),
+    'map of nobody': (hook) => map(() => hook())(optional(fromCallable(() => E.left(AuthError.absent)))),
+  }
+  it.each(Object.entries(places))('A-30 whatever %s is answered, it never throws or rejects', async (name, make) => {
+    await fc.assert(
+      fc.asyncProperty(hostile, async ({ hook }) => {
+        const result = await make(hook).evaluate(plainRequest())
+        if (E.isLeft(result)) expect(AuthError.isAuthError(result.left)).toBe(true)
+        else if (name === 'authorize') expect(result.right).toBe('anna')
+        else if (name === 'map of nobody') expect(result.right === undefined || Boolean(result.right)).toBe(true)
+        else expect(Boolean(result.right)).toBe(true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,179 @@
+/** `optional`, `lenient` and `firstPresent`: who sends nothing is nobody, and what was meant is what decides. */
+import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import fc from 'fast-check'
+import { anyOf, describedAs, firstPresent, lenient, map, optional, type Authenticator } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { isMistake, leavesOf, welcomes, type Tree } from '../support/evaluator.js'
+import { tree } from '../support/trees.js'
+import { apart, essence, leaf, run, withLeaves } from '../support/treeRuns.js'
+
+describe('optional', () => {
+  it('lets in whom it is made of, nobody where that is absent, and changes no other failure', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const plain = await run([of], (a) => a)
+        const perhaps = await run([of], (a) => optional(a))
+        const isAbsent = E.isLeft(plain.result) && plain.result.left._tag === 'absent'
+        expect(perhaps.result).toStrictEqual(isAbsent ? E.right(undefined) : plain.result)
+        expect(perhaps.calls).toStrictEqual(plain.calls)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('lenient also excuses malformed, invalid and expired, and nothing else', async () => {
+    const excused = ['absent', 'malformed', 'invalid', 'expired']
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const plain = await run([of], (a) => a)
+        const perhaps = await run([of], (a) => lenient(a))
+        const isExcused = E.isLeft(plain.result) && excused.includes(plain.result.left._tag)
+        expect(perhaps.result).toStrictEqual(isExcused ? E.right(undefined) : plain.result)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  const both = { optional, lenient }
+  it.each([
+    ['optional', 'optional', 'optional'],
+    ['lenient', 'lenient', 'lenient'],
+    ['optional', 'lenient', 'lenient'],
+    ['lenient', 'optional', 'lenient'],
+  ] as const)('%s of %s is %s: idempotent, and the kinder wins', async (outer, inner, same) => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const twice = await run([of], (a) => both[outer](both[inner](a)))
+        const once = await run([of], (a) => both[same](a))
+        expect([twice.result, twice.calls]).toStrictEqual([once.result, once.calls])
+      }),
+    )
+  })
+})
+
+describe('nobody', () => {
+  it('map of identity is identity, for nobody too, at once and later', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const plain = await run([of], (a) => a)
+        expect(await run([of], (a) => map((x: unknown) => x)(a))).toStrictEqual(plain)
+        expect((await run([of], (a) => map((x: unknown) => Promise.resolve(x))(a))).result).toStrictEqual(plain.result)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
+  it.each([
+    { description: 'nobody', input: () => undefined, expected: E.right(undefined) },
+    { description: 'a promise of nobody', input: async () => undefined, expected: E.right(undefined) },
+    // `then` is what makes a promise: DESIGN "promise-like answers"
+    {
+      description: 'what is like a promise of nobody',
+      input: () => ({ then: (resolve: (none: undefined) => void) => resolve(undefined) }),
+      expected: E.right(undefined),
+    },
+    { description: 'somebody', input: () => 'a guest', expected: E.right('a guest') },
+    { description: 'false', input: () => false, expected: { left: { _tag: 'invalid' } } },
+    { description: 'null', input: () => null, expected: { left: { _tag: 'invalid' } } },
+    { description: 'a promise of null', input: async () => null, expected: { left: { _tag: 'invalid' } } },
+  ])('map that makes $description of nobody', async ({ input, expected }) => {
+    const make: () => unknown = input
+    const { result } = await run([absent], (a) => map(make)(optional(a)))
+    expect(result).toMatchObject(expected)
+  })
+
+  it('is asked about once, as undefined', async () => {
+    const seen: unknown[] = []
+    await run([absent], (a) => map((x: unknown) => seen.push(x))(optional(a)))
+    expect(seen).toStrictEqual([undefined])
+  })
+
+  it('what map makes undefined of somebody is refused', async () => {
+    const { result } = await run([leaf('l0')], (a) => map(() => undefined)(optional(a)))
+    expect(result).toMatchObject(E.left({ _tag: 'invalid' }))
+  })
+
+  it('describedAs(a)(RTE.map(identity)(a)) is a, also where nobody is welcome', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        // a read, for which no other site counts
+        const plain = await run([of], (a) => a, 'GET')
+        const identically = RTE.map((x: unknown) => x)
+        const restored = await run([of], (a) => pipe(a, identically, describedAs(a)), 'GET')
+        expect(essence(restored.result)).toStrictEqual(essence(plain.result))
+        expect([restored.calls, restored.description]).toStrictEqual([plain.calls, plain.description])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('describedAs(a) of a Right of nothing is refused where nobody is welcome but to optional', async () => {
+    const nothing = RTE.of(undefined)
+    const [strict, kind] = await Promise.all([
+      run([leaf('l0')], (a) => describedAs(a)(nothing), 'GET'),
+      run([leaf('l0')], (a) => describedAs(optional(a))(nothing), 'GET'),
+    ])
+    expect(strict.result).toMatchObject(E.left({ _tag: 'invalid' }))
+    expect(kind.result).toStrictEqual(E.right(undefined))
+  })
+
+  it('nobody is not forged: another site may make a browser ask as nobody', async () => {
+    const cookie = leaf('l0', { sent: 'nothing', outcome: 'forged' })
+    const { result } = await run([cookie], (a) => describedAs(optional(a))(RTE.of(undefined)))
+    expect(result).toStrictEqual(E.right(undefined))
+  })
+})
+
+describe('firstPresent', () => {
+  const trees = fc.array(tree, { minLength: 1, maxLength: 4 }).map((some) => apart(...some))
+  const passable = (of: ReadonlyArray<Tree>) => !isMistake({ node: 'anyOf', members: of })
+  // Safe: the arbitrary makes no empty list
+  const listed = (members: ReadonlyArray<Authenticator<unknown>>) => members as [Authenticator<unknown>]
+
+  it('is anyOf where the client sent one credential at most, and nobody is not welcome', async () => {
+    const decided = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(trees, fc.nat(), async (of, choice) => {
+        fc.pre(!of.some(welcomes))
+        const ids = of.flatMap(leavesOf).map(({ id }) => id)
+        const only = ids[choice % ids.length]
+        const sending = of.map((one) =>
+          withLeaves(one, (each) => (each.id === only ? each : { ...each, sent: 'nothing', outcome: 'absent' })),
+        )
+        const [first, any] = [
+          await run(sending, (...members) => firstPresent(listed(members))),
+          await run(sending, (...members) => anyOf(listed(members))),
+        ]
+        decided.add(E.isRight(any.result) ? 'pass' : any.result.left._tag)
+        expect(first.calls).toStrictEqual(any.calls)
+        if (E.isRight(any.result)) expect(first.result).toStrictEqual(any.result)
+        else expect(first.result).toMatchObject(E.left({ _tag: any.result.left._tag }))
+      }),
+      { numRuns: 500 },
+    )
+    expect(decided.size).toBeGreaterThan(6)
+  })
+
+  it('lets nobody in whom anyOf refuses, and asks nobody whom anyOf would not', async () => {
+    await fc.assert(
+      fc.asyncProperty(trees, async (of) => {
+        fc.pre(passable(of))
+        const first = await run(of, (...members) => firstPresent(listed(members)))
+        const any = await run(of, (...members) => anyOf(listed(members)))
+        if (E.isRight(first.result)) expect(any.result).toStrictEqual(first.result)
+        expect(any.calls.slice(0, first.calls.length)).toStrictEqual(first.calls)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('a bad credential is never hidden by a good one behind it', async () => {
+    for (const outcome of ['malformed', 'invalid', 'expired', 'insufficient'] as const) {
+      const { result, calls } = await run([leaf('bad', { outcome }), leaf('good')], (a, b) => firstPresent([a, b]))
+      expect(result).toMatchObject(E.left({ _tag: outcome }))
+      expect(calls).toStrictEqual(['bad'])
+    }
+  })
+})

@@ -1,0 +1,160 @@
+/** `timeout` and `recoverUnavailable`: an outage is told as one, and never falls through by itself. */
+import { either as E, option as O } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import fc from 'fast-check'
+import {
+  anyOf,
+  apiKeyCookie,
+  AuthError,
+  firstPresent,
+  fromCallable,
+  map,
+  recoverUnavailable,
+  timeout,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { useLevels } from '../support/levelServer.js'
+import { plainRequest } from '../support/plainRequest.js'
+import { tree } from '../support/trees.js'
+import { leaf, run, withLeaves } from '../support/treeRuns.js'
+
+const never = () => new Promise<string>(() => {})
+
+describe('timeout', () => {
+  it('is the identity of what answers at once, and stays at once', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const prompt = withLeaves(of, (each) => ({ ...each, late: false }))
+        const limited = await run([prompt], (a) => timeout(1)(a))
+        expect(limited).toStrictEqual(await run([prompt], (a) => a))
+      }),
+    )
+    const request = plainRequest()
+    const plain = fromCallable(() => 'anna')
+    expect(timeout(1)(plain).evaluate(request)).toStrictEqual(plain.evaluate(request))
+  })
+
+  it('is the identity of what answers in time', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        expect(await run([of], (a) => timeout(10_000)(a))).toStrictEqual(await run([of], (a) => a))
+      }),
+    )
+  })
+
+  it.each([
+    ['anyOf', anyOf],
+    ['firstPresent', firstPresent],
+  ] as const)('makes unavailable what is slower, and %s asks nobody behind it', async (_name, group) => {
+    const { result, calls } = await run([leaf('slow'), leaf('weak')], (slow, weak) =>
+      group([pipe(slow, map(never), timeout(5)), weak]),
+    )
+    expect(result).toMatchObject(E.left({ _tag: 'unavailable' }))
+    expect(calls).toStrictEqual(['slow'])
+  })
+
+  it('of two the shorter counts', async () => {
+    const start = performance.now()
+    await run([leaf('l0')], (a) => pipe(a, map(never), timeout(20), timeout(60_000)))
+    await run([leaf('l0')], (a) => pipe(a, map(never), timeout(60_000), timeout(20)))
+    expect(performance.now() - start).toBeLessThan(5000)
+  })
+
+  it('leaves no timer behind where the answer came in time', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    await run([leaf('l0', { late: true })], (a) => timeout(60_000)(a))
+    expect(timers()).toBe(before)
+  })
+})
+
+describe('recoverUnavailable', () => {
+  it('is the identity unless it is unavailable, and then f alone decides', async () => {
+    const recovered = { yes: 0 }
+    await fc.assert(
+      fc.asyncProperty(tree, fc.boolean(), async (of, late) => {
+        const asked: unknown[] = []
+        const plain = await run([of], (a) => a)
+        const robust = await run([of], (a) =>
+          recoverUnavailable((_request, error) => {
+            asked.push(error)
+            return late ? Promise.resolve('cached') : 'cached'
+          })(a),
+        )
+        expect([robust.calls, robust.description]).toStrictEqual([plain.calls, plain.description])
+        if (E.isRight(plain.result) || plain.result.left._tag !== 'unavailable') {
+          expect(robust.result).toStrictEqual(plain.result)
+          expect(asked).toStrictEqual([])
+          return
+        }
+        recovered.yes++
+        expect(asked).toStrictEqual([plain.result.left])
+        // another site's write, if browsers could send what was recovered
+        expect(E.isRight(robust.result) ? robust.result.right : robust.result.left._tag).toBe(
+          JSON.stringify(of).includes('"forged"') ? 'forged' : 'cached',
+        )
+      }),
+      { numRuns: 500 },
+    )
+    expect(recovered.yes).toBeGreaterThan(10)
+  })
+
+  const down = leaf('l0', { outcome: 'unavailable' })
+  it.each([
+    { description: 'false', input: () => false, expected: 'invalid' },
+    { description: 'None', input: () => O.none, expected: 'invalid' },
+    { description: 'a promise of null', input: async () => null, expected: 'invalid' },
+    { description: 'a failure', input: () => E.left(AuthError.expired), expected: 'expired' },
+    { description: 'another outage', input: () => E.left(AuthError.unavailable(9)), expected: 'unavailable' },
+    {
+      description: 'an exception',
+      input: () => {
+        throw new Error('cache')
+      },
+      expected: 'raised',
+    },
+    { description: 'a rejection', input: () => Promise.reject(new Error('cache')), expected: 'raised' },
+  ])('f answers as a hook does: $description is $expected, with the challenge', async ({ input, expected }) => {
+    const f: () => unknown = input
+    const { result } = await run([down], (a) => recoverUnavailable(f)(a))
+    expect(result).toMatchObject(E.left({ _tag: expected, challenge: { scheme: 'l0' } }))
+  })
+
+  it('is asked with the request itself, and may be another authenticator', async () => {
+    const { result } = await run([down, leaf('cache')], (a, cache) =>
+      recoverUnavailable((request) => cache(request))(a),
+    )
+    expect(result).toStrictEqual(E.right('cache'))
+    const request = plainRequest({ fields: [['Cookie', 'key=k']] })
+    const asked: unknown[] = []
+    const cookie = apiKeyCookie({ authenticate: () => E.left(AuthError.unavailable()) })
+    void recoverUnavailable((by) => asked.push(by))(cookie).evaluate(request)
+    expect(asked[0]).toBe(request)
+  })
+
+  it('the other way round nothing is recovered: what f made unavailable stays so', async () => {
+    const { result } = await run([leaf('l0')], (a) =>
+      pipe(
+        a,
+        recoverUnavailable(() => 'cached'),
+        map(() => E.left(AuthError.unavailable())),
+      ),
+    )
+    expect(result).toMatchObject(E.left({ _tag: 'unavailable' }))
+  })
+})
+
+describe('the answer to an outage', () => {
+  const served = useLevels()
+  const down = leaf('down', { outcome: 'unavailable' })
+
+  it.each(['absent', 'invalid', 'expired', 'insufficient'] as const)(
+    'DESIGN "Failures" a 503 offers no challenge, whatever failed before it: %s',
+    async (outcome) => {
+      const sent = outcome === 'absent' ? 'nothing' : 'value'
+      const before = leaf('before', { outcome, sent, ...(outcome === 'insufficient' && { scope: ['admin'] }) })
+      const answer = await served.answerTo([{ require: { node: 'anyOf', members: [before, down] } }])
+      expect(answer).toMatchObject({ status: 503, challenges: [], ran: 0 })
+    },
+  )
+})

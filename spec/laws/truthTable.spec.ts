@@ -1,0 +1,114 @@
+/** The whole interpreter against a truth table: what random trees and levels come to, in process and over HTTP. */
+import { either as E } from 'fp-ts'
+import fc from 'fast-check'
+import { AuthError, Requirement } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { defaults } from '../../src/core/Settings.js'
+import { operationOf } from '../../src/koa/head.js'
+import { respondFailure } from '../../src/koa/respond.js'
+import { challengeLines, foldLevels, isMistake, statusOf, verdictOf } from '../support/evaluator.js'
+import type { Level, Log, Outcome, Verdict } from '../support/evaluator.js'
+import { plainRequest } from '../support/plainRequest.js'
+import { anyTree, build, fieldsOf, levels, outcomes, requirementOf, treesOf } from '../support/trees.js'
+import { useLevels } from '../support/levelServer.js'
+
+const TREES = 10_000
+const EACH_OUTCOME = 500
+const EACH_VERDICT = 100
+const OVER_HTTP = 1000
+
+const seen = () => Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>
+
+/** What must come of levels: verdict, who was asked, and what the answer looks like. */
+const expectedOf = (of: ReadonlyArray<Level>) => {
+  const log: Log = { calls: [], reached: [], late: false }
+  const demanded = foldLevels(of)
+  const verdict: Verdict = demanded === undefined ? { tag: 'pass', principal: undefined } : verdictOf(demanded, log)
+  return { verdict, log, status: statusOf(verdict), challenges: challengeLines(verdict) }
+}
+
+const told = ({ _tag, challenge }: AuthError) => ({ tag: _tag, scheme: challenge?.scheme })
+
+describe('10,000 random requirement trees', () => {
+  it('verdict, principal, failure, branches, status, challenges, and who is asked, are as the table says', async () => {
+    const [reached, decided] = [seen(), seen()]
+    await fc.assert(
+      fc.asyncProperty(levels, async (of) => {
+        const { verdict, log, status, challenges } = expectedOf(of)
+        const calls: string[] = []
+        const requirement = of.map((level) => requirementOf(level, calls)).reduce(Requirement.Monoid.concat)
+        const request = plainRequest({ method: 'POST', fields: fieldsOf(treesOf(of)) })
+        const authenticator = Requirement.effective(requirement)
+        const evaluation = authenticator === undefined ? E.right(undefined) : authenticator.evaluate(request)
+        expect(evaluation instanceof Promise).toBe(log.late)
+        const result = await evaluation
+        expect(calls).toStrictEqual(log.calls)
+        if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
+        else if (authenticator !== undefined && E.isLeft(result)) {
+          expect(result.left._tag).toBe(verdict.tag)
+          respondFailure(request.ctx, result.left, defaults, operationOf(authenticator.description))
+          expect(request.ctx.status).toBe(status)
+          // what an outage tells stands in outage.spec.ts
+          if (status < 500) {
+            expect(AuthError.branchesOf(result.left).map(told)).toStrictEqual(
+              verdict.branches.map(({ tag, scheme }) => ({ tag, scheme })),
+            )
+            expect([request.ctx.res.getHeader('WWW-Authenticate') ?? []].flat()).toStrictEqual(challenges)
+          }
+        } else expect.fail('passed')
+        for (const outcome of log.reached) reached[outcome]++
+        decided[verdict.tag]++
+      }),
+      { numRuns: TREES },
+    )
+    // Not by chance: every outcome of a leaf was met, and every verdict given
+    for (const outcome of outcomes) {
+      expect(reached[outcome], outcome).toBeGreaterThanOrEqual(EACH_OUTCOME)
+      expect(decided[outcome], outcome).toBeGreaterThanOrEqual(EACH_VERDICT)
+    }
+  }, 120_000)
+
+  it('a tree is refused when it is built exactly if it has an optional that is not last, or is asked for more', () => {
+    const refused = { yes: 0, no: 0 }
+    fc.assert(
+      fc.property(anyTree, (tree) => {
+        const attempt = () => build(tree)
+        if (isMistake(tree)) expect(attempt).toThrow(TypeError)
+        else expect(attempt).not.toThrow()
+        refused[isMistake(tree) ? 'yes' : 'no']++
+      }),
+      { numRuns: 2000 },
+    )
+    expect(refused.yes).toBeGreaterThan(200)
+    expect(refused.no).toBeGreaterThan(200)
+  })
+})
+
+const details: Readonly<Partial<Record<Outcome, string>>> = {
+  forged: 'CSRF check Failed',
+  insufficient: 'Forbidden',
+  unavailable: 'Service Unavailable',
+}
+
+describe('the same over HTTP, by routers in routers', () => {
+  const served = useLevels()
+
+  it('status, challenges, body, who is asked, and whether the operation runs', async () => {
+    const decided = seen()
+    await fc.assert(
+      fc.asyncProperty(levels, async (of) => {
+        const { verdict, log, status, challenges } = expectedOf(of)
+        const answer = await served.answerTo(of)
+        expect(answer).toMatchObject({ status, calls: log.calls, ran: verdict.tag === 'pass' ? 1 : 0 })
+        expect(answer.challenges).toStrictEqual(challenges)
+        if (verdict.tag === 'pass') {
+          expect(JSON.parse(answer.text)).toStrictEqual(JSON.parse(JSON.stringify({ auth: verdict.principal ?? null })))
+        } else if (verdict.tag === 'raised') expect(answer.text).toBe('Internal Server Error')
+        else expect(JSON.parse(answer.text)).toMatchObject({ status, detail: details[verdict.tag] ?? 'Unauthorized' })
+        decided[verdict.tag]++
+      }),
+      { numRuns: OVER_HTTP },
+    )
+    for (const outcome of outcomes) expect(decided[outcome], outcome).toBeGreaterThan(5)
+  }, 120_000)
+})

@@ -1,0 +1,226 @@
+/**
+ * What a tree of authenticators must come to, written from the rules alone: it imports nothing of the source, and is as
+ * plain as can be, so that reading it is checking it. It knows no requests: every leaf has its outcome.
+ */
+
+export type Outcome = keyof typeof strengths
+
+// From the weakest to the strongest; the last two stop a list
+const strengths = {
+  pass: -1,
+  absent: 0,
+  malformed: 1,
+  invalid: 2,
+  expired: 3,
+  forged: 4,
+  insufficient: 5,
+  unavailable: 6,
+  raised: 6,
+}
+const stops = (tag: Outcome): boolean => strengths[tag] === 6
+
+/** One kind of credential: what a client sent, and what its hook makes of that; `late`: not at once. */
+export interface Leaf {
+  readonly node: 'leaf'
+  readonly id: string
+  readonly scheme: string
+  readonly outcome: Outcome
+  readonly sent: 'nothing' | 'empty' | 'twice' | 'value'
+  readonly scope?: ReadonlyArray<string>
+  readonly late: boolean
+}
+
+/** A list, or a record where there are `keys`. */
+export interface Group {
+  readonly node: 'anyOf' | 'firstPresent' | 'allOf' | 'alt'
+  readonly keys?: ReadonlyArray<string>
+  readonly members: ReadonlyArray<Tree>
+}
+
+export type Tree =
+  | Leaf
+  | Group
+  | { readonly node: 'optional' | 'lenient' | 'own'; readonly member: Tree }
+  | { readonly node: 'authorize'; readonly member: Tree; readonly allowed: boolean; readonly late: boolean }
+  | { readonly node: 'requireScopes'; readonly member: Tree; readonly scopes: string[]; readonly granted: string[] }
+
+/** What a level says, from the outermost to the innermost. */
+export type Level = 'inherit' | 'public' | { readonly require: Tree } | { readonly also: Tree }
+
+/** What one alternative tells the client to send. */
+interface Branch {
+  readonly scheme: string
+  readonly tag: Outcome
+  readonly scope?: ReadonlyArray<string> | undefined
+}
+
+export type Verdict =
+  | { readonly tag: 'pass'; readonly principal: unknown }
+  | { readonly tag: Exclude<Outcome, 'pass'>; readonly branches: ReadonlyArray<Branch> }
+type Failure = Exclude<Verdict, { readonly tag: 'pass' }>
+
+/** Who was asked, in order; whose outcome counted; and whether anything of it was not there at once. */
+export interface Log {
+  readonly calls: string[]
+  readonly reached: Outcome[]
+  late: boolean
+}
+
+const children = (tree: Tree): ReadonlyArray<Tree> =>
+  tree.node === 'leaf' ? [] : 'members' in tree ? tree.members : [tree.member]
+
+export const leavesOf = (tree: Tree): ReadonlyArray<Leaf> =>
+  tree.node === 'leaf' ? [tree] : children(tree).flatMap(leavesOf)
+
+const isSent = (tree: Tree): boolean => leavesOf(tree).some(({ sent }) => sent !== 'nothing')
+
+const branch = ({ scheme }: Leaf, tag: Outcome, scope?: ReadonlyArray<string>): Branch => ({ scheme, tag, scope })
+
+// A member that is not asked still offers its bare challenge
+const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
+  members.flatMap(leavesOf).map((leaf) => branch(leaf, 'absent'))
+
+/** What a tree comes to. */
+export const verdictOf = (tree: Tree, log: Log): Verdict => {
+  switch (tree.node) {
+    case 'leaf':
+      return ofLeaf(tree, log)
+    case 'alt':
+    case 'anyOf':
+      return ofAnyOf(tree, log)
+    case 'firstPresent':
+      return ofFirstPresent(tree, log)
+    case 'allOf':
+      return ofAllOf(tree, log)
+    case 'own': {
+      const verdict = verdictOf(tree.member, log)
+      return verdict.tag === 'pass' ? passed({ inherited: undefined, own: verdict.principal }) : verdict
+    }
+    case 'optional':
+    case 'lenient': {
+      const verdict = verdictOf(tree.member, log)
+      const excused = tree.node === 'optional' ? ['absent'] : ['absent', 'malformed', 'invalid', 'expired']
+      return excused.includes(verdict.tag) ? passed(undefined) : verdict
+    }
+    case 'authorize':
+    case 'requireScopes': {
+      const verdict = verdictOf(tree.member, log)
+      if (verdict.tag !== 'pass') return verdict
+      if (tree.node === 'authorize' && tree.late) log.late = true
+      const scopes = tree.node === 'requireScopes' ? tree.scopes : undefined
+      const allowed = tree.node === 'authorize' ? tree.allowed : tree.scopes.every((one) => tree.granted.includes(one))
+      const branches = leavesOf(tree.member).map((leaf) => branch(leaf, 'insufficient', scopes))
+      return allowed ? verdict : { tag: 'insufficient', branches }
+    }
+  }
+}
+
+const passed = (principal: unknown): Verdict => ({ tag: 'pass', principal })
+
+const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
+  log.reached.push(leaf.outcome)
+  // 5.1.4: the hook is asked about well-formed credentials alone
+  if (leaf.sent === 'value') {
+    log.calls.push(leaf.id)
+    log.late ||= leaf.late
+  }
+  const { outcome: tag } = leaf
+  return tag === 'pass' ? passed(leaf.id) : { tag, branches: [branch(leaf, tag, leaf.scope)] }
+}
+
+const tagged = ({ keys }: Group, at: number, principal: unknown): Verdict =>
+  passed(keys === undefined ? principal : { via: keys[at], principal })
+
+// The first that passes wins; the strongest failure gives the tag, the first of equals; all branches are kept
+const ofAnyOf = (group: Group, log: Log): Verdict => {
+  let all: Failure | undefined
+  for (const [at, member] of group.members.entries()) {
+    // behind a bad credential nobody passes
+    const isRefused = all !== undefined && all.tag !== 'absent'
+    const bare: Failure = { tag: 'absent', branches: skipped([member]) }
+    let verdict = isRefused && welcomes(member) && !isSent(member) ? bare : verdictOf(member, log)
+    if (verdict.tag === 'pass') {
+      if (!isRefused || verdict.principal !== undefined || group.keys !== undefined) {
+        return tagged(group, at, verdict.principal)
+      }
+      verdict = bare
+    }
+    const isStronger = all === undefined || strengths[verdict.tag] > strengths[all.tag]
+    all = { tag: isStronger ? verdict.tag : all!.tag, branches: [...(all?.branches ?? []), ...verdict.branches] }
+    if (stops(verdict.tag)) break
+  }
+  return all!
+}
+
+// The first that is not absent decides
+const ofFirstPresent = (group: Group, log: Log): Verdict => {
+  let before: ReadonlyArray<Branch> = []
+  for (const [at, member] of group.members.entries()) {
+    const verdict = verdictOf(member, log)
+    if (verdict.tag === 'pass') return tagged(group, at, verdict.principal)
+    before = [...before, ...verdict.branches]
+    if (verdict.tag !== 'absent') {
+      return { tag: verdict.tag, branches: [...before, ...skipped(group.members.slice(at + 1))] }
+    }
+  }
+  return { tag: 'absent', branches: before }
+}
+
+// The first that does not pass decides; absent where another's credential was sent is a refusal
+const ofAllOf = ({ members, keys }: Group, log: Log): Verdict => {
+  const principals: unknown[] = []
+  for (const [at, member] of members.entries()) {
+    const verdict = verdictOf(member, log)
+    if (verdict.tag !== 'pass') {
+      const isPartial = verdict.tag === 'absent' && members.some((other) => other !== member && isSent(other))
+      const branches = [...verdict.branches, ...skipped(members.slice(at + 1))]
+      return { tag: isPartial ? 'invalid' : verdict.tag, branches }
+    }
+    principals.push(verdict.principal)
+  }
+  return passed(keys === undefined ? principals : Object.fromEntries(keys.map((key, at) => [key, principals[at]])))
+}
+
+/** What the levels come to: the innermost decision, and what was added to it below; `undefined` where anyone may call. */
+export const foldLevels = (levels: ReadonlyArray<Level>): Tree | undefined =>
+  levels.reduce<Tree | undefined>((above, level) => {
+    if (level === 'inherit') return above
+    if (level === 'public') return undefined
+    if ('require' in level) return level.require
+    return above === undefined
+      ? { node: 'own', member: level.also }
+      : { node: 'allOf', keys: ['inherited', 'own'], members: [above, level.also] }
+  }, undefined)
+
+/** Whether a request without any credentials passes, if every hook is asked about nothing. */
+export const welcomes = (tree: Tree): boolean => {
+  if (tree.node === 'leaf') return false
+  if (tree.node === 'optional' || tree.node === 'lenient') return true
+  return tree.node === 'allOf' ? tree.members.every(welcomes) : children(tree).some(welcomes)
+}
+
+/** Whether a tree must be refused when it is built: `optional` that is not last, or of which anything is demanded. */
+export const isMistake = (tree: Tree): boolean =>
+  children(tree).some(isMistake) ||
+  ('members' in tree && tree.node !== 'allOf' && tree.members.slice(0, -1).some(welcomes)) ||
+  ((tree.node === 'authorize' || tree.node === 'requireScopes') && welcomes(tree.member))
+
+/** The status of an answer; `pass` is the handler's. */
+export const statusOf = ({ tag }: Verdict): number => {
+  if (tag === 'pass') return 200
+  if (tag === 'unavailable') return 503
+  if (tag === 'raised') return 500
+  return tag === 'forged' || tag === 'insufficient' ? 403 : 401
+}
+
+/** The lines of `WWW-Authenticate`: all alternatives' at a 401, what was not granted at a 403, each once. */
+export const challengeLines = (verdict: Verdict): ReadonlyArray<string> => {
+  const branches = verdict.tag === 'pass' ? [] : verdict.branches
+  const status = statusOf(verdict)
+  const told = branches.filter(({ tag }) => status === 401 || (status === 403 && tag === 'insufficient'))
+  const lines = told.map(
+    ({ scheme, tag, scope }) =>
+      `${scheme} realm="api", error="${tag}"${scope === undefined ? '' : `, scope="${scope.join(' ')}"`}`,
+  )
+  return [...new Set(lines)]
+}

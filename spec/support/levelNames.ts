@@ -1,0 +1,45 @@
+/** The layers of a router as words: what each guard demands, and what stands around it. */
+import type { RouterInstance } from '@koa/router'
+import { option as O } from 'fp-ts'
+import { also, authenticator, Challenge, Requirement, type Authenticator } from 'koa-with-auth'
+import { expect } from 'vitest'
+import { challengesOf } from '../../src/core/Description.js'
+import { guardFor } from '../../src/koa/guard.js'
+import { isGuard } from '../../src/koa/guardMark.js'
+
+/** A handler. */
+export const handle = (): void => {}
+/** Middleware. */
+export const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
+
+const credential = (scheme: string) =>
+  authenticator({
+    challenge: Challenge.make(scheme),
+    ambient: false,
+    extract: () => O.none,
+    authenticate: () => expect.unreachable(),
+  })
+/** Requirements, by the schemes that they demand. */
+export const [a, b] = [Requirement.require(credential('a')), Requirement.require(credential('b'))]
+export const [alsoA, alsoB, alsoC] = [also(credential('a')), also(credential('b')), also(credential('c'))]
+export const { open } = Requirement
+
+/** A guard that stands in an operation. */
+export const on = (requirement: Requirement): never => guardFor(requirement, ['operation']) as never
+
+/** The functions of each layer, by name; a guard by what it demands, in order. */
+export const names = ({ stack }: RouterInstance): string[] =>
+  stack.map((layer) =>
+    [...(layer.stack as ReadonlyArray<object>)]
+      .map((f) => (isGuard(f) ? demandOf(f.requirement) : f === handle ? 'handle' : f === go ? 'go' : nameOf(f)))
+      .join(' '),
+  )
+const demandOf = (requirement: Requirement): string => {
+  if (requirement._tag === 'Also') return `also:${requirement.authenticators.map(schemes).join('+')}`
+  return requirement._tag === 'Require' ? schemes(requirement.authenticator) : 'open'
+}
+const schemes = ({ description }: Authenticator<unknown>): string =>
+  challengesOf(description)
+    .map(({ scheme }) => scheme)
+    .join('+')
+const nameOf = (f: object): string => ('param' in f && typeof f.param === 'string' ? `hook:${f.param}` : 'kept')

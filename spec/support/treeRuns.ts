@@ -1,0 +1,63 @@
+/** Runs of trees: what a tree, or something made of it, comes to for the request of its client. */
+import { either as E } from 'fp-ts'
+import type { Request } from 'koa'
+import { AuthError, type Authenticator } from 'koa-with-auth'
+import { observe } from './arbitraries.js'
+import { leavesOf, type Leaf, type Tree } from './evaluator.js'
+import { plainRequest } from './plainRequest.js'
+import { build, fieldsOf } from './trees.js'
+
+/** What the client of these trees sends. */
+export const requestOf = (trees: ReadonlyArray<Tree>, method = 'POST'): Request =>
+  plainRequest({ method, fields: fieldsOf(trees) })
+
+/** Verdict, who was asked, and description, of what `make` makes of the authenticators of these trees. */
+export const run = (
+  trees: ReadonlyArray<Tree>,
+  make: (...of: Authenticator<unknown>[]) => Authenticator<unknown>,
+  method = 'POST',
+) => observe((calls) => make(...trees.map((tree) => build(tree, calls))), requestOf(trees, method))
+
+/** What of a result does not depend on how its failures are nested. */
+export const essence = (result: E.Either<AuthError, unknown>) =>
+  E.isRight(result)
+    ? { principal: result.right }
+    : {
+        tag: result.left._tag,
+        branches: AuthError.branchesOf(result.left).map(({ _tag, challenge }) => ({ _tag, challenge })),
+      }
+
+/** A leaf of which there is nothing special. */
+export const leaf = (id: string, of: Partial<Leaf> = {}): Leaf => ({
+  node: 'leaf',
+  id,
+  scheme: id,
+  outcome: 'pass',
+  sent: 'value',
+  late: false,
+  ...of,
+})
+
+/** Trees with identifiers of their own each, so that they can stand together. */
+export const apart = <L extends ReadonlyArray<Tree>>(...trees: L): L =>
+  // Safe: as many, and of the same form
+  trees.map((tree, at) => renamed(tree, `t${at}`)) as unknown as L
+
+const renamed = (tree: Tree, prefix: string): Tree => {
+  if (tree.node === 'leaf') return { ...tree, id: `${prefix}${tree.id}` }
+  return 'members' in tree
+    ? { ...tree, members: tree.members.map((member) => renamed(member, prefix)) }
+    : { ...tree, member: renamed(tree.member, prefix) }
+}
+
+/** The same tree with other leaves. */
+export const withLeaves = (tree: Tree, change: (leaf: Leaf) => Leaf): Tree => {
+  if (tree.node === 'leaf') return change(tree)
+  return 'members' in tree
+    ? { ...tree, members: tree.members.map((member) => withLeaves(member, change)) }
+    : { ...tree, member: withLeaves(tree.member, change) }
+}
+
+/** The identifiers of what was sent. */
+export const sentBy = (tree: Tree): ReadonlyArray<string> =>
+  leavesOf(tree).flatMap(({ id, sent }) => (sent === 'nothing' ? [] : [id]))

@@ -1,0 +1,160 @@
+/** Mistakes in composing that must not compile, each beside the nearest that must; they begin as all mistakes do. */
+import type { Mistake } from './mistakes.js'
+
+export const combinatorMistakes: ReadonlyArray<Mistake> = [
+  // groups
+  { description: 'an empty list to allOf', wrong: `allOf([])`, right: `allOf([bearer])` },
+  {
+    description: 'a list that may be empty to allOf',
+    wrong: `allOf([bearer].slice(1))`,
+    right: `allOf([bearer, key])`,
+  },
+  { description: 'an empty list to firstPresent', wrong: `firstPresent([])`, right: `firstPresent([bearer])` },
+  { description: 'a list in allOf', wrong: `allOf([bearer, [key]])`, right: `allOf([bearer, allOf([key])])` },
+  { description: 'null in firstPresent', wrong: `firstPresent([bearer, null])`, right: `firstPresent([bearer, key])` },
+  {
+    description: 'null in a record of allOf',
+    wrong: `allOf({ a: bearer, b: null })`,
+    right: `allOf({ a: bearer, b: key })`,
+  },
+  { description: 'a list to optional', wrong: `optional([bearer, key])`, right: `optional(anyOf([bearer, key]))` },
+  { description: 'null to lenient', wrong: `lenient(null)`, right: `lenient(bearer)` },
+  {
+    description: 'an un-called combinator',
+    wrong: `allOf([bearer, timeout])`,
+    right: `allOf([bearer, timeout(5)(key)])`,
+  },
+
+  // who comes out
+  {
+    description: 'reading a third of a pair',
+    wrong: `router.get('/', withAuth(allOf([bearer, key])), (ctx) => { ctx.body = ctx.request.auth[2] })`,
+    right: `router.get('/', withAuth(allOf([bearer, key])), (ctx) => { ctx.body = ctx.request.auth[1].client })`,
+  },
+  {
+    description: 'reading all of them as one',
+    wrong: `router.get('/', withAuth(allOf({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `router.get('/', withAuth(allOf({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.bearer.user })`,
+  },
+  {
+    description: 'reading nobody',
+    wrong: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = ctx.request.auth?.user })`,
+  },
+  {
+    description: 'taking nobody for an Option',
+    wrong: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = O.isSome(ctx.request.auth) })`,
+    right: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = O.isSome(O.fromNullable(ctx.request.auth)) })`,
+  },
+  {
+    description: 'reading a tagged winner without asking which',
+    wrong: `router.get('/', withAuth(firstPresent({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.principal.user })`,
+    right: `router.get('/', withAuth(firstPresent({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.via === 'bearer' && ctx.request.auth.principal.user })`,
+  },
+
+  // who is allowed
+  {
+    description: 'authorize by something that is neither true nor false',
+    wrong: `authorize((one: User) => one.user)(bearer)`,
+    right: `authorize((one: User) => one.user !== '')(bearer)`,
+  },
+  {
+    description: 'authorize by an Option',
+    wrong: `authorize((one: User) => O.some(one))(bearer)`,
+    right: `authorize((one: User) => O.isSome(O.some(one)))(bearer)`,
+  },
+  {
+    description: 'authorize for somebody else',
+    wrong: `authorize((one: { client: number }) => one.client > 0)(bearer)`,
+    right: `authorize((one: { client: number }) => one.client > 0)(key)`,
+  },
+  {
+    description: 'authorize with a third parameter',
+    wrong: `authorize((one: User, request: unknown, more: unknown) => one === request && one === more)(bearer)`,
+    right: `authorize((one: User, request: unknown) => one === request)(bearer)`,
+  },
+  {
+    description: 'no scopes',
+    wrong: `requireScopes([], { granted: () => 'read' })(bearer)`,
+    right: `requireScopes(['read'], { granted: () => 'read' })(bearer)`,
+  },
+  {
+    description: 'scopes without what was granted',
+    wrong: `requireScopes(['read'])(bearer)`,
+    right: `requireScopes(['read'], { granted: () => [] })(bearer)`,
+  },
+  {
+    description: 'granted later',
+    wrong: `requireScopes(['read'], { granted: async () => ['read'] })(bearer)`,
+    right: `requireScopes(['read'], { granted: () => ['read'] })(bearer)`,
+  },
+
+  // outages
+  { description: 'a time limit that is text', wrong: `timeout('5')(bearer)`, right: `timeout(5)(bearer)` },
+  { description: 'a time limit of nothing', wrong: `timeout(5)(null)`, right: `timeout(5)(bearer)` },
+  {
+    description: 'recovering with an authenticator that is not asked',
+    wrong: `recoverUnavailable((_request, error: { _tag: 'expired' }) => error)(bearer)`,
+    right: `recoverUnavailable((request) => bearer(request))(bearer)`,
+  },
+
+  // also
+  {
+    description: 'also in a list',
+    wrong: `withAuth([bearer, also(key)])`,
+    right: `withAuth(also([bearer, key]))`,
+  },
+  { description: 'also in anyOf', wrong: `anyOf([bearer, also(key)])`, right: `anyOf([bearer, key])` },
+  { description: 'also in a record', wrong: `allOf({ a: also(key) })`, right: `allOf({ a: key })` },
+  { description: 'also of also', wrong: `also(also(key))`, right: `also(key)` },
+  { description: 'optional of also', wrong: `optional(also(key))`, right: `also(optional(key))` },
+  { description: 'also of null', wrong: `also(null)`, right: `also(key)` },
+  { description: 'also of an empty list', wrong: `also([])`, right: `also([key])` },
+  {
+    description: 'also for a whole application',
+    wrong: `apiApp({ auth: also(bearer) })`,
+    right: `apiApp({ auth: bearer })`,
+  },
+  {
+    description: 'reading what was inherited as what is own',
+    wrong: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.own.user })`,
+    right: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
+  },
+  {
+    description: 'reading either without saying which',
+    wrong: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.user })`,
+    right: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
+  },
+  {
+    description: 'reading what is inherited where nobody knows it',
+    wrong: `router.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
+    right: `router.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.own.client })`,
+  },
+  {
+    description: 'the same on a router',
+    wrong: `withAuth(also(key))(router).get('/', (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
+    right: `withAuth(also(key))(router).get('/', (ctx) => { ctx.body = ctx.request.auth.own.client })`,
+  },
+  {
+    description: 'adding to a router that expects somebody alone',
+    wrong: `withAuth(also(bearer))(own)`,
+    right: `withAuth(bearer)(own)`,
+  },
+
+  // mappers
+  {
+    description: 'a mapper for a failure that does not exist',
+    wrong: `perFailure({ expird: () => ({ status: 401 }) })`,
+    right: `perFailure({ expired: () => ({ status: 401 }) })`,
+  },
+  {
+    description: 'reading of a failure what another one has',
+    wrong: `perFailure({ expired: (error) => ({ status: 401, body: error.scope?.[0] ?? null }) })`,
+    right: `perFailure({ insufficient: (error) => ({ status: 403, body: error.scope?.[0] ?? null }) })`,
+  },
+  {
+    description: 'a mapper that answers a status alone',
+    wrong: `perFailure({ expired: () => 401 })`,
+    right: `perFailure({ expired: () => ({ status: 401 }) })`,
+  },
+]
