@@ -1,0 +1,77 @@
+/** A document that is served: a request tells the session's cookie, and a route that was added since is in it. */
+import Router, { type RouterInstance } from '@koa/router'
+import Koa from 'koa'
+import session from 'koa-session'
+import { cachedOpenApi, operation, sessionAuth, withAuth, type ApiDocument, type SecurityScheme } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { ask, listen } from '../support/server.js'
+
+const keys = ['a signing key for tests, 32 characters']
+const hidden = operation({ undocumented: true })
+
+const application = (options: Parameters<typeof session>[0]) => {
+  const router = new Router()
+  const described = cachedOpenApi(router, { title: 'Sessions', version: '1' })
+  const calls = { me: 0 }
+  router.get('/openapi.json', hidden, (ctx) => {
+    ctx.type = 'application/json'
+    ctx.body = described(ctx.request).json
+  })
+  router.post('/login', hidden, (ctx) => {
+    ctx['session'] = { user: { username: 'anna' } }
+    ctx.status = 204
+  })
+  router.get('/me', withAuth(sessionAuth()), (ctx) => {
+    calls.me++
+    ctx.body = ctx.request.auth.username
+  })
+  const app = new Koa({ keys })
+  // koa-session sends Secure cookies over HTTPS alone
+  app.proxy = true
+  app.use(session(options, app)).use(router.routes())
+  return { app, router, calls }
+}
+
+const https = { 'X-Forwarded-Proto': 'https' }
+const documentAt = async (url: string): Promise<ApiDocument> =>
+  JSON.parse((await ask(`${url}/openapi.json`, { headers: https })).text) as ApiDocument
+
+describe('a document that is served', () => {
+  it.each([
+    { description: "koa-session's own name", options: {}, name: 'koa.sess' },
+    { description: 'a name of its own', options: { key: 'sid' }, name: 'sid' },
+    { description: 'a __Host- name', options: { key: '__Host-sid', secure: true }, name: '__Host-sid' },
+  ])('lists the cookie that lets in: $description', async ({ options, name }) => {
+    const { app, calls } = application(options)
+    const { url, close } = await listen(app)
+    try {
+      const { paths, components } = await documentAt(url)
+      expect(paths['/me']?.get?.security).toEqual([{ [`cookie_${name}`]: [] }])
+      const scheme = components?.securitySchemes?.[`cookie_${name}`] as SecurityScheme
+      expect(scheme).toEqual({ type: 'apiKey', in: 'cookie', name })
+
+      const { headers } = await ask(`${url}/login`, { method: 'POST', headers: https })
+      const cookies = headers.getSetCookie().map((line) => line.split(';')[0]!)
+      expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual([name, `${name}.sig`])
+      const me = await ask(`${url}/me`, { headers: { ...https, Cookie: cookies.join('; ') } })
+      expect([me.status, me.text, calls.me]).toEqual([200, 'anna', 1])
+      const bare = await ask(`${url}/me`, { headers: https })
+      expect([bare.status, bare.challenge, calls.me]).toEqual([401, 'Session realm="api"', 1])
+    } finally {
+      await close()
+    }
+  })
+
+  it('is built anew when a route was added since, and is the same bytes until then', async () => {
+    const { app, router } = application({})
+    const { url, close } = await listen(app)
+    try {
+      const [first, second] = [await ask(`${url}/openapi.json`), await ask(`${url}/openapi.json`)]
+      expect(second.text).toBe(first.text)
+      ;(router as RouterInstance).get('/later', withAuth(sessionAuth()), () => {})
+      expect(Object.keys((await documentAt(url)).paths)).toEqual(['/me', '/later'])
+    } finally {
+      await close()
+    }
+  })
+})

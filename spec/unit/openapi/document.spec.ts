@@ -1,0 +1,277 @@
+/** The document of a router. */
+import Router, { type RouterInstance } from '@koa/router'
+import {
+  apiApp,
+  apiKeyHeader,
+  httpBasicAuth,
+  httpBearer,
+  openApi,
+  operation,
+  withAuth,
+  type OpenApiOptions,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+
+const authenticate = () => ({ user: 'anna' })
+const bearer = httpBearer({ authenticate })
+const basic = httpBasicAuth({ authenticate })
+const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
+const none = () => {}
+const about = { title: 'Pets', version: '1.0.0' }
+
+const routed = (fill: (router: Router) => unknown, options?: ConstructorParameters<typeof Router>[0]) => {
+  const router = new Router(options)
+  fill(router)
+  return router
+}
+const documented = (router: RouterInstance) => openApi(router, about)
+/** The operations, by method and path. */
+const operations = (router: RouterInstance) =>
+  Object.fromEntries(
+    Object.entries(documented(router).paths).flatMap(([path, item]) =>
+      Object.entries(item ?? {}).map(([method, one]) => [`${method} ${path}`, one as { security?: object[] }]),
+    ),
+  )
+const guards = (router: RouterInstance) =>
+  Object.fromEntries(Object.entries(operations(router)).map(([place, { security }]) => [place, security]))
+const parameter = (name: string, more: object = {}) => ({
+  name,
+  in: 'path',
+  required: true,
+  schema: { type: 'string' },
+  ...more,
+})
+
+describe('what guards an operation', () => {
+  it('is what its levels decided; public and undecided are []; a callable leaves security out', () => {
+    const router = withAuth(bearer)(
+      routed((r) => {
+        r.get('/inherits', none)
+          .post('/public', withAuth(null), none)
+          .get('/own', withAuth([key, basic]), none)
+        r.get(
+          '/callable',
+          withAuth(() => true),
+          none,
+        )
+      }),
+    )
+    const parent = routed((r) => r.get('/undecided', none).use('/api', router.routes()))
+    expect(guards(parent)).toEqual({
+      'get /undecided': [],
+      'get /api/inherits': [{ bearer: [] }],
+      'post /api/public': [],
+      'get /api/own': [{ 'apiKeyHeader_X-API-Key': [] }, { basic: [] }],
+      'get /api/callable': undefined,
+    })
+    const document = documented(parent)
+    expect(document).not.toHaveProperty('security')
+    expect(document.paths['/api/callable']?.get?.responses).toHaveProperty('401')
+    expect(Object.keys(document.components?.securitySchemes ?? {})).toEqual([
+      'bearer',
+      'apiKeyHeader_X-API-Key',
+      'basic',
+    ])
+  })
+
+  it('one router mounted twice with different requirements is described twice', () => {
+    const child = routed((r) => r.get('/x', none))
+    const parent = routed((r) => r.use('/a', withAuth(bearer)(child).routes()).use('/b', withAuth(key)(child).routes()))
+    expect(guards(parent)).toEqual({ 'get /a/x': [{ bearer: [] }], 'get /b/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+  })
+
+  it('an application, mounted and guarded anew, too', () => {
+    const api = apiApp({ prefix: '/api', auth: bearer })
+    api.get('/x', none)
+    expect(guards(routed((r) => r.use('/v1', api.routes())))).toEqual({ 'get /v1/api/x': [{ bearer: [] }] })
+    expect(guards(withAuth(key)(api))).toEqual({ 'get /api/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+  })
+
+  it('of two layers for one method and path, the first that runs', () => {
+    const router = routed((r) => {
+      r.get('/x/:id', operation({ summary: 'first' }), withAuth(bearer), none)
+      r.get('/x/:name', operation({ summary: 'second' }), withAuth(key), none).post('/x/:name', none)
+    })
+    expect(operations(router)).toMatchObject({ 'get /x/{id}': { summary: 'first', security: [{ bearer: [] }] } })
+    expect(Object.keys(operations(router))).toEqual(['get /x/{id}', 'post /x/{id}'])
+    expect(Object.keys(documented(router).components?.securitySchemes ?? {})).toEqual(['bearer'])
+  })
+
+  it('where the router is exclusive, the last', () => {
+    const router = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), {
+      exclusive: true,
+    })
+    expect(guards(router)).toEqual({ 'get /x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+    const specific = { exclusive: 'specificity' as const }
+    const first = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), specific)
+    expect(guards(first)).toEqual({ 'get /x': [{ bearer: [] }] })
+  })
+})
+
+describe('paths', () => {
+  it('all: every method that OpenAPI has, each with what its guard can answer', () => {
+    const router = routed((r) => r.all('/x', withAuth(basic), none))
+    const { paths, 'x-undescribed': untold } = documented(router)
+    expect(Object.keys(paths['/x'] ?? {})).toEqual([
+      'get',
+      'put',
+      'post',
+      'delete',
+      'options',
+      'head',
+      'patch',
+      'trace',
+    ])
+    expect(paths['/x']?.get?.responses).not.toHaveProperty('403')
+    expect(paths['/x']?.put?.responses).toHaveProperty('403')
+    expect(untold).toEqual([
+      {
+        path: '/x',
+        methods: expect.arrayContaining(['PROPFIND', 'SEARCH']),
+        reason: expect.any(String),
+        security: [{ basic: [] }],
+      },
+    ])
+  })
+
+  it('parameters are declared; of an optional group each path has its own', () => {
+    const { paths } = documented(routed((r) => r.get('/pets{/:id}', none).get('/files/*rest', none)))
+    expect(paths['/pets/{id}']?.get?.parameters).toEqual([parameter('id')])
+    expect(paths['/pets']?.get).not.toHaveProperty('parameters')
+    expect(paths['/files/{rest}']?.get?.parameters).toEqual([
+      parameter('rest', { description: 'One or more segments of the path, with the slashes between them' }),
+    ])
+  })
+
+  it('equal templates with other names are one path, under the first names', () => {
+    const id = { name: 'other', in: 'path', description: 'of put', schema: { type: 'integer' as const } }
+    const { paths } = documented(
+      routed((r) => r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id] }), none)),
+    )
+    expect(Object.keys(paths)).toEqual(['/x/{id}/y/{n}'])
+    expect(paths['/x/{id}/y/{n}']?.put?.parameters).toEqual([
+      parameter('id', { description: 'of put', schema: { type: 'integer' } }),
+      parameter('n'),
+    ])
+  })
+
+  it('what no path can say is listed apart, with what guards it', () => {
+    const router = routed((r) => {
+      r.get(/^\/r\d$/, operation({ summary: 'By number' }), withAuth(bearer), none)
+      r.register('/dav', ['PROPFIND', 'GET'], none)
+      r.get('/a/:x', none).get(
+        '/a/*y',
+        withAuth(() => true),
+        none,
+      )
+    })
+    const { paths, components, 'x-undescribed': untold } = documented(router)
+    expect(Object.keys(paths)).toEqual(['/dav', '/a/{x}'])
+    expect(Object.keys(components?.securitySchemes ?? {})).toEqual(['bearer'])
+    expect(untold).toEqual([
+      {
+        path: '/^\\/r\\d$/',
+        methods: ['GET'],
+        reason: 'a regular expression is no path template',
+        summary: 'By number',
+        security: [{ bearer: [] }],
+      },
+      { path: '/dav', methods: ['PROPFIND'], reason: 'OpenAPI 3.1 has no field for these methods', security: [] },
+      { path: '/a/{y}', methods: ['GET'], reason: 'GET /a/:x has the same path template' },
+    ])
+  })
+})
+
+describe('what operation({ ... }) adds', () => {
+  it('stands in the operation; what it says of a path parameter adds to it, or refers to a component', () => {
+    const parameters = [
+      { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
+      { name: 'fields', in: 'query', content: { 'application/json': {} } },
+      { $ref: '#/components/parameters/Tenant' },
+      { $ref: 'https://example.com/shared.json#/limit' },
+    ]
+    const router = routed((r) =>
+      r.get(
+        '/:tenant/pets/:id',
+        operation({ summary: 'One', tags: ['pets'], deprecated: true, parameters, 'x-team': 'a' }),
+        none,
+      ),
+    )
+    const components = { parameters: { Tenant: parameter('tenant', { example: 'acme' }) } }
+    const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
+    expect(paths['/{tenant}/pets/{id}']?.get).toEqual({
+      summary: 'One',
+      tags: ['pets'],
+      deprecated: true,
+      'x-team': 'a',
+      parameters: [
+        { $ref: '#/components/parameters/Tenant' },
+        parameter('id', { description: 'Number of the pet', schema: { type: 'integer' } }),
+        { name: 'fields', in: 'query', content: { 'application/json': {} } },
+        { $ref: 'https://example.com/shared.json#/limit' },
+      ],
+      responses: { 200: { description: 'OK' } },
+      security: [],
+    })
+  })
+
+  it('undocumented leaves the operation out, and its scheme', () => {
+    const document = documented(routed((r) => r.get('/x', operation({ undocumented: true }), withAuth(bearer), none)))
+    expect(document).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
+  })
+
+  it('an operationId names the first operation of its route', () => {
+    const router = routed((r) => r.all('/pets{/:id}', operation({ operationId: 'pets' }), none))
+    const ids = Object.entries(operations(router)).filter(([, one]) => 'operationId' in one)
+    expect(ids.map(([place]) => place)).toEqual(['get /pets/{id}'])
+  })
+
+  it.each<[string, (router: Router) => unknown, string]>([
+    [
+      'an operationId that stands twice',
+      (r) => r.get('/a', operation({ operationId: 'x' }), none).post('/b', operation({ operationId: 'x' }), none),
+      'openApi: operationId "x" stands in GET /a and in POST /b; each needs its own',
+    ],
+    [
+      'a path parameter that no path of the route has',
+      (r) => r.get('/a{/:id}', operation({ parameters: [{ name: 'ID', in: 'path' }] }), none),
+      'GET /a{/:id}: operation({ parameters }) tells of the path parameter "ID", which it has not',
+    ],
+    [
+      'operation({ ... }) twice in one route',
+      (r) => r.all('/a', operation({}), withAuth(bearer), operation({}), none),
+      'all /a: operation({ ... }) stands twice in it; leave one',
+    ],
+    [
+      'one schemeName for two schemes',
+      (r) =>
+        r
+          .get('/a', withAuth(bearer), none)
+          .get('/b', withAuth(httpBasicAuth({ schemeName: 'bearer', authenticate })), none),
+      'openApi: the security schemes called "bearer" of GET /a and of GET /b differ; give each a schemeName of its own',
+    ],
+  ])('%s is a TypeError when the document is built', (_, fill, message) => {
+    const router = routed(fill)
+    expect(() => documented(router)).toThrow(new TypeError(message))
+  })
+})
+
+it('nothing is shared: who changes an operation of a document changes no other, and no other document', () => {
+  const router = withAuth(bearer)(routed((r) => r.get('/a', none).get('/b', none).get(/^\/c$/, none)))
+  const before = JSON.stringify(documented(router))
+  const document = documented(router)
+  const other = JSON.stringify(document.paths['/b'])
+  const change = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    for (const [name, one] of Object.entries(value)) {
+      change(one)
+      if (typeof one !== 'object') Reflect.set(value, name, 'changed')
+    }
+    return Reflect.set(value, 'x-changed', true)
+  }
+  change(document.paths['/a'])
+  expect(JSON.stringify(document.paths['/b'])).toBe(other)
+  change(document)
+  expect(JSON.stringify(document)).toContain('x-changed')
+  expect(JSON.stringify(documented(router))).toBe(before)
+})

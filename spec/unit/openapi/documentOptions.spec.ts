@@ -1,0 +1,63 @@
+/** What a document says beside its operations, and what is refused. */
+import Router from '@koa/router'
+import { httpBearer, openApi, withAuth, type OpenApiOptions } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+
+const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })
+const about = { title: 'Pets', version: '1.0.0' }
+
+describe('options', () => {
+  it('make the Info Object and the root; what is undefined is left out', () => {
+    const options = {
+      ...about,
+      summary: 'All of them',
+      description: 'Text',
+      termsOfService: 'https://example.com/terms',
+      contact: { name: 'Us' },
+      license: { name: 'MIT', identifier: 'MIT' },
+      servers: [{ url: 'https://api.example.com' }],
+      tags: [{ name: 'pets' }],
+      externalDocs: { url: 'https://example.com' },
+      'x-logo': { url: '/logo.svg' },
+    }
+    const { title, version, summary, description, termsOfService, contact, license, ...root } = options
+    const info = { title, version, summary, description, termsOfService, contact, license }
+    expect(openApi(new Router(), options)).toEqual({ openapi: '3.1.0', info, ...root, paths: {} })
+    const unset = { ...about, description: undefined, servers: undefined } as unknown as OpenApiOptions
+    expect(openApi(new Router(), unset)).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
+  })
+
+  it("components of the author's stand beside ours, and for ours", () => {
+    const Problem = { type: 'object' as const, title: 'Own' }
+    const components = { schemas: { Pet: { type: 'object' as const }, Problem }, examples: {} }
+    const document = openApi(
+      new Router().get('/', withAuth(bearer), () => {}),
+      { ...about, components },
+    )
+    expect(document.components?.schemas).toEqual({ Problem, Pet: { type: 'object' } })
+    expect(Object.keys(document.components ?? {})).toEqual(['securitySchemes', 'schemas', 'responses', 'headers'])
+  })
+
+  it.each([
+    [undefined, 'openApi takes an object of options, not undefined'],
+    [{ title: 'x' }, 'openApi({ version }) must be a text'],
+    [{ version: '1' }, 'openApi({ title }) must be a text'],
+    [{ ...about, tittle: 'x' }, 'openApi: no option "tittle"; there are title, summary, '],
+    [{ ...about, security: [] }, 'openApi: no option "security"'],
+    [{ ...about, servers: '/' }, 'openApi({ servers }) must be a list'],
+    [{ ...about, components: 1 }, 'openApi({ components }) must be an object'],
+    [
+      { ...about, components: { securitySchemes: {} } },
+      'openApi({ components: { securitySchemes } }): they are read off the guards',
+    ],
+  ])('%j is a TypeError', (options, message) => {
+    expect(() => openApi(new Router(), options as never)).toThrow(TypeError)
+    expect(() => openApi(new Router(), options as never)).toThrow(message)
+  })
+
+  it('routes() is no router', () => {
+    expect(() => openApi(new Router().routes() as never, about)).toThrow(
+      new TypeError('openApi(router, options) takes a router of @koa/router, not its routes()'),
+    )
+  })
+})

@@ -1,0 +1,90 @@
+/**
+ * The files of the docs page: an exact list, no folder. What `swagger-ui-dist` brings is read from the installed package,
+ * nothing comes from elsewhere, and nothing of a request becomes part of a path.
+ */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pageScript } from './pageScript.js'
+import { pageStyle } from './pageStyle.js'
+
+/** Something that is served as it is. */
+export interface Asset {
+  /** The media type. */
+  readonly type: string
+  readonly content: Buffer
+  /** A validator (RFC 9110 §8.8.3) made of the content alone. */
+  readonly etag: string
+}
+
+/** Names an asset, and tells how to get it; it rejects while the file cannot be read. */
+export interface AssetSource {
+  readonly name: string
+  readonly load: () => Promise<Asset>
+}
+
+const SCRIPT = 'text/javascript; charset=utf-8'
+const STYLE = 'text/css; charset=utf-8'
+const IMAGE = 'image/png'
+
+// What the page links to, and no other file of the package
+const fromPackage: ReadonlyArray<readonly [name: string, type: string]> = [
+  ['swagger-ui.css', STYLE],
+  ['swagger-ui-bundle.js', SCRIPT],
+  ['favicon-16x16.png', IMAGE],
+  ['favicon-32x32.png', IMAGE],
+]
+
+const ours: ReadonlyArray<readonly [name: string, type: string, text: string]> = [
+  ['page.css', STYLE, pageStyle],
+  ['page.js', SCRIPT, pageScript],
+]
+
+/** Something to serve, with its validator. */
+export const assetOf = (type: string, content: Buffer | string): Asset => {
+  const bytes = Buffer.from(content)
+  return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+}
+
+/** The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` where there is none. */
+export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
+  try {
+    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The folder of the installed `swagger-ui-dist`. TypeError that says what to install where there is none. */
+export const requireSwaggerUi = (place: string, from?: string | URL): string => {
+  const folder = findSwaggerUi(from)
+  if (folder === undefined) {
+    throw new TypeError(`${place}: the docs page needs swagger-ui-dist; install it: npm install swagger-ui-dist`)
+  }
+  return folder
+}
+
+/** All that the page links to. */
+export const assetsIn = (folder: string): ReadonlyArray<AssetSource> => [
+  ...fromPackage.map(([name, type]) => ({
+    name,
+    load: once(async () => assetOf(type, await readFile(join(folder, name)))),
+  })),
+  ...ours.map(([name, type, text]) => {
+    const asset = assetOf(type, text)
+    return { name, load: () => Promise.resolve(asset) }
+  }),
+]
+
+// A file that cannot be read now is tried again
+const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
+  let loading: Promise<A> | undefined
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * The document of a router, built once, and anew when the router has changed since or when a request tells another name of
+ * a cookie.
+ */
+import type { Layer } from '@koa/router'
+import type { Request } from 'koa'
+import { leaves, type Leaf } from '../core/Description.js'
+import { declareFactory } from '../core/misuse.js'
+import { effective } from '../core/Requirement.js'
+import { operationsOf } from '../koa/operations.js'
+import { openApi, type ApiDocument } from './document.js'
+import { checkOpenApiOptions, type OpenApiOptions } from './documentOptions.js'
+import type { Routed } from './routes.js'
+import { schemeOf } from './security.js'
+
+/** A document, and its text. */
+export interface SerializedDocument {
+  readonly document: ApiDocument
+  readonly json: string
+}
+
+interface Edition<S, C> {
+  readonly layers: ReadonlyArray<Seen<S, C>>
+  /** What only a request can tell. */
+  readonly asked: ReadonlyArray<Leaf>
+  /** By what a request told. */
+  readonly documents: Map<string, SerializedDocument>
+}
+
+interface Seen<S, C> {
+  readonly layer: Layer<S, C>
+  // `router.prefix` and levels change these two in place
+  readonly path: string | RegExp
+  readonly functions: Layer<S, C>['stack']
+}
+
+// Applications have one name for their session's cookie; more come from a scheme that reads more of the request
+const MAX_DOCUMENTS = 8
+
+/**
+ * `openApi` for whoever asks often: the same document, and the same JSON, until a route was added. TypeErrors of options
+ * come at once, those of `openApi` with the first request.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { cachedOpenApi, operation } from 'koa-with-auth'
+ *
+ * const router = new Router()
+ * const described = cachedOpenApi(router, { title: 'Pets', version: '1.0.0' })
+ *
+ * router.get('/openapi.json', operation({ undocumented: true }), (ctx) => {
+ *   ctx.type = 'application/json'
+ *   ctx.body = described(ctx.request).json
+ * })
+ */
+export const cachedOpenApi = <S, C>(
+  router: Routed<S, C>,
+  options: OpenApiOptions,
+): ((request?: Request) => SerializedDocument) => {
+  checkOpenApiOptions('cachedOpenApi', options)
+  const current: { edition: Edition<S, C> | undefined } = { edition: undefined }
+  return (request) => {
+    const edition = isOf(router, current.edition) ? current.edition : editionOf(router)
+    current.edition = edition
+    const told = request === undefined ? '' : JSON.stringify(edition.asked.map((leaf) => schemeOf(leaf, request)))
+    const known = edition.documents.get(told)
+    if (known !== undefined) return known
+    const document = openApi(router, options, request)
+    const made = { document, json: JSON.stringify(document) }
+    if (edition.documents.size >= MAX_DOCUMENTS) edition.documents.clear()
+    edition.documents.set(told, made)
+    return made
+  }
+}
+
+declareFactory('cachedOpenApi', cachedOpenApi)
+
+const isOf = <S, C>({ stack }: Routed<S, C>, edition: Edition<S, C> | undefined): edition is Edition<S, C> =>
+  edition !== undefined &&
+  edition.layers.length === stack.length &&
+  edition.layers.every(({ layer, path, functions }, at) => {
+    const now = stack[at]
+    return now === layer && now.path === path && now.stack === functions
+  })
+
+const editionOf = <S, C>(router: Routed<S, C>): Edition<S, C> => ({
+  layers: router.stack.map((layer) => ({ layer, path: layer.path, functions: layer.stack })),
+  asked: askedAmong(router),
+  documents: new Map(),
+})
+
+const askedAmong = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {
+  const requirements = new Set(operationsOf(router).map(({ requirement }) => requirement))
+  const all = [...requirements].flatMap((requirement) => {
+    const authenticator = effective(requirement)
+    return authenticator === undefined ? [] : leaves(authenticator.description)
+  })
+  return [...new Set(all)].filter(({ schemeFor }) => schemeFor !== undefined)
+}

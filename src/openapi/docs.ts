@@ -1,0 +1,55 @@
+/**
+ * `docs`: the docs page of a router, where a user enters credentials once and tries its operations, and the OpenAPI
+ * document that the page and other tools read.
+ *
+ * It is made of operations like any other, so `withAuth` guards it, and none of them stands in the document. It describes
+ * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`.
+ */
+import Router from '@koa/router'
+import type { RouterInstance } from '@koa/router'
+import { declareFactory } from '../core/misuse.js'
+import { requireSwaggerUi } from './assets.js'
+import type { OpenApiOptions } from './documentOptions.js'
+import { addDocs } from './docsRoutes.js'
+import type { DocsPageOptions } from './pageOptions.js'
+
+/** What the docs page of a router is made of: the document's own options, and those of the page. */
+export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
+
+/**
+ * The docs page of a router at `/docs`, and its document at `/openapi.json`, as something to mount: on the application, or
+ * with `use` on that router or any other. Where no `auth` is given, the router that it is mounted on decides, as for all
+ * operations; on the application it is public.
+ *
+ * TypeError where `swagger-ui-dist` is not installed, and for options that no page or document can be made of.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import Router from '@koa/router'
+ * import { docs, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = new Router()
+ * router.get('/me', withAuth(bearer), (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ *
+ * const developers = httpBasicAuth({ authenticate: (_request, user, password) => user === 'dev' && password === 's3cret' })
+ * const app = new Koa()
+ * app.use(docs(router, { title: 'Users', version: '1.0.0', auth: developers }))
+ * app.use(router.routes())
+ */
+export const docs = <S, C>(router: RouterInstance<S, C>, options: DocsOptions): ReturnType<Router['routes']> => {
+  checkRouter(router)
+  const own = new Router()
+  addDocs(own, router, { place: 'docs', options, folder: requireSwaggerUi('docs') })
+  return own.routes()
+}
+
+declareFactory('docs', docs)
+
+const checkRouter = (router: unknown): void => {
+  if (typeof router !== 'object' || router === null || !('stack' in router) || !Array.isArray(router.stack)) {
+    throw new TypeError('docs(router, options) takes a router of @koa/router, not its routes()')
+  }
+}

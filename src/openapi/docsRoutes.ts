@@ -1,0 +1,91 @@
+/**
+ * The operations that a docs page is made of: the page, its document, and each asset under a path of its own, so that the
+ * router's own matching is the list of what is served.
+ */
+import type { RouterInstance } from '@koa/router'
+import type { Context, Next } from 'koa'
+import type { Member } from '../core/Authenticator.js'
+import { checkOptions } from '../core/misuse.js'
+import { withAuth } from '../koa/withAuth.js'
+import { assetOf, assetsIn, type Asset } from './assets.js'
+import { cachedOpenApi } from './cachedDocument.js'
+import { checkOpenApiOptions, openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
+import { viewOf, type MountedRouter, type View } from './mountedOperations.js'
+import { operation, withoutExtensions } from './operation.js'
+import { fieldsOf, htmlOf, originsOf, type Page } from './page.js'
+import { checkPage, documentPart, pageOptionNames, type DocsPageOptions } from './pageOptions.js'
+import { serveAsset, withoutSlash } from './serve.js'
+
+/** What a docs page is made of. */
+export interface DocsParts {
+  /** Who asked for it, for messages. */
+  readonly place: string
+  readonly options: DocsPageOptions & OpenApiOptions
+  /** The folder of swagger-ui-dist; without it there is the document alone. */
+  readonly folder: string | undefined
+}
+
+/** Registers them on a router. They describe another, or the same one. TypeError for options that cannot hold. */
+export const addDocs = <S, C, T, D>(
+  target: RouterInstance<S, C>,
+  described: RouterInstance<T, D>,
+  { place, options, folder }: DocsParts,
+): void => {
+  checkOptions(place, withoutExtensions(options), [...openApiOptionNames, ...pageOptionNames])
+  const document = documentPart(options)
+  checkOpenApiOptions(place, document)
+  const settings = checkPage(place, options)
+  const { path, documentPath } = settings
+  // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves them undecided
+  const guards = 'auth' in options ? [withAuth(options.auth as Member)] : []
+  const get = (at: string, handler: Handler): void => {
+    // Safe: a guard is middleware, and nothing here reads the router's own context
+    const functions = [operation({ undocumented: true }), ...guards, handler] as unknown as never[]
+    target.get(at, ...functions)
+  }
+
+  const serveDocument: Handler = (ctx, next) =>
+    isTaken(ctx, serveDocument) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
+  // Safe: it is only read
+  const describe = describing(viewOf(described as unknown as MountedRouter, serveDocument), document)
+  get(documentPath, serveDocument)
+  if (folder === undefined) return
+
+  const { title, description, servers = [] } = document
+  const page: Page = { ...settings, title, description, origins: originsOf(servers) }
+  const html = assetOf('text/html; charset=utf-8', htmlOf(page))
+  const fields = fieldsOf(page)
+  const servePage: Handler = (ctx, next) => {
+    if (isTaken(ctx, servePage)) return next()
+    return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
+  }
+  get(path, servePage)
+  for (const { name, load } of assetsIn(folder)) {
+    get(`${path}/${name}`, async (ctx) => serveAsset(ctx, await load()))
+  }
+}
+
+type Handler = (ctx: Context, next: Next) => unknown
+
+const routerOf = (ctx: Context): MountedRouter => ctx['router']
+
+// An operation of the application's own at the same path counts, wherever it was registered
+const isTaken = (ctx: Context, own: Handler): boolean =>
+  routerOf(ctx).stack.some(
+    ({ path, methods, stack }) =>
+      path === ctx['routerPath'] && methods.includes('GET') && !stack.some((f: unknown) => f === own),
+  )
+
+// The document for a request, as an asset
+const describing = (view: View, options: OpenApiOptions): ((ctx: Context) => Asset) => {
+  const editions = new WeakMap<ReturnType<View>, ReturnType<typeof cachedOpenApi>>()
+  let last: { readonly json: string; readonly asset: Asset } | undefined
+  return (ctx) => {
+    const routed = view({ router: routerOf(ctx), layerPath: String(ctx['routerPath']) })
+    const edition = editions.get(routed) ?? cachedOpenApi(routed, options)
+    editions.set(routed, edition)
+    const { json } = edition(ctx.request)
+    if (last?.json !== json) last = { json, asset: assetOf('application/json; charset=utf-8', json) }
+    return last.asset
+  }
+}

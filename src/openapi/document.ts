@@ -1,0 +1,124 @@
+/**
+ * The OpenAPI 3.1 document of a router: what guards what, read off the values that run.
+ *
+ * Pure: it reads what the router's layers carry, and nothing is declared twice. It does not serve the document, and knows
+ * what `operation({ ... })` says, but not what a handler does.
+ */
+import type { Request } from 'koa'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { declareFactory } from '../core/misuse.js'
+import { checkOpenApiOptions, componentsOf, infoOf, rootOf, type OpenApiOptions } from './documentOptions.js'
+import { failureComponents, failuresOf, responsesOf } from './failures.js'
+import { parametersOf, resolveAmong, strangerAmong, type Resolve } from './parameters.js'
+import { idsAmong, placedAmong, type Placed } from './places.js'
+import { routesOf, type Route, type Routed, type Undescribed } from './routes.js'
+import { copied, securitySchemesOf } from './security.js'
+
+export { openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
+
+/** A document that lists paths. What no path can say stands under `x-undescribed`, so that nothing is left out silently. */
+export type ApiDocument = OpenAPIV3_1.Document & {
+  readonly paths: OpenAPIV3_1.PathsObject
+  readonly 'x-undescribed'?: ReadonlyArray<Undescribed>
+}
+
+/**
+ * The OpenAPI 3.1 document of a router: a plain one, one of `withAuth`, an `apiApp`. Build it of the router that is mounted
+ * last, after its routes. With a request, the session's cookie has the name that koa-session was given.
+ *
+ * TypeError for options that no document can be made of, for two security schemes under one name, for an `operationId`
+ * that stands twice, and for a path parameter that its route does not have.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, openApi, withAuth } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = new Router()
+ * router.get('/pets/:id', withAuth(bearer), (ctx) => {
+ *   ctx.body = ctx.params['id']
+ * })
+ *
+ * const { paths, components } = openApi(router, { title: 'Pets', version: '1.0.0' })
+ * assert.deepStrictEqual(paths['/pets/{id}']?.get?.security, [{ bearer: [] }])
+ * assert.deepStrictEqual(components?.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
+ */
+export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
+  checkRouter(router)
+  checkOpenApiOptions('openApi', options)
+  const routes = routesOf(router, request)
+  const { placed, shadowed } = placedAmong(routes)
+  const untold = [...routes.undescribed, ...shadowed]
+  const told = [...new Set([...placed, ...untold].map(({ route }) => route))]
+  const resolve = resolveAmong(options.components?.parameters)
+  for (const route of told) checkPathParameters(route, resolve)
+  const withIds = idsAmong(placed)
+
+  const paths: Record<string, Record<string, OpenAPIV3_1.OperationObject>> = {}
+  for (const operation of placed) {
+    const { path, method } = operation
+    paths[path] = { ...paths[path], [method]: objectOf(operation, withIds.has(operation), resolve) }
+  }
+  const written = Object.values(paths).flatMap((item) => Object.values(item))
+  const components = componentsOf(
+    {
+      securitySchemes: securitySchemesOf(
+        told.flatMap(({ place, security }) => security.schemes.map((scheme) => ({ ...scheme, place }))),
+      ),
+      ...failureComponents(written.flatMap(({ responses }) => (responses === undefined ? [] : [responses]))),
+    },
+    options.components,
+  )
+  return {
+    openapi: '3.1.0',
+    info: infoOf(options),
+    ...rootOf(options),
+    paths,
+    ...(Object.keys(components).length > 0 && { components }),
+    ...(untold.length > 0 && { 'x-undescribed': untold.map(({ told: entry }) => entry) }),
+  }
+}
+
+declareFactory('openApi', openApi)
+
+const checkRouter = (router: unknown): void => {
+  if (typeof router !== 'object' || router === null || !('stack' in router) || !Array.isArray(router.stack)) {
+    throw new TypeError('openApi(router, options) takes a router of @koa/router, not its routes()')
+  }
+}
+
+const checkPathParameters = ({ place, described, templates }: Route, resolve: Resolve): void => {
+  if (templates.length === 0) return
+  const paths = templates.map(({ parameters }) => parameters)
+  const stranger = strangerAmong(described.parameters ?? [], paths, resolve)
+  if (stranger === undefined) return
+  throw new TypeError(`${place}: operation({ parameters }) tells of the path parameter "${stranger}", which it has not`)
+}
+
+// -------------------------------------------------------------------------------------
+// one operation
+// -------------------------------------------------------------------------------------
+
+const objectOf = (
+  { route, template, method, names }: Placed,
+  hasId: boolean,
+  resolve: Resolve,
+): OpenAPIV3_1.OperationObject => {
+  const {
+    undocumented: _,
+    operationId,
+    parameters: declared = [],
+    responses,
+    security: _derived,
+    ...own
+  } = route.described
+  const { description, requirements } = route.security
+  const parameters = parametersOf({ own: template.parameters, names }, declared, resolve)
+  return {
+    ...own,
+    ...(hasId && operationId !== undefined && { operationId }),
+    ...(parameters.length > 0 && { parameters }),
+    responses: responsesOf(responses, failuresOf(description, method)),
+    ...(requirements !== undefined && { security: copied(requirements) }),
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * What a guard answers instead of the operation, as OpenAPI's Responses: 401, 403 and 503, written once as components.
+ *
+ * An operation's own account of the same status stands; a 401 of its own still tells of its challenge.
+ */
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { isSafe } from '../core/CrossOrigin.js'
+import { children, isAmbient, type Description } from '../core/Description.js'
+import type { ListedMethod } from './methods.js'
+
+type Responses = OpenAPIV3_1.ResponsesObject
+
+const names = { 401: 'Unauthorized', 403: 'Forbidden', 503: 'ServiceUnavailable' } as const
+
+/** A status that a guard answers. */
+export type FailureStatus = keyof typeof names
+
+const isScoped = (description: Description): boolean =>
+  description._tag === 'Scoped' || children(description).some(isScoped)
+
+// Whether some request is answered 401: not where bad credentials, too, count as none
+const canRefuse = (description: Description): boolean => {
+  switch (description._tag) {
+    case 'Leaf':
+      return true
+    case 'AnyOf':
+      return description.firstPresent ? description.members.some(canRefuse) : description.members.every(canRefuse)
+    case 'AllOf':
+      return description.members.some(canRefuse)
+    case 'Optional':
+      return !description.lenient
+    case 'Scoped':
+      return canRefuse(description.member)
+  }
+}
+
+/** The statuses that the guard of an operation can answer. Whether CSRF is checked nobody knows before a request. */
+export const failuresOf = (description: Description | undefined, method: ListedMethod): ReadonlyArray<FailureStatus> =>
+  description === undefined
+    ? []
+    : [
+        ...(canRefuse(description) ? [401 as const] : []),
+        ...(isScoped(description) || (isAmbient(description) && !isSafe(method.toUpperCase())) ? [403 as const] : []),
+        // any hook can be asynchronous, and then be too late
+        503,
+      ]
+
+const challenge = '#/components/headers/WWW-Authenticate'
+const challengeHeader = () => ({ 'WWW-Authenticate': { $ref: challenge } })
+
+/** The responses of an operation: its own, and those of its guard. */
+export const responsesOf = (own: Responses | undefined, failures: ReadonlyArray<FailureStatus>): Responses => {
+  const isBare = own === undefined || Object.keys(own).length === 0
+  const responses: Responses = isBare ? { 200: { description: 'OK' } } : { ...own }
+  for (const status of failures) {
+    const response = responses[status]
+    if (response === undefined) responses[status] = { $ref: `#/components/responses/${names[status]}` }
+    else if (status === 401 && !('$ref' in response) && response.headers === undefined) {
+      responses[status] = { ...response, headers: challengeHeader() }
+    }
+  }
+  return responses
+}
+
+const problem = (status: FailureStatus, title: string, description: string, headers?: Headers) => ({
+  description,
+  ...(headers !== undefined && { headers }),
+  content: {
+    'application/problem+json': {
+      schema: { $ref: '#/components/schemas/Problem' },
+      example: { type: 'about:blank', title, status, detail: title },
+    },
+  },
+})
+type Headers = Readonly<Record<string, { readonly $ref: string }>>
+
+const responses: Readonly<Record<FailureStatus, OpenAPIV3_1.ResponseObject>> = {
+  401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or none that are good', challengeHeader()),
+  403: problem(403, 'Forbidden', 'Authenticated, but not allowed, or sent by another site'),
+  503: problem(503, 'Service Unavailable', 'Nobody can tell now who calls', {
+    'Retry-After': { $ref: '#/components/headers/Retry-After' },
+  }),
+}
+
+const headers: Readonly<Record<string, OpenAPIV3_1.HeaderObject>> = {
+  'WWW-Authenticate': {
+    description: 'A challenge for every alternative (RFC 9110 §11.6.1)',
+    schema: { type: 'string' },
+  },
+  'Retry-After': { description: 'Seconds to wait (RFC 9110 §10.2.3)', schema: { type: 'integer', minimum: 0 } },
+}
+
+const Problem: OpenAPIV3_1.SchemaObject = {
+  type: 'object',
+  description: 'Problem details (RFC 9457)',
+  properties: {
+    type: { type: 'string', format: 'uri-reference', default: 'about:blank' },
+    title: { type: 'string' },
+    status: { type: 'integer', minimum: 100, maximum: 599 },
+    detail: { type: 'string' },
+    instance: { type: 'string', format: 'uri-reference' },
+  },
+}
+
+/** The components that these operations' responses refer to; only those, and made for who asks. */
+export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPIV3_1.ComponentsObject => {
+  const used = new Set<FailureStatus>()
+  const told = new Set<string>()
+  for (const all of operations) {
+    for (const status of statuses) if (refersTo(all[status], `responses/${names[status]}`)) used.add(status)
+    const own = all[401]
+    const header = own !== undefined && 'headers' in own ? own.headers?.['WWW-Authenticate'] : undefined
+    if (header !== undefined && '$ref' in header && header.$ref === challenge) told.add('WWW-Authenticate')
+  }
+  for (const status of used) for (const name of Object.keys(responses[status].headers ?? {})) told.add(name)
+  if (used.size === 0 && told.size === 0) return {}
+  return structuredClone({
+    ...(used.size > 0 && { schemas: { Problem } }),
+    ...(used.size > 0 && {
+      responses: Object.fromEntries([...used].sort().map((status) => [names[status], responses[status]])),
+    }),
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => told.has(name))),
+  })
+}
+
+const statuses: ReadonlyArray<FailureStatus> = [401, 403, 503]
+
+const refersTo = (response: Responses[string] | undefined, component: string): boolean =>
+  response !== undefined && '$ref' in response && response.$ref === `#/components/${component}`

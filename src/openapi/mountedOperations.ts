@@ -1,0 +1,62 @@
+/**
+ * Which operations a docs page tells of: those of its own router, as they are mounted where the request came in.
+ *
+ * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the truth stands in the
+ * router that dispatches (`ctx.router`); of that, what lies below the place where the own router was mounted. A page that
+ * stands beside its router describes the router as it is.
+ */
+import type { Layer } from '@koa/router'
+
+/** What of a router is described. */
+export interface MountedRouter {
+  readonly stack: Layer[]
+  readonly exclusive?: boolean
+  readonly opts: { readonly prefix?: string; readonly exclusive?: boolean | 'specificity' }
+}
+
+/** Where a request came in: the router that dispatches, and the path of the layer that runs, as it has it. */
+export interface Place {
+  readonly router: MountedRouter
+  readonly layerPath: string
+}
+
+/** The operations to describe; always the same value for the same router and place. */
+export type View = (place: Place) => MountedRouter
+
+/** How a router looks from its operation that runs this function, wherever that was mounted. */
+export const viewOf = (own: MountedRouter, f: Function): View => {
+  const views = new WeakMap<MountedRouter, Map<string, MountedRouter>>()
+  return ({ router, layerPath }) => {
+    const layer = own.stack.find(({ stack }) => stack.some((one: unknown) => one === f))
+    if (layer === undefined) return own
+    const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
+    if (base === '') return router
+    const known = views.get(router) ?? new Map<string, MountedRouter>()
+    views.set(router, known)
+    const view = known.get(base) ?? below(base, router, own)
+    known.set(base, view)
+    return view
+  }
+}
+
+// The path behind the own prefix is the same wherever the router was mounted
+const baseOf = (mounted: string, unmounted: string, prefix: string): string => {
+  const tail = unmounted.startsWith(prefix) ? unmounted.slice(prefix.length) : unmounted
+  return mounted.endsWith(tail) ? mounted.slice(0, -tail.length) : ''
+}
+
+// Asked at every request, because routes can be added
+const below = (base: string, router: MountedRouter, own: MountedRouter): MountedRouter => ({
+  ...(router.exclusive !== undefined && { exclusive: router.exclusive }),
+  opts: router.opts,
+  get stack() {
+    return router.stack.filter((layer) => isBelow(base, layer) || isOwnPattern(own, layer))
+  },
+})
+
+const isBelow = (base: string, { path }: Layer): boolean =>
+  typeof path === 'string' && path.startsWith(base) && /^(?:[/{]|$)/.test(path.slice(base.length))
+
+// Mounting leaves a RegExp as it is
+const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
+  path instanceof RegExp && own.stack.some((layer) => layer.path === path)

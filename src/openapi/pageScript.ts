@@ -1,0 +1,96 @@
+/**
+ * The script that starts Swagger UI on the docs page. A constant: what differs between pages stands in `data-` attributes of
+ * its element, and the address bar is not read (SECURITY A-27), but for the fragment, which only opens an operation.
+ *
+ * A key in a cookie is one that Swagger UI asks for but cannot send, because scripts may not set that header; so it is put
+ * among the page's cookies while it is authorized, and taken away with the page.
+ */
+
+/** JavaScript for browsers. */
+export const pageScript = `'use strict'
+;(() => {
+  const element = document.getElementById('docs')
+  const { document: url, persistAuthorization } = element.dataset
+  const persist = persistAuthorization === 'true'
+
+  const dark = window.matchMedia('(prefers-color-scheme: dark)')
+  const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+  dark.addEventListener('change', follow)
+  follow()
+
+  const given = new Set()
+  const setCookie = (name, value, lifetime) => {
+    const secure = location.protocol === 'https:' ? '; Secure' : ''
+    document.cookie = name + '=' + value + '; Path=/; SameSite=Strict' + secure + lifetime
+  }
+  const forget = (name) => {
+    if (given.delete(name)) setCookie(name, '', '; Max-Age=0')
+  }
+  const isCookie = (schema) => schema !== undefined && schema.get('type') === 'apiKey' && schema.get('in') === 'cookie'
+  const put = (authorized) =>
+    authorized.forEach((entry) => {
+      const schema = entry.get('schema')
+      if (!isCookie(schema)) return
+      given.add(schema.get('name'))
+      // Swagger UI's own, where authorization persists: other sites could make browsers send it
+      if (persist) document.cookie = schema.get('name') + '=; SameSite=None; Secure; Max-Age=0'
+      // what would end the value would write attributes of the cookie
+      setCookie(schema.get('name'), String(entry.get('value')).replace(/[;\\r\\n]/g, ''), '')
+    })
+  const cookies = () => ({
+    statePlugins: {
+      auth: {
+        wrapActions: {
+          authorize: (act, system) => (payload) => {
+            act(payload)
+            put(system.authSelectors.authorized())
+          },
+          logout: (act, system) => (names) => {
+            const authorized = system.authSelectors.authorized()
+            act(names)
+            for (const name of names) {
+              const schema = authorized.getIn([name, 'schema'])
+              if (isCookie(schema)) forget(schema.get('name'))
+            }
+          },
+          restoreAuthorization: (act, system) => (payload) => {
+            act(payload)
+            put(system.authSelectors.authorized())
+          },
+        },
+      },
+    },
+  })
+  // each of its fields takes the focus, so that the last one has it, and the others are out of sight
+  const firstField = () => ({
+    statePlugins: {
+      auth: {
+        wrapActions: {
+          showDefinitions: (act) => (payload) => {
+            act(payload)
+            setTimeout(() => {
+              element.querySelector('.dialog-ux .modal-ux-content')?.scrollTo(0, 0)
+              element.querySelector('.dialog-ux input')?.focus()
+            })
+          },
+        },
+      },
+    },
+  })
+  if (!persist) window.addEventListener('pagehide', () => [...given].forEach(forget))
+
+  window.SwaggerUIBundle({
+    url,
+    domNode: element,
+    presets: [window.SwaggerUIBundle.presets.apis],
+    plugins: [cookies, firstField],
+    layout: 'BaseLayout',
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    persistAuthorization: persist,
+    queryConfigEnabled: false,
+    validatorUrl: null,
+  })
+})()
+`

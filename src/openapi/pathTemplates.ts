@@ -1,0 +1,87 @@
+/**
+ * A router's pattern as OpenAPI's path templates: `/pets{/:id}` is `/pets/{id}` and `/pets`.
+ *
+ * It is read with the parser that the router reads it with. What no template can say (a RegExp) comes back as the reason.
+ */
+import { either as E } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import { parse, type Key, type Text, type Token } from 'path-to-regexp'
+
+/** A path as OpenAPI writes it. */
+export interface PathTemplate {
+  /** `/pets/{id}` */
+  readonly path: string
+  /** The path with the names left out; OpenAPI takes two paths with the same outline for one (3.1, Paths Object). */
+  readonly outline: string
+  /** The outline, and which parameters are wildcards: patterns of the same shape match the same URLs. */
+  readonly shape: string
+  /** In the order of the path. */
+  readonly parameters: ReadonlyArray<PathParameter>
+}
+
+/** A parameter of a path. */
+export interface PathParameter {
+  readonly name: string
+  /** Whether it takes several segments. */
+  readonly wildcard: boolean
+}
+
+/** The templates of a pattern, optional groups expanded, fullest first; or why one of them cannot be written. */
+export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
+  if (typeof pattern !== 'string') return [E.left('a regular expression is no path template')]
+  return pipe(
+    E.tryCatch(
+      () => parse(pattern).tokens,
+      () => 'not a pattern that path-to-regexp reads',
+    ),
+    E.fold(
+      (reason): ReadonlyArray<E.Either<string, PathTemplate>> => [E.left(reason)],
+      (tokens) => (pattern === '' ? [E.left(noSlash)] : expanded(tokens).map(templateOf)),
+    ),
+  )
+}
+
+const noSlash = 'a path begins with a slash'
+
+type Piece = Text | Key
+
+// An optional group is there, or it is not
+const expanded = (tokens: ReadonlyArray<Token>): ReadonlyArray<ReadonlyArray<Piece>> =>
+  tokens.reduce<ReadonlyArray<ReadonlyArray<Piece>>>(
+    (some, token) => {
+      const next = token.type === 'group' ? [...expanded(token.tokens), []] : [[token]]
+      return some.flatMap((one) => next.map((other) => [...one, ...other]))
+    },
+    [[]],
+  )
+
+const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate> => {
+  const written = (of: (key: Key, at: number) => string): string => {
+    const keys = pieces.filter((piece) => piece.type !== 'text')
+    // all groups left out: what is requested still begins with a slash
+    return pieces.map((piece) => (piece.type === 'text' ? piece.value : of(piece, keys.indexOf(piece)))).join('') || '/'
+  }
+  const outline = written(() => '{}')
+  if (!outline.startsWith('/')) return E.left(noSlash)
+  if (pieces.some((piece) => piece.type === 'text' && /[{}?#]/.test(piece.value))) {
+    return E.left('a path template cannot hold one of { } ? # as itself')
+  }
+  const parameters = parametersOf(pieces.filter((piece) => piece.type !== 'text'))
+  return E.right({
+    path: written((_, at) => `{${parameters[at]!.name}}`),
+    outline,
+    shape: written(({ type }) => (type === 'wildcard' ? '{*}' : '{}')),
+    parameters,
+  })
+}
+
+// 3.1, Paths Object: a name stands once in a path. The router lets a mounted path repeat one (/users/:id/pets/:id), and
+// gives a handler the last, so that one keeps its name
+const parametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathParameter> =>
+  keys.reduceRight<ReadonlyArray<PathParameter>>((behind, { name: given, type }) => {
+    const name = given.replaceAll(/[{}/?#]/g, '_')
+    return [{ name: unused(name, new Set(behind.map((one) => one.name))), wildcard: type === 'wildcard' }, ...behind]
+  }, [])
+
+const unused = (name: string, taken: ReadonlySet<string>, at = 1): string =>
+  !taken.has(name) ? name : taken.has(`${name}_${at}`) ? unused(name, taken, at + 1) : `${name}_${at}`

@@ -1,0 +1,57 @@
+/**
+ * Where a router's operations stand in a document, which has one place for each path template and method.
+ */
+import { undescribedPart, type RouteOperation, type Routes, type UndescribedPart } from './routes.js'
+
+/** An operation where the document has it. */
+export interface Placed extends RouteOperation {
+  readonly path: string
+  /** Of the path's parameters, as the document has them. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** What found its place, and what did not. */
+export interface Places {
+  readonly placed: ReadonlyArray<Placed>
+  readonly shadowed: ReadonlyArray<UndescribedPart>
+}
+
+/** Places operations: one for each path and method, where the router runs several the one that it runs first. */
+export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
+  // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
+  const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
+  const taken = new Map<string, Placed>()
+  const shadowed: UndescribedPart[] = []
+  for (const operation of operations) {
+    const { outline, path, parameters } = operation.template
+    const place = paths.get(outline) ?? { path, names: parameters.map(({ name }) => name) }
+    paths.set(outline, place)
+    const slot = `${operation.method} ${outline}`
+    const other = taken.get(slot)
+    const one = { ...operation, ...place }
+    if (other === undefined || lastAnswers) taken.set(slot, one)
+    // Of two patterns that match the same URLs one never answers; else each does, and one is told of elsewhere
+    if (other === undefined || other.template.shape === one.template.shape) continue
+    const [winner, loser] = lastAnswers ? [one, other] : [other, one]
+    const reason = `${winner.route.place} has the same path template`
+    shadowed.push(undescribedPart(loser.route, loser.template.path, [loser.method.toUpperCase()], reason))
+  }
+  return { placed: [...taken.values()], shadowed }
+}
+
+/** Who has an `operationId`: of a route that stands for several, the first. TypeError for one that two routes have. */
+export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
+  const holders = new Map<string, Placed>()
+  for (const operation of placed) {
+    const { described, place } = operation.route
+    if (described.operationId === undefined) continue
+    const holder = holders.get(described.operationId)
+    if (holder === undefined) holders.set(described.operationId, operation)
+    else if (holder.route !== operation.route) {
+      throw new TypeError(
+        `openApi: operationId "${described.operationId}" stands in ${holder.route.place} and in ${place}; each needs its own`,
+      )
+    }
+  }
+  return new Set(holders.values())
+}

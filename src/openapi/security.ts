@@ -1,0 +1,136 @@
+/**
+ * What a requirement is in OpenAPI: requirement objects, and the security schemes that they name.
+ *
+ * A name is a function of its scheme alone, so that no operation changes the names of another's.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Request } from 'koa'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { alternativesOf, type Alternative } from '../core/alternatives.js'
+import type { Description, Leaf } from '../core/Description.js'
+import { effective, type Requirement } from '../core/Requirement.js'
+import type { SecurityScheme } from '../core/SecurityScheme.js'
+
+/** A scheme under its name. */
+export interface NamedScheme {
+  readonly name: string
+  readonly scheme: SecurityScheme
+}
+
+/** What an operation demands. */
+export interface Security {
+  /** What its authenticator demands; `undefined` where anyone may call. */
+  readonly description: Description | undefined
+  /** The list that OpenAPI wants; left out where no alternative has a scheme (plain functions). */
+  readonly requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject> | undefined
+  readonly schemes: ReadonlyArray<NamedScheme>
+}
+
+const anyone: Security = { description: undefined, requirements: [], schemes: [] }
+
+/** What a requirement demands. A request names what only a request can tell. */
+export const securityOf = (requirement: Requirement, request?: Request): Security => {
+  const description = effective(requirement)?.description
+  if (description === undefined) return anyone
+  const alternatives = alternativesOf(description).map((alternative) => ({
+    anonymous: alternative.length === 0,
+    members: namedIn(alternative, request),
+  }))
+  // What is made of plain functions alone must not become `{}`: that says that anonymous callers are welcome
+  const told = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
+  return {
+    description,
+    requirements: told.length === 0 ? undefined : distinct(told.map(({ members }) => requirementOf(members))),
+    schemes: told.flatMap(({ members }) => members),
+  }
+}
+
+/** The same list, made anew: whoever changes one operation of a document changes no other. */
+export const copied = (
+  requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
+): OpenAPIV3_1.SecurityRequirementObject[] =>
+  requirements.map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, [...scopes]])))
+
+interface Member extends NamedScheme {
+  readonly scopes: ReadonlyArray<string>
+}
+
+const namedIn = (alternative: Alternative, request: Request | undefined): ReadonlyArray<Member> =>
+  alternative.flatMap(({ leaf, scopes }) => {
+    const scheme = schemeOf(leaf, request)
+    return scheme === undefined ? [] : [{ name: leaf.schemeName ?? derivedName(scheme), scheme, scopes }]
+  })
+
+/** The scheme of a leaf, as far as a request tells. */
+export const schemeOf = (leaf: Leaf, request: Request | undefined): SecurityScheme | undefined =>
+  request === undefined ? leaf.scheme : (leaf.schemeFor?.(request) ?? leaf.scheme)
+
+// Of one scheme that is demanded twice, all scopes
+const requirementOf = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject =>
+  Object.fromEntries(
+    members.map(({ name }) => [
+      name,
+      [...new Set(members.filter((member) => member.name === name).flatMap(({ scopes }) => scopes))],
+    ]),
+  )
+
+const distinct = (
+  requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
+): OpenAPIV3_1.SecurityRequirementObject[] => {
+  const contentOf = (requirement: object): string =>
+    JSON.stringify(Object.entries(requirement).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const seen = new Set<string>()
+  return requirements.filter((requirement) => {
+    const content = contentOf(requirement)
+    return !seen.has(content) && seen.add(content)
+  })
+}
+
+// -------------------------------------------------------------------------------------
+// names
+// -------------------------------------------------------------------------------------
+
+const derivedName = (scheme: SecurityScheme): string => {
+  switch (scheme.type) {
+    case 'apiKey':
+      return allowed(`${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`)
+    case 'http':
+      return allowed([scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'))
+    default:
+      return scheme.type
+  }
+}
+
+// OpenAPI 3.1, Components Object: what a name may be made of; what it may not, as its code
+const allowed = (name: string): string =>
+  name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
+
+/** Who uses a scheme. */
+export interface SchemeUse extends NamedScheme {
+  /** An operation that demands it, for messages. */
+  readonly place: string
+}
+
+/** The schemes of all operations by name. TypeError for two that differ under one name. */
+export const securitySchemesOf = (
+  uses: ReadonlyArray<SchemeUse>,
+): Readonly<Record<string, OpenAPIV3_1.SecuritySchemeObject>> => {
+  const known = new Map<string, SchemeUse>()
+  for (const use of uses) {
+    const other = known.get(use.name)
+    if (other === undefined) known.set(use.name, use)
+    else if (other.scheme !== use.scheme && !isDeepStrictEqual(other.scheme, use.scheme)) throw clash(other, use)
+  }
+  // Safe: OpenAPI's own model; the types of openapi-types do not know mutualTLS, nor flows that are written as data
+  return Object.fromEntries([...known].map(([name, { scheme }]) => [name, structuredClone(scheme)])) as Record<
+    string,
+    OpenAPIV3_1.SecuritySchemeObject
+  >
+}
+
+const clash = ({ name, place }: SchemeUse, other: SchemeUse): TypeError =>
+  new TypeError(
+    place === other.place
+      ? `openApi: ${place} demands two security schemes called "${name}" that differ; give each a schemeName of its own`
+      : `openApi: the security schemes called "${name}" of ${place} and of ${other.place} differ; give each a schemeName of its own`,
+  )
