@@ -1,15 +1,21 @@
 /**
- * `npm start`: serves the example API (api/) below `/api` and the small examples below `/examples`, and prints what to try.
+ * `npm start`: serves the example API (api/) below `/api`, its docs page at `/api/docs`, and the small examples below
+ * `/examples`, and prints what to try.
  *
  * Environment: PORT (3000), HOST (127.0.0.1), DATABASE_URL (`file:example.db`, created where it is missing), IP_ALLOW_LIST
  * (see ipAllowList.ts), KEYS (session signing keys of 32 characters or more, separated by commas; without it random ones,
- * so that a restart signs everybody out).
+ * so that a restart signs everybody out), REDIS_URL (`redis://...`: sessions and issued tokens are kept there instead of in the
+ * database, so that several processes with the same KEYS serve one site).
  */
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import mount from 'koa-mount'
+import { redisStore } from 'koa-with-auth/sessions/redis'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'
 import { openDatabase } from './api/database.js'
+import { databaseTokens, redisTokens } from './api/tokens.js'
 import { application } from './app.js'
 
 const setting = (name: string, otherwise: string): string => process.env[name]?.trim() || otherwise
@@ -32,6 +38,8 @@ if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
 if (keys.some((key) => key.length < 32)) fail('KEYS must be keys of at least 32 characters each, separated by commas')
 
 const toTry = (url: string) => `\
+The docs page is at ${url}/api/docs: choose Authorize, enter a credential, and try each operation.
+
 The example API answers at ${url}/api, the small examples at ${url}/examples; try:
 
   curl -i -H 'Authorization: Bearer supersecret' ${url}/api/bearer                          # 200
@@ -56,7 +64,20 @@ More of them stand in examples/README.md. Stop with Ctrl-C.`
 const database = await openDatabase(databaseUrl).catch((error: Error) =>
   fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),
 )
-const app = exampleApp({ database, keys, allowedAddresses })
+const redisUrl = setting('REDIS_URL', '')
+// In an outage a command fails at once instead of waiting for its connection
+const redis = createClient({ url: redisUrl, disableOfflineQueue: true })
+redis.on('error', ({ message }: Error) => console.error(`Redis: ${message}`))
+if (redisUrl !== '') await redis.connect()
+const command = (args: string[]) => redis.sendCommand(args)
+
+const app = exampleApp({
+  database,
+  keys,
+  allowedAddresses,
+  store: redisUrl === '' ? sqliteStore({ url: databaseUrl }) : redisStore({ command }),
+  tokens: redisUrl === '' ? databaseTokens(database) : redisTokens(command),
+})
 app.use(mount(application(keys)))
 
 const server = app.listen(Number(port), host, () => {
@@ -68,4 +89,10 @@ server.on('error', (error: NodeJS.ErrnoException) => {
   fail(error.code === 'EADDRINUSE' ? `port ${port} of ${host} is taken; set PORT` : `cannot listen: ${error.message}`)
 })
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => server.close(() => database.close()))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () =>
+    server.close(() => {
+      database.close()
+      if (redis.isOpen) redis.destroy()
+    }),
+  )

@@ -7,14 +7,21 @@
  */
 import Router from '@koa/router'
 import type { RouterInstance } from '@koa/router'
-import type { DefaultContext, DefaultState, Middleware } from 'koa'
+import type { Context, DefaultContext, DefaultState, Middleware, Next } from 'koa'
 import type { Member, PrincipalBehind } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
 import { checkOptions, declareFactory } from './core/misuse.js'
-import { applySettings, settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
+import { applySettings, markSettings, settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
 import { atLevel } from './koa/levels.js'
 import { withAuth } from './koa/withAuth.js'
+import { findSwaggerUi, requireSwaggerUi } from './openapi/assets.js'
+import { addDocs } from './openapi/docsRoutes.js'
+import type { OpenApiOptions } from './openapi/documentOptions.js'
+import type { DocsPageOptions } from './openapi/pageOptions.js'
+
+/** The application's docs page: options of the page, and of the document but for `title` and `version`. */
+export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'version'>
 
 /**
  * What an application is made of, beside `auth`: what every operation demands that does not decide itself (spec 5.6.1), as
@@ -27,6 +34,13 @@ export interface ApiAppOptions extends AuthSettings {
   readonly version?: string
   /** The path in front of all operations, as `/api`. */
   readonly prefix?: string
+  /**
+   * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` behind the prefix: public, unless
+   * `docs: { auth }` guards them; `false` leaves them out. An operation of the application's own at such a path counts
+   * instead. Without `swagger-ui-dist` there is the document alone, and asking for the page (`true`, or options) is a
+   * TypeError.
+   */
+  readonly docs?: boolean | ApiDocsOptions
 }
 
 /** A router whose operations are guarded by the application's `auth`; `P` is who their handlers see. */
@@ -38,7 +52,7 @@ export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRou
   onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
 }
 
-const known = ['title', 'version', 'prefix', 'auth', ...settingNames]
+const known = ['title', 'version', 'prefix', 'auth', 'docs', ...settingNames]
 
 /**
  * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. TypeError
@@ -71,7 +85,9 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
   checkOptions('apiApp', options, known)
   for (const name of ['title', 'version', 'prefix'] as const) {
     const value: unknown = options[name]
-    if (value !== undefined && typeof value !== 'string') throw new TypeError(`apiApp({ ${name} }) must be a string`)
+    if (value !== undefined && (typeof value !== 'string' || value === '')) {
+      throw new TypeError(`apiApp({ ${name} }) must be a text`)
+    }
   }
   const { prefix } = options
   if (prefix !== undefined && !/^\/[^{}()?+*!\s]*[^{}()?+*!\s/]$/.test(prefix)) {
@@ -86,11 +102,12 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
   const router = new Router(prefix === undefined ? {} : { prefix })
   // With a path of its own the router compares it as it compares routes (SECURITY D-R1); in the first layer it goes along
   // when the application is mounted into another router
-  const settings: Middleware = (ctx, next) => apply(ctx, next)
+  const settings: Middleware = markSettings((ctx: Context, next: Next) => apply(ctx, next))
   router.use('', settings)
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
   const guarded =
     'auth' in options ? atLevel(withAuth(options.auth as Member).requirement, 'application')(router) : router
+  addDocsTo(guarded, options)
   // `this`: a router derived from the application shares its handlers, and goes on as itself
   function add(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
     const added: ExceptionHandler = onError(type, answer)
@@ -108,3 +125,24 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
 }
 
 declareFactory('apiApp', apiApp)
+
+const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', docs }: ApiAppOptions): void => {
+  if (docs === false) return
+  const place = "apiApp's docs"
+  if (docs !== undefined && docs !== true) {
+    if (typeof docs !== 'object' || docs === null || Array.isArray(docs))
+      throw new TypeError('apiApp({ docs }) must be true, false or options')
+    for (const name of ['title', 'version'] as const) {
+      if (name in docs)
+        throw new TypeError(`${place}: the ${name} is the application's; write apiApp({ ${name}, docs })`)
+    }
+  }
+  const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
+  addDocs(router, router, {
+    place,
+    // whatever the application demands: who has no credentials yet learns there how to get some
+    options: { auth: null, ...own, title, version },
+    // who did not ask for it needs nothing installed
+    folder: docs === undefined ? findSwaggerUi() : requireSwaggerUi(place),
+  })
+}

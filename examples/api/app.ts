@@ -1,9 +1,9 @@
 // The whole specification in one application: every kind of authenticator, an application-wide one, sessions, tokens, and an
-// exception with a handler. The rows of the table in README.md are the operations below, in that order.
-import type { Client } from '@libsql/client'
+// exception with a handler. The rows of the table in README.md are the operations below. The docs page at /api/docs reads
+// what guards them off the guards, and what they do in descriptions.ts.
+import { LibsqlError, type Client } from '@libsql/client'
 import { either as E } from 'fp-ts'
 import Koa from 'koa'
-import session from 'koa-session'
 import {
   apiApp,
   apiKeyCookie,
@@ -19,9 +19,13 @@ import {
   sessionLoginAuth,
   withAuth,
 } from 'koa-with-auth'
+import { sessions, type SessionStore } from 'koa-with-auth/sessions'
 import { ipAllowList } from '../ipAllowList.js'
-import { accounts, sessionStore, SessionsUnavailable } from './accounts.js'
+import { accounts } from './accounts.js'
+import { chapters, described, introduction, schemes } from './descriptions.js'
 import { BadForm, readForm, SignInForm } from './form.js'
+import { home } from './home.js'
+import { databaseTokens, issue, ownerOf, type Tokens } from './tokens.js'
 
 /** What the example is started with. */
 export interface ExampleOptions {
@@ -30,6 +34,10 @@ export interface ExampleOptions {
   readonly keys: string[]
   /** Client addresses that GET /ipwhitelist lets in, separated by commas. */
   readonly allowedAddresses: string
+  /** Where sessions are kept. Default: in memory. */
+  readonly store?: SessionStore
+  /** Where issued tokens are kept. Default: in the database. */
+  readonly tokens?: Tokens
 }
 
 /** Raised by GET /strict for a bad token; see `onError` below. */
@@ -41,78 +49,116 @@ const supersecret = (key: string) => constantTimeEqual(key, 'supersecret') && ke
 const orUnavailable = <A>(answer: Promise<A>) => answer.catch(() => E.left(AuthError.unavailable()))
 
 /** The example API on Koa, mounted at /api. */
-export const exampleApp = ({ database, keys, allowedAddresses }: ExampleOptions): Koa => {
-  const { signIn, issueToken, ownerOf, clientOf } = accounts(database)
-  const issued = httpBearer({ authenticate: (_request, token) => orUnavailable(ownerOf(token)) })
-  const api = apiApp({ title: 'Pets', version: '1.0.0', prefix: '/api', realm: 'pets', auth: issued })
-
-  api.get('/pets', withAuth(sessionLoginAuth), (ctx) => {
-    ctx.body = `Authenticated user ${ctx.request.auth.username}`
-  })
-  api.post('/pets', withAuth(sessionLoginAuth), (ctx) => {
-    ctx.status = 201
-    ctx.body = { owner: ctx.request.auth.username }
+export const exampleApp = ({ database, keys, allowedAddresses, store, tokens }: ExampleOptions): Koa => {
+  const { signIn, userOf, clientOf } = accounts(database)
+  const issuedTokens = tokens ?? databaseTokens(database)
+  const app = new Koa({ keys })
+  // The session holds a name; who that is, and what it may, is loaded at each request
+  const { logIn, logOut, logOutEverywhere } = sessions(app, {
+    loadUser: (username) => orUnavailable(userOf(username)),
+    ...(store !== undefined && { store }),
   })
 
-  const bearer = httpBearer({ authenticate: (_request, token) => supersecret(token) })
-  api.get('/bearer', withAuth(bearer), (ctx) => {
+  const bearerOf = async (token: string) => {
+    const username = await ownerOf(issuedTokens, token)
+    return username === undefined ? undefined : userOf(username)
+  }
+  const issued = httpBearer({
+    ...schemes.issuedToken,
+    authenticate: (_request, token) => orUnavailable(bearerOf(token)),
+  })
+  const api = apiApp({
+    title: 'Pets',
+    version: '1.0.0',
+    prefix: '/api',
+    realm: 'pets',
+    auth: issued,
+    docs: { description: introduction, tags: chapters },
+  })
+
+  const bearer = httpBearer({ ...schemes.demoToken, authenticate: (_request, token) => supersecret(token) })
+  api.get('/bearer', described.bearer, withAuth(bearer), (ctx) => {
     ctx.body = { token: ctx.request.auth }
   })
 
   const basic = httpBasicAuth({
+    ...schemes.demoUser,
     authenticate: (_request, username, password) => {
       // both are compared, whatever the first says
       const [user, pass] = [constantTimeEqual(username, 'admin'), constantTimeEqual(password, 'secret')]
       return user && pass && username
     },
   })
-  api.get('/basic', withAuth(basic), (ctx) => {
+  api.get('/basic', described.basic, withAuth(basic), (ctx) => {
     ctx.body = { httpuser: ctx.request.auth }
   })
 
-  const client = apiKeyQuery({ paramName: 'api_key', authenticate: (_request, key) => orUnavailable(clientOf(key)) })
-  api.get('/apikey', withAuth(client), (ctx) => {
+  const client = apiKeyQuery({
+    paramName: 'api_key',
+    ...schemes.clientKey,
+    authenticate: (_request, key) => orUnavailable(clientOf(key)),
+  })
+  api.get('/apikey', described.apikey, withAuth(client), (ctx) => {
     ctx.body = `Hello ${ctx.request.auth.name}`
   })
 
-  const headerKey = apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => supersecret(key) })
-  api.get('/headerkey', withAuth(headerKey), (ctx) => {
+  const headerKey = apiKeyHeader({
+    paramName: 'X-API-Key',
+    ...schemes.headerKey,
+    authenticate: (_request, key) => supersecret(key),
+  })
+  api.get('/headerkey', described.headerkey, withAuth(headerKey), (ctx) => {
     ctx.body = `Token = ${ctx.request.auth}`
   })
-  const cookieKey = apiKeyCookie({ paramName: 'X-API-KEY', authenticate: (_request, key) => supersecret(key) })
-  api.get('/cookiekey', withAuth(cookieKey), (ctx) => {
+  const cookieKey = apiKeyCookie({
+    paramName: 'X-API-KEY',
+    ...schemes.cookieKey,
+    authenticate: (_request, key) => supersecret(key),
+  })
+  api.get('/cookiekey', described.cookiekey, withAuth(cookieKey), (ctx) => {
     ctx.body = `Token = ${ctx.request.auth}`
   })
-  const queryKey = apiKeyQuery({ authenticate: (_request, key) => supersecret(key) })
-  api.get('/multiple', withAuth([queryKey, headerKey]), (ctx) => {
+  const queryKey = apiKeyQuery({
+    ...schemes.queryKey,
+    authenticate: (_request, key) => supersecret(key),
+  })
+  api.get('/multiple', described.multiple, withAuth([queryKey, headerKey]), (ctx) => {
     ctx.body = `Token = ${ctx.request.auth}`
   })
 
-  api.get('/ipwhitelist', withAuth(ipAllowList(allowedAddresses)), (ctx) => {
+  api.get('/ipwhitelist', described.ipwhitelist, withAuth(ipAllowList(allowedAddresses)), (ctx) => {
     ctx.body = `Authenticated client, IP = ${ctx.request.auth}`
   })
 
-  api.get('/protected', withAuth(sessionAuth()), (ctx) => {
+  api.get('/pets', described.readPets, withAuth(sessionLoginAuth), (ctx) => {
+    ctx.body = `Authenticated user ${ctx.request.auth.username}`
+  })
+  api.post('/pets', described.addPet, withAuth(sessionLoginAuth), (ctx) => {
+    ctx.status = 201
+    ctx.body = { owner: ctx.request.auth.username }
+  })
+  api.get('/protected', described.protected, withAuth(sessionAuth()), (ctx) => {
     ctx.body = { user: ctx.request.auth.username }
   })
-  api.get('/admin-only', withAuth(sessionAuthSuperUser()), (ctx) => {
+  api.get('/admin-only', described.adminOnly, withAuth(sessionAuthSuperUser()), (ctx) => {
     ctx.body = { message: `Welcome, superuser ${ctx.request.auth.username}` }
   })
-  api.get('/staff-area', withAuth(sessionAuthIsStaff()), (ctx) => {
+  api.get('/staff-area', described.staffArea, withAuth(sessionAuthIsStaff()), (ctx) => {
     ctx.body = { message: `Welcome, ${ctx.request.auth.username} of the staff` }
   })
 
-  api.get('/whoami', (ctx) => {
+  api.get('/whoami', described.whoami, (ctx) => {
     ctx.body = { principal: ctx.request.auth.username }
   })
 
   const strict = httpBearer({
+    ...schemes.demoToken,
     authenticate: (_request, token) => {
       if (!supersecret(token)) throw new InvalidToken()
       return { token }
     },
   })
-  api.get('/strict', withAuth(strict), (ctx) => {
+  api.get('/strict', described.strict, withAuth(strict), (ctx) => {
     ctx.body = ctx.request.auth
   })
   api.onError(InvalidToken, () => ({ status: 401, body: { detail: 'Invalid token supplied' } }))
@@ -121,21 +167,21 @@ export const exampleApp = ({ database, keys, allowedAddresses }: ExampleOptions)
     body: { detail: message, ...(fields.length > 0 && { fields }) },
   }))
 
-  api.onError(SessionsUnavailable, () => ({
+  api.onError(LibsqlError, () => ({
     status: 503,
     headers: { 'Retry-After': '5' },
-    body: { detail: 'Sessions are unavailable' },
+    body: { detail: 'The database is unavailable' },
   }))
 
-  api.post('/token', withAuth(null), async (ctx) => {
+  api.post('/token', described.issueToken, withAuth(null), async (ctx) => {
     const { username, password } = await readForm(ctx, SignInForm)
     const user = await signIn(username, password)
     ctx.set('Cache-Control', 'no-store')
     ctx.status = user ? 200 : 401
     if (!user) ctx.set('WWW-Authenticate', 'Form realm="pets"')
-    ctx.body = user ? { token: await issueToken(user.username) } : { detail: 'Invalid credentials' }
+    ctx.body = user ? { token: await issue(issuedTokens, user.username) } : { detail: 'Invalid credentials' }
   })
-  api.post('/login', withAuth(null), async (ctx) => {
+  api.post('/login', described.login, withAuth(null), async (ctx) => {
     const { username, password } = await readForm(ctx, SignInForm)
     const user = await signIn(username, password)
     if (!user) {
@@ -144,19 +190,19 @@ export const exampleApp = ({ database, keys, allowedAddresses }: ExampleOptions)
       ctx.body = { detail: 'Invalid credentials' }
       return
     }
-    // Old data goes, and a new id comes: a session that somebody else planted is worth nothing
-    ctx['session'] = { user }
-    // koa-session declares no types for the context
-    await (ctx['session'] as { regenerate: () => Promise<void> }).regenerate()
+    await logIn(ctx, user)
     ctx.status = 204
   })
-  api.post('/logout', withAuth(null), (ctx) => {
-    ctx['session'] = null
+  api.post('/logout', described.logout, withAuth(null), async (ctx) => {
+    await logOut(ctx)
+    ctx.status = 204
+  })
+  api.post('/logout-everywhere', described.logoutEverywhere, withAuth(sessionAuth()), async (ctx) => {
+    await logOutEverywhere(ctx.request.auth.username)
     ctx.status = 204
   })
 
-  const app = new Koa({ keys })
-  app.use(session({ key: 'koa.sess', sameSite: 'lax', store: sessionStore(database) }, app))
   app.use(api.routes()).use(api.allowedMethods())
+  app.use(home({ signIn, logIn, logOut }).routes())
   return app
 }

@@ -1,4 +1,5 @@
-// The example's database: users, clients, issued tokens and sessions in one SQLite file, through @libsql/client.
+// The example's database: users, clients and issued tokens in one SQLite file, through @libsql/client. Sessions have tables
+// of their own in it.
 import { createClient, type Client } from '@libsql/client'
 import { digest, hashPassword } from './passwords.js'
 
@@ -9,7 +10,6 @@ const tables = `
   );
   create table if not exists clients (name text primary key, api_key_hash text not null unique);
   create table if not exists tokens (hash text primary key, username text not null, expires_at integer not null);
-  create table if not exists sessions (id text primary key, data text not null, expires_at integer not null);
 `
 
 // Replace these with your own users; a password is kept hashed.

@@ -72,7 +72,7 @@ const unavailable = AuthErrors.unavailable()
 
 const cookieScheme = (name: string): ApiKeyScheme => ({ type: 'apiKey', in: 'cookie', name })
 
-const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean) => {
+const sessionKind = (factory: string, demands: string | undefined, qualifies: (user: SessionUser) => boolean) => {
   const make = <R = unknown>(options: SessionAuthOptions<R> = {}): Authenticator<UserOf<R>> => {
     checkOptions(factory, options, ['cookieName', 'loadUser', 'realm', ...documentation])
     const { cookieName, loadUser, realm } = options
@@ -82,6 +82,7 @@ const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean)
     const session = authenticator({
       scheme,
       ...named,
+      ...(demands !== undefined && { demands }),
       ...(cookieName === undefined && {
         schemeFor: ({ ctx }: Request) => ({ ...scheme, ...cookieScheme(cookieNameOf(ctx)) }),
       }),
@@ -116,7 +117,7 @@ const sessionKind = (factory: string, qualifies: (user: SessionUser) => boolean)
  * const users = new Map([['1', { username: 'anna', isActive: true }]])
  * const user = sessionAuth({ loadUser: async (session) => users.get(String(session['userId'])) })
  */
-export const sessionAuth = sessionKind('sessionAuth', () => true)
+export const sessionAuth = sessionKind('sessionAuth', undefined, () => true)
 
 /**
  * Passes for a superuser; for others 401.
@@ -126,7 +127,11 @@ export const sessionAuth = sessionKind('sessionAuth', () => true)
  *
  * const superuser = sessionAuthSuperUser()
  */
-export const sessionAuthSuperUser = sessionKind('sessionAuthSuperUser', ({ isSuperuser }) => isSuperuser === true)
+export const sessionAuthSuperUser = sessionKind(
+  'sessionAuthSuperUser',
+  'a superuser',
+  ({ isSuperuser }) => isSuperuser === true,
+)
 
 /**
  * Passes for a superuser or a staff member; for others 401.
@@ -138,6 +143,7 @@ export const sessionAuthSuperUser = sessionKind('sessionAuthSuperUser', ({ isSup
  */
 export const sessionAuthIsStaff = sessionKind(
   'sessionAuthIsStaff',
+  'a superuser or staff member',
   ({ isSuperuser, isStaff }) => isSuperuser === true || isStaff === true,
 )
 

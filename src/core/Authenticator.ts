@@ -126,6 +126,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     scheme,
     ...(kind.schemeFor !== undefined && { schemeFor: kind.schemeFor }),
     ...(kind.schemeName !== undefined && { schemeName: kind.schemeName }),
+    ...(kind.demands !== undefined && { demands: kind.demands }),
     challenge,
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),

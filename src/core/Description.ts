@@ -20,6 +20,8 @@ export interface Leaf {
   readonly schemeFor?: (request: Request) => SecurityScheme
   /** What OpenAPI calls the scheme; without it a name is derived. */
   readonly schemeName?: string
+  /** What must be true of who it is, beside being known, in words. */
+  readonly demands?: string
   /** What the client of a failure is told to send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */

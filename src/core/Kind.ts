@@ -18,6 +18,8 @@ export interface Kind<X, C, R> {
   readonly schemeFor?: (request: Request) => SecurityScheme
   /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
   readonly schemeName?: string
+  /** What must be true of who it is, beside being known, for the audit: `a superuser`. */
+  readonly demands?: string
   /** What a 401 offers: one challenge, or one for every failure. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send the credential by themselves (cookies, Basic): then other sites' writes are refused. */

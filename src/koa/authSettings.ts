@@ -1,7 +1,7 @@
 /**
  * `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it.
  */
-import type { Middleware } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import * as Challenge from '../core/Challenge.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
@@ -84,10 +84,15 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
   return add
 }
 
+const mark = Symbol.for('koa-with-auth/settings')
+
+/** Marks settings middleware, so that the audit knows it. */
+export const markSettings = <F extends Function>(settings: F): F => Object.assign(settings, { [mark]: true })
+
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 export const applySettings = (add: Addition): Middleware => {
   let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
-  return (ctx, next) => {
+  return markSettings((ctx: Context, next: Next) => {
     const outer = settingsOf(ctx.request)
     // one application has one outer level, so this is made once
     if (known[0] !== outer) known = [outer, add(outer)]
@@ -95,5 +100,5 @@ export const applySettings = (add: Addition): Middleware => {
     carry(ctx.request, settings)
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))
-  }
+  })
 }

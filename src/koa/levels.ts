@@ -124,7 +124,7 @@ const isParamHook = (f: object): boolean => typeof paramOf(f) === 'string'
 // Middleware that the user put in front of a guard (a rate limiter) also runs before `param` hooks that come later
 const keptAhead = <F extends AnyFunction>(f: F): F =>
   // Safe: it calls `f` as it is called itself
-  Object.assign(((...args: never[]) => f(...args)) as F, { param: aheadOfParams })
+  Object.assign(((...args: never[]) => f(...args)) as F, { param: aheadOfParams, _originalFn: f })
 
 const misplaced = <S, C>({ methods, path }: Layer<S, C>, mend: string): TypeError =>
   new TypeError(`${methods.length > 2 ? 'all' : methods.at(-1)} ${String(path)}: ${mend}`)

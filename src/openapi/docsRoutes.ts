@@ -6,6 +6,7 @@ import type { RouterInstance } from '@koa/router'
 import type { Context, Next } from 'koa'
 import type { Member } from '../core/Authenticator.js'
 import { checkOptions } from '../core/misuse.js'
+import { markAsset } from '../koa/assetMark.js'
 import { withAuth } from '../koa/withAuth.js'
 import { assetOf, assetsIn, type Asset } from './assets.js'
 import { cachedOpenApi } from './cachedDocument.js'
@@ -61,7 +62,10 @@ export const addDocs = <S, C, T, D>(
   }
   get(path, servePage)
   for (const { name, load } of assetsIn(folder)) {
-    get(`${path}/${name}`, async (ctx) => serveAsset(ctx, await load()))
+    get(
+      `${path}/${name}`,
+      markAsset(async (ctx: Context) => serveAsset(ctx, await load())),
+    )
   }
 }
 

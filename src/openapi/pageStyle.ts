@@ -53,10 +53,10 @@ noscript {
   .swagger-ui .response-col_description {
     width: 100%;
   }
-  /* room for the buttons that lie on them */
+  /* room for the buttons that lie on them; the element's own style would win */
   .swagger-ui .curl-command pre,
   .swagger-ui .live-responses-table .highlight-code pre {
-    padding-bottom: 3rem;
+    padding-bottom: 3.5rem !important;
   }
 }
 `

@@ -8,6 +8,7 @@
  * Backends get a digest of the id, never the id: who reads the database cannot take a session over.
  */
 import { createHash } from 'node:crypto'
+import { visitOf } from './Visit.js'
 
 /** What a session holds: JSON. */
 export type SessionData = Readonly<Record<string, unknown>>
@@ -18,8 +19,8 @@ export interface SessionStore {
   readonly read: (id: string) => Promise<string | undefined>
   /** Keeps a text under an id that is not there; does nothing where it is, ended or not. */
   readonly insert: (id: string, text: string, lifetime: number) => Promise<void>
-  /** Replaces the text of a session that is there and has not been ended; does nothing otherwise. */
-  readonly update: (id: string, text: string, lifetime: number) => Promise<void>
+  /** Replaces the text of a session that is there and has not been ended, and tells whether it was; else does nothing. */
+  readonly update: (id: string, text: string, lifetime: number) => Promise<boolean>
   /** Ends a session, and keeps the fact for this long: nobody can insert it again. */
   readonly end: (id: string, lifetime: number) => Promise<void>
   /** The mark that sessions of a user must carry; `''` as long as none was set. */
@@ -31,7 +32,12 @@ export interface SessionStore {
 /** What koa-session takes as its `store`; `ctx` is the request's context, which it always gives. */
 export interface KoaSessionStore {
   readonly get: (id: string, maxAge: number, options: { readonly ctx?: object }) => Promise<unknown>
-  readonly set: (id: string, data: unknown, maxAge: number, options: { readonly ctx?: object }) => Promise<void>
+  readonly set: (
+    id: string,
+    data: unknown,
+    maxAge: number | 'session',
+    options: { readonly ctx?: object },
+  ) => Promise<void>
   readonly destroy: (id: string, options: { readonly ctx?: object }) => Promise<void>
 }
 
@@ -68,8 +74,12 @@ export const koaSessionStore = (store: SessionStore, { lifetime, maxLength }: St
       if (text.length > maxLength) {
         throw new RangeError(`the session is ${text.length} characters long; at most ${maxLength} are kept`)
       }
-      const isKnown = known.get(ctx)?.has(id) === true
-      await (isKnown ? store.update : store.insert)(digestOf(id), text, maxAge)
+      const lasting = maxAge === 'session' ? lifetime : maxAge
+      if (known.get(ctx)?.has(id) === true) {
+        visitOf(ctx).isGone = !(await store.update(digestOf(id), text, lasting))
+        return
+      }
+      await store.insert(digestOf(id), text, lasting)
       remember(ctx, id)
     },
     destroy: async (id, { ctx = {} }) => {

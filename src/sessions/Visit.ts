@@ -20,6 +20,10 @@ export interface Visit {
   handle?: KoaSession
   /** The session's text as the store has it; `null` when it was ended. */
   kept?: string | null
+  /** Whether the session was ended by another request while this one was under way. */
+  isGone?: boolean
+  /** A sign-in or sign-out that is under way; never rejects. */
+  changing?: Promise<unknown>
 }
 
 const visits = new WeakMap<object, Visit>()

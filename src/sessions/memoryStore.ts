@@ -43,8 +43,9 @@ export const memoryStore = (): SessionStore => {
       return done
     },
     update: (id, text, lifetime) => {
-      if (live(sessions, id)?.text !== undefined) keep(sessions, id, text, lifetime)
-      return done
+      const isThere = live(sessions, id)?.text !== undefined
+      if (isThere) keep(sessions, id, text, lifetime)
+      return Promise.resolve(isThere)
     },
     end: (id, lifetime) => {
       keep(sessions, id, undefined, lifetime)

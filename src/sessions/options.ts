@@ -51,6 +51,7 @@ export interface Decided {
 }
 
 const HOUR = 3_600_000
+const MAX_DAYS = 400
 const known = [
   'loadUser',
   'identify',
@@ -80,8 +81,14 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = options
   checkHook('sessions(app, { loadUser })', loadUser, 1)
   checkHook('sessions(app, { identify })', identify, 1)
-  for (const [name, value] of Object.entries({ idle, absolute, timeout, maxLength })) {
+  for (const [name, value] of Object.entries({ timeout, maxLength })) {
     checkPositive(`sessions(app, { ${name} })`, value)
+  }
+  for (const [name, value] of Object.entries({ idle, absolute })) {
+    // RFC 6265bis: browsers keep a cookie for no longer
+    if (typeof value !== 'number' || !(value >= 1 && value <= MAX_DAYS * 24 * HOUR)) {
+      throw new TypeError(`sessions(app, { ${name} }) must be a number of milliseconds, at most ${MAX_DAYS} days`)
+    }
   }
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
   if (typeof https !== 'boolean') throw new TypeError('sessions(app, { https }) must be true or false')

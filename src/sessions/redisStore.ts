@@ -2,7 +2,9 @@
  * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/sessions/redis`.
  *
  * It needs one function that sends a command, so any client fits. Every command concerns one key, so a cluster does, too.
- * Redis forgets keys by itself when their time is over; let it evict none (`maxmemory-policy noeviction`).
+ * Redis forgets keys by itself when their time is over; let it evict none (`maxmemory-policy noeviction`). What it loses when it
+ * starts again is lost: without persistence everybody is signed out; with snapshots alone who signed out since the last one is
+ * signed in again, so let it write a log (`appendonly yes`).
  */
 import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
 import type { SessionStore } from './SessionStore.js'
@@ -19,13 +21,26 @@ export interface RedisStoreOptions {
 const live = '+'
 const ended = '-'
 const update = `local kept = redis.call('GET', KEYS[1])
-if kept and string.sub(kept, 1, 1) == '${live}' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+if not kept or string.sub(kept, 1, 1) ~= '${live}' then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
 
 const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(lifetime)))
 
 /**
  * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
+ *
+ * Clients connect again by themselves. They should fail at once while they are not connected, for what waits in their queue
+ * has been answered with 503 and is done late; they should try again every second; and somebody must listen to their
+ * `error` event, or it ends the process. With `retry = (times: number) => Math.min(times * 100, 1000)`:
+ *
+ *     createClient({ url, disableOfflineQueue: true,
+ *       socket: { connectTimeout: 2000, socketTimeout: 3000, reconnectStrategy: retry } })
+ *     new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1,
+ *       connectTimeout: 2000, socketTimeout: 3000, retryStrategy: retry })
+ *
+ * When a connection goes silent, because the machine behind it is gone, ioredis notices; the official client does when it is
+ * idle. Send it a `ping()` each second, and when one takes 2 seconds, `destroy()` and `connect()`.
  *
  * @example
  * import { redisStore } from 'koa-with-auth/sessions/redis'
@@ -61,7 +76,7 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
     insert: (id, text, lifetime) => write(sessionKey(id), live + text, lifetime, 'NX'),
     update: async (id, text, lifetime) => {
       const key = sessionKey(id)
-      await command(['EVAL', update, '1', key, live + text, milliseconds(lifetime)], key)
+      return Number(await command(['EVAL', update, '1', key, live + text, milliseconds(lifetime)], key)) === 1
     },
     end: (id, lifetime) => write(sessionKey(id), ended, lifetime),
     markOf: async (user) => (await read(userKey(user))) ?? '',

@@ -12,7 +12,7 @@ import type { PrincipalOf } from '../core/Answer.js'
 import { declareFactory } from '../core/misuse.js'
 import { carrySource, type SessionSource } from '../core/SessionSource.js'
 import { settingsOf } from '../core/Settings.js'
-import { operationOf } from '../koa/head.js'
+import { claim, operationOf } from '../koa/head.js'
 import { respondFailure } from '../koa/respond.js'
 import { restore, take } from '../koa/ResponseSnapshot.js'
 import { commit } from './commit.js'
@@ -28,6 +28,15 @@ import { sessionOf, textOf, visitOf } from './Visit.js'
 const anybody = operationOf({ _tag: 'AnyOf', members: [] })
 
 const apps = new WeakSet<object>()
+
+// What holds above the sessions, where everybody would be anonymous (SECURITY D-S12)
+const misplaced: SessionSource = {
+  isUnavailable: () => {
+    throw new Error('sessions(app, ...) must be called before the routers are mounted')
+  },
+  isSignedIn: () => false,
+  load: () => false,
+}
 
 /**
  * Mounts sessions on an application, above what is mounted later, and returns the functions that sign in and out. The
@@ -79,6 +88,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R>): Signing<Prin
     },
   }
   const isDown: SessionSource = { ...source, isUnavailable: () => true }
+  // Safe: it is the prototype of every context; a request that comes by the sessions carries its own
+  carrySource(app.context as Context, misplaced)
   const run = koaSession(
     {
       key: cookieName,
@@ -107,7 +118,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R>): Signing<Prin
       })
     } catch (error) {
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
+      // closes a stream that nobody will read
+      ctx.body = null
       restore(ctx.response, before)
+      claim(ctx, anybody, anybody.refused)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anybody)
     }
   })

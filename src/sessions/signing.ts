@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'koa'
 import { isForged } from '../core/CrossOrigin.js'
+import { checkOptions } from '../core/misuse.js'
 import { settingsOf } from '../core/Settings.js'
 import { changing, checkSecure } from './commit.js'
 import type { SessionStore } from './SessionStore.js'
@@ -57,7 +58,10 @@ const begin = ({ request }: WithRequest): { readonly ctx: Request['ctx']; readon
 
 /** Makes the functions. */
 export const signing = <U>({ identify, store, https, absolute }: SigningOptions): Signing<U> => ({
-  logIn: async (context, user, { keep = [] } = {}) => {
+  logIn: async (context, user, options = {}) => {
+    checkOptions('logIn(ctx, user, options)', options, ['keep'])
+    const { keep = [] } = options
+    if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be a list of keys')
     const { ctx, visit } = begin(context)
     // Safe: `identify` takes what `loadUser` loads
     const id = identify(user as never)
@@ -66,7 +70,9 @@ export const signing = <U>({ identify, store, https, absolute }: SigningOptions)
     }
     checkSecure(ctx, https)
     await changing(visit, async () => {
-      const auth: SignedIn = { id, at: Date.now(), mark: await store.markOf(id) }
+      const mark: unknown = await store.markOf(id)
+      if (typeof mark !== 'string') throw new TypeError('the session store: markOf must answer a text')
+      const auth: SignedIn = { id, at: Date.now(), mark }
       const old = Object.entries(sessionOf(ctx) ?? {}).filter(([name]) => keep.includes(name))
       ctx['session'] = { ...Object.fromEntries(old), auth }
       await sessionOf(ctx)?.regenerate()
@@ -77,6 +83,7 @@ export const signing = <U>({ identify, store, https, absolute }: SigningOptions)
   logOut: async (context) => {
     const { ctx, visit } = begin(context)
     const session = sessionOf(ctx)
+    if (session?.populated === true) checkSecure(ctx, https)
     await changing(visit, async () => {
       if (session === null || !session.populated) return
       ctx['session'] = null

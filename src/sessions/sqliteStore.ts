@@ -2,9 +2,10 @@
  * Sessions in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sessions/sqlite`.
  *
  * It opens the file by itself through `@libsql/client`, because SQLite's own waiting for a lock would hold the event loop:
- * here a locked database is tried again, until the caller's time limit. After any other failure it is opened anew.
+ * here a locked database is tried again, until the caller's time limit. After any other failure it is opened anew. A power
+ * failure can undo the last moments, a sign-out among them; the end of a process undoes nothing.
  */
-import { createClient, type Client, type InArgs, type Row } from '@libsql/client'
+import { createClient, type Client, type InArgs, type ResultSet } from '@libsql/client'
 import { checkOptions, declareFactory } from '../core/misuse.js'
 import type { SessionStore } from './SessionStore.js'
 
@@ -24,14 +25,25 @@ const tables = `
   create index if not exists auth_sessions_until on auth_sessions (until);
   create table if not exists auth_marks (user text primary key, mark text not null, until integer not null) without rowid;
 `
+const probe = 'begin immediate; rollback'
+const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1'
 
 const SWEEP_EVERY = 60_000
+const SWEPT_AT_ONCE = 500
 // a lock is tried again for this long, in milliseconds; then it is an outage
 const PATIENCE = 1500
-const longestPause = 40
+// for so long one asks for all whether it has passed
+const ROUND = 100
+// opening holds the event loop, and what was closed is freed late: in an outage not for every request
+const OPENED_EVERY = 250
+const OPENED_EVERY_IF_LOCKED = 20
 
 const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
+
+// locked, or closed by a request that failed
+const isPassing = (error: unknown): boolean =>
+  isBusy(error) || (error instanceof Error && 'code' in error && error.code === 'CLIENT_CLOSED')
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -54,22 +66,34 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
   }
   let client: Client | undefined
   let opening: Promise<Client> | undefined
+  let waiting: Promise<void> | undefined
+  let openedAt = 0
+  let refused: { readonly error: unknown; readonly until: number } | undefined
+  let isMade = false
   let swept = 0
 
   const open = async (): Promise<Client> => {
-    const opened = createClient({ url, timeout: 0, concurrency: 1 })
+    let opened: Client | undefined
     try {
-      await opened.executeMultiple(tables)
+      opened = createClient({ url, timeout: 0, concurrency: 1 })
+      // a file that has lost its tables was not emptied by us: nobody is signed out, or in, until it is restored
+      await opened.executeMultiple(isMade ? check : tables)
       // readers and one writer do not wait for one another
       await opened.execute('pragma journal_mode = wal')
+      // waiting for the disk at every write would hold the event loop, and keep the other processes out meanwhile
+      await opened.execute('pragma synchronous = normal')
+      isMade = !url.includes(':memory:')
+      openedAt = Date.now()
       return opened
     } catch (error) {
-      opened.close()
+      refused = { error, until: Date.now() + (isBusy(error) ? OPENED_EVERY_IF_LOCKED : OPENED_EVERY) }
+      opened?.close()
       throw error
     }
   }
   const connected = async (): Promise<Client> => {
     if (client !== undefined) return client
+    if (refused !== undefined && Date.now() < refused.until) throw refused.error
     opening ??= open().finally(() => {
       opening = undefined
     })
@@ -81,61 +105,104 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     client = undefined
     failed.close()
   }
-  const execute = async (sql: string, args: InArgs): Promise<ReadonlyArray<Row>> => {
-    const begun = Date.now()
-    for (let wait = 5; ; wait = Math.min(longestPause, wait * 2)) {
-      let used: Client | undefined
+  const once = async (sql: string, args: InArgs, isWrite: boolean): Promise<ResultSet> => {
+    const used = await connected()
+    let isHalfRun = false
+    try {
+      // A statement that meets a lock stays half run until it is collected as garbage, and nothing is committed on its
+      // connection until then; those of the probe are finished at once
+      if (isWrite) await used.executeMultiple(probe)
+      isHalfRun = true
+      return await used.execute({ sql, args })
+    } catch (error) {
+      if (isBusy(error) ? isHalfRun : Date.now() - openedAt > OPENED_EVERY) drop(used)
+      throw error
+    }
+  }
+  // A lock has no queue: who asks seldom, beside a process that writes without a pause, gets it by chance
+  const round = async (): Promise<void> => {
+    const until = Date.now() + ROUND
+    do await pause(1 + Math.random() * 8)
+    while (Date.now() < until && !(await isFree()))
+  }
+  const isFree = async (): Promise<boolean> => {
+    try {
+      await client?.executeMultiple(probe)
+      return true
+    } catch (error) {
+      return !isBusy(error)
+    }
+  }
+  const execute = async (sql: string, args: InArgs, isWrite = false): Promise<ResultSet> => {
+    const until = Date.now() + PATIENCE
+    for (;;) {
       try {
-        used = await connected()
-        return (await used.execute({ sql, args })).rows
+        return await once(sql, args, isWrite)
       } catch (error) {
-        if (!isBusy(error)) drop(used)
-        if (!isBusy(error) || Date.now() - begun > PATIENCE) throw error
-        await pause(wait)
+        if (!isPassing(error) || Date.now() > until) throw error
+        waiting ??= round().finally(() => {
+          waiting = undefined
+        })
+        await waiting
       }
     }
   }
-  const write = async (sql: string, args: InArgs): Promise<void> => {
-    await execute(sql, args)
-    if (Date.now() - swept < SWEEP_EVERY) return
-    swept = Date.now()
-    // a few at a time, because it runs on the event loop
-    for (const table of ['auth_sessions', 'auth_marks']) {
-      const key = table === 'auth_marks' ? 'user' : 'id'
-      await execute(`delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit 500)`, [
-        swept,
-      ])
+  // a few at a time, because it runs on the event loop; the write that came with it is good without it
+  const sweep = async (): Promise<void> => {
+    const now = Date.now()
+    if (now - swept < SWEEP_EVERY) return
+    swept = now
+    for (const [table, key] of [
+      ['auth_sessions', 'id'],
+      ['auth_marks', 'user'],
+    ]) {
+      const sql = `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
+      const done = await once(sql, [now], true)
+      // the rest is the next write's
+      if (done.rowsAffected === SWEPT_AT_ONCE) swept = 0
     }
+  }
+  const write = async (sql: string, args: InArgs): Promise<ResultSet> => {
+    const done = await execute(sql, args, true)
+    await sweep().catch(() => undefined)
+    return done
   }
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   return {
     read: async (id) => {
-      const [row] = await execute('select text from auth_sessions where id = ? and until > ?', [id, Date.now()])
-      return text(row?.['text'])
+      const { rows } = await execute('select text from auth_sessions where id = ? and until > ?', [id, Date.now()])
+      return text(rows[0]?.['text'])
     },
-    insert: (id, data, lifetime) =>
-      write('insert into auth_sessions values (?, ?, ?) on conflict do nothing', [id, data, Date.now() + lifetime]),
-    update: (id, data, lifetime) =>
-      write('update auth_sessions set text = ?, until = ? where id = ? and text is not null and until > ?', [
-        data,
-        Date.now() + lifetime,
-        id,
-        Date.now(),
-      ]),
-    end: (id, lifetime) =>
-      write(
+    insert: async (id, data, lifetime) => {
+      // one whose time is over is not there
+      await write(
+        'insert into auth_sessions values (?, ?, ?) on conflict do update set text = excluded.text, until = excluded.until where auth_sessions.until <= ?',
+        [id, data, Date.now() + lifetime, Date.now()],
+      )
+    },
+    update: async (id, data, lifetime) => {
+      const { rowsAffected } = await write(
+        'update auth_sessions set text = ?, until = ? where id = ? and text is not null and until > ?',
+        [data, Date.now() + lifetime, id, Date.now()],
+      )
+      return rowsAffected === 1
+    },
+    end: async (id, lifetime) => {
+      await write(
         'insert into auth_sessions values (?, null, ?) on conflict do update set text = null, until = excluded.until',
         [id, Date.now() + lifetime],
-      ),
-    markOf: async (user) => {
-      const [row] = await execute('select mark from auth_marks where user = ? and until > ?', [user, Date.now()])
-      return text(row?.['mark']) ?? ''
+      )
     },
-    mark: (user, mark, lifetime) =>
-      write(
+    markOf: async (user) => {
+      const { rows } = await execute('select mark from auth_marks where user = ? and until > ?', [user, Date.now()])
+      return text(rows[0]?.['mark']) ?? ''
+    },
+    mark: async (user, mark, lifetime) => {
+      await write(
         'insert into auth_marks values (?, ?, ?) on conflict do update set mark = excluded.mark, until = excluded.until',
         [user, mark, Date.now() + lifetime],
-      ),
+      )
+    },
     close: () => drop(client),
   }
 }

@@ -17,7 +17,12 @@ export const timedStore = (store: SessionStore, timeout: number): SessionStore =
       }, timeout)
       // a store that throws instead of rejecting fails, too
       void (async () => ask())()
-        .then(resolve, (cause: unknown) => reject(new StoreUnavailable('the session store failed', { cause })))
+        .then((answer) => {
+          // some clients answer a failure as a value
+          if (answer instanceof Error) throw answer
+          resolve(answer)
+        })
+        .catch((cause: unknown) => reject(new StoreUnavailable('the session store failed', { cause })))
         .finally(() => clearTimeout(timer))
     })
   return {

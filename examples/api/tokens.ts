@@ -1,0 +1,51 @@
+// The tokens that POST /token issues: random, expiring, kept as a digest, in the database or in Redis.
+import { randomBytes } from 'node:crypto'
+import type { Client } from '@libsql/client'
+import { digest } from './passwords.js'
+
+const LIFETIME = 3600_000
+
+/** Where issued tokens are kept. */
+export interface Tokens {
+  /** Keeps whom a token was issued to. */
+  readonly keep: (hash: string, username: string, lifetime: number) => Promise<void>
+  /** Whom it was issued to, while it is good. */
+  readonly owner: (hash: string) => Promise<string | undefined>
+}
+
+/** A new token for a user. */
+export const issue = async (tokens: Tokens, username: string): Promise<string> => {
+  const token = randomBytes(32).toString('base64url')
+  await tokens.keep(digest(token), username, LIFETIME)
+  return token
+}
+
+/** The name behind a token. */
+export const ownerOf = (tokens: Tokens, token: string): Promise<string | undefined> => tokens.owner(digest(token))
+
+export const databaseTokens = (database: Client): Tokens => ({
+  async keep(hash, username, lifetime) {
+    await database.execute({
+      sql: 'insert into tokens values (?, ?, ?)',
+      args: [hash, username, Date.now() + lifetime],
+    })
+  },
+  async owner(hash) {
+    const { rows } = await database.execute({
+      sql: 'select username from tokens where hash = ? and expires_at > ?',
+      args: [hash, Date.now()],
+    })
+    const username = rows[0]?.['username']
+    return typeof username === 'string' ? username : undefined
+  },
+})
+
+export const redisTokens = (command: (args: string[]) => Promise<unknown>): Tokens => ({
+  async keep(hash, username, lifetime) {
+    await command(['SET', `token:${hash}`, username, 'PX', String(lifetime)])
+  },
+  async owner(hash) {
+    const username = await command(['GET', `token:${hash}`])
+    return typeof username === 'string' ? username : undefined
+  },
+})

@@ -1,0 +1,100 @@
+/** What the audit calls public, optional or undecided is exactly what a request without credentials gets in to. */
+import fc from 'fast-check'
+import type { RouterInstance } from '@koa/router'
+import Koa from 'koa'
+import { audit, seal, type AuditedOperation } from 'koa-with-auth/audit'
+import { describe, expect, it } from 'vitest'
+import { make } from '../../src/audit/PathPattern.js'
+import { grow, tree } from '../support/auditTrees.js'
+import { callsOf, get } from '../support/levels.js'
+import { serve } from '../support/server.js'
+
+let current: RouterInstance | undefined
+const served = serve(() => new Koa().use((ctx, next) => current!.routes()(ctx as never, next)))
+
+/** Sends a bare request; tells the status, and which operations ran. */
+const bare = async (router: RouterInstance, method: string, path: string) => {
+  current = router
+  const ids = [...router.stack.keys()].map(String)
+  ids.forEach(callsOf)
+  const { status, headers } = await get(served.port, path, undefined, { method })
+  return { status, by: headers['x-by'], ran: ids.filter((id) => callsOf(id) > 0) }
+}
+
+const methodOf = ({ method }: AuditedOperation) => (method === 'ALL' ? 'PUT' : method)
+
+describe('law', () => {
+  it('of the operations that match a bare request the first answers, and it runs where it is not guarded', async () => {
+    const seen = { guarded: 0, optional: 0, public: 0, undecided: 0, shadowed: 0, narrower: 0 }
+    await fc.assert(
+      fc.asyncProperty(tree, async (one) => {
+        const router = grow(one)
+        const { operations } = audit(router)
+        // one method a layer, so lines of the audit and layers are one to one
+        expect(operations).toHaveLength(router.stack.length)
+        for (const [at, operation] of operations.entries()) {
+          const request = make(operation.path, {})!.samples[at % 2 === 0 ? 0 : 1]!
+          const method = methodOf(operation)
+          const first = router.stack.findIndex((layer) => layer.methods.includes(method) && layer.match(request))
+          const { access } = operations[first]!
+          const answer = await bare(router, method, request)
+          const expected =
+            access === 'guarded'
+              ? { status: 401, by: undefined, ran: [] }
+              : { status: 200, by: `${first}`, ran: [`${first}`] }
+          expect([request, answer]).toEqual([request, expected])
+          seen[access]++
+          if (first !== at) seen.shadowed++
+          // whoever answers instead is named, unless it takes nothing but what is its own
+          const isNamed = operation.shadowedBy.some((shadow) => shadow.operation === operations[first]!.operation)
+          if (first !== at && !isNamed) {
+            seen.narrower++
+            const [narrow, wide] = [router.stack[first]!, router.stack[at]!]
+            const own = make(operations[first]!.path, {})!.samples.filter((sample) => narrow.match(sample))
+            expect(own.filter((sample) => !wide.match(sample))).toEqual([])
+            expect(narrow.methods.filter((each) => !wide.methods.includes(each))).toEqual([])
+          }
+        }
+      }),
+      { numRuns: 200 },
+    )
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(15)
+  }, 120_000)
+
+  it('a sealed router lets in bare requests to what was listed, and to nothing else', async () => {
+    const seen = { sealed: 0, refused: 0, in: 0, out: 0 }
+    await fc.assert(
+      fc.asyncProperty(tree, fc.infiniteStream(fc.boolean()), async (one, coins) => {
+        const router = grow(one)
+        const { operations } = audit(router)
+        const open = operations.filter(({ access }) => access === 'public' || access === 'optional')
+        const listed = open.map(({ operation }) => operation).filter(() => !coins.next().value || !coins.next().value)
+        try {
+          seal(router, { public: listed })
+          seen.sealed++
+        } catch (error) {
+          expect(error).toBeInstanceOf(TypeError)
+          seen.refused++
+          return
+        }
+        for (const operation of operations) {
+          for (const request of make(operation.path, {})!.samples) {
+            const method = methodOf(operation)
+            const { by, ran } = await bare(router, method, request)
+            if (by === undefined) {
+              expect(ran).toEqual([])
+              seen.out++
+              continue
+            }
+            seen.in++
+            expect(listed).toContain(operations[Number(by)]!.operation)
+            // no guarded operation was meant, unless the listed one has the narrower path
+            expect(operations[Number(by)]!.access).not.toBe('undecided')
+          }
+        }
+      }),
+      { numRuns: 200 },
+    )
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(15)
+  }, 120_000)
+})

@@ -1,0 +1,195 @@
+/**
+ * The paths that a pattern of path-to-regexp accepts, as an automaton that can be walked together with another one.
+ *
+ * It accepts every path that the pattern accepts, and no others where `isExact`: path-to-regexp keeps the second capture
+ * of a segment from holding the text between them, which is left out here. It does not read RegExp paths.
+ *
+ * @see https://github.com/pillarjs/path-to-regexp
+ */
+import { parse, type Token } from 'path-to-regexp'
+
+/** The paths of a pattern. */
+export interface PathPattern {
+  readonly states: ReadonlyArray<State>
+  /** Where each alternative begins. */
+  readonly starts: ReadonlyArray<number>
+  /** Whether it accepts nothing that the pattern refuses. */
+  readonly isExact: boolean
+  /** Whether it has no captures: it accepts one path, in its spellings. */
+  readonly isLiteral: boolean
+  /** Its segments, for a first look. */
+  readonly shapes: ReadonlyArray<Shape>
+  /** Paths that it accepts, as different as a few can be. */
+  readonly samples: ReadonlyArray<string>
+}
+
+/** A place in an alternative. */
+export interface State {
+  /** What leads to the next place; `undefined` at the end, where a path is accepted. */
+  readonly next: Step | undefined
+  /** What may come once more. */
+  readonly again: Step | undefined
+}
+
+/** One character of a path: this one, one that is no slash, or any. */
+export type Step =
+  | { readonly _tag: 'Text'; readonly char: string; readonly isSensitive: boolean }
+  | { readonly _tag: 'Segment' }
+  | { readonly _tag: 'Anything' }
+
+/** The segments of an alternative, up to where anything may follow. */
+interface Shape {
+  /** The text of each, letter case aside; `undefined` where it has a capture. */
+  readonly segments: ReadonlyArray<string | undefined>
+  readonly isOpen: boolean
+}
+
+/** How a router compiles its paths. */
+export interface PathOptions {
+  readonly sensitive?: boolean | undefined
+  readonly strict?: boolean | undefined
+  readonly end?: boolean | undefined
+}
+
+// path-to-regexp itself refuses more
+const MAX_ALTERNATIVES = 256
+
+/** The automaton of a path; `undefined` for what path-to-regexp does not take. */
+export const make = (
+  path: string,
+  { sensitive = false, strict = false, end = true }: PathOptions,
+): PathPattern | undefined => {
+  const flat = flattened(path)
+  if (flat === undefined || flat.length > MAX_ALTERNATIVES) return undefined
+  const text = (chars: string): Step[] =>
+    chars.split('').map((char) => ({ _tag: 'Text', char, isSensitive: sensitive }))
+  const stepsOf = (token: Token): Step[] =>
+    token.type === 'text' ? text(token.value) : token.type === 'param' ? [{ _tag: 'Segment' }] : [{ _tag: 'Anything' }]
+  // What may follow: a slash at the end, and where the path only begins so, everything below it
+  const endings: Step[][] = end
+    ? [[], ...(strict ? [] : [text('/')])]
+    : [[], text('/'), [...text('/'), { _tag: 'Anything' }]]
+  const alternatives = flat.flatMap((tokens) => endings.map((ending) => [...tokens.flatMap(stepsOf), ...ending]))
+  const states = alternatives.map(statesOf)
+  return {
+    states: states.flat(),
+    starts: states.map((_, at) => states.slice(0, at).reduce((sum, { length }) => sum + length, 0)),
+    isExact: flat.every(isPlain),
+    isLiteral: end && flat.every((tokens) => tokens.every(({ type }) => type === 'text')),
+    shapes: flat.map((tokens) => shapeOf(tokens, end)),
+    samples: samplesOf(flat, end ? (strict ? [''] : ['', '/']) : ['', '/x']),
+  }
+}
+
+const flattened = (path: string): Token[][] | undefined => {
+  try {
+    return alternativesOf(parse(path).tokens)
+  } catch {
+    return undefined
+  }
+}
+
+// With each optional group and without it
+const alternativesOf = (tokens: ReadonlyArray<Token>): Token[][] =>
+  tokens.reduce<Token[][]>(
+    (some, token) =>
+      some.length > MAX_ALTERNATIVES
+        ? some
+        : token.type === 'group'
+          ? some.flatMap((before) => [...alternativesOf(token.tokens).map((more) => [...before, ...more]), before])
+          : some.map((before) => [...before, token]),
+    [[]],
+  )
+
+// One capture a segment, and one that may hold slashes at most: then captures stand in nobody's way
+const isPlain = (tokens: ReadonlyArray<Token>): boolean => {
+  const wildcards = tokens.filter(({ type }) => type === 'wildcard').length
+  const segments = tokens
+    .map((token) => (token.type === 'text' ? token.value : ':'))
+    .join('')
+    .split('/')
+  const captures = tokens.filter(({ type }) => type !== 'text').length
+  return captures < 2 || (wildcards < 2 && segments.every((segment) => segment.split(':').length < 3))
+}
+
+const statesOf = (steps: ReadonlyArray<Step>): State[] =>
+  [...steps, undefined].map((next, at) => {
+    const before = steps[at - 1]
+    return { next, again: before?._tag === 'Text' ? undefined : before }
+  })
+
+const capture = '\0'
+
+const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): Shape => {
+  const wildcardAt = tokens.findIndex(({ type }) => type === 'wildcard')
+  const known = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
+  const written = known.map((token) => (token.type === 'text' ? token.value : capture)).join('')
+  const segments = written.split('/')
+  // a slash at the end counts for nothing, and what stands beside a wildcard is not known as a whole
+  const whole =
+    wildcardAt < 0 ? segments.slice(0, segments.findLastIndex((one) => one !== '') + 1) : segments.slice(0, -1)
+  return {
+    segments: whole.map((one) => (one.includes(capture) ? undefined : one.split('').map(folded).join(''))),
+    isOpen: wildcardAt >= 0 || !end,
+  }
+}
+
+const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyArray<string>): string[] => {
+  const filled = (tokens: ReadonlyArray<Token>, word: string, rest: string): string =>
+    tokens.map((token) => (token.type === 'text' ? token.value : token.type === 'param' ? word : rest)).join('')
+  const paths = flat.flatMap((tokens) => [
+    filled(tokens, 'x', 'x'),
+    filled(tokens, '1', '1'),
+    filled(tokens, 'x', 'x/x'),
+  ])
+  const spellings = paths.flatMap((path) => [path, path.toLowerCase(), path.toUpperCase()])
+  return [...new Set(spellings.flatMap((path) => endings.map((ending) => path + ending)))]
+}
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+// How a RegExp with the flag `i` compares (ECMA-262, Canonicalize)
+const folded = (char: string): string => {
+  const upper = char.toUpperCase()
+  return upper.length !== 1 || (char > '\x7f' && upper <= '\x7f') ? char : upper
+}
+
+/** Whether a step takes a character. */
+export const takes = (step: Step, char: string): boolean => {
+  switch (step._tag) {
+    case 'Text':
+      return step.char === char || (!step.isSensitive && folded(step.char) === folded(char))
+    case 'Segment':
+      return char !== '/'
+    case 'Anything':
+      return true
+  }
+}
+
+/** The places that a character leads to. */
+export const after = ({ states }: PathPattern, places: ReadonlyArray<number>, char: string): ReadonlyArray<number> => {
+  const reached = new Set<number>()
+  for (const place of places) {
+    const state = states[place]
+    if (state?.again !== undefined && takes(state.again, char)) reached.add(place)
+    if (state?.next !== undefined && takes(state.next, char)) reached.add(place + 1)
+  }
+  return [...reached].sort((one, other) => one - other)
+}
+
+/** Whether a path that leads to these places is accepted. */
+export const accepts = ({ states }: PathPattern, places: ReadonlyArray<number>): boolean =>
+  places.some((place) => states[place]?.next === undefined)
+
+/** Whether a first look shows that no path is accepted by both. */
+export const areApart = (one: PathPattern, other: PathPattern): boolean =>
+  one.shapes.every((shape) => other.shapes.every((another) => differ(shape, another)))
+
+const differ = (one: Shape, other: Shape): boolean =>
+  (!one.isOpen && !other.isOpen && one.segments.length !== other.segments.length) ||
+  one.segments.some((segment, at) => {
+    const another = other.segments[at]
+    return segment !== undefined && another !== undefined && segment !== another
+  })

@@ -1,0 +1,100 @@
+/**
+ * The path of a layer, and how it lies to another one: apart, within, or across.
+ *
+ * Of paths as path-to-regexp writes them all of it is known; of a RegExp only what trying shows, and the rest is `unknown`.
+ */
+import { findPath, type Found } from './comparePatterns.js'
+import { areApart, make, type PathOptions, type PathPattern } from './PathPattern.js'
+
+/** The path of a layer. */
+export interface RoutedPath {
+  /** `undefined` for a RegExp. */
+  readonly pattern: PathPattern | undefined
+  /** Whether it accepts a path, as the router has it. */
+  readonly matches: (path: string) => boolean
+  readonly source: string
+}
+
+/** What is read of a layer. */
+export interface LayerPath {
+  readonly path: string | RegExp
+  readonly regexp: RegExp
+  readonly opts: PathOptions & { readonly pathAsRegExp?: unknown }
+}
+
+/** How two paths lie to one another. */
+export interface Relation {
+  /** Whether a request can match both. */
+  readonly overlap: 'yes' | 'no' | 'unknown'
+  /** A path that both accept. */
+  readonly example?: string
+  /** Whether the second accepts all that the first does; `false` where that is not known. */
+  readonly isWithin: boolean
+  /** Whether the first accepts all that the second does; `false` where that is not known. */
+  readonly isAround: boolean
+  /** Whether the second accepts something that the first does not; `false` where that is not known. */
+  readonly isNarrower: boolean
+}
+
+// What `router.use(f)` stands for: everything below the prefix
+const below = String.raw`(?:\/|$)`
+
+/** Reads the path of a layer. */
+export const routedPath = ({ path, regexp, opts }: LayerPath): RoutedPath => {
+  // an own copy: with the flags g and y a RegExp remembers where it stopped
+  const own = regexp instanceof RegExp ? new RegExp(regexp.source, regexp.flags.replace(/[gy]/g, '')) : /(?!)/
+  return { pattern: patternOf(path, opts), matches: (candidate) => own.test(candidate), source: String(regexp) }
+}
+
+const patternOf = (path: string | RegExp, opts: LayerPath['opts']): PathPattern | undefined => {
+  if (typeof path !== 'string') return undefined
+  if (opts.pathAsRegExp !== true) return make(path, opts)
+  const prefix = path.slice(0, -below.length)
+  if (!path.endsWith(below) || !/^[\w/~%-]*$/.test(prefix)) return undefined
+  return prefix === '' ? make('{*all}', {}) : make(prefix, { sensitive: true, end: false })
+}
+
+/** How the first path lies to the second. */
+export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
+  if (first.pattern !== undefined && second.pattern !== undefined) {
+    return relatePatterns(first, first.pattern, second, second.pattern)
+  }
+  if (first.source === second.source) return { overlap: 'yes', isWithin: true, isAround: true, isNarrower: false }
+  const known = first.pattern ?? second.pattern
+  const paths = known?.samples ?? probes
+  const shared = paths.filter((path) => first.matches(path) && second.matches(path))
+  const [example] = shared
+  // A path without captures is tried in all its spellings
+  const isLiteral = known?.isLiteral === true
+  if (example === undefined) return { ...apart, overlap: isLiteral ? 'no' : 'unknown' }
+  const missed = paths.filter((path) => second.matches(path) && !first.matches(path))
+  return {
+    overlap: 'yes',
+    example,
+    // spelling aside
+    isWithin: isLiteral && known === first.pattern,
+    isAround: isLiteral && known === second.pattern && missed.length === 0,
+    isNarrower: [...probes, `${example}x`, `${example}/x`].some((path) => second.matches(path) && !first.matches(path)),
+  }
+}
+
+const apart: Relation = { overlap: 'no', isWithin: false, isAround: false, isNarrower: false }
+
+const probes = ['/', '/x', '/1', '/x/x', '/1/1', '/x/x/x']
+
+const relatePatterns = (first: RoutedPath, pattern: PathPattern, second: RoutedPath, other: PathPattern): Relation => {
+  if (areApart(pattern, other)) return apart
+  const shared = findPath('of both', pattern, other, (path) => first.matches(path) && second.matches(path))
+  if (shared === 'none') return apart
+  const outside = findPath('of the first alone', pattern, other, (path) => first.matches(path) && !second.matches(path))
+  const beyond = findPath('of the first alone', other, pattern, (path) => second.matches(path) && !first.matches(path))
+  return {
+    overlap: shared === 'unknown' ? 'unknown' : 'yes',
+    ...(isPath(shared) && { example: shared.path }),
+    isWithin: outside === 'none' && other.isExact,
+    isAround: beyond === 'none' && pattern.isExact,
+    isNarrower: isPath(beyond),
+  }
+}
+
+const isPath = (found: Found): found is { readonly path: string } => typeof found === 'object'

@@ -1,0 +1,126 @@
+/**
+ * `audit`: reads off a router what protects each of its operations.
+ *
+ * It reads what runs: the guards in the layers. It sends no requests, changes nothing, and knows nothing of what stands
+ * above the router: `app.use` middleware, a proxy.
+ */
+import { leaves, welcomesNobody, type Description } from '../core/Description.js'
+import { declareFactory } from '../core/misuse.js'
+import * as Requirement from '../core/Requirement.js'
+import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
+import { middlewareName, middlewareOf, type MiddlewareLayer } from './middleware.js'
+import {
+  functionName,
+  isBehindItsHandler,
+  layersOf,
+  pathInWords,
+  routesOf,
+  type AnyRouter,
+  type Route,
+} from './Route.js'
+import { aheadOf, orderOf, type RunsFirst } from './shadows.js'
+import { inWords } from './words.js'
+
+/**
+ * Tells what protects each operation of a router, mounted routers included, which level decided, what answers it first, and
+ * which middleware no guard covers. Keep it as a snapshot, and a change of protection shows as a difference. TypeError for
+ * what is no router.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ * import { audit } from 'koa-with-auth/audit'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = withAuth(bearer)(new Router({ prefix: '/users' }))
+ * router.get('/:id', withAuth(null), (ctx) => {
+ *   ctx.body = ctx.params['id']
+ * })
+ * router.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ *
+ * const [, me] = audit(router).operations
+ * assert.strictEqual(me?.protection, 'bearer')
+ * assert.strictEqual(
+ *   String(audit(router)),
+ *   [
+ *     'OPERATION       PROTECTED BY  DECIDED BY     NOTES',
+ *     'GET /users/:id  public        operation',
+ *     'GET /users/me   bearer        router /users  answered first by GET /users/:id (public)',
+ *   ].join('\n'),
+ * )
+ */
+export const audit = (router: AnyRouter): Audit => auditOf(readingOf('audit(router)', router))
+
+declareFactory('audit', audit)
+
+/** What is read of a router, with its functions. */
+export interface Reading {
+  readonly routes: ReadonlyArray<Route>
+  readonly middleware: ReadonlyArray<MiddlewareLayer>
+  readonly runsFirst: RunsFirst
+}
+
+/** Reads a router; TypeError for what is none. */
+export const readingOf = (place: string, router: AnyRouter): Reading => {
+  const layers = layersOf(place, router)
+  const runsFirst = orderOf(router)
+  const routes = routesOf(layers)
+  const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'
+  return { routes, middleware: middlewareOf(layers, routes, runsFirst, isClosed), runsFirst }
+}
+
+/** What was read, as data. */
+export const auditOf = ({ routes, middleware, runsFirst }: Reading): Audit => {
+  const audited = {
+    operations: routes.map((route) => ({
+      operation: route.name,
+      method: route.method,
+      path: pathInWords(route.layer),
+      access: accessOf(route),
+      protection: protectionOf(route),
+      decidedBy: [...(route.guard?.levels ?? [])],
+      shadowedBy: aheadOf(route, routes, runsFirst).map(({ route: ahead, ...shadow }) => ({
+        operation: ahead.name,
+        access: accessOf(ahead),
+        ...shadow,
+      })),
+      beforeGuard: demandOf(route) === undefined ? [] : route.ahead.map(functionName),
+      undescribed: undescribedIn(route),
+    })),
+    middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),
+  }
+  return Object.defineProperty(audited, 'toString', { value: () => table(audited) })
+}
+
+// -------------------------------------------------------------------------------------
+// one operation
+// -------------------------------------------------------------------------------------
+
+// What its guard enforces; nothing where the handler runs before it
+const demandOf = (route: Route): Description | undefined =>
+  route.guard === undefined || isBehindItsHandler(route)
+    ? undefined
+    : Requirement.effective(route.guard.requirement)?.description
+
+const accessOf = (route: Route): Access => {
+  const demand = demandOf(route)
+  if (demand !== undefined) return welcomesNobody(demand) ? 'optional' : 'guarded'
+  return route.guard?.requirement._tag === 'Public' && !isBehindItsHandler(route) ? 'public' : 'undecided'
+}
+
+const protectionOf = (route: Route): string => {
+  if (isBehindItsHandler(route)) return 'undecided (withAuth(...) stands behind the handler)'
+  const demand = demandOf(route)
+  return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'
+}
+
+const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
+  const demand = demandOf(route)
+  const isCustom = demand !== undefined && leaves(demand).some(({ scheme }) => scheme === undefined)
+  return [
+    ...(isCustom ? ['authenticator' as const] : []),
+    ...(route.path.pattern === undefined ? ['path' as const] : []),
+  ]
+}

@@ -1,0 +1,104 @@
+/**
+ * What `seal` refuses: each finding names the operation and the mend.
+ *
+ * An operation that lets in anonymous callers must be public on purpose, which is why it has to be listed, `optional(...)`
+ * included; and nothing may answer in front of a guard that was not listed either.
+ */
+import { isAsset } from '../koa/assetMark.js'
+import type { Audit, AuditedOperation, Shadow } from './Audit.js'
+import type { Reading } from './auditRouter.js'
+import { middlewareName } from './middleware.js'
+import { isSettings } from './ownMiddleware.js'
+import { originalOf, type Route } from './Route.js'
+
+/** What may be open, and what may run unguarded. */
+export interface Allowed {
+  readonly public: ReadonlyArray<string>
+  readonly middleware: ReadonlyArray<Function>
+}
+
+/** Everything about a router that is not allowed. */
+export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => [
+  ...audit.operations.flatMap((operation, at) => openness(operation, pageOf(operation, reading.routes[at]), allowed)),
+  ...audit.operations.flatMap(shadowing),
+  ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
+    // what stands before the guard of a public operation is as public as that
+    guard === undefined || audit.operations[at]?.access !== 'guarded'
+      ? []
+      : ahead.filter(isStranger(allowed)).map(beforeGuard(name)),
+  ),
+  ...reading.middleware
+    .filter(({ guarded }) => guarded === 'no')
+    .flatMap(({ path, functions }) => functions.filter(isStranger(allowed)).map(unguarded(path))),
+  ...allowed.public.flatMap((entry) => listing(entry, audit.operations)),
+]
+
+// Listing a page lists what it loads
+const pageOf = ({ operation }: AuditedOperation, route: Route | undefined): string =>
+  route?.layer.stack.some(isAsset) === true ? operation.slice(0, operation.lastIndexOf('/')) : operation
+
+const openness = (
+  { operation, access, protection, decidedBy }: AuditedOperation,
+  page: string,
+  allowed: Allowed,
+): ReadonlyArray<string> => {
+  const isListed = allowed.public.includes(operation) || allowed.public.includes(page)
+  if (access === 'undecided') {
+    return decidedBy.length > 0
+      ? [`${operation}: its withAuth(...) stands behind the handler and guards nothing; write it right behind the path`]
+      : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
+  }
+  if (access === 'guarded' || isListed) return []
+  const mend = `list '${page}' in public`
+  return access === 'public'
+    ? [`${operation} is public: guard it, or ${mend}`]
+    : [`${operation} lets anonymous callers in (${protection}): take that off, or ${mend}`]
+}
+
+const shadowing = ({ operation, access, shadowedBy }: AuditedOperation): ReadonlyArray<string> =>
+  access !== 'guarded' ? [] : shadowedBy.filter((shadow) => shadow.access !== 'guarded').map(inFront(operation))
+
+const inFront =
+  (operation: string) =>
+  (shadow: Shadow): string => {
+    const other = `${shadow.operation}, which is ${shadow.access},`
+    const mend = `register ${operation} where it is tried before ${shadow.operation}`
+    switch (shadow.extent) {
+      case 'all':
+        return `${operation} is guarded, but ${other} answers it first: ${mend}`
+      case 'part':
+        return `${operation} is guarded, but ${other} answers ${shadow.example ?? 'some of it'} first: ${mend}`
+      case 'unknown':
+        return `${operation} is guarded, and nobody can tell whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${mend}`
+    }
+  }
+
+const isStranger =
+  ({ middleware }: Allowed) =>
+  (f: Function): boolean =>
+    !isSettings(f) && !middleware.includes(originalOf(f))
+
+const beforeGuard =
+  (operation: string) =>
+  (f: Function): string =>
+    `${operation}: ${middlewareName(f)} runs before the guard: put it behind withAuth(...), or list the function in middleware`
+
+const unguarded =
+  (path: string) =>
+  (f: Function): string =>
+    `use ${path}: no guard covers ${middlewareName(f)}: list the function itself in middleware, or take it off`
+
+const listing = (entry: string, operations: ReadonlyArray<AuditedOperation>): ReadonlyArray<string> => {
+  const named = operations.filter(({ operation }) => operation === entry)
+  const [first] = named
+  if (first === undefined) {
+    const open = operations.filter(({ access }) => access === 'public' || access === 'optional')
+    const known = open.map(({ operation }) => `'${operation}'`).join(', ') || 'none'
+    return [
+      `'${entry}' is listed in public, but there is no such operation; those that anonymous callers reach: ${known}`,
+    ]
+  }
+  return named.some(({ access }) => access !== 'guarded')
+    ? []
+    : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
+}

@@ -1,0 +1,11 @@
+/**
+ * koa-with-auth/audit: what protects each operation of a router, and a router that does not start with one left open.
+ *
+ * Reading guide: `auditRouter.ts` reads a router, `words.ts` says what protects it, `shadows.ts` what answers first, and
+ * `findings.ts` is what `seal` refuses.
+ */
+export { audit } from './auditRouter.js'
+export { table, type Access, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
+export { seal, type SealOptions } from './seal.js'
+export type { Extent } from './shadows.js'
+export type { AnyRouter, RouterLayer } from './Route.js'

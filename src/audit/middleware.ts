@@ -1,0 +1,51 @@
+/**
+ * The `use` middleware of a router, and whether a guard covers it: it runs for requests that an operation matches, in the
+ * order of registration, and can answer them by itself.
+ *
+ * What `app.use` mounts, and what answers where no operation matches, is no part of a router.
+ */
+import { isSettings } from './ownMiddleware.js'
+import { functionName, type Placed, type Route } from './Route.js'
+import { relate } from './RoutedPath.js'
+import type { RunsFirst } from './shadows.js'
+
+/** A layer of middleware. */
+export interface MiddlewareLayer {
+  /** Where it runs: `/api/*` is the path `/api` and everything below it. */
+  readonly path: string
+  readonly functions: ReadonlyArray<Function>
+  /** Whether each request that it sees has passed a guard; `never` where it sees none. */
+  readonly guarded: 'yes' | 'no' | 'never runs'
+}
+
+/** The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only. */
+export const middlewareOf = (
+  layers: ReadonlyArray<Placed>,
+  routes: ReadonlyArray<Route>,
+  runsFirst: RunsFirst,
+  isClosed: (route: Route) => boolean,
+): ReadonlyArray<MiddlewareLayer> =>
+  layers
+    .filter(({ layer }) => layer.methods.length === 0)
+    .map((placed) => {
+      const met = routes.filter((route) => relate(placed.path, route.path).overlap !== 'no')
+      const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
+      return {
+        path: scopeOf(placed),
+        functions: placed.layer.stack,
+        guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
+      }
+    })
+
+const scopeOf = ({ layer: { path, opts } }: Placed): string => {
+  if (typeof path !== 'string') return String(path)
+  return opts.end === false || opts.pathAsRegExp === true
+    ? `${path.replace(everything, '').replace(/\/$/, '')}/*`
+    : path
+}
+
+// How the router writes `use(f)` and `use('', f)`
+const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
+
+/** What a function of middleware is called. */
+export const middlewareName = (f: Function): string => (isSettings(f) ? 'authSettings' : functionName(f))

@@ -1,0 +1,77 @@
+/**
+ * `seal`: a router that refuses to start unless all that anonymous callers reach was meant for them.
+ *
+ * It checks what `audit` tells; it knows nothing of what stands above the router (`app.use`), nor of what answers where no
+ * operation matches.
+ */
+import { checkOptions, declareFactory } from '../core/misuse.js'
+import { auditOf, readingOf } from './auditRouter.js'
+import { findingsOf } from './findings.js'
+import type { AnyRouter } from './Route.js'
+import { close } from './sealing.js'
+
+/** What may be open. */
+export interface SealOptions {
+  /**
+   * The operations that let in anonymous callers, `optional(...)` included, as the audit calls them: `GET /health`, or
+   * `ALL /proxy` for `router.all`; with all prefixes. A
+   * docs page brings along what it loads; its document is an operation of its own. Default none.
+   */
+  readonly public?: ReadonlyArray<string>
+  /** Functions that may run where no guard covers them: CORS, a body parser. Known by identity. Default none. */
+  readonly middleware?: ReadonlyArray<Function>
+}
+
+/**
+ * Returns the router, closed, or throws a TypeError that lists every finding with its mend:
+ *
+ * - an operation that no level decided about;
+ * - one that is public or optional and not listed, and an entry of the list that is no such operation;
+ * - a guarded one that a public one answers first;
+ * - middleware of `router.use`, or in front of a guard, that is not listed. `authSettings` and `operation` need not be.
+ *
+ * Routes, middleware, `param` hooks and prefixes that come later are a TypeError, too. A copy that `withAuth(a)(router)` makes
+ * is a router of its own: seal that one.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+ * import { seal } from 'koa-with-auth/audit'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const api = apiApp({ prefix: '/api', auth: bearer, docs: false })
+ * api.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ * api.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ *
+ * assert.throws(() => seal(api), /GET \/api\/health is public: guard it, or list 'GET \/api\/health' in public/)
+ *
+ * const app = new Koa()
+ * app.use(seal(api, { public: ['GET /api/health'] }).routes())
+ */
+export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}): R => {
+  const place = 'seal(router, { public, middleware })'
+  checkOptions(place, options, ['public', 'middleware'])
+  const allowed = { public: options.public ?? [], middleware: options.middleware ?? [] }
+  checkList(`${place}: public`, allowed.public, 'string', "operations as 'GET /health'")
+  checkList(`${place}: middleware`, allowed.middleware, 'function', 'the functions that router.use was given')
+  const reading = readingOf('seal(router)', router)
+  const findings = findingsOf(reading, auditOf(reading), allowed)
+  if (findings.length > 0) {
+    const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
+    throw new TypeError([`seal(router): ${count}`, ...findings].join('\n- '))
+  }
+  close(router)
+  return router
+}
+
+declareFactory('seal', seal)
+
+const checkList = (place: string, list: unknown, type: string, what: string): void => {
+  if (!Array.isArray(list) || list.some((each) => typeof each !== type)) {
+    throw new TypeError(`${place} must be a list of ${what}`)
+  }
+}

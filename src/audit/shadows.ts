@@ -1,0 +1,60 @@
+/**
+ * Which operation answers first what another one matches, too: all that match a request run in turn, so the first that does
+ * not call `next` decides, with its own guard (SECURITY D-R8).
+ *
+ * A narrower path in front of a wider one is no shadow: `/users/me` stands in its own line of the audit, and what it takes
+ * from `/users/:id` is all that it answers.
+ */
+import type { AnyRouter, Placed, Route } from './Route.js'
+import { relate } from './RoutedPath.js'
+
+/** How much of an operation another one takes; of a RegExp, or of several captures in one segment, it may be `unknown`. */
+export type Extent = 'all' | 'part' | 'unknown'
+
+/** An operation in front of another one. */
+export interface Ahead {
+  readonly route: Route
+  readonly extent: Extent
+  /** A request that both match, as `GET /users/me`. */
+  readonly example?: string
+}
+
+/** Whether the first of two layers that match a request runs before the second, or instead of it. */
+export type RunsFirst = (first: Placed, second: Placed) => boolean
+
+/** In which order a router runs its layers. */
+export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
+  switch (opts.exclusive) {
+    case undefined:
+    case false:
+      return (first, second) => first.at < second.at
+    // the layer with the fewest captures alone
+    case 'specificity':
+      return (first, second) => {
+        const difference = first.layer.paramNames.length - second.layer.paramNames.length
+        return difference < 0 || (difference === 0 && first.at < second.at)
+      }
+    // the last layer alone
+    default:
+      return (first, second) => first.at > second.at
+  }
+}
+
+/** What answers first, in the order of registration. */
+export const aheadOf = (route: Route, others: ReadonlyArray<Route>, runsFirst: RunsFirst): ReadonlyArray<Ahead> =>
+  others
+    .filter((other) => other.layer !== route.layer && runsFirst(other, route))
+    .flatMap((other) => taken(other, route))
+
+const taken = (first: Route, second: Route): ReadonlyArray<Ahead> => {
+  const methods = second.methods.filter((method) => first.methods.includes(method))
+  const [method] = methods
+  if (method === undefined) return []
+  const { overlap, example, isWithin, isAround, isNarrower } = relate(first.path, second.path)
+  if (overlap === 'no') return []
+  const takesAllMethods = methods.length === second.methods.length
+  const takesNoOther = methods.length === first.methods.length
+  if (isWithin && takesNoOther && (isNarrower || !takesAllMethods)) return []
+  const extent = overlap === 'unknown' ? 'unknown' : isAround && takesAllMethods ? 'all' : 'part'
+  return [{ route: first, extent, ...(example !== undefined && { example: `${method} ${example}` }) }]
+}

@@ -1,0 +1,74 @@
+/**
+ * What an authenticator demands, in words: `bearer, or API key in header X-API-Key`.
+ *
+ * Different trees read differently: what is made of several stands in parentheses inside of others. The words say what a
+ * client sends and what must have been granted; what a hook makes of it, nobody can tell from outside.
+ */
+import { challengesOf, type Description, type Leaf } from '../core/Description.js'
+import type { SecurityScheme } from '../core/SecurityScheme.js'
+
+/** A description in words. */
+export const inWords = (description: Description): string => {
+  switch (description._tag) {
+    case 'Leaf':
+      return leafInWords(description)
+    case 'AnyOf': {
+      const members = description.members.map(listed).join(', or ')
+      return description.firstPresent ? `first sent of (${members})` : members
+    }
+    case 'AllOf':
+      return `all of (${description.members.map(listed).join(', and ')})`
+    case 'Optional':
+      return `${description.lenient ? 'lenient' : 'optional'} ${unit(description.member)}`
+    case 'Scoped':
+      return description.scopes.length > 0
+        ? `${unit(description.member)} with scopes ${description.scopes.join(', ')}`
+        : `authorized ${unit(description.member)}`
+  }
+}
+
+const parenthesized = (description: Description): string => `(${inWords(description)})`
+
+// As a member of a list: no comma of its own
+const listed = (description: Description): string => {
+  const hasCommas = description._tag === 'Scoped' && description.scopes.length > 0
+  return isAlternatives(description) || hasCommas ? parenthesized(description) : inWords(description)
+}
+
+// As what one word belongs to
+const unit = (description: Description): string =>
+  isAlternatives(description) || description._tag === 'Scoped' ? parenthesized(description) : inWords(description)
+
+const isAlternatives = (description: Description): boolean =>
+  description._tag === 'AnyOf' && !description.firstPresent && description.members.length > 1
+
+const leafInWords = (leaf: Leaf): string => {
+  const words = leaf.scheme === undefined ? undescribed(leaf) : schemeInWords(leaf.scheme, leaf)
+  const named = leaf.schemeName === undefined ? words : `${words} "${leaf.schemeName}"`
+  return leaf.demands === undefined ? named : `${named} of ${leaf.demands}`
+}
+
+const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
+  switch (scheme.type) {
+    case 'apiKey': {
+      const what = challengeName(leaf) === 'Session' ? 'session' : 'API key'
+      return `${what} in ${scheme.in === 'query' ? 'query parameter' : scheme.in} ${scheme.name}`
+    }
+    case 'http':
+      return scheme.scheme.toLowerCase()
+    case 'oauth2':
+      return 'OAuth 2.0'
+    case 'openIdConnect':
+      return 'OpenID Connect'
+    case 'mutualTLS':
+      return 'client certificate'
+  }
+}
+
+// A plain function, or a kind that says no more than how it is challenged
+const undescribed = (leaf: Leaf): string => {
+  const name = challengeName(leaf)
+  return name === undefined || name === 'Custom' ? 'custom' : `custom ${name}`
+}
+
+const challengeName = (leaf: Leaf): string | undefined => challengesOf(leaf)[0]?.scheme
