@@ -86,10 +86,12 @@ export type { AlsoGuard, AnyGuard, Auth, AuthRouter, Both, Guard, Handler, SeenB
 // the description
 export { openApi, type ApiDocument, type OpenApiOptions } from './openapi/document.js'
 export { operation, type Described, type OperationOptions } from './openapi/operation.js'
+export { docs, type DocsOptions } from './openapi/docs.js'
+export type { DocsPageOptions } from './openapi/pageOptions.js'
 export { cachedOpenApi, type SerializedDocument } from './openapi/cachedDocument.js'
 
 // the application
-export { apiApp, type ApiApp, type ApiAppOptions } from './ApiApp.js'
+export { apiApp, type ApiApp, type ApiAppOptions, type ApiDocsOptions } from './ApiApp.js'
 export {
   onError,
   type Answer as ExceptionAnswer,

@@ -24,7 +24,7 @@ let document: ApiDocument
 beforeAll(async () => {
   database = await openDatabase(':memory:')
   const app = exampleApp({ database, keys, allowedAddresses: '127.0.0.1' })
-  document = described(routersOf(app).at(-1)!)
+  document = described(routersOf(app)[0]!)
   example = await listen(app)
 })
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { createInterface } from 'node:readline'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -54,7 +54,7 @@ describe('the packed package', () => {
       'spec/unit/mine.spec.ts': '',
       '.env': '',
     })
-    expect(files.filter((path) => /example|spec|test|\.env/i.test(path))).toStrictEqual([])
+    expect(files.filter((path) => /example|spec\b|\.test\.|\.env/i.test(path))).toStrictEqual([])
     expect(files).toContain('dist/index.js')
   })
 
@@ -67,17 +67,39 @@ describe('the packed package', () => {
     }
   })
 
-  it('imports nothing but Node and the peers that must be there; koa-session is not needed', () => {
+  // What a module needs when it is loaded, the modules that it imports included
+  const needed = (entry: string): ReadonlySet<string> => {
     const root = join(project.folder, 'node_modules/koa-with-auth')
-    const packages = project.files
-      .filter((path) => /^dist\/.*(\.js|\.d\.ts)$/.test(path))
-      .flatMap((path) => ts.preProcessFile(readFileSync(join(root, path), 'utf8'), true, true).importedFiles)
-      .map(({ fileName }) => fileName)
-      .filter((name) => !name.startsWith('.') && !isBuiltin(name))
-      .map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0])
-    expect(new Set(packages)).toStrictEqual(new Set(required))
-    expect(manifest.dependencies ?? {}).toStrictEqual({})
-    expect(existsSync(join(project.folder, 'node_modules/koa-session'))).toBe(false)
+    const modules = new Set([entry])
+    const packages = new Set<string>()
+    for (const module of modules) {
+      const { importedFiles } = ts.preProcessFile(readFileSync(join(root, module), 'utf8'), true, true)
+      for (const { fileName } of importedFiles) {
+        if (fileName.startsWith('.')) modules.add(posix.join(posix.dirname(module), fileName))
+        else if (!isBuiltin(fileName)) packages.add(/^(@[^/]+\/)?[^/]+/.exec(fileName)?.[0] ?? fileName)
+      }
+    }
+    return packages
+  }
+  const own = ['@koa/router', 'fp-ts', 'io-ts', 'path-to-regexp']
+  it.each([
+    { entry: 'index', optional: [] },
+    { entry: 'audit/index', optional: [] },
+    { entry: 'sessions/index', optional: ['koa-session'] },
+    { entry: 'sessions/sqliteStore', optional: ['@libsql/client'] },
+    { entry: 'sessions/redisStore', optional: [] },
+    { entry: 'testing/index', optional: ['koa', 'fast-check'] },
+  ])('$entry loads nothing but Node, the peers that must be there, and $optional', ({ entry, optional }) => {
+    const allowed = [...own, ...optional]
+    expect([...needed(`dist/${entry}.js`)].filter((name) => !allowed.includes(name))).toStrictEqual([])
+    for (const name of optional) expect(needed(`dist/${entry}.js`)).toContain(name)
+  })
+
+  it('what is not asked for is not installed', () => {
+    expect(Object.keys(manifest.dependencies ?? {}).sort()).toStrictEqual(['openapi-types', 'path-to-regexp'])
+    for (const name of ['koa-session', 'swagger-ui-dist', 'fast-check', '@libsql/client']) {
+      expect(existsSync(join(project.folder, 'node_modules', name))).toBe(false)
+    }
   })
 
   describe("the README's example", () => {

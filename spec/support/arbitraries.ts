@@ -4,79 +4,36 @@ import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'
 import { altW, AuthError, authenticator, Challenge, map, type Authenticator, type Description } from 'koa-with-auth'
 import type { SecurityScheme } from 'koa-with-auth'
-import { plainRequest, type Sketch } from './plainRequest.js'
+import * as kit from 'koa-with-auth/testing'
+import { bareFailures, singleFailures, tokens } from '../../src/testing/failures.js'
 
 // -------------------------------------------------------------------------------------
-// credentials
+// what the testing kit has
 // -------------------------------------------------------------------------------------
 
 /** RFC 9110 §5.6.2. */
-export const token = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
+export const token = tokens()
 
 /** RFC 6750 §2.1. */
-export const b64token = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,2}$/)
+export const b64token = kit.bearerTokens()
 
 /** Long enough that it stands in no answer by chance. */
-export const secret = fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
+export const secret = kit.secrets()
 
 /** Any text without control characters, in any script; the user name without a colon (RFC 7617 §2). */
-const basicPart = fc.string({ unit: 'binary' }).map((text) => text.replace(/[\x00-\x1f\x7f]/g, ''))
-export const basicCredentials = fc
-  .tuple(basicPart, basicPart)
-  .map(([username, password]) => ({ username: username.replaceAll(':', ''), password }))
-
-// -------------------------------------------------------------------------------------
-// requests
-// -------------------------------------------------------------------------------------
+export const basicCredentials = kit.basicCredentials()
 
 /** Safe and unsafe, from a browser's page here, a page elsewhere, and from no browser. */
-export const request: Arbitrary<Request> = fc
-  .record({
-    method: fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE'),
-    site: fc.constantFrom(undefined, 'same-origin', 'same-site', 'cross-site', 'none'),
-    origin: fc.constantFrom(undefined, 'https://api.example', 'https://other.example', 'null'),
-  })
-  .map(({ method, site, origin }) => {
-    const sketch: Sketch = {
-      method,
-      fields: [
-        ['Host', 'api.example'],
-        ...(site === undefined ? [] : [['Sec-Fetch-Site', site] as const]),
-        ...(origin === undefined ? [] : [['Origin', origin] as const]),
-      ],
-    }
-    // a counterexample shows what was sent, not the socket
-    return Object.assign(plainRequest(sketch), { [fc.toStringMethod]: () => JSON.stringify(sketch) })
-  })
-
-// -------------------------------------------------------------------------------------
-// failures
-// -------------------------------------------------------------------------------------
-
-const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
+export const request: Arbitrary<Request> = kit.requests()
 
 /** Challenges that `make` accepts. */
-export const challenge: Arbitrary<Challenge> = fc
-  .tuple(token, fc.uniqueArray(fc.tuple(token, printable), { selector: ([name]) => name.toLowerCase(), maxLength: 4 }))
-  .map(([scheme, parameters]) => Challenge.make(scheme, Object.fromEntries(parameters)))
-
-const bare: Arbitrary<AuthError> = fc.oneof(
-  fc.constantFrom(AuthError.absent, AuthError.malformed, AuthError.invalid, AuthError.expired, AuthError.forged),
-  fc.option(fc.array(token, { maxLength: 3 }), { nil: undefined }).map(AuthError.insufficient),
-  fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthError.unavailable),
-  fc.string().map((message) => AuthError.raised(new Error(message))),
-)
+export const challenge: Arbitrary<Challenge> = kit.challenges()
 
 /** Failures as they leave one authenticator: alone or told their challenge. */
-export const singleError: Arbitrary<AuthError> = fc
-  .tuple(bare, fc.option(challenge, { nil: undefined }))
-  .map(([error, told]) => (told === undefined ? error : { ...error, challenge: told }))
+export const singleError: Arbitrary<AuthError> = singleFailures()
 
 /** Also those that a fold made, with branches. */
-export const authError: Arbitrary<AuthError> = fc.oneof(
-  singleError,
-  fc.tuple(bare, fc.array(singleError, { maxLength: 3 })).map(([error, branches]) => ({ ...error, branches })),
-)
+export const authError: Arbitrary<AuthError> = kit.failures()
 
 // -------------------------------------------------------------------------------------
 // descriptions
@@ -125,7 +82,7 @@ export const plan: Arbitrary<Plan> = fc.record({
   ambient: fc.boolean(),
   answer: fc.oneof(
     fc.string({ minLength: 1 }).map((principal) => E.right(principal)),
-    bare.map((error) => E.left(error)),
+    bareFailures().map((error) => E.left(error)),
     fc.constantFrom(new Error('hook'), 'text', null, undefined).map((throws) => ({ throws })),
   ),
 })

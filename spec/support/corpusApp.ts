@@ -1,4 +1,4 @@
-/** The application that `spec/data/bad-inputs.json` describes, but for its docs routes; and the same in other words. */
+/** The application that `spec/data/bad-inputs.json` describes; and the same in other words. */
 import { BlockList, isIP } from 'node:net'
 import Router from '@koa/router'
 import { readonlyArray as RA } from 'fp-ts'
@@ -27,6 +27,7 @@ import {
   type Member,
 } from 'koa-with-auth'
 import { BadForm, readForm, SignInForm } from '../../examples/api/form.js'
+import { docs } from '../../src/openapi/docs.js'
 import { corpus, type Macros } from './corpus.js'
 
 const SECRET = 'supersecret'
@@ -96,10 +97,12 @@ const badForm = onError(BadForm, (_request, { status, message, fields }) => ({
   body: { detail: message, fields },
 }))
 
+const about = { title: 'API', version: '1.0.0' }
+
 /** The same application, written in three ways. */
 export const styles = {
   apiApp: ({ operation, token }: Handlers) => {
-    const api = apiApp({ prefix: '/api', auth: null })
+    const api = apiApp({ ...about, prefix: '/api', auth: null, docs: true })
     for (const [method, path, auth] of operations) api[method](path, guardOf(auth), operation)
     api.post('/token', token)
     api.onError(BadForm, (_request, { status, message, fields }) => ({ status, body: { detail: message, fields } }))
@@ -110,6 +113,7 @@ export const styles = {
     const router = new Router({ prefix: '/api' })
     for (const [method, path, auth] of operations) router[method](path, guardOf(auth), operation)
     router.post('/token', token)
+    router.use(docs(router, about))
     const root = new Router()
     root.use('', authSettings({ onError: [badForm] }))
     return root.use(router.routes()).routes()
@@ -136,9 +140,10 @@ export const styles = {
       RA.map(([method, path, auth]) =>
         pipe(new Router(), (router) => guardOf(authenticatorOf(auth))(router))[method](path, operation),
       ),
-      RA.reduce(new Router().post('/token', token), (all, one) => all.use(one.routes())),
+      RA.reduce(new Router(), (all, one) => all.use(one.routes())),
+      (api) => api.post('/token', token),
       (api) => new Router().use('', authSettings({ onError: [badForm] })).use('/api', api.routes()),
-      (root) => root.routes(),
+      (root) => root.use('/api', docs(root, about)).routes(),
     )
   },
 }

@@ -66,9 +66,12 @@ describe('DESIGN "Three wings and a shell"', () => {
     for (const text of http) expect(text).toContain("import { STATUS_CODES } from 'node:http'")
   })
 
-  it('koa and koa-session are imported as types: a user brings his own; only sessions need koa-session', () => {
+  it('koa and koa-session are imported as types: a user brings his own; sessions and tests need them', () => {
     const peers = graph.filter(({ to, typeOnly }) => /^koa(-session)?$/.test(to) && !typeOnly)
-    expect(written(peers)).toStrictEqual(['src/sessions/sessions.ts -> koa-session'])
+    expect(written(peers)).toStrictEqual([
+      'src/sessions/sessions.ts -> koa-session',
+      'src/testing/plainRequest.ts -> koa',
+    ])
   })
 
   it('DESIGN "Traps": fp-ts is imported as a whole, of its modules only lib/function.js', () => {

@@ -68,6 +68,7 @@ const mustHaveExample = [
   'cachedOpenApi',
   'constantTimeEqual',
   'describedAs',
+  'docs',
   'firstPresent',
   'fromCallable',
   'httpBasicAuth',

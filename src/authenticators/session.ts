@@ -70,7 +70,12 @@ const DEFAULT_COOKIE = 'koa.sess'
 
 const unavailable = AuthErrors.unavailable()
 
-const cookieScheme = (name: string): ApiKeyScheme => ({ type: 'apiKey', in: 'cookie', name })
+const cookieScheme = (name: string): ApiKeyScheme => ({
+  type: 'apiKey',
+  in: 'cookie',
+  name,
+  description: 'The session of who is signed in; browsers send its cookie by themselves.',
+})
 
 const sessionKind = (factory: string, demands: string | undefined, qualifies: (user: SessionUser) => boolean) => {
   const make = <R = unknown>(options: SessionAuthOptions<R> = {}): Authenticator<UserOf<R>> => {
@@ -84,7 +89,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
       ...named,
       ...(demands !== undefined && { demands }),
       ...(cookieName === undefined && {
-        schemeFor: ({ ctx }: Request) => ({ ...scheme, ...cookieScheme(cookieNameOf(ctx)) }),
+        schemeFor: ({ ctx }: Request) => ({ ...scheme, name: cookieNameOf(ctx) }),
       }),
       challenge: Challenge.make('Session', realm === undefined ? {} : { realm }),
       ambient: true,

@@ -24,7 +24,7 @@ const rules: ReadonlyArray<Rule> = [
     warning: 'scripts can read the cookie; remove `httpOnly: false`',
   },
   {
-    when: ({ sameSite }) => sameSite !== 'lax' && sameSite !== 'strict' && sameSite !== true,
+    when: ({ sameSite }) => sameSite !== true && !/^(?:lax|strict)$/i.test(String(sameSite)),
     warning: "browsers send the cookie along from other sites; set `sameSite: 'lax'`",
   },
   {

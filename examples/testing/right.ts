@@ -1,0 +1,86 @@
+/**
+ * Authenticators as they should be written: every kind, lists of them, one of one's own, a plain function. The suite is green.
+ */
+import { createHash } from 'node:crypto'
+import { either as E, option as O, readerTaskEither as RTE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import type { Request } from 'koa'
+import {
+  allOf,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  AuthError,
+  authenticator,
+  authorization,
+  Challenge,
+  constantTimeEqual,
+  headerField,
+  HeaderKey,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  optional,
+} from 'koa-with-auth'
+import { sendBearer, sendHeader, sendQuery, together } from 'koa-with-auth/testing'
+import type { Subject } from './suite.js'
+
+// A store keeps digests, and answers later
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+const users = new Map([[digest('supersecret'), 'anna']])
+const findUser = async (token: string) => O.fromNullable(users.get(digest(token)))
+
+const bearer = httpBearer({ authenticate: (_request, token) => findUser(token) })
+const basic = httpBasicAuth({
+  authenticate: (_request, username, password) =>
+    constantTimeEqual(username, 'admin') && constantTimeEqual(password, 'secret') && { username },
+})
+const byKey = (_request: Request, key: string) => constantTimeEqual(key, 'Partner-Key') && { client: 'Acme' }
+const headerKey = apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey })
+const queryKey = apiKeyQuery({ paramName: 'key', authenticate: byKey })
+const cookieKey = apiKeyCookie({ paramName: 'key', authenticate: byKey })
+
+const webhook = authenticator({
+  scheme: { type: 'apiKey', in: 'header', name: 'X-Hook-Secret' },
+  challenge: Challenge.make('Webhook'),
+  ambient: false,
+  extract: headerField('X-Hook-Secret'),
+  credentials: HeaderKey,
+  authenticate: (_request, secret) => constantTimeEqual(secret, 's3cret') && { sender: 'shop' },
+})
+
+const local = (request: Request) => request.socket.remoteAddress === '127.0.0.1' && { from: 'here' }
+
+const bareTaskEither = (request: Request) => async () => {
+  const sent = authorization('Bearer')(request)
+  if (O.isNone(sent)) return E.left(AuthError.absent)
+  return sent.value === 'Bearer supersecret' ? E.right({ user: 'anna' }) : E.left(AuthError.invalid)
+}
+
+const mapped = pipe(
+  bearer,
+  RTE.map((user) => ({ user })),
+)
+
+export const right: Record<string, Subject> = {
+  bearer: { authenticator: bearer, valid: ['supersecret'] },
+  basic: { authenticator: basic, valid: [{ username: 'admin', password: 'secret' }] },
+  headerKey: { authenticator: headerKey, valid: ['Partner-Key'] },
+  queryKey: { authenticator: queryKey, valid: ['Partner-Key'] },
+  cookieKey: { authenticator: cookieKey, valid: ['Partner-Key'] },
+  webhook: { authenticator: webhook, valid: ['s3cret'] },
+  local: { authenticator: local, valid: [{ remoteAddress: '127.0.0.1' }] },
+  bareTaskEither: { authenticator: bareTaskEither, valid: [sendBearer('supersecret')] },
+  mapped: { authenticator: mapped, valid: [sendBearer('supersecret')] },
+  either: {
+    authenticator: anyOf({ user: bearer, key: queryKey }),
+    valid: [sendBearer('supersecret'), sendQuery('key', 'Partner-Key')],
+  },
+  both: {
+    authenticator: allOf([headerKey, bearer]),
+    valid: [together(sendHeader('X-API-Key', 'Partner-Key'), sendBearer('supersecret'))],
+  },
+  perhaps: { authenticator: optional(bearer), valid: ['supersecret'] },
+  lenient: { authenticator: lenient(headerKey), valid: ['Partner-Key'] },
+}

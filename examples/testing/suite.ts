@@ -1,0 +1,22 @@
+/**
+ * A suite for one's own authenticators, in any runner: `test` is that of node:test, vitest or jest, or `it` of mocha.
+ *
+ * `lawsOf` tells what must hold of every authenticator, one test a law.
+ */
+import type { Member } from 'koa-with-auth'
+import { lawsOf, type LawOptions } from 'koa-with-auth/testing'
+
+/** An authenticator, and what it must let in. */
+export interface Subject {
+  readonly authenticator: Member
+  readonly valid: LawOptions['valid']
+}
+
+export const suite = (
+  test: (title: string, body: () => Promise<void>) => unknown,
+  subjects: Record<string, Subject>,
+) => {
+  for (const [title, { authenticator, valid }] of Object.entries(subjects)) {
+    for (const { name, check } of lawsOf(authenticator, { valid, within: 250 })) test(`${title} ${name}`, check)
+  }
+}

@@ -1,0 +1,132 @@
+/** The docs page of the example, in Chromium, as a user meets it (spec section 1, rules 5 and 6). */
+import { describe, expect, it } from 'vitest'
+import { browsing, missingBrowser } from '../support/browser.js'
+import { authorize, block, logOut, openDocs, padlocked, tryOut } from '../support/docsPage.js'
+import { exampleSite } from '../support/exampleSite.js'
+
+const missing = missingBrowser()
+
+describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? ` (${missing})` : ''}`, () => {
+  const open = browsing()
+  const site = exampleSite()
+  const docs = () => `${site.now().url}/api/docs`
+
+  it('opens from the page at /, with no error on the console and no request to another host', async () => {
+    const { page, complaints, origins } = await open()
+    await page.goto(site.now().url)
+    await page.getByRole('link', { name: 'Open the docs page' }).click()
+    await page.locator('.opblock').first().waitFor()
+    expect(new URL(page.url()).pathname).toBe('/api/docs')
+    expect(await page.title()).toBe('Pets')
+    // what is loaded late
+    await page.waitForLoadState('networkidle')
+    expect(complaints).toEqual([])
+    expect([...origins]).toEqual([site.now().url])
+  })
+
+  it('a padlock stands at exactly the operations whose security is not empty', async () => {
+    const { page } = await open()
+    await openDocs(page, docs())
+    const document = (await (await fetch(`${site.now().url}/api/openapi.json`)).json()) as {
+      readonly paths: Record<string, Record<string, { readonly security?: ReadonlyArray<object> }>>
+    }
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, { security = [] }]) => ({ name: `${method} ${path}`, security })),
+    )
+    expect(await page.locator('.opblock').count()).toBe(operations.length)
+    const guarded = operations.filter(({ security }) => security.length > 0).map(({ name }) => name)
+    expect(guarded.length).toBeGreaterThanOrEqual(13)
+    expect((await padlocked(page)).sort()).toEqual(guarded.sort())
+  })
+
+  it.each([
+    {
+      scheme: 'demoToken',
+      path: '/api/bearer',
+      values: ['supersecret'],
+      sent: ['authorization', 'Bearer supersecret'],
+    },
+    {
+      scheme: 'demoUser',
+      path: '/api/basic',
+      values: ['admin', 'secret'],
+      sent: ['authorization', 'Basic YWRtaW46c2VjcmV0'],
+    },
+    { scheme: 'clientKey', path: '/api/apikey', values: ['supersecret'], query: '?api_key=supersecret' },
+    { scheme: 'queryKey', path: '/api/multiple', values: ['supersecret'], query: '?key=supersecret' },
+    { scheme: 'headerKey', path: '/api/headerkey', values: ['supersecret'], sent: ['x-api-key', 'supersecret'] },
+    { scheme: 'cookieKey', path: '/api/cookiekey', values: ['supersecret'], sent: ['cookie', 'X-API-KEY=supersecret'] },
+  ])('Authorize $scheme: $path is 200, and 401 before it and after logging out', async (kind) => {
+    const { scheme, path, values, sent = ['', undefined], query = '' } = kind
+    const { page, dialogs, origins } = await open()
+    await openDocs(page, docs())
+    const [name = '', value] = sent
+    expect((await tryOut(page, 'get', path)).status).toBe(401)
+    await authorize(page, scheme, ...values)
+    const accepted = await tryOut(page, 'get', path)
+    expect([accepted.status, accepted.headers[name], new URL(accepted.url).search]).toEqual([200, value, query])
+    await logOut(page, scheme)
+    const denied = await tryOut(page, 'get', path)
+    expect([denied.status, denied.headers[name], new URL(denied.url).search]).toEqual([401, undefined, ''])
+    expect([...origins, dialogs]).toEqual([site.now().url, []])
+  })
+
+  it('a wrong password for Basic opens no prompt of the browser', async () => {
+    const { page, dialogs } = await open()
+    await openDocs(page, docs())
+    await authorize(page, 'demoUser', 'admin', 'wrong')
+    // a prompt would hold the answer back, and the page would not show it
+    const { status, response } = await tryOut(page, 'get', '/api/basic')
+    expect([status, response.headers()['www-authenticate'], dialogs]).toEqual([
+      401,
+      'xBasic realm="pets", charset="UTF-8"',
+      [],
+    ])
+  })
+
+  it('a token that POST /token issued on the page opens what the application guards', async () => {
+    const { page } = await open()
+    await openDocs(page, docs())
+    const issued = await tryOut(page, 'post', '/api/token')
+    expect(issued.status).toBe(200)
+    const { token } = (await issued.response.json()) as { readonly token: string }
+    await authorize(page, 'issuedToken', token)
+    expect((await tryOut(page, 'get', '/api/whoami')).status).toBe(200)
+  })
+
+  it('5.4 signing in through POST /login on the page: reads and writes pass, CSRF checked, until POST /logout', async () => {
+    const { page } = await open()
+    await openDocs(page, docs())
+    expect((await tryOut(page, 'get', '/api/pets')).status).toBe(401)
+    expect((await tryOut(page, 'post', '/api/pets')).status).toBe(401)
+    expect((await tryOut(page, 'post', '/api/login')).status).toBe(204)
+    expect((await tryOut(page, 'get', '/api/pets')).status).toBe(200)
+    const written = await tryOut(page, 'post', '/api/pets')
+    expect([written.status, written.headers['sec-fetch-site']]).toEqual([201, 'same-origin'])
+    expect((await tryOut(page, 'post', '/api/logout')).status).toBe(204)
+    expect((await tryOut(page, 'get', '/api/pets')).status).toBe(401)
+  })
+
+  it('says with each scheme what to enter, the first one in sight and in focus', async () => {
+    const { page } = await open({ viewport: { width: 1280, height: 700 } })
+    await openDocs(page, docs())
+    await page.locator('.auth-wrapper .btn.authorize').click()
+    const first = page.locator('.auth-container').first()
+    expect(await first.innerText()).toContain('The token is supersecret.')
+    await expect.poll(() => first.locator('input:focus').count()).toBe(1)
+    expect(await first.locator('h4').isVisible()).toBe(true)
+    expect(
+      await page.locator('.modal-ux-content').evaluate((content) => Reflect.get(content, 'scrollTop') as number),
+    ).toBe(0)
+  })
+
+  it('fills in the forms, so that every operation can be tried as it stands', async () => {
+    const { page } = await open()
+    await openDocs(page, docs())
+    for (const path of ['/api/login', '/api/token']) {
+      await tryOut(page, 'post', path)
+      const fields = block(page, 'post', path).locator('.parameters input')
+      expect([await fields.nth(0).inputValue(), await fields.nth(1).inputValue()]).toEqual(['anna', 'anna-secret'])
+    }
+  })
+})

@@ -1,0 +1,131 @@
+/** What must not happen on the docs page, in Chromium: SECURITY A-27, and credentials that outlive the page. */
+import Koa from 'koa'
+import mount from 'koa-mount'
+import { apiApp, apiKeyCookie, httpBasicAuth, httpBearer, operation, withAuth, type ApiAppOptions } from 'koa-with-auth'
+import { afterEach, describe, expect, it } from 'vitest'
+import { browsing, missingBrowser } from '../support/browser.js'
+import { authorize, logOut, openDocs, tryOut } from '../support/docsPage.js'
+import { listen } from '../support/server.js'
+
+const missing = missingBrowser()
+const open = missing === undefined ? browsing() : undefined!
+
+const closing: Array<() => Promise<void>> = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const bearer = httpBearer({ schemeName: 'token', authenticate: (_request, token) => token === 'supersecret' })
+const key = apiKeyCookie({ paramName: 'pass', schemeName: 'pass', authenticate: (_request, sent) => sent === 'c00kie' })
+
+const site = async (options: ApiAppOptions, prefix = '') => {
+  const api = apiApp({ prefix: '/api', ...options })
+  for (const [path, auth] of [
+    ['/bearer', bearer],
+    ['/cookie', key],
+  ] as const) {
+    api.get(path, operation({ summary: String(options.title) }), withAuth(auth), (ctx) => {
+      ctx.body = 'ok'
+    })
+  }
+  const app = new Koa()
+  app.use(api.routes())
+  const served = await listen(prefix === '' ? app : new Koa().use(mount(prefix, app)))
+  closing.push(served.close)
+  return served
+}
+
+describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` (${missing})` : ''}`, () => {
+  it.each([
+    '?url=https://evil.example/api.json',
+    '?configUrl=https://evil.example/config.json&queryConfigEnabled=true',
+    '?urls.primaryName=%3Cscript%3Ealert(1)%3C/script%3E&urls=[{"url":"https://evil.example"}]',
+    '?url=data:application/json,{}&validatorUrl=https://evil.example',
+    '?oauth2RedirectUrl=javascript:alert(1)&layout=%3Cimg%20src=x%20onerror=alert(1)%3E&persistAuthorization=true',
+    '#/%3Cimg%20src=x%20onerror=alert(1)%3E/%22%3E%3Cscript%3Ealert(1)%3C/script%3E',
+    '#url=https://evil.example/api.json',
+  ])('A-27 %s changes nothing', async (suffix) => {
+    const { url } = await site({ title: 'Mine' })
+    const plain = await open()
+    await openDocs(plain.page, `${url}/api/docs`)
+    const hostile = await open()
+    await openDocs(hostile.page, `${url}/api/docs${suffix}`)
+    await hostile.page.waitForLoadState('networkidle')
+    expect([hostile.complaints, hostile.dialogs, [...hostile.origins]]).toEqual([[], [], [url]])
+    const text = ({ page }: typeof plain) => page.locator('#docs').innerText()
+    expect(await text(hostile)).toBe(await text(plain))
+  })
+
+  it('titles and descriptions are text: no script of theirs runs', async () => {
+    const markup = `</title></script><script>window.ran = 1</script><img src=x onerror="window.ran = 2">"'\u2028`
+    const { url } = await site({ title: markup, docs: { description: markup, summary: markup } })
+    const { page, dialogs, origins } = await open()
+    await openDocs(page, `${url}/api/docs`)
+    await page.waitForLoadState('networkidle')
+    expect(await page.evaluate(() => Reflect.get(globalThis, 'ran') as unknown)).toBeUndefined()
+    expect([dialogs, [...origins]]).toEqual([[], [url]])
+    expect(await page.title()).toContain('</title></script><script>')
+  })
+
+  it('credentials are gone when the page is left, unless persistAuthorization keeps them', async () => {
+    const after = async (persistAuthorization: boolean) => {
+      const { url } = await site({ title: 'Mine', docs: { persistAuthorization } })
+      const { page } = await open()
+      await openDocs(page, `${url}/api/docs`)
+      await authorize(page, 'token', 'supersecret')
+      await authorize(page, 'pass', 'c00kie')
+      expect([
+        (await tryOut(page, 'get', '/api/bearer')).status,
+        (await tryOut(page, 'get', '/api/cookie')).status,
+      ]).toEqual([200, 200])
+      const set = (await page.context().cookies()).map(({ name, value, path, sameSite }) => ({
+        name,
+        value,
+        path,
+        sameSite,
+      }))
+      expect(set).toEqual([{ name: 'pass', value: 'c00kie', path: '/', sameSite: 'Strict' }])
+      await page.goto('about:blank')
+      // the browser tells of a deleted cookie a moment later
+      const kept = persistAuthorization ? 1 : 0
+      await expect.poll(async () => (await page.context().cookies()).length).toBe(kept)
+      await openDocs(page, `${url}/api/docs`)
+      const statuses = [
+        (await tryOut(page, 'get', '/api/bearer')).status,
+        (await tryOut(page, 'get', '/api/cookie')).status,
+      ]
+      if (persistAuthorization) {
+        await logOut(page, 'pass')
+        expect(await page.context().cookies()).toEqual([])
+      }
+      return {
+        statuses,
+        stored: await page.evaluate(() => JSON.stringify(Reflect.get(globalThis, 'localStorage'))),
+      }
+    }
+    expect(await after(false)).toEqual({ statuses: [401, 401], stored: '{}' })
+    expect(await after(true)).toMatchObject({ statuses: [200, 200] })
+  })
+
+  it('docs: { auth: basic } opens for who has the password, with all its assets', async () => {
+    const basic = httpBasicAuth({ authenticate: (_request, user, password) => user === 'dev' && password === 's3cret' })
+    const { url } = await site({ title: 'Mine', docs: { auth: basic } })
+    const { page, complaints } = await open({ httpCredentials: { username: 'dev', password: 's3cret' } })
+    await openDocs(page, `${url}/api/docs`)
+    await page.waitForLoadState('networkidle')
+    expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([])
+  })
+
+  it('works behind a prefix that the router does not see, and behind a slash', async () => {
+    const { url } = await site({ title: 'Mine', docs: { servers: [{ url: '/behind' }] } }, '/behind')
+    const { page, complaints } = await open()
+    await openDocs(page, `${url}/behind/api/docs/`)
+    expect([new URL(page.url()).pathname, complaints]).toEqual(['/behind/api/docs', []])
+    await authorize(page, 'token', 'supersecret')
+    const response = page.waitForResponse(/bearer$/)
+    await page.locator('.opblock', { hasText: '/api/bearer' }).locator('.opblock-summary-control').click()
+    await page.locator('.try-out__btn').click()
+    await page.locator('.btn.execute').click()
+    expect([(await response).url(), (await response).status()]).toEqual([`${url}/behind/api/bearer`, 200])
+  })
+})

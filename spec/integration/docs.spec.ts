@@ -1,0 +1,178 @@
+/** The docs page over HTTP: what it serves, to whom it does not, and that a request changes none of it (SECURITY A-27). */
+import Router from '@koa/router'
+import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { docs } from '../../src/openapi/docs.js'
+import { docsPaths, listed, sites } from '../support/docsSites.js'
+import { sendRaw, valuesOf } from '../support/rawSocket.js'
+import { ask } from '../support/server.js'
+
+const serve = sites()
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+
+const pets = async () => {
+  const api = apiApp({ title: 'Pets', version: '2.3.4', prefix: '/api', docs: { description: 'All about pets' } })
+  api.get('/me', withAuth(bearer), (ctx) => {
+    ctx.body = 'me'
+  })
+  return { api, ...(await serve(api.routes(), api.allowedMethods())) }
+}
+
+const raw = (port: number, path: string, headers = '') =>
+  sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: h\r\n${headers}Connection: close\r\n\r\n`)
+
+describe('what is served', () => {
+  it('the page, with its policy', async () => {
+    const { url } = await pets()
+    const { status, headers, text } = await ask(`${url}/api/docs`)
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(text).toContain('<title>Pets</title>')
+    expect(headers.get('content-security-policy')).toContain("script-src 'self'; style-src 'self'")
+    expect(headers.get('content-security-policy')).not.toMatch(/unsafe|\*|https?:/)
+    expect(headers.get('referrer-policy')).toBe('same-origin')
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  })
+
+  it('the document, which names itself and not itself’s operations', async () => {
+    const { url } = await pets()
+    const { headers, text } = await ask(`${url}/api/openapi.json`)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(JSON.parse(text)).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: 'Pets', version: '2.3.4', description: 'All about pets' },
+    })
+    expect(await listed(`${url}/api/openapi.json`)).toEqual({ 'GET /api/me': [{ bearer: [] }] })
+  })
+
+  it.each(docsPaths)('%s: typed, not to be guessed at, and asked for again after an update', async (path) => {
+    const { url } = await pets()
+    const first = await ask(`${url}/api${path}`)
+    expect(first.status).toBe(200)
+    expect(first.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(first.headers.get('cache-control')).toBe('private, no-cache')
+    const etag = first.headers.get('etag') ?? ''
+    expect(etag).toMatch(/^"[\w-]{43}"$/)
+    const again = await ask(`${url}/api${path}`, { headers: { 'If-None-Match': etag, 'Cache-Control': 'max-age=0' } })
+    expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag])
+    expect(again.headers.get('content-security-policy')).toBe(first.headers.get('content-security-policy'))
+    const other = await ask(`${url}/api${path}`, { headers: { 'If-None-Match': '"other"' } })
+    expect([other.status, other.text.length]).toEqual([200, first.text.length])
+    const head = await ask(`${url}/api${path}`, { method: 'HEAD' })
+    expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
+      200,
+      '',
+      first.headers.get('content-length'),
+    ])
+  })
+
+  it('/docs/ leads to /docs, wherever it is mounted', async () => {
+    const { url } = await pets()
+    for (const path of ['/api/docs/', '/API/Docs/', '/api/docs/?url=//evil.example']) {
+      const { status, headers } = await ask(url + path)
+      expect([status, new URL(headers.get('location')!, url + path).href.toLowerCase()]).toEqual([
+        308,
+        `${url}/api/docs`,
+      ])
+    }
+  })
+
+  it('a route that is added later stands in the document, under another validator', async () => {
+    const { api, url } = await pets()
+    const before = await ask(`${url}/api/openapi.json`)
+    api.delete('/me', withAuth(null), (ctx) => {
+      ctx.body = 'gone'
+    })
+    const after = await ask(`${url}/api/openapi.json`)
+    expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'))
+    expect(await listed(`${url}/api/openapi.json`)).toEqual({ 'GET /api/me': [{ bearer: [] }], 'DELETE /api/me': [] })
+  })
+})
+
+describe('what is not', () => {
+  it.each([
+    '/docs/package.json',
+    '/docs/index.html',
+    '/docs/swagger-ui.js',
+    '/docs/swagger-ui-bundle.js.map',
+    '/docs/swagger-initializer.js',
+    '/docs/LICENSE',
+    '/docs/',
+    '/docs/../package.json',
+    '/docs/%2e%2e/package.json',
+    '/docs/..%2fpackage.json',
+    '/docs/..%5cpackage.json',
+    '/docs/page.js/../package.json',
+    '/docs/page.js%00.png',
+    '/docs//etc/passwd',
+    '/docs/__proto__',
+    '/docsx',
+    '/xdocs',
+  ])('A-27 no file next to the assets, by whatever name: %s', async (path) => {
+    const { port } = await pets()
+    const { status, body } = await raw(port, `/api${path}`)
+    expect([308, 404]).toContain(status)
+    expect(body).not.toMatch(/dependencies|root:|function/)
+  })
+
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('no other method: %s', async (method) => {
+    const { url } = await pets()
+    for (const path of docsPaths) expect((await ask(`${url}/api${path}`, { method })).status).toBe(405)
+  })
+})
+
+describe('A-27 a request changes no byte', () => {
+  const queries = [
+    '?url=https://evil.example/api.json',
+    '?configUrl=//evil.example',
+    '?queryConfigEnabled=true&url=data:,x',
+    '?title=%3Cscript%3Ealert(1)%3C/script%3E',
+    '?persistAuthorization=true',
+    '?%00',
+    `?${'a=b&'.repeat(1000)}`,
+  ]
+  const headers = [
+    'X-Forwarded-Host: evil.example\r\n',
+    'X-Forwarded-Prefix: /"><script>alert(1)</script>\r\n',
+    'X-Forwarded-Proto: javascript\r\n',
+    'Forwarded: host=evil.example\r\n',
+    'Accept-Language: "><script>\r\n',
+    'Cookie: theme="><script>alert(1)</script>\r\n',
+    'Authorization: Bearer wrong\r\n',
+    'Accept: text/plain\r\n',
+    'Origin: https://evil.example\r\n',
+  ]
+  // but for the time
+  const told = ({ status, headers, body }: Awaited<ReturnType<typeof raw>>) => ({
+    status,
+    headers: headers.filter(([name]) => name !== 'date'),
+    body,
+  })
+
+  it.each(docsPaths.filter((path) => !path.endsWith('bundle.js')))('%s', async (path) => {
+    const { port } = await pets()
+    const plain = told(await raw(port, `/api${path}`))
+    expect(plain.status).toBe(200)
+    for (const query of queries) expect(told(await raw(port, `/api${path}${query}`)), query).toEqual(plain)
+    for (const line of headers) expect(told(await raw(port, `/api${path}`, line)), line).toEqual(plain)
+    const hostile = await sendRaw(
+      port,
+      `GET /api${path} HTTP/1.1\r\nHost: evil.example"><script>\r\nConnection: close\r\n\r\n`,
+    )
+    expect(told(hostile)).toEqual(plain)
+    expect(valuesOf(hostile, 'set-cookie')).toEqual([])
+  })
+})
+
+it('paths can be chosen; the page refers to what stands there', async () => {
+  const router = new Router()
+  router.get('/me', withAuth(bearer), () => {})
+  const page = docs(router, { title: 'T', version: '1', path: '/internal/api-docs', documentPath: '/spec/v1.json' })
+  const { url } = await serve(page, router.routes())
+  const { text } = await ask(`${url}/internal/api-docs`)
+  const references = [...text.matchAll(/(?:src|href|data-document)="([^"]+)"/g)].map(([, to = '']) => to)
+  expect(references.length).toBe(8)
+  for (const to of references) {
+    expect((await ask(new URL(to, `${url}/internal/api-docs`).href)).status, to).toBe(200)
+  }
+  expect((await ask(`${url}/docs`)).status).toBe(404)
+})

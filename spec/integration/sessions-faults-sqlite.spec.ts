@@ -1,0 +1,175 @@
+/** Sessions in SQLite while fifty clients work: the file locked, not to be written, truncated, and restored. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createClient, type Client, type Transaction } from '@libsql/client'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { buildSite, siteCommand, startSite, type Site } from '../support/sessionSite.js'
+import { expectHeld, timeout, underFault, warm, type Fault } from '../support/sessionSiteFaults.js'
+import { startLoad, type Load } from '../support/sessionSiteLoad.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-sqlite-'))
+const file = join(folder, 'sessions.db')
+const another = (path = file): Client => createClient({ url: `file:${path}`, timeout: 5000, concurrency: 1 })
+
+let site: Site
+let load: Load
+const built = buildSite()
+
+beforeAll(async () => {
+  site = await startSite(
+    siteCommand(built.folder, { STORE: 'sqlite', SQLITE_URL: `file:${file}`, TIMEOUT: String(timeout) }),
+  )
+  load = await startLoad(site.port)
+  await warm()
+}, 60_000)
+
+afterAll(async () => {
+  await load?.stop()
+  await site?.stop()
+  built.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+// Everything into the file, then the file as an administrator would back it up
+const backup = async (path = file): Promise<Buffer> => {
+  const client = another(path)
+  await client.execute('pragma wal_checkpoint(truncate)')
+  client.close()
+  return readFileSync(path)
+}
+
+const truncated = (restore: (kept: Buffer) => void): Fault => {
+  let kept: Buffer
+  return {
+    begin: async () => {
+      kept = await backup()
+      truncateSync(file, 0)
+    },
+    end: () => restore(kept),
+  }
+}
+
+const limitFileSize = (limit: string): void => {
+  execFileSync('prlimit', ['--pid', String(site.pid), `--fsize=${limit}:unlimited`])
+}
+
+// A machine that is busy with other things can be slow for its own reasons
+const options = { timeout: 40_000, retry: 2 }
+
+describe('sessions in SQLite under load', () => {
+  it('the file locked by another process: reads are served, writes are 503, and then good again', options, async () => {
+    let client: Client
+    let transaction: Transaction
+    const outcome = await underFault(site, load, {
+      begin: async () => {
+        client = another()
+        transaction = await client.transaction('write')
+      },
+      end: () => {
+        transaction.close()
+        client.close()
+      },
+    })
+    expectHeld(outcome, [200])
+  })
+
+  // as on a medium that is read-only or full: the system refuses every write of the process
+  it('the file not to be written: reads are served, writes are 503, and then good again', options, async () => {
+    const outcome = await underFault(site, load, {
+      begin: () => limitFileSize('0'),
+      end: () => limitFileSize('unlimited'),
+    })
+    expectHeld(outcome, [200])
+  })
+
+  it('the file truncated, and restored in place: nobody is signed out meanwhile', options, async () => {
+    const outcome = await underFault(
+      site,
+      load,
+      truncated((kept) => writeFileSync(file, kept)),
+    )
+    expectHeld(outcome, [503])
+  })
+
+  it('the file truncated, and another one put in its place', options, async () => {
+    const outcome = await underFault(
+      site,
+      load,
+      truncated((kept) => {
+        writeFileSync(`${file}.restored`, kept)
+        renameSync(`${file}.restored`, file)
+      }),
+    )
+    expectHeld(outcome, [503])
+  })
+})
+
+describe('sqliteStore, locked by another connection', () => {
+  // a statement that libsql leaves half run would keep all that follows from being committed
+  it('what is written after a lock is there for everybody at once, and locks nobody out', async () => {
+    const path = join(folder, 'locked.db')
+    const store = sqliteStore({ url: `file:${path}` })
+    await store.insert('id', 'first', 60_000)
+    const client = another(path)
+    const transaction = await client.transaction('write')
+    const updating = store.update('id', 'second', 60_000)
+    await pause(200)
+    transaction.close()
+    expect(await updating).toBe(true)
+    const { rows } = await client.execute('select text from auth_sessions')
+    expect(rows.map((row) => row['text'])).toEqual(['second'])
+    expect(await client.execute('delete from auth_sessions')).toMatchObject({ rowsAffected: 1 })
+    client.close()
+    store.close()
+  })
+
+  it('a lock that stays is an outage, not a wait without end, and reads go on', async () => {
+    const path = join(folder, 'kept.db')
+    const store = sqliteStore({ url: `file:${path}` })
+    await store.insert('id', 'text', 60_000)
+    const client = another(path)
+    const transaction = await client.transaction('write')
+    const ending = store.end('id', 60_000).then(
+      () => 'ended',
+      (error: Error) => error.message,
+    )
+    expect(await store.read('id')).toBe('text')
+    expect(await ending).toContain('SQLITE_BUSY')
+    transaction.close()
+    await store.end('id', 60_000)
+    expect(await store.read('id')).toBeUndefined()
+    client.close()
+    store.close()
+  })
+})
+
+describe('sqliteStore, its file truncated', () => {
+  it('makes no other file of it, though nothing holds the old one any more, and goes on once it is restored', async () => {
+    setFlagsFromString('--expose-gc')
+    // Safe: what the flag adds
+    const collect = runInNewContext('gc') as () => void
+    const path = join(folder, 'truncated.db')
+    const store = sqliteStore({ url: `file:${path}` })
+    await store.insert('id', 'text', 60_000)
+    const kept = await backup(path)
+    truncateSync(path, 0)
+    const answers: unknown[] = []
+    for (let time = 0; time < 5; time++) {
+      answers.push(await store.read('id').catch((error: Error) => error.name))
+      collect()
+      await pause(300)
+      collect()
+    }
+    expect(answers).toEqual(Array.from({ length: 5 }, () => 'LibsqlError'))
+    await expect(store.insert('other', 'text', 60_000)).rejects.toThrow()
+    writeFileSync(path, kept)
+    await vi.waitFor(async () => expect(await store.read('id')).toBe('text'), 3000)
+    store.close()
+  })
+})

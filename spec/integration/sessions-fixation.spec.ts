@@ -1,0 +1,263 @@
+/** SECURITY D-S1 to D-S4 on the stores that last: who knows an id from before, and who kept a cookie from before the end. */
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies, type Visitor } from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+
+const anna = { username: 'anna', isActive: true }
+const root = { username: 'root', isSuperuser: true }
+
+const idOf = ({ cookies }: Visitor): string | undefined => cookies.get('session')
+
+describeLastingStores((store) => {
+  describe('D-S1 fixation', () => {
+    it('the cookie from before signing in is anonymous afterwards, and the id is another', async () => {
+      const { visitor } = await sessionsApp(store)
+      const attacker = visitor()
+      await attacker.post('/set?basket=pear')
+      const victim = attacker.copy()
+      expect((await victim.post('/login')).status).toBe(200)
+      expect(idOf(victim)).not.toBe(idOf(attacker))
+      await expectSignedIn(victim, anna)
+      await expectAnonymous(attacker)
+      expect((await attacker.ask('/read')).body).toEqual({})
+    })
+
+    it('an id that the store does not know is not adopted', async () => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const first = visitor()
+      await first.post('/login')
+      const known = first.copy()
+      await first.post('/logout')
+      const before = idOf(known)
+      expect((await known.post('/set?basket=pear')).status).toBe(200)
+      expect(idOf(known)).not.toBe(before)
+      await known.post('/login')
+      expect(idOf(known)).not.toBe(before)
+      expect(watched.asked.filter((method) => method === 'insert').length).toBe(3)
+    })
+
+    it('a user who is written into the session by hand is not signed in', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app) =>
+          app.use(at('/by-hand', (ctx) => (ctx['session'] = { user: root, username: 'root', auth: 'root' }))),
+      })
+      const attacker = visitor()
+      expect((await attacker.ask('/by-hand')).status).toBe(200)
+      await expectAnonymous(attacker)
+    })
+
+    it('an id has 256 bits, and no two are alike', async () => {
+      const { visitor } = await sessionsApp(store)
+      const ids = new Set<string | undefined>()
+      for (let at = 0; at < 20; at++) {
+        const one = visitor()
+        await one.post('/login')
+        expect(Buffer.from(idOf(one)!, 'base64url')).toHaveLength(32)
+        ids.add(idOf(one))
+      }
+      expect(ids.size).toBe(20)
+    })
+
+    it('the store is given digests of ids, never an id', async () => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/set?basket=pear')
+      const before = idOf(one)!
+      await one.post('/login')
+      await one.post('/set?basket=plum')
+      const after = idOf(one)!
+      await one.post('/logout')
+      const digests = [before, after].map((id) => createHash('sha256').update(id).digest('base64url'))
+      expect([...watched.ids].sort()).toEqual(digests.sort())
+    })
+  })
+
+  describe('D-S2 the traps of regenerate', () => {
+    it('signing in drops what the session held, except the keys that are named', async () => {
+      const { visitor } = await sessionsApp(store)
+      const dropping = visitor()
+      await dropping.post('/set?basket=pear&seen=1')
+      const keeping = visitor()
+      await keeping.post('/set?basket=pear&seen=1')
+      await dropping.post('/login')
+      await keeping.post('/login?keep=basket&keep=nothing')
+      expect(Object.keys((await dropping.ask('/read')).body as object)).toEqual(['auth'])
+      expect((await keeping.ask('/read')).body).toMatchObject({ basket: 'pear' })
+      expect(Object.keys((await keeping.ask('/read')).body as object).sort()).toEqual(['auth', 'basket'])
+    })
+
+    it('keep never keeps who was signed in', async () => {
+      const { visitor } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login?user=root')
+      await one.post('/login?user=anna&keep=auth')
+      await expectSignedIn(one, anna)
+    })
+
+    it('the new session is kept once, and its cookie told once', async () => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/set?basket=pear')
+      watched.asked.length = 0
+      const answer = await one.post('/login')
+      expect(watched.asked).toEqual(['read', 'markOf', 'end', 'insert'])
+      expect(setCookies(answer).map((line) => line.split('=')[0])).toEqual(['session', 'session.sig'])
+      expect(answer.headers['cache-control']).toBe('no-store')
+    })
+
+    it('what is changed after signing in, in the same request, stands in the new session', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app, { logIn }) =>
+          app.use(
+            at('/welcome', async (ctx) => {
+              await logIn(ctx, anna)
+              Object.assign(ctx['session'] as object, { greeting: 'hello' })
+            }),
+          ),
+      })
+      const attacker = visitor()
+      await attacker.post('/set?basket=pear')
+      const victim = attacker.copy()
+      await victim.post('/welcome')
+      expect((await victim.ask('/read')).body).toMatchObject({ greeting: 'hello' })
+      await expectSignedIn(victim, anna)
+      await expectAnonymous(attacker)
+    })
+
+    it('a sign-in that nobody waited for is finished before the answer', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app, { logIn }) =>
+          app.use(
+            at('/hasty', (ctx) => {
+              void logIn(ctx, anna)
+            }),
+          ),
+      })
+      const one = visitor()
+      await one.post('/hasty')
+      await expectSignedIn(one, anna)
+    })
+  })
+
+  describe('D-S3 replay', () => {
+    it('a copy of the cookie is refused after signing out', async () => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const victim = visitor()
+      await victim.post('/login')
+      const thief = victim.copy()
+      await expectSignedIn(thief, anna)
+      const answer = await victim.post('/logout')
+      expect(answer.headers['cache-control']).toBe('no-store')
+      expect(victim.cookies.get('session')).toBeUndefined()
+      await expectAnonymous(thief)
+      for (const method of ['POST', 'PUT', 'DELETE']) expect((await thief.ask('/me', { method })).status).toBe(401)
+      expect((await thief.post('/set?basket=pear')).status).toBe(200)
+      await expectAnonymous(thief)
+      expect(watched.asked).toContain('end')
+    })
+
+    it('signing out twice, or without a session, is no mistake', async () => {
+      const { visitor } = await sessionsApp(store)
+      const victim = visitor()
+      await victim.post('/login')
+      const twice = victim.copy()
+      for (const one of [victim, twice, visitor()]) expect((await one.post('/logout')).status).toBe(200)
+      await expectAnonymous(twice)
+    })
+
+    it('a session that is set to nothing by hand is ended, too', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app) => app.use(at('/drop', (ctx) => (ctx['session'] = null))),
+      })
+      const victim = visitor()
+      await victim.post('/login')
+      const thief = victim.copy()
+      await victim.post('/drop')
+      await expectAnonymous(thief)
+    })
+
+    it('what is put into the session after signing out stands under another id', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app, { logOut }) =>
+          app.use(
+            at('/goodbye', async (ctx) => {
+              await logOut(ctx)
+              ctx['session'] = { flash: 'goodbye' }
+            }),
+          ),
+      })
+      const victim = visitor()
+      await victim.post('/login')
+      const thief = victim.copy()
+      await victim.post('/goodbye')
+      expect((await victim.ask('/read')).body).toEqual({ flash: 'goodbye' })
+      expect((await thief.ask('/read')).body).toEqual({})
+      await expectAnonymous(victim)
+      await expectAnonymous(thief)
+    })
+  })
+
+  describe('D-S4 a slow request that loaded the session before it was ended', () => {
+    it.each(['GET', 'POST'])('cannot bring it back by a change, and sends no cookie: %s', async (method) => {
+      const { visitor, waiting, release } = await sessionsApp(store)
+      const victim = visitor()
+      await victim.post('/login')
+      const thief = victim.copy()
+      const slow = victim.copy().ask('/slow?seen=1', { method })
+      await waiting()
+      await victim.post('/logout')
+      release()
+      const answer = await slow
+      expect([answer.status, setCookies(answer)]).toEqual([200, []])
+      await expectAnonymous(thief)
+      expect((await thief.ask('/read')).body).toEqual({})
+    })
+
+    it('cannot bring it back by prolonging it', async () => {
+      const { visitor, waiting, release, store: watched } = await sessionsApp(store, { idle: 1000 })
+      const victim = visitor()
+      await victim.post('/login')
+      const thief = victim.copy()
+      const slow = victim.copy().ask('/slow')
+      await waiting()
+      await victim.post('/logout')
+      await new Promise((resolve) => setTimeout(resolve, 550))
+      release()
+      expect(setCookies(await slow)).toEqual([])
+      expect(watched.asked.at(-1)).toBe('update')
+      await expectAnonymous(thief)
+    })
+
+    it('does not replace the cookie of the sign-in that ended it', async () => {
+      const { visitor, waiting, release } = await sessionsApp(store)
+      const browser = visitor()
+      await browser.post('/set?basket=pear')
+      const slow = browser.ask('/slow?seen=1')
+      await waiting()
+      await browser.post('/login')
+      release()
+      expect(setCookies(await slow)).toEqual([])
+      await expectSignedIn(browser, anna)
+    })
+
+    it('can itself sign in anew', async () => {
+      const { visitor, waiting, release } = await sessionsApp(store, {
+        below: (app, { logIn }) =>
+          app.use(async (ctx, next) => {
+            await next()
+            if (ctx.path === '/slow') await logIn(ctx, anna)
+          }),
+      })
+      const browser = visitor()
+      await browser.post('/login')
+      const slow = browser.ask('/slow')
+      await waiting()
+      const other = browser.copy()
+      await other.post('/logout')
+      release()
+      await slow
+      await expectSignedIn(browser, anna)
+    })
+  })
+})

@@ -1,0 +1,146 @@
+/** SECURITY B-26, D-S12: over https the cookie is `__Host-` and Secure, on a TLS server and behind a proxy; never over http. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, request, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { IncomingHttpHeaders } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectPassed } from '../support/behavior.js'
+import { sessionsApp, setCookies } from '../support/sessionsApp.js'
+
+const anna = { username: 'anna', isActive: true }
+
+// a certificate of its own, for the time of the suite
+const selfMade = (): { readonly key: Buffer; readonly cert: Buffer } => {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-tls-'))
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  try {
+    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+    execFileSync('openssl', [...args, '-subj', '/CN=localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' })
+    return { key: readFileSync(key), cert: readFileSync(cert) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const askOverTls = (port: number, method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
+  new Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string }>(
+    (resolve, reject) => {
+      const to = { host: '127.0.0.1', port, method, path, headers, rejectUnauthorized: false, agent: false as const }
+      const outgoing = request(to, (incoming) => {
+        let body = ''
+        incoming.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
+        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body }))
+      })
+      outgoing.on('error', reject)
+      outgoing.end()
+    },
+  )
+
+describe('on a TLS server', () => {
+  let certificate: ReturnType<typeof selfMade>
+  const servers: Server[] = []
+  beforeAll(() => {
+    certificate = selfMade()
+  })
+  afterAll(() => servers.forEach((server) => server.close()))
+  const serveTls = async (options: Parameters<typeof sessionsApp>[1]): Promise<number> => {
+    const { app } = await sessionsApp(undefined, options)
+    // Safe: Koa's callback takes what the server gives
+    const server = createServer(certificate, app.callback() as Parameters<typeof createServer>[1])
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return (server.address() as AddressInfo).port
+  }
+
+  it.each([
+    ['https: true', { https: true }, '__Host-session'],
+    [
+      'production',
+      {
+        above: (app: { env: string }) => {
+          app.env = 'production'
+        },
+      },
+      '__Host-session',
+    ],
+  ])(
+    '%s: __Host-, Secure, HttpOnly, SameSite=Lax, Path=/ and no Domain, the signature, too',
+    async (_how, options, name) => {
+      const port = await serveTls(options)
+      const { status, headers } = await askOverTls(port, 'POST', '/login')
+      const lines = headers['set-cookie'] ?? []
+      expect([status, lines.length]).toEqual([200, 2])
+      for (const [at, line] of lines.entries()) {
+        expect(line.split('=')[0]).toBe(at === 0 ? name : `${name}.sig`)
+        expect(line).toMatch(/; path=\/; expires=[^;]+; samesite=lax; secure; httponly$/)
+        expect(line).not.toMatch(/domain/i)
+      }
+      const Cookie = lines.map((line) => line.split(';')[0]).join('; ')
+      expect(await askOverTls(port, 'GET', '/me', { Cookie })).toMatchObject({ status: 200, body: '{"ok":true}' })
+      const gone = await askOverTls(port, 'POST', '/logout', { Cookie })
+      for (const line of gone.headers['set-cookie'] ?? []) expect(line).toMatch(/expires=Thu, 01 Jan 1970.*; secure;/)
+      expect((await askOverTls(port, 'GET', '/me', { Cookie })).status).toBe(401)
+    },
+  )
+
+  it('a name of the user’s own is Secure, too', async () => {
+    const port = await serveTls({ https: true, cookieName: 'sid' })
+    const { headers } = await askOverTls(port, 'POST', '/login')
+    for (const line of headers['set-cookie'] ?? []) expect(line).toMatch(/^sid(?:\.sig)?=.*; secure; httponly$/)
+  })
+})
+
+describe('behind a proxy that ends TLS', () => {
+  const proxied = () =>
+    sessionsApp(undefined, {
+      https: true,
+      above: (app) => {
+        app.proxy = true
+      },
+    })
+
+  it('app.proxy and X-Forwarded-Proto: https: signed in, the cookie Secure', async () => {
+    const { visitor } = await proxied()
+    const one = visitor()
+    const headers = { 'X-Forwarded-Proto': 'https' }
+    for (const line of setCookies(await one.post('/login', headers))) expect(line).toMatch(/^__Host-.*; secure;/)
+    expectPassed(await one.ask('/me', { headers }), anna)
+  })
+
+  it.each([
+    ['without app.proxy', false, { 'X-Forwarded-Proto': 'https' }],
+    ['over http all the way', true, { 'X-Forwarded-Proto': 'http' }],
+    ['without the proxy’s header', true, {}],
+  ])('%s: a 500 that names the mend, before the store is touched', async (_how, proxy, headers) => {
+    const { visitor, store, errors } = await sessionsApp(undefined, {
+      https: true,
+      above: (app) => {
+        app.proxy = proxy
+      },
+    })
+    const one = visitor()
+    for (const path of ['/login', '/set?basket=pear']) {
+      const answer = await one.post(path, headers)
+      expect([answer.status, answer.body, setCookies(answer)]).toEqual([500, 'Internal Server Error', []])
+    }
+    expect(store.asked.filter((method) => method !== 'read')).toEqual([])
+    expect(errors).toHaveLength(2)
+    for (const error of errors) expect(String(error)).toMatch(/app\.proxy = true.*https: false/)
+    // what needs no cookie is served
+    expect((await one.ask('/open')).status).toBe(200)
+    expect((await one.ask('/me')).status).toBe(401)
+  })
+
+  it('signing out over http: a 500, and the session is not ended behind it', async () => {
+    const { visitor } = await proxied()
+    const one = visitor()
+    const headers = { 'X-Forwarded-Proto': 'https' }
+    await one.post('/login', headers)
+    const { status } = await one.copy().post('/logout')
+    expect(status).toBe(500)
+    expectPassed(await one.ask('/me', { headers }), anna)
+  })
+})

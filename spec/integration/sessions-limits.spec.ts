@@ -1,0 +1,218 @@
+/** How long a session lasts, when it is prolonged, and what counts at the next request; the clock is set by hand. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { expectDenied, challenge } from '../support/behavior.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+
+const anna = { username: 'anna', isActive: true }
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
+afterEach(() => void vi.useRealTimers())
+const pass = (ms: number) => vi.setSystemTime(Date.now() + ms)
+
+describeLastingStores((store) => {
+  const limits = { idle: HOUR, absolute: 4 * HOUR }
+
+  describe('the idle limit', () => {
+    it('a session that is not used is over', async () => {
+      const { visitor } = await sessionsApp(store, limits)
+      const one = visitor()
+      await one.post('/login')
+      pass(HOUR - MINUTE)
+      await expectSignedIn(one.copy(), anna)
+      pass(HOUR + MINUTE)
+      await expectAnonymous(one)
+      expect((await one.ask('/read')).body).toEqual({})
+    })
+
+    it('one that is used is prolonged, but only when half of it is over', async () => {
+      const { visitor, store: watched } = await sessionsApp(store, limits)
+      const one = visitor()
+      await one.post('/login')
+      watched.asked.length = 0
+      pass(29 * MINUTE)
+      expect(setCookies(await one.ask('/me'))).toEqual([])
+      expect(watched.asked).toEqual(['read', 'markOf'])
+      pass(2 * MINUTE)
+      const lines = setCookies(await one.ask('/me'))
+      expect(lines).toHaveLength(2)
+      for (const line of lines) {
+        const expires = Date.parse(/expires=([^;]+)/.exec(line)?.[1] ?? '')
+        expect(Math.abs(expires - Date.now() - HOUR)).toBeLessThan(2000)
+      }
+      expect(watched.asked).toEqual(['read', 'markOf', 'read', 'markOf', 'update'])
+      expect(setCookies(await one.ask('/me'))).toEqual([])
+      pass(59 * MINUTE)
+      await expectSignedIn(one, anna)
+    })
+
+    it.each([
+      ['401', 'GET', '/super', {}],
+      ['403', 'POST', '/me', { 'Sec-Fetch-Site': 'cross-site' }],
+      ['404', 'GET', '/nowhere', {}],
+      ['500', 'POST', '/throw', {}],
+    ])('a request that is answered with %s prolongs nothing', async (status, method, path, headers) => {
+      const { visitor, store: watched } = await sessionsApp(store, limits)
+      const one = visitor()
+      await one.post('/login')
+      pass(31 * MINUTE)
+      watched.asked.length = 0
+      const answer = await one.ask(path, { method, headers })
+      expect([answer.status, setCookies(answer), watched.asked]).toEqual([Number(status), [], ['read', 'markOf']])
+      pass(30 * MINUTE)
+      await expectAnonymous(one)
+    })
+
+    it('a public operation prolongs it, and so does a change', async () => {
+      const { visitor } = await sessionsApp(store, limits)
+      const one = visitor()
+      await one.post('/login')
+      for (const act of [() => one.ask('/open'), () => one.post('/set?basket=pear')]) {
+        pass(40 * MINUTE)
+        expect(setCookies(await act())).toHaveLength(2)
+      }
+      pass(40 * MINUTE)
+      await expectSignedIn(one, anna)
+    })
+  })
+
+  describe('the absolute limit', () => {
+    it('a session is over after it, however much it is used; signing in begins anew', async () => {
+      const { visitor } = await sessionsApp(store, limits)
+      const one = visitor()
+      await one.post('/login')
+      for (let at = 0; at < 7; at++) {
+        pass(34 * MINUTE)
+        await expectSignedIn(one, anna)
+      }
+      const before = one.copy()
+      pass(3 * MINUTE)
+      await expectAnonymous(one)
+      expect((await one.ask('/read')).body).toEqual({})
+      await one.post('/login')
+      await expectSignedIn(one, anna)
+      await expectAnonymous(before)
+    })
+  })
+
+  describe('what counts at the next request', () => {
+    it('the user is loaded at each guarded request, and at no other', async () => {
+      const { visitor, loaded } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login')
+      for (const path of ['/open', '/read', '/nowhere']) await one.ask(path)
+      expect(loaded()).toBe(0)
+      for (let at = 1; at <= 3; at++) {
+        await one.ask('/me')
+        expect(loaded()).toBe(at)
+      }
+    })
+
+    it('a user who was deactivated or deleted is refused, and let in again when that is taken back', async () => {
+      const { visitor, users } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login')
+      for (const change of [() => users.set('anna', { ...anna, isActive: false }), () => users.delete('anna')]) {
+        change()
+        await expectAnonymous(one)
+        users.set('anna', anna)
+        await expectSignedIn(one, anna)
+      }
+    })
+
+    it('a right that was taken, or given', async () => {
+      const { visitor, users } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login?user=root')
+      expect((await one.ask('/super')).status).toBe(200)
+      users.set('root', { username: 'root' })
+      expectDenied(await one.ask('/super'), 401, [challenge.session])
+      expectDenied(await one.ask('/staff'), 401, [challenge.session])
+      await expectSignedIn(one, { username: 'root' })
+      users.set('root', { username: 'root', isStaff: true })
+      expect((await one.ask('/staff')).status).toBe(200)
+    })
+  })
+
+  describe('double login', () => {
+    it('signing in twice ends the first session, and another browser’s stays', async () => {
+      const { visitor } = await sessionsApp(store)
+      const [one, elsewhere] = [visitor(), visitor()]
+      await elsewhere.post('/login')
+      await one.post('/login')
+      const before = one.copy()
+      await one.post('/login?user=root')
+      await expectSignedIn(one, { username: 'root', isSuperuser: true })
+      await expectAnonymous(before)
+      await expectSignedIn(elsewhere, anna)
+    })
+
+    it('at the same time from one browser: each is a session of its own', async () => {
+      const { visitor } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/set?basket=pear')
+      const before = one.copy()
+      const tabs = [one.copy(), one.copy(), one.copy()]
+      await Promise.all(tabs.map((tab) => tab.post('/login')))
+      expect(new Set(tabs.map(({ cookies }) => cookies.get('session'))).size).toBe(3)
+      for (const tab of tabs) await expectSignedIn(tab, anna)
+      await expectAnonymous(before)
+    })
+  })
+
+  describe('logOutEverywhere', () => {
+    it('ends five sessions; one that signs in afterwards is good, and so is everybody else’s', async () => {
+      // on one store with others, so a user of its own
+      const { visitor, users } = await sessionsApp(store)
+      users.set('bo', { username: 'bo' })
+      const browsers = Array.from({ length: 5 }, () => visitor())
+      for (const browser of browsers) await browser.post('/login?user=bo')
+      const other = visitor()
+      await other.post('/login?user=sam')
+      expect((await browsers[0]!.post('/everywhere')).status).toBe(200)
+      for (const browser of browsers) await expectAnonymous(browser)
+      await expectSignedIn(other, { username: 'sam', isStaff: true })
+      for (const round of [1, 2]) {
+        const back = visitor()
+        await back.post('/login?user=bo')
+        await expectSignedIn(back, { username: 'bo' })
+        expect((await back.post('/everywhere')).status, `round ${round}`).toBe(200)
+        await expectAnonymous(back)
+        for (const browser of browsers) await expectAnonymous(browser)
+      }
+    })
+
+    it('ends a session that a slow request changes afterwards', async () => {
+      const { visitor, users, waiting, release } = await sessionsApp(store)
+      users.set('cy', { username: 'cy' })
+      const one = visitor()
+      await one.post('/login?user=cy')
+      const slow = one.copy().ask('/slow?seen=1')
+      await waiting()
+      await one.copy().post('/everywhere')
+      release()
+      await slow
+      await expectAnonymous(one)
+    })
+
+    it.each([undefined, null, '', 7, {}])('of %j is a TypeError', async (id) => {
+      const { signing, store: watched } = await sessionsApp(store)
+      await expect(signing.logOutEverywhere(id as never)).rejects.toThrow(TypeError)
+      expect(watched.asked).toEqual([])
+    })
+  })
+
+  it('a session that is too large is refused, and the one before goes on', async () => {
+    const { visitor, errors } = await sessionsApp(store, { maxLength: 500 })
+    const one = visitor()
+    await one.post('/login')
+    expect((await one.post(`/set?basket=${'x'.repeat(200)}`)).status).toBe(200)
+    const answer = await one.post(`/set?basket=${'y'.repeat(500)}`)
+    expect([answer.status, answer.body, setCookies(answer)]).toEqual([500, 'Internal Server Error', []])
+    expect(String(errors[0])).toMatch(/^RangeError: the session is \d+ characters long; at most 500 are kept$/)
+    await expectSignedIn(one, anna)
+    expect((await one.ask('/read')).body).toMatchObject({ basket: 'x'.repeat(200) })
+  })
+})

@@ -1,0 +1,137 @@
+/** From 1,000 to 10,000 sessions: what it costs a site in memory and in time. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describeWithRedis, startRedis, type RedisServer } from '../support/redisServer.js'
+import { buildSite, siteCommand, startSite, type Site } from '../support/sessionSite.js'
+import { siteClient, type SiteClient } from '../support/sessionSiteClient.js'
+
+const built = buildSite()
+afterAll(built.remove)
+
+const few = 1000
+const many = 10_000
+const megabyte = 1024 * 1024
+
+/** Signs users in, some at a time; a cookie of every hundredth. */
+const signIn = async (site: Site, from: number, to: number): Promise<string[]> => {
+  const cookies: string[] = []
+  let next = from
+  const one = async (): Promise<void> => {
+    const client = siteClient(site.port)
+    for (let user = next++; user < to; user = next++) {
+      const { status } = await client.send('POST', `/login/user-${user}`)
+      expect(status).toBe(204)
+      if (user % 100 === 0) cookies.push(client.cookies())
+      client.forget()
+    }
+    client.close()
+  }
+  await Promise.all(Array.from({ length: 16 }, one))
+  return cookies
+}
+
+const ask = async (client: SiteClient, times: number): Promise<number[]> => {
+  const taken: number[] = []
+  for (let time = 0; time < times; time++) {
+    const { status, milliseconds } = await client.send('GET', '/me')
+    expect(status).toBe(200)
+    taken.push(milliseconds)
+  }
+  return taken
+}
+
+const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+
+// In turns, so that both meet the same machine
+const medians = async (sites: ReadonlyArray<readonly [Site, ReadonlyArray<string>]>): Promise<number[]> => {
+  const taken = sites.map((): number[] => [])
+  for (let round = 0; round < 60; round++) {
+    for (const [index, [site, cookies]] of sites.entries()) {
+      const client = siteClient(site.port, cookies[round % cookies.length])
+      await ask(client, 1)
+      taken[index]?.push(...(await ask(client, 8)))
+      client.close()
+    }
+  }
+  return taken.map(median)
+}
+
+// The least of some: what V8 holds in reserve comes and goes by 20 MB
+const residentAfterCollecting = async (site: Site): Promise<number> => {
+  const seen: number[] = []
+  for (let time = 0; time < 5; time++) {
+    seen.push((await site.collect()).resident)
+    await pause(200)
+  }
+  return Math.min(...seen)
+}
+
+// So that the site has all the reserve that it will have
+const warmUp = async (site: Site, cookies: ReadonlyArray<string>): Promise<void> => {
+  await Promise.all(
+    cookies.map(async (one) => {
+      const client = siteClient(site.port, one)
+      for (let time = 0; time < 300; time++) await client.send('GET', '/me')
+      client.close()
+    }),
+  )
+}
+
+const describeMany = (start: () => Promise<Site>): void => {
+  let small: Site
+  let large: Site
+  let smallCookies: string[]
+  let largeCookies: string[]
+  let grown = 0
+  beforeAll(async () => {
+    small = await start()
+    large = await start()
+    smallCookies = await signIn(small, 0, few)
+    largeCookies = await signIn(large, 0, few)
+    await warmUp(large, largeCookies)
+    const before = await residentAfterCollecting(large)
+    largeCookies = [...largeCookies, ...(await signIn(large, few, many))]
+    grown = (await residentAfterCollecting(large)) - before
+  }, 180_000)
+  afterAll(async () => {
+    await small?.stop()
+    await large?.stop()
+  })
+
+  it('resident memory grows by at most 10 MB', () => {
+    expect(grown / megabyte).toBeLessThan(10)
+  })
+
+  // a machine that is busy with other things can be slow for its own reasons
+  it('the median time of a request grows by at most a tenth', { retry: 2, timeout: 40_000 }, async () => {
+    const [withFew = 0, withMany = 0] = await medians([
+      [small, smallCookies],
+      [large, largeCookies],
+    ])
+    expect(withMany).toBeLessThan(withFew * 1.1)
+  })
+}
+
+describeWithRedis('10,000 sessions in Redis', () => {
+  const servers: RedisServer[] = []
+  afterAll(async () => {
+    for (const server of servers) await server.close()
+  })
+  describeMany(async () => {
+    const redis = await startRedis()
+    servers.push(redis)
+    return startSite(siteCommand(built.folder, { STORE: 'redis', REDIS_PORT: String(redis.port) }))
+  })
+})
+
+describe('10,000 sessions in SQLite', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-many-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  let made = 0
+  describeMany(() =>
+    startSite(siteCommand(built.folder, { STORE: 'sqlite', SQLITE_URL: `file:${join(folder, `${made++}.db`)}` })),
+  )
+})

@@ -1,0 +1,205 @@
+/** SECURITY D-S5: a store that fails, hangs, or answers a failure as a value is unavailable; nobody is anonymous by it. */
+import { Readable } from 'node:stream'
+import type { SessionStore } from 'koa-with-auth/sessions'
+import { describe, expect, it } from 'vitest'
+import { expectDenied, type Answer } from '../support/behavior.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  setCookies,
+  type SessionsApp,
+  type Visitor,
+} from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+
+const anna = { username: 'anna', isActive: true }
+const TIMEOUT = 150
+
+const faults: Readonly<Record<string, () => never>> = {
+  rejects: () => Promise.reject(new Error('ECONNREFUSED')) as never,
+  'rejects with nothing': () => Promise.reject(undefined) as never,
+  throws: () => {
+    throw new Error('not connected')
+  },
+  'never settles': () => new Promise(() => {}) as never,
+  'answers an Error': () => Promise.resolve(new Error('LOADING')) as never,
+}
+
+const start = async (store: () => SessionStore, options = {}) => {
+  const site = await sessionsApp(store, { timeout: TIMEOUT, ...options })
+  const user = site.visitor()
+  await user.post('/login')
+  return { site, user }
+}
+
+const breaking = (site: SessionsApp, methods: ReadonlyArray<keyof SessionStore>, fault: () => never): void => {
+  for (const method of methods) Object.assign(site.store.instead, { [method]: fault })
+}
+
+const mending = (site: SessionsApp): void => {
+  for (const method of Object.keys(site.store.instead)) Object.assign(site.store.instead, { [method]: undefined })
+}
+
+// no operation ran, or what it did was not kept
+const expectUnavailable = (answer: Answer, ran = 0): void => {
+  expect(answer.seen).toHaveLength(ran)
+  expectDenied({ ...answer, seen: [] }, 503, [])
+  expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+  expect(setCookies(answer)).toEqual([])
+}
+
+const everything = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+
+describeLastingStores((store) => {
+  describe.each(Object.entries(faults))('D-S5 a store that %s', (_how, fault) => {
+    it('guarded operations answer 503 in time, public ones 200, without a cookie; then the same cookie is good again', async () => {
+      const { site, user } = await start(store)
+      breaking(site, everything, fault)
+      const begun = Date.now()
+      expectUnavailable(await user.ask('/me'))
+      expect(Date.now() - begun).toBeLessThan(TIMEOUT + 250)
+      expectUnavailable(await user.ask('/super'))
+      expectUnavailable(await user.post('/me'))
+      const open = await user.ask('/open')
+      expect([open.status, open.seen.length, setCookies(open)]).toEqual([200, 1, []])
+      expect(site.loaded()).toBe(0)
+      mending(site)
+      await expectSignedIn(user, anna)
+    })
+
+    it('who sends no cookie, or a forged one, is anonymous as ever: 401', async () => {
+      const { site, user } = await start(store)
+      breaking(site, everything, fault)
+      await expectAnonymous(site.visitor())
+      const forger = user.copy()
+      forger.cookies.set('session.sig', 'A'.repeat(27))
+      await expectAnonymous(forger)
+    })
+
+    it('nobody is signed in or out: 503, and what was before still is', async () => {
+      const { site, user } = await start(store)
+      breaking(site, everything, fault)
+      expectUnavailable(await user.post('/logout'))
+      expectUnavailable(await user.post('/login?user=root'))
+      const stranger = site.visitor()
+      expectUnavailable(await stranger.post('/login'))
+      expectUnavailable(await user.post('/everywhere'))
+      mending(site)
+      await expectSignedIn(user, anna)
+      await expectAnonymous(stranger)
+    })
+
+    it('a change of the session is refused, and nothing of it kept', async () => {
+      const { site, user } = await start(store)
+      breaking(site, everything, fault)
+      expectUnavailable(await user.post('/set?basket=pear'), 1)
+      expectUnavailable(await site.visitor().post('/set?basket=pear'), 1)
+      mending(site)
+      expect(Object.keys((await user.ask('/read')).body as object)).toEqual(['auth'])
+    })
+  })
+
+  describe.each(['rejects', 'never settles', 'answers an Error'])('D-S5 one method only %s', (how) => {
+    const fault = faults[how]!
+
+    it('insert: no cookie is given for a session that was not kept', async () => {
+      const { site } = await start(store)
+      const stranger = site.visitor()
+      breaking(site, ['insert'], fault)
+      expectUnavailable(await stranger.post('/login'))
+      expect(stranger.header()).toBe('')
+    })
+
+    it('end: signing out says that it failed, and can be tried again', async () => {
+      const { site, user } = await start(store)
+      breaking(site, ['end'], fault)
+      const thief = user.copy()
+      expectUnavailable(await user.post('/logout'))
+      expectUnavailable(await user.post('/login?user=root'))
+      await expectSignedIn(user, anna)
+      mending(site)
+      expect((await user.post('/logout')).status).toBe(200)
+      await expectAnonymous(thief)
+    })
+
+    it('update: a change is refused; a session that cannot be prolonged is good all the same', async () => {
+      const { site, user } = await start(store, { idle: 2000 })
+      breaking(site, ['update'], fault)
+      expectUnavailable(await user.post('/set?basket=pear'), 1)
+      await new Promise((resolve) => setTimeout(resolve, 1020))
+      const answer = await user.ask('/me')
+      expect([answer.status, setCookies(answer)]).toEqual([200, []])
+      expect(site.store.asked.at(-1)).toBe('update')
+    })
+
+    it('markOf: whether somebody was signed out everywhere is not known, so 503', async () => {
+      const { site, user } = await start(store)
+      breaking(site, ['markOf'], fault)
+      expectUnavailable(await user.ask('/me'))
+      expectUnavailable(await site.visitor().post('/login'))
+      mending(site)
+      await expectSignedIn(user, anna)
+    })
+
+    it('mark: signing out everywhere says that it failed', async () => {
+      const { site, user } = await start(store)
+      breaking(site, ['mark'], fault)
+      expectUnavailable(await user.post('/everywhere'))
+      await expectSignedIn(user, anna)
+    })
+  })
+
+  describe('D-S5 an operation that hides the refusal', () => {
+    const hidden = (
+      act: (visitor: Visitor) => Promise<Answer>,
+      below: NonNullable<Parameters<typeof sessionsApp>[1]>['below'],
+    ) =>
+      it.each(['rejects', 'never settles'])('and a store that %s: 503 all the same', async (how) => {
+        const { site, user } = await start(store, { below })
+        breaking(site, everything, faults[how]!)
+        expectUnavailable(await act(user))
+        mending(site)
+        await expectSignedIn(user, anna)
+      })
+
+    describe('of a sign-in', () =>
+      hidden(
+        (user) => user.post('/hidden'),
+        (app, { logIn }) =>
+          app.use(
+            at('/hidden', (ctx) => logIn(ctx, anna).catch(() => Object.assign(ctx['session'] as object, { a: 1 }))),
+          ),
+      ))
+    describe('of an end by hand', () =>
+      hidden(
+        (user) => user.post('/hidden'),
+        (app) => app.use(at('/hidden', (ctx) => (ctx['session'] = null))),
+      ))
+  })
+
+  it('D-S5 a stream that was to be the body is closed when the change was not kept', async () => {
+    let stream: Readable | undefined
+    const { site, user } = await start(store, {
+      below: (app: SessionsApp['app']) =>
+        app.use(
+          at('/stream', (ctx) => {
+            Object.assign(ctx['session'] as object, { a: 1 })
+            ctx.body = stream = new Readable({ read: () => {} })
+          }),
+        ),
+    })
+    breaking(site, ['update'], faults['rejects']!)
+    expectUnavailable(await user.ask('/stream'))
+    expect(stream?.destroyed).toBe(true)
+  })
+
+  it('D-S5 and the operation fails, too: its own failure is told', async () => {
+    const { site, user } = await start(store)
+    breaking(site, everything, faults['rejects']!)
+    const answer = await user.post('/throw?basket=pear')
+    expect([answer.status, answer.body]).toEqual([500, 'Internal Server Error'])
+    expect(site.errors.map(String)).toEqual(['Error: after a change'])
+  })
+})

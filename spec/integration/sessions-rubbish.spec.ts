@@ -1,0 +1,188 @@
+/** SECURITY D-S5, D-S6, D-S9, D-S10: what a store should not hold lets nobody in, and what an operation leaves half done is not kept. */
+import { createHash } from 'node:crypto'
+import { inspect } from 'node:util'
+import type { SessionStore } from 'koa-with-auth/sessions'
+import { describe, expect, it } from 'vitest'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies, type Visitor } from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+
+const anna = { username: 'anna', isActive: true }
+const digest = ({ cookies }: Visitor): string =>
+  createHash('sha256')
+    .update(cookies.get('session') ?? '')
+    .digest('base64url')
+
+const now = Date.now()
+const good = { id: 'root', at: now, mark: '' }
+
+// what stands in the store under the id of a session that is good otherwise
+const rubbish: ReadonlyArray<readonly [string, string]> = [
+  ['nothing', ''],
+  ['no JSON', 'anna'],
+  ['half of it', JSON.stringify({ auth: good }).slice(0, -1)],
+  ['null', 'null'],
+  ['true', 'true'],
+  ['a number', '5'],
+  ['a text', '"auth"'],
+  ['an empty list', '[]'],
+  ['a list', JSON.stringify([{ auth: good }])],
+  ['an empty object', '{}'],
+  ['a Left', '{"_tag":"Left","left":"ECONNREFUSED"}'],
+  ['an error', '{"name":"Error","message":"ECONNREFUSED"}'],
+  ['a user', JSON.stringify({ user: { username: 'root', isSuperuser: true } })],
+  ['auth that is a text', '{"auth":"root"}'],
+  ['auth that is a list', '{"auth":["root",0,""]}'],
+  ['auth in a list', JSON.stringify({ auth: [good] })],
+  ['an id that is empty', JSON.stringify({ auth: { ...good, id: '' } })],
+  ['an id that is a number', JSON.stringify({ auth: { ...good, id: 7 } })],
+  ['an id that is a list', JSON.stringify({ auth: { ...good, id: ['root'] } })],
+  ['no id', JSON.stringify({ auth: { at: now, mark: '' } })],
+  ['no time', JSON.stringify({ auth: { id: 'root', mark: '' } })],
+  ['a time that is a text', JSON.stringify({ auth: { ...good, at: String(now) } })],
+  ['a time that is null', JSON.stringify({ auth: { ...good, at: null } })],
+  ['no mark', JSON.stringify({ auth: { id: 'root', at: now } })],
+  ['a mark that is null', JSON.stringify({ auth: { ...good, mark: null } })],
+  ['a mark of another time', JSON.stringify({ auth: { ...good, mark: 'older' } })],
+  ['a user nobody knows', JSON.stringify({ auth: { ...good, id: '__proto__' } })],
+  ['a prototype', `{"__proto__":${JSON.stringify({ auth: good })}}`],
+  ['a constructor', JSON.stringify({ constructor: { prototype: { auth: good } } })],
+]
+
+describeLastingStores((store) => {
+  describe('D-S5 a session that holds rubbish', () => {
+    it.each(rubbish)('%s: nobody is signed in by it, and nothing breaks', async (_what, text) => {
+      const { visitor } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login')
+      await store().update(digest(one), text, 60_000)
+      const other = one.copy()
+      await expectAnonymous(one)
+      expect((await one.ask('/super')).status).toBe(401)
+      expect((await one.ask('/open')).status).toBe(200)
+      expect((await one.post('/set?basket=pear')).status).toBe(200)
+      await other.post('/login')
+      await expectSignedIn(other, anna)
+    })
+
+    // the prototype of koa-session's session, and what it keeps beside the data (SECURITY D-S9)
+    it.each(['__proto__', 'toJSON', 'constructor', 'save', 'regenerate', 'commit', 'isNew', 'populated', 'length'])(
+      'D-S9 the key %s beside who is signed in changes nothing',
+      async (key) => {
+        const { visitor } = await sessionsApp(store)
+        const one = visitor()
+        await one.post('/login')
+        const auth = JSON.stringify({ id: 'anna', at: now, mark: '' })
+        await store().update(digest(one), `{"${key}":{"populated":false},"auth":${auth},"basket":"pear"}`, 60_000)
+        await expectSignedIn(one, anna)
+        expect((await one.post('/set?basket=plum')).status).toBe(200)
+        expect((await one.ask('/read')).body).toEqual({ auth: { id: 'anna', at: now, mark: '' }, basket: 'plum' })
+        expect((await one.post('/logout')).status).toBe(200)
+        await expectAnonymous(one)
+      },
+    )
+  })
+
+  describe('D-S5 a store that answers what it should not', () => {
+    const strange: ReadonlyArray<unknown> = [
+      null,
+      0,
+      5,
+      true,
+      {},
+      [],
+      { auth: good },
+      Symbol('text'),
+      () => JSON.stringify({ auth: good }),
+      { _tag: 'Right', right: JSON.stringify({ auth: good }) },
+    ]
+    it.each(strange.map((answer) => [inspect(answer), answer] as const))('read: %s', async (_what, answer) => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login')
+      // Safe: what a store in plain JavaScript could do
+      Object.assign(watched.instead, { read: async () => answer })
+      const { status, seen } = await one.ask('/super')
+      expect([status, seen]).toEqual([401, []])
+      expect((await one.ask('/me')).status).toBe(401)
+    })
+
+    it.each([null, undefined, 0, {}, [''], true])('markOf: %j', async (mark) => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const one = visitor()
+      await one.post('/login')
+      const instead: SessionStore['markOf'] = async () => mark as never
+      Object.assign(watched.instead, { markOf: instead })
+      await expectAnonymous(one)
+      expect((await one.post('/login')).status).toBe(500)
+    })
+  })
+
+  describe('D-S6 an operation that throws after it changed the session', () => {
+    it('keeps nothing, and sends no cookie', async () => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const stranger = visitor()
+      const answer = await stranger.post('/throw?basket=pear')
+      expect([answer.status, answer.body, setCookies(answer), watched.asked]).toEqual([
+        500,
+        'Internal Server Error',
+        [],
+        [],
+      ])
+      const user = visitor()
+      await user.post('/login')
+      watched.asked.length = 0
+      expect(setCookies(await user.post('/throw?basket=pear'))).toEqual([])
+      expect(watched.asked).toEqual(['read', 'markOf'])
+      expect(Object.keys((await user.ask('/read')).body as object)).toEqual(['auth'])
+    })
+
+    it('after it signed somebody in: nobody gets the cookie', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app, { logIn }) =>
+          app.use(
+            at('/half', async (ctx) => {
+              await logIn(ctx, anna)
+              throw new Error('after signing in')
+            }),
+          ),
+      })
+      const attacker = visitor()
+      await attacker.post('/set?basket=pear')
+      const victim = attacker.copy()
+      const answer = await victim.post('/half')
+      expect([answer.status, setCookies(answer)]).toEqual([500, []])
+      await expectAnonymous(victim)
+      await expectAnonymous(attacker)
+    })
+
+    it('D-S10 nor does what it changed deep inside', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app) =>
+          app.use(
+            at('/deep', (ctx) => {
+              const { auth } = ctx['session'] as unknown as { auth: { id: string } }
+              auth.id = 'root'
+              throw new Error('after a change')
+            }),
+          ),
+      })
+      const user = visitor()
+      await user.post('/login')
+      expect((await user.post('/deep')).status).toBe(500)
+      await expectSignedIn(user, anna)
+    })
+  })
+
+  it('D-S13 nothing that is logged holds an id, a signature or what a session holds', async () => {
+    const { visitor, store: watched, errors } = await sessionsApp(store, { maxLength: 300 })
+    const user = visitor()
+    await user.post('/login')
+    const secrets = [...user.cookies.values(), 'pear-pear']
+    await user.post('/throw?basket=pear-pear')
+    await user.post(`/set?basket=pear-pear${'x'.repeat(300)}`)
+    Object.assign(watched.instead, { markOf: async () => 7 })
+    await user.post('/login')
+    expect(errors).toHaveLength(3)
+    for (const secret of secrets) expect(inspect(errors, { depth: 9 })).not.toContain(secret)
+  })
+})

@@ -1,0 +1,279 @@
+/** `expectGuarded`: what is open is found over real HTTP, all of it at once, and no handler runs meanwhile. */
+import Router from '@koa/router'
+import Koa, { type Context, type Next } from 'koa'
+import {
+  allOf,
+  apiApp,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  authSettings,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  optional,
+  withAuth,
+} from 'koa-with-auth'
+import { BrokenLaws, expectGuarded, sendBearer, type Application, type GuardedOptions } from 'koa-with-auth/testing'
+import { beforeEach, describe, expect, it } from 'vitest'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+const basic = httpBasicAuth({
+  authenticate: (_request, user, password) => user === 'admin' && password === 'secret' && { user },
+})
+const authenticate = (_request: unknown, key: string) => key === 'Partner-Key' && { client: 'Acme' }
+const keys = [
+  apiKeyHeader({ paramName: 'X-API-Key', authenticate }),
+  apiKeyQuery({ authenticate }),
+  apiKeyCookie({ authenticate }),
+] as const
+
+let handled = 0
+beforeEach(() => {
+  handled = 0
+})
+const handler = (ctx: { body: unknown }) => {
+  handled++
+  ctx.body = 'data'
+}
+
+const serving = (router: Router, ...above: Array<(ctx: Context, next: Next) => unknown>) => {
+  const app = new Koa()
+  app.silent = true
+  for (const middleware of above) app.use(middleware)
+  return app.use(router.routes()).use(router.allowedMethods())
+}
+
+/** The laws that do not hold, `<operation>: <law>`. */
+const broken = async (app: Application, router: object, options?: GuardedOptions): Promise<ReadonlyArray<string>> => {
+  const error: unknown = await expectGuarded(app, router, options).then(
+    () => undefined,
+    (rejected: unknown) => rejected,
+  )
+  expect(handled).toBe(0)
+  if (error === undefined) return []
+  expect(error).toBeInstanceOf(BrokenLaws)
+  return (error as BrokenLaws).breaches.map(({ law }) => law)
+}
+
+describe('a guarded application', () => {
+  it('every kind, level, method and path is green, and told', async () => {
+    const router = new Router({ prefix: '/v1/:tenant' })
+    router.get('/pets/:id', withAuth(bearer), handler)
+    router.post('/pets', withAuth(basic), handler)
+    router.put('/pets{/:id}', withAuth([bearer, ...keys]), handler)
+    router.delete('/files/*path', withAuth(allOf([bearer, keys[0]])), handler)
+    router.all('/any', withAuth(bearer), handler)
+    router.get('/perhaps', withAuth(optional(bearer)), handler)
+    router.get('/guest', withAuth(lenient(bearer)), handler)
+    router.get('/health', withAuth(null), handler)
+    const open = ['GET /v1/:tenant/perhaps', 'GET /v1/:tenant/guest', 'GET /v1/:tenant/health']
+    const checked = await expectGuarded(serving(router), router, { public: open, valid: [sendBearer('supersecret')] })
+    expect(checked.map(({ operation, protection }) => `${operation} ${protection}`)).toStrictEqual([
+      'GET /v1/:tenant/pets/:id guarded',
+      'POST /v1/:tenant/pets guarded',
+      'PUT /v1/:tenant/pets{/:id} guarded',
+      'DELETE /v1/:tenant/files/*path guarded',
+      'ALL /v1/:tenant/any guarded',
+      'GET /v1/:tenant/perhaps optional',
+      'GET /v1/:tenant/guest optional',
+      'GET /v1/:tenant/health public',
+    ])
+    expect(Math.min(...checked.slice(0, 7).map(({ requests }) => requests))).toBeGreaterThan(30)
+    expect(handled).toBe(0)
+  })
+
+  it('an apiApp, with settings and a mapper of its own above, and nested routers', async () => {
+    const inner = new Router()
+    inner.get('/deep', handler)
+    const api = apiApp({ prefix: '/api', auth: bearer, realm: 'pets', docs: false })
+    api.use('/inner', inner.routes())
+    api.get('/me', handler)
+    const app = new Koa()
+    app.use(authSettings({ errorMapper: () => ({ status: 401, body: 'no' }) })).use(api.routes())
+    expect(await broken(app, api, { public: [] })).toStrictEqual([])
+  })
+
+  it('the router and the application are as before: handlers run again, nothing listens', async () => {
+    const router = new Router()
+    router.get('/x', withAuth(bearer), handler)
+    const stacks = router.stack.map(({ stack }) => stack)
+    const app = serving(router)
+    await expectGuarded(app, router)
+    expect(router.stack.map(({ stack }) => stack)).toStrictEqual(stacks)
+    expect(app.listenerCount('error')).toBe(0)
+    const server = app.listen(0)
+    const { port } = server.address() as { port: number }
+    const answer = await fetch(`http://127.0.0.1:${port}/x`, { headers: { authorization: 'Bearer supersecret' } })
+    expect([answer.status, await answer.text(), handled]).toStrictEqual([200, 'data', 1])
+    server.close()
+  })
+})
+
+describe('breaches', () => {
+  it('all are told at once, each with its operation, what was sent, and the mend', async () => {
+    const router = new Router()
+    router.get('/open', withAuth(() => ({ user: 'anybody' })), handler) // prettier-ignore
+    router.get('/throws', withAuth(() => { throw new Error('no') }), handler) // prettier-ignore
+    router.get('/guarded', withAuth(bearer), handler)
+    router.get('/forgotten', handler)
+    const error: unknown = await expectGuarded(serving(router), router, { public: [] }).catch((e: unknown) => e)
+    expect(handled).toBe(0)
+    const { breaches, message } = error as BrokenLaws
+    expect(breaches.map(({ law }) => law)).toStrictEqual([
+      'GET /open: a handler ran without authentication',
+      'GET /throws: an error instead of a refusal',
+      'GET /forgotten: public, but not listed',
+    ])
+    expect(message).toContain('GET /open\n')
+    expect(message).toContain('Error: no')
+    expect(message).toContain('mend: ')
+  })
+
+  it.each([
+    ['an empty token', (token: string) => 'supersecret'.startsWith(token)],
+    ['any token', () => true],
+    ['a prefix', (token: string) => token !== '' && 'supersecret'.startsWith(token)],
+    ['any letter case', (token: string) => token.toLowerCase() === 'supersecret'],
+  ])('a hook that takes %s', async (_what, takes) => {
+    const router = new Router()
+    const careless = (request: { get: (name: string) => string }) =>
+      takes(request.get('Authorization').replace(/^Bearer /, '')) && { user: 'anna' }
+    router.get(
+      '/x',
+      withAuth(httpBearer({ authenticate: (_request, token) => takes(token) && { user: 'anna' } })),
+      handler,
+    )
+    router.get('/y', withAuth(careless), handler)
+    expect((await broken(serving(router), router, { valid: [sendBearer('supersecret')] })).length).toBeGreaterThan(0)
+  })
+
+  it('A-04 A-35 a method that is let in by itself', async () => {
+    const router = new Router()
+    router.get(
+      '/x',
+      withAuth((request) => request.method === 'HEAD' && { user: 'anybody' }),
+      handler,
+    )
+    router.all(
+      '/y',
+      withAuth((request) => request.method === 'TRACE' && { user: 'anybody' }),
+      handler,
+    )
+    expect(await broken(serving(router), router)).toStrictEqual([
+      'GET /x: a handler ran without authentication',
+      'ALL /y: a handler ran without authentication',
+    ])
+  })
+
+  it('an optional operation that takes anybody for somebody', async () => {
+    const router = new Router()
+    router.get('/x', withAuth(optional(httpBearer({ authenticate: (_request, token) => ({ token }) }))), handler)
+    expect(await broken(serving(router), router)).toStrictEqual(['GET /x: a handler ran without authentication'])
+  })
+
+  it('D-R8 a public operation that stands before a guarded one', async () => {
+    const router = new Router()
+    router.get('/users/:id', withAuth(null), handler)
+    router.get('/users/me', withAuth(bearer), handler)
+    expect(await broken(serving(router), router)).toStrictEqual(['GET /users/me: GET /users/:id answers in its place'])
+  })
+
+  it('a router that is not the one that is mounted', async () => {
+    const router = new Router()
+    router.get('/x', withAuth(bearer), handler)
+    expect(await broken(new Koa().use(new Router().routes()), router)).toStrictEqual(['GET /x: no request came to it'])
+    const open = new Router()
+    open.get('/y', withAuth(null), handler)
+    expect(await broken(new Koa(), open)).toStrictEqual(['GET /y: no request came to it'])
+  })
+
+  it('D-R10 a param hook that looks something up before the guard is one that ran', async () => {
+    const router = new Router()
+    router.param('id', (_id, _ctx, next) => {
+      handled++
+      return next()
+    })
+    router.get('/x/:id', withAuth(bearer), handler)
+    expect(await broken(serving(router), router)).toStrictEqual([])
+  })
+
+  it.each([
+    ['a mapper that says 200', () => ({ status: 200 }), 'answers 200 instead of 401'],
+    ['a mapper that says 404', () => ({ status: 404 }), 'answers 404 instead of 401'],
+    ['a mapper that throws', () => { throw new Error('mapper') }, 'an error instead of a refusal'], // prettier-ignore
+    [
+      'a mapper that echoes',
+      (_: unknown, request: Context['request']) => ({ status: 401, body: request.header }),
+      'a credential that was sent',
+    ],
+  ])('%s', async (_what, errorMapper, told) => {
+    const router = new Router()
+    router.get('/x', withAuth(bearer), handler)
+    const laws = await broken(serving(router, authSettings({ errorMapper })), router)
+    expect(laws).toContainEqual(expect.stringContaining(told))
+  })
+
+  it('B-01 middleware above that takes the challenge away', async () => {
+    const router = new Router()
+    router.get('/x', withAuth([bearer, keys[0]]), handler)
+    const losing = async (ctx: Context, next: Next) => {
+      await next()
+      ctx.res.setHeader('WWW-Authenticate', 'Bearer realm="api"')
+    }
+    expect(await broken(serving(router, losing), router)).toStrictEqual(['GET /x: a 401 without the challenge ApiKey'])
+  })
+
+  it('a request that is never answered', async () => {
+    const router = new Router()
+    router.get('/x', withAuth(bearer), handler)
+    const stuck = (): Promise<void> => new Promise(() => {})
+    expect(await broken(serving(router, stuck), router, { within: 100 })).toStrictEqual(['GET /x: it gave no answer'])
+  })
+
+  it('a public operation that is refused, and a list that is out of date', async () => {
+    const router = new Router()
+    router.get('/health', withAuth(null), handler)
+    const refusing = (ctx: Context) => ctx.throw(403)
+    expect(await broken(serving(router, refusing), router, { public: ['GET /health', 'GET /gone'] })).toStrictEqual([
+      'GET /health: it is public, but refused',
+      'GET /gone: listed as public, but it is not',
+    ])
+  })
+})
+
+describe('options', () => {
+  it('statuses: what else a refusal may answer', async () => {
+    const router = new Router()
+    router.get('/x', withAuth(bearer), handler)
+    const app = serving(router, authSettings({ errorMapper: () => ({ status: 404 }) }))
+    expect(await broken(app, router, { statuses: [404] })).toStrictEqual([])
+  })
+
+  it('paths, params and fields lead to operations that cannot be guessed', async () => {
+    const router = new Router({ host: 'api.example' })
+    router.get(/^\/r\d+$/, withAuth(bearer), handler)
+    router.get('/pets/:id', withAuth(bearer), handler)
+    const onlyNumbers = (ctx: Context, next: Next) => (/\/(r\d+|42)$/.test(ctx.path) ? next() : ctx.throw(404))
+    const app = serving(router, onlyNumbers)
+    const fields = [['Host', 'api.example']] as const
+    const [name = ''] = (await broken(app, router, { fields })).map((law) => law.replace(/: .*/, ''))
+    expect(name).toMatch(/^GET \/\^/)
+    expect(await broken(app, router, { fields, paths: { [name]: '/r7' }, params: { id: '42' } })).toStrictEqual([])
+    expect(await broken(app, router, { paths: { [name]: '/r7' }, params: { id: '42' } })).toContain(
+      'GET /pets/:id: no request came to it',
+    )
+  })
+
+  it('a mistake is a TypeError; two at once on one router are refused, and do no harm', async () => {
+    const router = new Router()
+    const app = serving(router)
+    await expect(expectGuarded(app, router)).rejects.toThrow(/no operations/)
+    await expect(expectGuarded(app, router.routes())).rejects.toThrow(/pass the router/)
+    await expect(expectGuarded(app, router, { pubic: [] } as never)).rejects.toThrow(/no option "pubic"/)
+    router.get('/x', withAuth(bearer), handler)
+    const [first, second] = await Promise.allSettled([expectGuarded(app, router), expectGuarded(app, router)])
+    expect([first.status, second.status]).toStrictEqual(['fulfilled', 'rejected'])
+    expect(await broken(app, router)).toStrictEqual([])
+  })
+})

@@ -1,0 +1,153 @@
+/** `withPrincipal`: handlers are tested without credentials; the router itself stays guarded, and production is refused. */
+import Router, { type RouterInstance } from '@koa/router'
+import Koa, { type Context } from 'koa'
+import { also, apiApp, apiKeyCookie, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { expectGuarded, withPrincipal } from 'koa-with-auth/testing'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { ask, listen } from '../support/server.js'
+
+const anna = { user: 'anna' }
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'bob' } })
+const isKey = (_request: unknown, key: string) => key === 'Partner-Key' && { user: 'bob' }
+const cookie = apiKeyCookie({ authenticate: isKey })
+
+const tell = (ctx: { body: unknown; readonly request: object }) => {
+  ctx.body = { auth: Reflect.get(ctx.request, 'auth') ?? null }
+}
+
+const answered = async (router: RouterInstance, path: string, init: RequestInit = {}) => {
+  const app = new Koa()
+  app.silent = true
+  const { url, close } = await listen(app.use(router.routes()))
+  try {
+    const { status, text, headers } = await ask(url + path, init)
+    return { status, text, headers }
+  } finally {
+    await close()
+  }
+}
+
+const told = async (...args: Parameters<typeof answered>) => {
+  const { status, text } = await answered(...args)
+  return [status, status === 200 ? (JSON.parse(text) as { auth: unknown }).auth : text]
+}
+
+const routerOf = () => {
+  const router = withAuth(bearer)(new Router())
+  router.get('/inherited', tell)
+  router.get('/own', withAuth([cookie, bearer]), tell)
+  router.get('/optional', withAuth(optional(bearer)), tell)
+  router.get('/both', withAuth(also(apiKeyHeader({ authenticate: isKey }))), tell)
+  router.post('/write', withAuth(cookie), tell)
+  router.get('/public', withAuth(null), tell)
+  return router
+}
+
+afterEach(() => vi.unstubAllEnvs())
+
+describe('the copy', () => {
+  it('lets everybody in as this principal, wherever an operation is guarded', async () => {
+    const copy = withPrincipal(anna)(routerOf())
+    for (const path of ['/inherited', '/own', '/optional', '/both']) {
+      expect(await told(copy, path)).toStrictEqual([200, anna])
+    }
+  })
+
+  it('leaves public operations public: they have no principal', async () => {
+    expect(await told(withPrincipal(anna)(routerOf()), '/public')).toStrictEqual([200, null])
+  })
+
+  it('asks no authenticator, nor whether another site sent it', async () => {
+    const init = { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site', Authorization: 'Bearer wrong' } }
+    expect(await told(withPrincipal(anna)(routerOf()), '/write', init)).toStrictEqual([200, anna])
+  })
+
+  it('undefined is nobody, as an optional operation knows it', async () => {
+    expect(await told(withPrincipal(undefined)(routerOf()), '/optional')).toStrictEqual([200, null])
+  })
+
+  it('answers with the fields that production sends', async () => {
+    const { headers } = await answered(withPrincipal(anna)(routerOf()), '/own')
+    expect([headers.get('cache-control'), headers.get('vary')]).toStrictEqual([
+      'private, no-store',
+      'Cookie, Authorization',
+    ])
+  })
+
+  it('is a router like its original: nested routers, an apiApp, middleware and param hooks', async () => {
+    const seen: string[] = []
+    const inner = new Router()
+    inner.param('id', (id, _ctx, next) => {
+      seen.push(id)
+      return next()
+    })
+    inner.get('/pets/:id', tell)
+    const api = apiApp({ prefix: '/api', auth: bearer, docs: false })
+    api.use((_ctx: Context, next: () => Promise<unknown>) => {
+      seen.push('middleware')
+      return next()
+    })
+    api.use('/inner', inner.routes())
+    expect(await told(withPrincipal(anna)(api), '/api/inner/pets/7')).toStrictEqual([200, anna])
+    expect(seen).toStrictEqual(['middleware', '7'])
+  })
+
+  it('takes no operations of its own: they would be guarded by nothing', async () => {
+    const copy = withPrincipal(anna)(routerOf())
+    expect(() => copy.get('/later', tell)).toThrow(/register on the router itself/)
+    expect(() => copy.use('/later', routerOf().routes())).toThrow(/register on the router itself/)
+  })
+
+  it('one principal can follow another', async () => {
+    const copy = withPrincipal(anna)(routerOf())
+    expect(await told(withPrincipal({ user: 'sam' })(copy), '/inherited')).toStrictEqual([200, { user: 'sam' }])
+    expect(await told(copy, '/inherited')).toStrictEqual([200, anna])
+  })
+
+  it('can be mounted in another router', async () => {
+    const outer = new Router({ prefix: '/v1' })
+    outer.use(withPrincipal(anna)(routerOf()).routes())
+    expect(await told(outer, '/v1/own')).toStrictEqual([200, anna])
+  })
+})
+
+describe('the original', () => {
+  it('is not opened: not before, not after, not by what is registered on either', async () => {
+    const router = routerOf()
+    const copy = withPrincipal(anna)(router)
+    expect((await told(router, '/inherited'))[0]).toBe(401)
+    expect(await told(copy, '/inherited')).toStrictEqual([200, anna])
+    router.get('/later', tell)
+    expect((await told(router, '/later'))[0]).toBe(401)
+    const app = new Koa().use(router.routes())
+    await expectGuarded(app, router, { public: ['GET /optional', 'GET /public'] })
+  })
+
+  it('a guard that stands in several routers is opened in none of them', async () => {
+    const guard = withAuth(bearer)
+    const [one, other] = [new Router(), new Router()]
+    one.get('/x', guard, tell)
+    other.get('/x', guard, tell)
+    withPrincipal(anna)(one)
+    expect((await told(one, '/x'))[0]).toBe(401)
+    expect((await told(other, '/x'))[0]).toBe(401)
+  })
+})
+
+describe('by accident', () => {
+  it('NODE_ENV production refuses it where it is written', () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    expect(() => withPrincipal(anna)).toThrow(/NODE_ENV is production/)
+  })
+
+  it('NODE_ENV production refuses every request of a copy that was made before', async () => {
+    const copy = withPrincipal(anna)(routerOf())
+    vi.stubEnv('NODE_ENV', 'production')
+    expect((await told(copy, '/inherited'))[0]).toBe(500)
+  })
+
+  it('what is no router is a TypeError that names the mend', () => {
+    expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(TypeError)
+    expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(/pass the router/)
+  })
+})

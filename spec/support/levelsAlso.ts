@@ -1,0 +1,133 @@
+/**
+ * The six levels again, where a level can also add to what it inherits; the rule as a fold that knows nothing of routers.
+ *
+ * Every level has a key of its own, in a header named after it, so that several can be sent together.
+ */
+import Router, { type RouterInstance } from '@koa/router'
+import { also, apiKeyHeader, type Guard } from 'koa-with-auth'
+import { canonical, guardOf, handler, levels, type Level, type Moment, type Order } from './levels.js'
+
+export const additions = ['unset', 'auth', 'null', 'also'] as const
+export type Addition = (typeof additions)[number]
+export type Adding = Readonly<Record<Level, Addition>>
+
+/** All 4^6. */
+export const addings: ReadonlyArray<Adding> = levels.reduce<ReadonlyArray<Adding>>(
+  (some, level) => some.flatMap((adding) => additions.map((addition) => ({ ...adding, [level]: addition }))),
+  // Safe: the reduction adds every level
+  [{} as Adding],
+)
+
+// -------------------------------------------------------------------------------------
+// the rule
+// -------------------------------------------------------------------------------------
+
+/** What is demanded: levels whose keys must be sent, in the order asked, and who is let in with them; else anybody. */
+export interface Demanded {
+  readonly keys: ReadonlyArray<Level>
+  readonly principal: unknown
+}
+
+const nobody: Demanded = { keys: [], principal: undefined }
+
+/**
+ * From the application inwards: `auth` replaces, `null` opens, `also` adds. What a router was built with does not count
+ * where the call that registers it decides, whatever that says: a second `withAuth` replaces the first.
+ */
+export const demandedBy = (adding: Adding): Demanded => {
+  const decided = (registration: Level, own: Level): Level => (adding[registration] === 'unset' ? own : registration)
+  const path: ReadonlyArray<Level> = [
+    'application',
+    decided('parent-registration', 'parent-router'),
+    decided('child-registration', 'child-router'),
+    'operation',
+  ]
+  return path.reduce<Demanded>((outer, level) => {
+    switch (adding[level]) {
+      case 'unset':
+        return outer
+      case 'null':
+        return nobody
+      case 'auth':
+        return { keys: [level], principal: level }
+      case 'also':
+        return { keys: [...outer.keys, level], principal: { inherited: outer.principal, own: level } }
+    }
+  }, nobody)
+}
+
+// -------------------------------------------------------------------------------------
+// the routers
+// -------------------------------------------------------------------------------------
+
+export const keyFor = (level: Level): string => `key-of-${level}`
+
+/** Header fields with the right keys of these levels, and a wrong one for each of those. */
+export const keysOf = (right: ReadonlyArray<Level>, wrong: ReadonlyArray<Level> = []): Record<string, string> =>
+  Object.fromEntries([
+    ...right.map((level) => [`x-${level}`, keyFor(level)] as const),
+    ...wrong.map((level) => [`x-${level}`, 'wrong'] as const),
+  ])
+
+/** The line of `WWW-Authenticate` that offers a level's key. */
+export const offerOf = (level: Level): string => `ApiKey realm="${level}", in="header", name="X-${level}"`
+
+const authFor = (level: Level) =>
+  apiKeyHeader({
+    realm: level,
+    paramName: `X-${level}`,
+    authenticate: (_request, key) => key === keyFor(level) && level,
+  })
+const keys = new Map(levels.map((level) => [level, guardOf(authFor(level))]))
+const more = new Map(levels.map((level) => [level, guardOf(also(authFor(level)))]))
+const open = guardOf(null)
+
+const deciding = (adding: Adding, level: Level): Guard<unknown> | undefined =>
+  ({ unset: undefined, auth: keys.get(level), null: open, also: more.get(level) })[adding[level]]
+
+type Middleware = ReturnType<RouterInstance['routes']>
+
+/** A router that goes through its levels, and is filled at one moment of that. */
+const building = (
+  base: RouterInstance,
+  wraps: ReadonlyArray<readonly [Moment, Guard<unknown> | undefined]>,
+  moment: Moment,
+  fill: (router: RouterInstance) => void,
+): Middleware => {
+  if (moment === 'plain') fill(base)
+  const built = wraps.reduce((router, [reached, guard]) => {
+    const derived = guard?.(router) ?? router
+    if (moment === reached) fill(derived)
+    return derived
+  }, base)
+  const routes = built.routes()
+  if (moment === 'served') fill(built)
+  return routes
+}
+
+/** An application of three routers, under `/<id>`, with one operation whose calls are counted under `id`. */
+export const buildAdding = (id: string, adding: Adding, order: Order = canonical): Middleware => {
+  const at = (level: Level) => deciding(adding, level)
+  const own = at('operation')
+  const child = building(
+    new Router(),
+    [
+      ['wrapped', at('child-router')],
+      ['registered', at('child-registration')],
+    ],
+    order.operation,
+    (router) => (own === undefined ? router.get('/o', handler(id)) : router.get('/o', own, handler(id))),
+  )
+  const parent = building(
+    new Router(),
+    [
+      ['wrapped', at('parent-router')],
+      ['registered', at('parent-registration')],
+    ],
+    order.child,
+    (router) => router.use('/c', child),
+  )
+  return building(new Router({ prefix: `/${id}` }), [['wrapped', at('application')]], order.parent, (router) =>
+    router.use('/p', parent),
+  )
+}

@@ -1,0 +1,192 @@
+/**
+ * A real redis-server on a free port of the loopback address, for the time of a suite: it can be paused, stopped and started
+ * again on the same port. Its folder is temporary; by default it keeps nothing on disk.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+
+const isExecutable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where redis-server is. */
+const redisPath = (env: NodeJS.ProcessEnv): string | undefined =>
+  (env['PATH'] ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'redis-server'))
+    .find(isExecutable)
+
+/** What is missing, or `undefined`. Where `CI` is set it is an error: nothing may be skipped there. */
+export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
+  if (redisPath(env) !== undefined) return undefined
+  const mend = 'no redis-server on the PATH; apt-get install redis-server'
+  if (env['CI']) throw new Error(mend)
+  return mend
+}
+
+/** A suite that needs a redis-server: left out where there is none, and says so. */
+export const describeWithRedis = (name: string, suite: () => void): void => {
+  const missing = missingRedis()
+  if (missing === undefined) describe(name, suite)
+  else describe(name, () => it.skip(missing, () => {}))
+}
+
+export interface RedisServer {
+  readonly port: number
+  /** `redis://127.0.0.1:port` */
+  readonly url: string
+  /** Freezes it: connections stay open, nothing is answered. */
+  readonly pause: () => void
+  readonly continue: () => void
+  /** Ends it; what it keeps on disk stays. */
+  readonly stop: () => Promise<void>
+  /** Starts it again on the same port, after `stop`. */
+  readonly start: () => Promise<void>
+  readonly restart: () => Promise<void>
+  /** Sends one command over a connection of its own, and resolves to the raw reply. */
+  readonly send: (...args: string[]) => Promise<string>
+  /** Ends it, and removes its folder. */
+  readonly close: () => Promise<void>
+}
+
+export interface RedisServerOptions {
+  /** Whether what it keeps outlasts `stop` and `start`: every write is on disk when it is answered. */
+  readonly persistent?: boolean
+  /** Whether it is a cluster of one node that holds all slots. */
+  readonly cluster?: boolean
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const encoded = (args: ReadonlyArray<string>): string =>
+  `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`
+
+// Enough for short replies, which come in one piece
+const sendTo = (port: number, args: ReadonlyArray<string>): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(encoded(args)))
+    socket.setTimeout(2000, () => socket.destroy(new Error('redis-server does not answer')))
+    socket.on('error', reject)
+    socket.once('data', (data) => {
+      socket.destroy()
+      resolve(data.toString())
+    })
+  })
+
+const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
+  for (const until = Date.now() + 10_000; Date.now() < until; await pause(20)) {
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`)
+    if ((await sendTo(port, ['PING']).catch(() => '')).startsWith('+PONG')) return
+  }
+  throw new Error('redis-server did not start')
+}
+
+const untilFormed = async (port: number): Promise<void> => {
+  await sendTo(port, ['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
+  for (const until = Date.now() + 10_000; Date.now() < until; await pause(50)) {
+    if ((await sendTo(port, ['CLUSTER', 'INFO'])).includes('cluster_state:ok')) return
+  }
+  throw new Error('the cluster did not form')
+}
+
+// a node that met no other does not know its address, and clients need it
+const clusterOfOne = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']
+
+/** Starts one. */
+export const startRedis = async ({
+  persistent = false,
+  cluster = false,
+}: RedisServerOptions = {}): Promise<RedisServer> => {
+  const path = redisPath(process.env)
+  if (path === undefined) throw new Error('no redis-server on the PATH; apt-get install redis-server')
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-redis-'))
+  const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no']
+  // by default its second port is 10000 higher, which may be none
+  const clustering = cluster ? ['--cluster-port', String(await freePort()), ...clusterOfOne] : []
+  const own = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    ...persistence,
+    ...clustering,
+  ]
+  let child: ChildProcess | undefined
+  const start = async (): Promise<void> => {
+    if (child !== undefined) throw new Error('redis-server is running')
+    child = spawn(path, own, { stdio: 'ignore' })
+    child.on('error', () => {})
+    const { pid } = child
+    process.once('exit', () => pid !== undefined && child?.pid === pid && child.kill('SIGKILL'))
+    await untilReady(port, child)
+    if (cluster) await untilFormed(port)
+  }
+  const stop = async (): Promise<void> => {
+    const stopping = child
+    child = undefined
+    if (stopping === undefined || stopping.exitCode !== null || stopping.signalCode !== null) return
+    const ended = new Promise((resolve) => stopping.once('exit', resolve))
+    // one that is paused hears nothing else
+    stopping.kill('SIGKILL')
+    await ended
+  }
+  const close = async (): Promise<void> => {
+    await stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  await start().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    pause: () => void child?.kill('SIGSTOP'),
+    continue: () => void child?.kill('SIGCONT'),
+    stop,
+    start,
+    restart: async () => {
+      await stop()
+      await start()
+    },
+    send: (...command) => sendTo(port, command),
+    close,
+  }
+}
+
+/** A redis-server while the surrounding suite runs. Ask for it inside of hooks and tests. */
+export const redisServer = (options: RedisServerOptions = {}): (() => RedisServer) => {
+  let server: RedisServer | undefined
+  beforeAll(async () => {
+    server = await startRedis(options)
+  }, 30_000)
+  afterAll(() => server?.close())
+  return () => {
+    if (server === undefined) throw new Error('not started yet: ask inside of a hook or a test')
+    return server
+  }
+}

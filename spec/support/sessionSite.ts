@@ -1,0 +1,110 @@
+/** A site with sessions as a child process, and the files that it runs from. Any other program that prints its port will do. */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import ts from 'typescript'
+import { ownOptions, repository } from './typecheck.js'
+
+/** What a site says about itself. */
+export interface SiteState {
+  /** How often its handlers ran. */
+  readonly calls: Readonly<Record<string, number>>
+  /** What Koa's `error` event told, and what the store failed with, since `reset`, and how often. */
+  readonly failures: Readonly<Record<string, number>>
+  /** The longest time since `reset` for which its event loop was held, in milliseconds; see `sessionSiteLoop.ts`. */
+  readonly heldFor: number
+  /** Resident memory, in bytes. */
+  readonly resident: number
+}
+
+export interface Site {
+  readonly port: number
+  readonly pid: number
+  readonly state: () => Promise<SiteState>
+  /** Forgets delays and failures. */
+  readonly reset: () => Promise<SiteState>
+  /** Collects garbage. */
+  readonly collect: () => Promise<SiteState>
+  readonly stop: () => Promise<void>
+}
+
+export interface SiteCommand {
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly env: Readonly<Record<string, string>>
+}
+
+const program = 'spec/support/sessionSiteApp'
+const programs = [program, 'spec/support/sessionSiteStores', 'spec/support/sessionSiteLoop']
+
+/**
+ * The site's program and the package's sources as JavaScript, in a folder where the package finds itself by its name. A test
+ * that needs `dist` would depend on who built it when.
+ */
+export const buildSite = (): { readonly folder: string; readonly remove: () => void } => {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-site-'))
+  const compilerOptions = { ...ownOptions(), module: ts.ModuleKind.ESNext }
+  const write = (from: string, to: string): void => {
+    const { outputText } = ts.transpileModule(readFileSync(repository + from, 'utf8'), {
+      compilerOptions,
+      fileName: from,
+    })
+    mkdirSync(dirname(join(folder, to)), { recursive: true })
+    writeFileSync(join(folder, to), outputText)
+  }
+  const sources = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' })
+  for (const file of sources.filter((one) => one.endsWith('.ts'))) {
+    write(`src/${file}`, `dist/${file.replace(/\.ts$/, '.js')}`)
+  }
+  for (const one of programs) write(`${one}.ts`, `${one}.js`)
+  writeFileSync(join(folder, 'package.json'), readFileSync(`${repository}package.json`))
+  symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+/** How the site in a folder is started; sites with the same keys know one another's cookies. */
+export const siteCommand = (
+  folder: string,
+  env: Readonly<Record<string, string>>,
+  keys = randomBytes(32).toString('hex'),
+): SiteCommand => ({
+  command: process.execPath,
+  args: ['--expose-gc', join(folder, `${program}.js`)],
+  env: { KEYS: keys, NODE_ENV: 'test', ...env },
+})
+
+/** Starts a site, and resolves when it listens. */
+export const startSite = async ({ command, args, env }: SiteCommand): Promise<Site> => {
+  // it ends when its input does, so that none outlives a suite that was killed
+  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const port = await new Promise<number>((resolve, reject) => {
+    let printed = ''
+    const look = (chunk: Buffer): void => {
+      printed += chunk.toString()
+      const [, found] = /listening on (\d+)|:(\d+)\b/.exec(printed) ?? []
+      if (found !== undefined) resolve(Number(found))
+    }
+    child.stdout.on('data', look)
+    child.stderr.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+    child.once('error', reject)
+    void exited.then(() => reject(new Error(`the site ended: ${printed}`)))
+  })
+  const ask = async (method: string): Promise<SiteState> => {
+    const response = await fetch(`http://127.0.0.1:${port}/site`, { method })
+    return (await response.json()) as SiteState
+  }
+  return {
+    port,
+    pid: child.pid ?? 0,
+    state: () => ask('GET'),
+    reset: () => ask('POST'),
+    collect: () => ask('DELETE'),
+    stop: () => {
+      child.kill('SIGKILL')
+      return exited
+    },
+  }
+}

@@ -1,0 +1,115 @@
+/** A fault under load, from its first moment to its last consequence, and what must hold then whatever the fault is. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Site, SiteState } from './sessionSite.js'
+import { isWell, longest, summary, type Entry, type Load } from './sessionSiteLoad.js'
+
+export interface Fault {
+  readonly begin: () => Promise<void> | void
+  readonly end: () => Promise<void> | void
+}
+
+export interface Outcome {
+  /** From a while before the fault until the service was back. */
+  readonly all: ReadonlyArray<Entry>
+  readonly before: ReadonlyArray<Entry>
+  /** Asked and answered while the fault held. */
+  readonly during: ReadonlyArray<Entry>
+  /** Asked after the last trouble. */
+  readonly after: ReadonlyArray<Entry>
+  /** How long after the fault's end something was last not well, in milliseconds. */
+  readonly recovery: number
+  /** Since the fault began. */
+  readonly state: SiteState
+}
+
+const lead = 700
+// until everybody has asked everything
+const quiet = 1000
+/** The service is back by itself within this time, in milliseconds. */
+export const allowed = 5000
+
+/** Until a site that has just started is as fast as it will be. */
+export const warm = (): Promise<void> => pause(1500)
+
+/** Brings a fault about for a while, ends it, and waits until the service is back, or should be. */
+export const underFault = async (site: Site, load: Load, fault: Fault, held = 2000): Promise<Outcome> => {
+  const from = performance.now()
+  await pause(lead)
+  await site.reset()
+  const begun = performance.now()
+  await fault.begin()
+  const down = performance.now()
+  await pause(held)
+  const up = performance.now()
+  await fault.end()
+  const ended = performance.now()
+  const lastTrouble = (): number =>
+    Math.max(ended, ...load.entries.filter((one) => one.begun > down && !isWell(one)).map((one) => one.ended))
+  while (performance.now() - lastTrouble() < quiet && performance.now() - ended < allowed) await pause(20)
+  const back = lastTrouble()
+  return {
+    all: load.entries.filter((one) => one.begun > from),
+    before: load.entries.filter((one) => one.begun > from && one.ended < begun),
+    during: load.entries.filter((one) => one.begun > down && one.ended < up),
+    after: load.entries.filter((one) => one.begun > back),
+    recovery: back - ended,
+    state: await site.state(),
+  }
+}
+
+/** The site's `TIMEOUT`, in milliseconds. */
+export const timeout = 500
+
+const of = (entries: ReadonlyArray<Entry>, ...asked: ReadonlyArray<Entry['asked']>): Entry[] =>
+  entries.filter((one) => asked.includes(one.asked))
+
+/** What holds for every fault; during it, guarded operations answer one of `guarded`, and writes 503. */
+export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): void => {
+  const { all, before, during, after, state } = outcome
+  // nobody gets in who should not, and no handler runs for him
+  expect(all.filter((one) => one.isOfAnother)).toEqual([])
+  expect(of(all, 'wrong').filter(({ status }) => status !== 401 && status !== 503)).toEqual([])
+  expect(state.calls['strangers']).toBe(0)
+  // no request is left hanging
+  expect(all.filter(({ status }) => typeof status === 'string')).toEqual([])
+  // before and after: the same cookies are good
+  for (const entries of [before, after]) {
+    expect(Object.keys(summary(entries)).sort()).toEqual([
+      'guarded 200',
+      'public 200',
+      'without 200',
+      'write 201',
+      'wrong 401',
+    ])
+  }
+  expect(outcome.recovery).toBeLessThan(allowed)
+  // during it
+  expect(of(during, 'guarded').length).toBeGreaterThan(0)
+  expect(of(during, 'guarded').filter(({ status }) => !guarded.includes(Number(status)))).toEqual([])
+  expect(of(during, 'write').length).toBeGreaterThan(0)
+  expect(of(during, 'write').filter(({ status }) => status !== 503)).toEqual([])
+  expect(of(during, 'public', 'without').filter(({ status }) => status !== 200)).toEqual([])
+  expect(during.filter(({ setCookie }) => setCookie.length > 0)).toEqual([])
+  for (const { status, challenge, retryAfter, body } of during) {
+    if (status !== 503) continue
+    expect(challenge).toBeUndefined()
+    expect(retryAfter).toMatch(/^\d+$/)
+    expect(JSON.parse(body)).toMatchObject({ status: 503 })
+  }
+  // what needs no session tells how long the machine takes for anything
+  expect(longest(during) - longest(of(during, 'without'))).toBeLessThan(timeout + 250)
+  expect(state.heldFor).toBeLessThan(50)
+}
+
+/** For whoever wants to know: the figures of a fault in one line. */
+export const figures = ({ during, recovery, state }: Outcome): string =>
+  [
+    JSON.stringify(summary(during)),
+    `cookies ${during.filter(({ setCookie }) => setCookie.length > 0).length}`,
+    `longest ${longest(during).toFixed(0)} ms (without a session ${longest(of(during, 'without')).toFixed(0)} ms)`,
+    `back after ${recovery.toFixed(0)} ms`,
+    `loop held for ${state.heldFor.toFixed(0)} ms`,
+    `resident ${(state.resident / 1e6).toFixed(0)} MB`,
+    JSON.stringify(state.failures),
+  ].join('; ')

@@ -1,0 +1,102 @@
+/** Fifty people working on a site, and some who should not get in; what each of them was answered. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { siteClient, type Reply, type SiteClient } from './sessionSiteClient.js'
+
+/** As a user, to write, what is for anybody, with a cookie that must not let in; and for anybody without any cookie. */
+export type Asked = 'guarded' | 'write' | 'public' | 'wrong' | 'without'
+
+export interface Entry extends Reply {
+  readonly asked: Asked
+  /** As `performance.now()` tells. */
+  readonly begun: number
+  readonly ended: number
+  /** The answer is about somebody else. */
+  readonly isOfAnother: boolean
+}
+
+export interface Load {
+  readonly entries: ReadonlyArray<Entry>
+  readonly stop: () => Promise<void>
+}
+
+const size = 50
+// between two requests of one client, in milliseconds
+const rest = 150
+
+type Step = readonly [asked: Asked, method: string, path: string]
+
+const steps: Readonly<Record<'user' | 'wrong' | 'without', ReadonlyArray<Step>>> = {
+  user: [
+    ['guarded', 'GET', '/me'],
+    ['write', 'POST', '/notes'],
+    ['public', 'GET', '/open'],
+  ],
+  wrong: [
+    ['wrong', 'GET', '/me'],
+    ['wrong', 'POST', '/notes'],
+  ],
+  without: [['without', 'GET', '/open']],
+}
+
+// Of a session that was ended, of a session that never was, of another signature, of none
+const wrongCookies = async (port: number): Promise<string[]> => {
+  const client = siteClient(port)
+  await client.send('POST', '/login/mallory')
+  const cookies = client.cookies()
+  await client.send('POST', '/logout')
+  client.close()
+  return [
+    cookies,
+    cookies.replace(/session=./, (one) => (one.endsWith('A') ? 'session=B' : 'session=A')),
+    cookies.replace(/sig=.*/, `sig=${'A'.repeat(27)}`),
+    cookies.replace(/;.*/, ''),
+  ]
+}
+
+/** Signs fifty users in, and lets them and the others work until `stop`. */
+export const startLoad = async (port: number): Promise<Load> => {
+  const entries: Entry[] = []
+  let isOver = false
+  const work = async (client: SiteClient, turns: ReadonlyArray<Step>, name: string): Promise<void> => {
+    await pause(Math.random() * rest)
+    for (let turn = 0; !isOver; turn++) {
+      const [asked, method, path] = turns[turn % turns.length] ?? steps.user[0]!
+      const begun = performance.now()
+      const reply = await client.send(method, path)
+      const isOfAnother = path === '/me' && reply.status === 200 && !reply.body.includes(`"${name}"`)
+      entries.push({ ...reply, asked, begun, ended: performance.now(), isOfAnother })
+      await pause(rest)
+    }
+    client.close()
+  }
+  const wrong = (await wrongCookies(port)).map((cookies) => siteClient(port, cookies))
+  const users = Array.from({ length: size }, () => siteClient(port))
+  await Promise.all(users.map((user, index) => user.send('POST', `/login/user-${index}`)))
+  const working = [
+    ...users.map((user, index) => work(user, steps.user, `user-${index}`)),
+    ...wrong.map((client) => work(client, steps.wrong, 'nobody')),
+    work(siteClient(port), steps.without, 'nobody'),
+  ]
+  return {
+    entries,
+    stop: async () => {
+      isOver = true
+      await Promise.all(working)
+    },
+  }
+}
+
+const well: Readonly<Record<Asked, number>> = { guarded: 200, write: 201, public: 200, wrong: 401, without: 200 }
+
+/** As it is while nothing is wrong. */
+export const isWell = ({ asked, status }: Entry): boolean => status === well[asked]
+
+/** How often which answer was given to what: `{ 'guarded 503': 120 }`. */
+export const summary = (entries: ReadonlyArray<Entry>): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const { asked, status } of entries) counts[`${asked} ${status}`] = (counts[`${asked} ${status}`] ?? 0) + 1
+  return counts
+}
+
+/** The longest that an answer took, in milliseconds. */
+export const longest = (entries: ReadonlyArray<Entry>): number => Math.max(0, ...entries.map((one) => one.milliseconds))

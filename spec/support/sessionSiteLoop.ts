@@ -1,0 +1,49 @@
+/**
+ * For how long an event loop was held, by what runs on it and not by a machine that is busy with other things: the histogram
+ * of perf_hooks counts both, and on a busy machine most of it is the latter. Two things are taken off: what this thread waited
+ * for a processor, as Linux tells, and the longest that a thread beside it, which does nothing, had to wait for its turn.
+ */
+import { readFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+
+const interval = 2
+
+const beside = `
+const { workerData } = require('node:worker_threads')
+const gap = new Float64Array(workerData)
+let last = process.hrtime.bigint()
+setInterval(() => {
+  const now = process.hrtime.bigint()
+  gap[0] = Math.max(gap[0], Number(now - last) / 1e6)
+  last = now
+}, ${interval})
+`
+
+const waited = (): number => {
+  try {
+    return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[1]) / 1e6
+  } catch {
+    return 0
+  }
+}
+
+/** Watches this thread; the longest time since `reset`, in milliseconds. */
+export const watchLoop = (): { readonly heldFor: () => number; readonly reset: () => void } => {
+  const shared = new SharedArrayBuffer(8)
+  const gap = new Float64Array(shared)
+  new Worker(beside, { eval: true, workerData: shared }).unref()
+  let longest = 0
+  let last = { at: performance.now(), waited: waited() }
+  setInterval(() => {
+    const now = { at: performance.now(), waited: waited() }
+    longest = Math.max(longest, now.at - last.at - (now.waited - last.waited) - (gap[0] ?? 0))
+    gap[0] = 0
+    last = now
+  }, interval)
+  return {
+    heldFor: () => longest,
+    reset: () => {
+      longest = 0
+    },
+  }
+}

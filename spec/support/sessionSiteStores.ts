@@ -1,0 +1,83 @@
+/** The stores of a site that is started as a program of its own, by the name in its environment. */
+import { Redis } from 'ioredis'
+import type { SessionStore } from 'koa-with-auth/sessions'
+import { redisStore } from 'koa-with-auth/sessions/redis'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { createClient } from 'redis'
+
+type Env = Readonly<Record<string, string | undefined>>
+type Failed = (where: string, error: unknown) => void
+
+const host = '127.0.0.1'
+const retry = (times: number): number => Math.min(times * 100, 1000)
+
+const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<SessionStore>>> = {
+  sqlite: ({ SQLITE_URL = '' }) => sqliteStore({ url: SQLITE_URL }),
+  // The next two as the docstring of `redisStore` recommends
+  redis: async ({ REDIS_PORT }) => {
+    const client = createClient({
+      disableOfflineQueue: true,
+      socket: { host, port: Number(REDIS_PORT), connectTimeout: 2000, socketTimeout: 3000, reconnectStrategy: retry },
+    })
+    client.on('error', () => {})
+    await client.connect()
+    setInterval(() => {
+      const overdue = setTimeout(() => {
+        client.destroy()
+        client.connect().catch(() => {})
+      }, 2000)
+      void client
+        .ping()
+        .catch(() => {})
+        .finally(() => clearTimeout(overdue))
+    }, 1000)
+    return redisStore({ command: (args) => client.sendCommand(args) })
+  },
+  ioredis: async ({ REDIS_PORT }) => {
+    const client = new Redis(Number(REDIS_PORT), host, {
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 1,
+      connectTimeout: 2000,
+      socketTimeout: 3000,
+      retryStrategy: retry,
+    })
+    client.on('error', () => {})
+    await new Promise((resolve) => client.once('ready', resolve))
+    return redisStore({ command: ([name = '', ...rest]) => client.call(name, ...rest) })
+  },
+  // As somebody sets them up who read nothing
+  'redis as it comes': async ({ REDIS_PORT }) => {
+    const client = createClient({ socket: { host, port: Number(REDIS_PORT) } })
+    client.on('error', () => {})
+    await client.connect()
+    return redisStore({ command: (args) => client.sendCommand(args) })
+  },
+  'ioredis as it comes': ({ REDIS_PORT }) => {
+    const client = new Redis(Number(REDIS_PORT), host)
+    client.on('error', () => {})
+    return redisStore({ command: ([name = '', ...rest]) => client.call(name, ...rest) })
+  },
+}
+
+const told =
+  <A extends unknown[], B>(name: string, method: (...args: A) => Promise<B>, failed: Failed) =>
+  (...args: A): Promise<B> =>
+    method(...args).catch((error: unknown) => {
+      failed(name, error)
+      throw error
+    })
+
+/** A store; tells how its methods fail. */
+export const storeNamed = async (name: string, env: Env, failed: Failed): Promise<SessionStore> => {
+  const make = makers[name]
+  if (make === undefined) throw new Error(`no store is named ${name}; there are ${Object.keys(makers).join(', ')}`)
+  const store = await make(env)
+  return {
+    read: told('read', store.read, failed),
+    insert: told('insert', store.insert, failed),
+    update: told('update', store.update, failed),
+    end: told('end', store.end, failed),
+    markOf: told('markOf', store.markOf, failed),
+    mark: told('mark', store.mark, failed),
+  }
+}

@@ -1,0 +1,59 @@
+/** A user's project outside of the repository: the package built from the sources, its dependencies, and some files. */
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import ts from 'typescript'
+import { sources } from './docExamples.js'
+import { ownOptions, repository } from './typecheck.js'
+
+export interface Run {
+  readonly code: number
+  readonly output: string
+}
+
+export interface UserProject {
+  readonly folder: string
+  /** Runs Node there, and waits for its end. */
+  readonly node: (...args: ReadonlyArray<string>) => Promise<Run>
+  readonly remove: () => void
+}
+
+const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
+
+const compiled = (path: string): string => {
+  const compilerOptions = { ...ownOptions(), ...esModules, noEmit: false, sourceMap: false, declaration: false }
+  return ts.transpileModule(readFileSync(repository + path, 'utf8'), { compilerOptions, fileName: path }).outputText
+}
+
+/** Makes it; `examples` are compiled into its folder, `files` are written as they are. */
+export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Record<string, string>>): UserProject => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-tests-')))
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  const own = 'node_modules/koa-with-auth'
+  mkdirSync(join(folder, own), { recursive: true })
+  for (const name of readdirSync(`${repository}node_modules`)) {
+    if (!name.startsWith('.')) symlinkSync(`${repository}node_modules/${name}`, join(folder, 'node_modules', name))
+  }
+  cpSync(`${repository}package.json`, join(folder, own, 'package.json'))
+  for (const path of sources()) write(`${own}/${path.replace(/^src/, 'dist').replace(/ts$/, 'js')}`, compiled(path))
+  for (const path of examples) write(path.replace(/^.*\//, '').replace(/ts$/, 'js'), compiled(path))
+  write('package.json', JSON.stringify({ name: 'user', private: true, type: 'module' }))
+  for (const [path, text] of Object.entries(files)) write(path, text)
+  // what the surrounding runner told its own processes is not for this one
+  const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, VITEST: ___, ...env } = process.env
+  return {
+    folder,
+    node: (...args) =>
+      new Promise((resolve) => {
+        const options = { cwd: folder, env: { ...env, NO_COLOR: '1', NODE_ENV: 'test' }, timeout: 60_000 }
+        execFile(process.execPath, args, options, (error, stdout, stderr) => {
+          resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr })
+        })
+      }),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

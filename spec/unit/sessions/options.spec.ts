@@ -1,0 +1,166 @@
+/** `sessions(app, options)`: what is weak or cannot work is a TypeError that names the place and the mend. */
+import Koa from 'koa'
+import Keygrip from 'keygrip'
+import { memoryStore, sessions, type SessionsOptions } from 'koa-with-auth/sessions'
+import { redisStore } from 'koa-with-auth/sessions/redis'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { describe, expect, it } from 'vitest'
+
+const key = 'k'.repeat(32)
+const loadUser = (id: string) => ({ username: id })
+const DAY = 86_400_000
+
+interface Row {
+  readonly description: string
+  readonly options: object
+  readonly message: RegExp
+  readonly env?: string
+}
+
+const { read: _, ...incomplete } = memoryStore()
+
+const mistakes: ReadonlyArray<Row> = [
+  { description: 'no loadUser', options: { loadUser: undefined }, message: /loadUser \}\) must be a function/ },
+  { description: 'a loadUser of two', options: { loadUser: (_a: 1, _b: 2) => _a }, message: /loadUser \}\) takes 2/ },
+  { description: 'a class', options: { loadUser: class User {} }, message: /loadUser \}\) is the class User/ },
+  { description: 'a generator', options: { loadUser: function* () {} }, message: /loadUser \}\) is a generator/ },
+  { description: 'an identify that is no function', options: { identify: 'id' }, message: /identify \}\) must be/ },
+  { description: 'an identify of two', options: { identify: (_a: 1, _b: 2) => 'a' }, message: /identify \}\) takes 2/ },
+  { description: 'an unknown option', options: { maxAge: 1 }, message: /no option "maxAge"; there are loadUser,/ },
+  // what koa-session would take, and what it means there
+  { description: 'D-S7 an asynchronous valid', options: { valid: async () => false }, message: /no option "valid"/ },
+  { description: 'D-S9 unsigned cookies', options: { signed: false }, message: /no option "signed"/ },
+  { description: 'D-S1 an externalKey', options: { externalKey: {} }, message: /no option "externalKey"/ },
+  { description: 'D-S4 rolling', options: { rolling: true }, message: /no option "rolling"/ },
+  {
+    description: 'a __Host- cookie over http',
+    options: { cookieName: '__Host-a' },
+    message: /https only; set https: true/,
+  },
+  { description: 'a __secure- cookie over http', options: { cookieName: '__secure-a' }, message: /https only/ },
+  {
+    description: 'a cookie name with a blank',
+    options: { cookieName: 'a b' },
+    message: /cookieName \}\) must be a name/,
+  },
+  { description: 'an empty cookie name', options: { cookieName: '' }, message: /cookieName \}\) must be a name/ },
+  { description: 'a cookie name with "="', options: { cookieName: 'a=b' }, message: /cookieName \}\) must be a name/ },
+  { description: 'SameSite none', options: { sameSite: 'none' }, message: /sameSite \}\) must be 'lax' or 'strict'/ },
+  { description: 'SameSite in capitals', options: { sameSite: 'Lax' }, message: /sameSite \}\) must be/ },
+  { description: 'https that is a text', options: { https: 'yes' }, message: /https \}\) must be true or false/ },
+  { description: 'an idle time of 0', options: { idle: 0 }, message: /idle \}\) must be a number of milliseconds/ },
+  { description: 'an idle time below', options: { idle: -1 }, message: /idle \}\) must be/ },
+  { description: 'an idle time that is no number', options: { idle: NaN }, message: /idle \}\) must be/ },
+  { description: "an idle time of 'session'", options: { idle: 'session' }, message: /idle \}\) must be/ },
+  {
+    description: 'an endless absolute time',
+    options: { absolute: Infinity },
+    message: /absolute \}\) must be.*400 days/,
+  },
+  {
+    description: 'more than browsers keep',
+    options: { absolute: 401 * DAY },
+    message: /absolute \}\) must be.*400 days/,
+  },
+  {
+    description: 'idle over absolute',
+    options: { idle: 2, absolute: 1 },
+    message: /idle must not be longer than absolute/,
+  },
+  {
+    description: 'idle over the default',
+    options: { idle: 8 * DAY },
+    message: /idle must not be longer than absolute/,
+  },
+  { description: 'a timeout of 0', options: { timeout: 0 }, message: /timeout \}\) must be a number from 1/ },
+  { description: 'a timeout no timer has', options: { timeout: 2 ** 31 }, message: /timeout \}\) must be a number/ },
+  { description: 'a maxLength of null', options: { maxLength: null }, message: /maxLength \}\) must be a number/ },
+  { description: 'a store that is none', options: { store: new Map() }, message: /store \}\) has no method read; see/ },
+  { description: 'a store that is null', options: { store: null }, message: /store \}\) has no method read/ },
+  { description: 'a factory that was not called', options: { store: memoryStore }, message: /has no method read/ },
+  { description: 'a store without a method', options: { store: incomplete }, message: /has no method read/ },
+  {
+    description: 'no store in production',
+    options: {},
+    env: 'production',
+    message: /required in production; sqliteStore of/,
+  },
+]
+
+describe('sessions(app, options)', () => {
+  const appOf = (env?: string) => new Koa({ keys: [key], ...(env !== undefined && { env }) })
+  // Safe: what a program without types could write
+  const call = (app: unknown, options: unknown) => () => sessions(app as Koa, options as SessionsOptions<unknown>)
+
+  it.each(mistakes)('TypeError for $description', ({ options, message, env }) => {
+    const app = appOf(env)
+    expect(call(app, { loadUser, ...options })).toThrow(TypeError)
+    expect(call(app, { loadUser, ...options })).toThrow(message)
+    expect(call(app, { loadUser, ...options })).toThrow(/^sessions\(app/)
+    expect(app.middleware).toEqual([])
+  })
+
+  it.each([undefined, null, {}, 'app', () => {}])('TypeError for %j instead of an application', (app) => {
+    expect(call(app, { loadUser })).toThrow(new TypeError('sessions(app, options): the first is a Koa application'))
+  })
+
+  it.each([undefined, null, [], 'options', loadUser])('TypeError for %j instead of options', (options) => {
+    expect(call(appOf(), options)).toThrow(/^sessions\(app, options\) takes an object of options, not/)
+  })
+
+  it.each([
+    ['missing', undefined],
+    ['no list', key],
+    ['none', []],
+    ['empty', ['']],
+    ['short', ['keyboard cat']],
+    ['one short among strong ones', [key, 'k'.repeat(31)]],
+    ['no text', [undefined]],
+  ])('A-33 TypeError for keys: %s', (_what, keys) => {
+    const app = new Koa()
+    Object.assign(app, { keys })
+    expect(call(app, { loadUser })).toThrow(/^sessions\(app\): app\.keys must hold keys of at least 32 characters/)
+    expect(call(app, { loadUser })).toThrow(/randomBytes\(32\)/)
+  })
+
+  const accepted: ReadonlyArray<readonly [string, object, string?]> = [
+    ['nothing but loadUser', {}],
+    ['a __Host- cookie over https', { https: true, cookieName: '__Host-a' }],
+    ['thirty days', { absolute: 30 * DAY }],
+    ['as long as browsers keep it', { idle: 400 * DAY, absolute: 400 * DAY }],
+    ['idle as long as absolute', { idle: 5, absolute: 5 }],
+    ['a store in production', { store: memoryStore() }, 'production'],
+    ['an asynchronous loadUser', { loadUser: async (id: string) => loadUser(id) }],
+  ]
+  it.each(accepted.map(([what, options, env]) => ({ what, options, env })))('accepts $what', ({ options, env }) => {
+    expect(call(appOf(env), { loadUser, ...options })).not.toThrow()
+  })
+
+  it('accepts a Keygrip', () => {
+    const app = new Koa()
+    Object.assign(app, { keys: new Keygrip([key]) })
+    expect(call(app, { loadUser })).not.toThrow()
+  })
+})
+
+describe('the stores’ options', () => {
+  it.each<readonly [string, () => unknown, RegExp]>([
+    ['sqliteStore without options', () => sqliteStore(undefined as never), /^sqliteStore takes an object/],
+    ['sqliteStore with an unknown one', () => sqliteStore({ url: 'file:a', path: 'a' } as never), /no option "path"/],
+    ['sqliteStore without a url', () => sqliteStore({} as never), /url \}\) must be "file:"/],
+    ['sqliteStore with a path', () => sqliteStore({ url: './a.db' }), /url \}\) must be "file:" and a path/],
+    ['sqliteStore far away', () => sqliteStore({ url: 'libsql://a.example' }), /several machines .* redisStore/],
+    ['redisStore without options', () => redisStore(undefined as never), /^redisStore takes an object/],
+    ['redisStore with a client', () => redisStore({ client: {} } as never), /no option "client"/],
+    ['redisStore without a command', () => redisStore({} as never), /command \}\) must be a function/],
+    [
+      'redisStore of three',
+      () => redisStore({ command: ((_a: 1, _b: 2, _c: 3) => _a) as never }),
+      /takes 3 parameters/,
+    ],
+    ['redisStore with a prefix', () => redisStore({ command: async () => null, prefix: 1 as never }), /prefix \}\)/],
+  ])('TypeError: %s', (_what, make, message) => {
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+})

@@ -1,0 +1,107 @@
+/** The laws of an error mapper: the default keeps them, each mistake breaks the one that it should. */
+import { defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
+import { BrokenLaws, checkErrorMapper, lawsOfErrorMapper } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+
+const broken = async (mapper: ErrorMapper): Promise<ReadonlyArray<string>> => {
+  const error: unknown = await checkErrorMapper(mapper).then(
+    () => undefined,
+    (rejected: unknown) => rejected,
+  )
+  if (error === undefined) return []
+  expect(error).toBeInstanceOf(BrokenLaws)
+  return (error as BrokenLaws).breaches.map(({ law }) => law)
+}
+
+const cycle: { self?: unknown } = {}
+cycle.self = cycle
+
+let calls = 0
+
+// Safe: what a caller without types could write
+const untyped = (mapper: unknown) => mapper as ErrorMapper
+
+const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper, law: RegExp]> = [
+  ['throws for one kind of failure', perFailure({ forged: () => raise() }), /^is total/],
+  ['answers a promise', untyped(async () => ({ status: 401 })), /^is total/],
+  ['answers nothing', untyped(() => undefined), /^is total/],
+  ['lets in: 200', () => ({ status: 200, body: 'ok' }), /^is total/],
+  ['redirects: 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
+  ['403 for what is absent', perFailure({ absent: () => ({ status: 403 }) }), /^says 401/],
+  ['401 for who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^says 401/],
+  ['401 for an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^says 401/],
+  [
+    'a body that JSON cannot write',
+    perFailure({ invalid: () => ({ status: 401, body: cycle }) }),
+    /^answers what can be sent/,
+  ],
+  [
+    'a header with a line break',
+    perFailure({ expired: () => ({ status: 401, headers: { 'X-Why': 'a\r\nb' } }) }),
+    /^answers what can be sent/,
+  ],
+  [
+    'tells the URL',
+    (error, { url }) => ({ ...defaultErrorMapper(error, {} as never), body: { instance: url } }),
+    /^leaks nothing/,
+  ],
+  [
+    'tells the message of an exception',
+    (error, request) => ({
+      ...defaultErrorMapper(error, request),
+      ...(error._tag === 'raised' && { body: String(error.error) }),
+    }),
+    /^leaks nothing/,
+  ],
+  [
+    'echoes a header',
+    (error, request) => ({ ...defaultErrorMapper(error, request), headers: { 'X-Sent': request.get('X-API-Key') } }),
+    /^leaks nothing/,
+  ],
+  [
+    'counts',
+    (error, request) => ({ ...defaultErrorMapper(error, request), headers: { 'X-Count': String(++calls) } }),
+    /^is pure/,
+  ],
+  ['writes the response itself', (error, request) => written(defaultErrorMapper(error, request), request), /^is pure/],
+]
+
+const raise = (): never => {
+  throw new Error('mapper')
+}
+
+const written = (response: AuthResponse, { ctx }: Parameters<ErrorMapper>[1]): AuthResponse => {
+  ctx.set('X-Written', 'yes')
+  return response
+}
+
+describe('checkErrorMapper', () => {
+  it('the default mapper, and one for single failures, keep every law', async () => {
+    expect(await broken(defaultErrorMapper)).toStrictEqual([])
+    expect(
+      await broken(perFailure({ expired: () => ({ status: 401, body: { detail: 'Sign in again' } }) })),
+    ).toStrictEqual([])
+    expect(
+      await broken((error, request) => ({ ...defaultErrorMapper(error, request), body: Buffer.from('no') })),
+    ).toStrictEqual([])
+  })
+
+  it.each(mistakes)('finds one that %s', async (_description, mapper, law) => {
+    const laws = await broken(mapper)
+    expect(laws).toContainEqual(expect.stringMatching(law))
+  })
+
+  it('each law is a test of its own', async () => {
+    const leaky: ErrorMapper = (error, request) => ({ ...defaultErrorMapper(error, request), body: request.url })
+    const verdicts = await Promise.all(
+      lawsOfErrorMapper(leaky).map(({ name, check }) => check().then(() => [], () => [name])), // prettier-ignore
+    )
+    expect(verdicts.flat()).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
+  })
+
+  it('a mistake is a TypeError that names the place', async () => {
+    expect(() => lawsOfErrorMapper(untyped('x'))).toThrow(TypeError)
+    await expect(checkErrorMapper(defaultErrorMapper, { tries: 1 } as never)).rejects.toThrow(/no option "tries"/)
+    await expect(checkErrorMapper(defaultErrorMapper, { runs: 0 })).rejects.toThrow(/runs/)
+  })
+})

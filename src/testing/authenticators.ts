@@ -1,0 +1,116 @@
+/**
+ * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with the requests that it lets in.
+ */
+import fc, { type Arbitrary } from 'fast-check'
+import { allOf } from '../core/allOf.js'
+import { anyOf, map, type Authenticator } from '../core/Authenticator.js'
+import { constantTimeEqual } from '../core/constantTimeEqual.js'
+import { firstPresent } from '../core/firstPresent.js'
+import { lenient, optional } from '../core/optional.js'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../authenticators/apiKey.js'
+import { httpBasicAuth } from '../authenticators/httpBasicAuth.js'
+import { httpBearer } from '../authenticators/httpBearer.js'
+import { secrets } from './credentials.js'
+import { sendBasic, sendBearer, sendCookie, sendHeader, sendQuery, together, type Sketch } from './Sketch.js'
+
+/** An authenticator, and requests that it lets in: one for each alternative. */
+export interface Made {
+  readonly authenticator: Authenticator<unknown>
+  readonly valid: readonly [Sketch, ...Sketch[]]
+}
+
+type Hook = (sent: string) => unknown
+
+// What it knows, at once or later
+const hookOf = (secret: string, late: boolean): Hook => {
+  const decide = (sent: string) => constantTimeEqual(sent, secret) && { knows: secret.slice(0, 4) }
+  return late ? (sent) => Promise.resolve().then(() => decide(sent)) : decide
+}
+
+const kinds: ReadonlyArray<(secret: string, hook: Hook) => Made> = [
+  (secret, hook) => ({
+    authenticator: httpBearer({ authenticate: (_request, token) => hook(token) }),
+    valid: [sendBearer(secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: httpBasicAuth({
+      authenticate: (_request, user, password) => constantTimeEqual(user, 'anna') && hook(password),
+    }),
+    valid: [sendBasic('anna', secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => hook(key) }),
+    valid: [sendHeader('X-API-Key', secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: apiKeyQuery({ paramName: 'api_key', authenticate: (_request, key) => hook(key) }),
+    valid: [sendQuery('api_key', secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: apiKeyCookie({ paramName: 'sid', authenticate: (_request, key) => hook(key) }),
+    valid: [sendCookie('sid', secret)],
+  }),
+]
+
+const kind = (at: number): Arbitrary<Made> =>
+  fc.tuple(secrets(), fc.boolean()).map(([secret, late]) => kinds[at]!(secret, hookOf(secret, late)))
+
+// Bearer and Basic share a field, so one request can carry only one of them
+const distinctKinds = (maxLength: number): Arbitrary<ReadonlyArray<Made>> =>
+  fc
+    .tuple(fc.integer({ min: 0, max: 1 }), fc.shuffledSubarray([-1, 2, 3, 4], { minLength: 2, maxLength }))
+    .chain(([first, others]) => fc.tuple(...others.map((at) => kind(at === -1 ? first : at))))
+
+const either =
+  (fold: typeof anyOf | typeof firstPresent) =>
+  (members: ReadonlyArray<Made>): Made => ({
+    // Safe: there are two at least
+    authenticator: fold(members.map(({ authenticator }) => authenticator) as unknown as [Authenticator<unknown>]),
+    valid: members.flatMap(({ valid }) => valid) as unknown as Made['valid'],
+  })
+
+// Every alternative of one with every alternative of the others
+const both = (members: ReadonlyArray<Made>): Made => ({
+  // Safe: there are two at least
+  authenticator: allOf(members.map(({ authenticator }) => authenticator) as unknown as [Authenticator<unknown>]),
+  valid: members
+    .map(({ valid }): ReadonlyArray<Sketch> => valid)
+    .reduce((some, others) => some.flatMap((one) => others.map((other) => together(one, other)))) as Made['valid'],
+})
+
+const changed =
+  (f: (authenticator: Authenticator<unknown>) => Authenticator<unknown>) =>
+  ({ authenticator, valid }: Made): Made => ({ authenticator: f(authenticator), valid })
+
+/**
+ * Authenticators of the built-in kinds, alone, in lists, all together, mapped and optional, with random secrets, some of
+ * them asynchronous; each with the requests that it lets in.
+ *
+ * @example
+ * import fc from 'fast-check'
+ * import { authenticators, checkAuthenticator } from 'koa-with-auth/testing'
+ *
+ * await fc.assert(
+ *   fc.asyncProperty(authenticators(), ({ authenticator, valid }) => checkAuthenticator(authenticator, { valid, runs: 10 })),
+ *   { numRuns: 5 },
+ * )
+ */
+export const authenticators = (): Arbitrary<Made> => {
+  const single = fc.integer({ min: 0, max: kinds.length - 1 }).chain(kind)
+  const group = distinctKinds(3)
+  const nested = distinctKinds(4)
+    .filter((members) => members.length > 2)
+    .map(([first, ...others]) => both([first!, either(anyOf)(others)]))
+  const whole = fc.oneof(single, group.map(either(anyOf)), group.map(either(firstPresent)), group.map(both), nested)
+  return fc
+    .tuple(
+      whole,
+      fc.constantFrom(
+        changed((a) => a),
+        changed(map((who) => ({ who }))),
+        changed(optional),
+        changed(lenient),
+      ),
+    )
+    .map(([made, change]) => change(made))
+}
