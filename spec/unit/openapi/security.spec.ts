@@ -156,7 +156,7 @@ describe('names', () => {
     request.ctx['sessionOptions'] = { key: '__Host-sid' }
     const { requirements, schemes } = securityOf(Requirement.require(sessionAuth()), request)
     expect(requirements).toEqual([{ 'cookie___Host-sid': [] }])
-    expect(schemes.map(({ scheme }) => scheme)).toEqual([{ type: 'apiKey', in: 'cookie', name: '__Host-sid' }])
+    expect(schemes.map(({ scheme }) => scheme)).toMatchObject([{ type: 'apiKey', in: 'cookie', name: '__Host-sid' }])
   })
 })
 
@@ -175,7 +175,12 @@ describe('components.securitySchemes', () => {
       apiKeyQuery_api_key: { type: 'apiKey', in: 'query', name: 'api_key' },
       'apiKeyHeader_X-API-Key': { type: 'apiKey', in: 'header', name: 'X-API-Key' },
       cookie_key: { type: 'apiKey', in: 'cookie', name: 'key' },
-      'cookie_koa.sess': { type: 'apiKey', in: 'cookie', name: 'koa.sess' },
+      'cookie_koa.sess': {
+        type: 'apiKey',
+        in: 'cookie',
+        name: 'koa.sess',
+        description: 'The session of who is signed in; browsers send its cookie by themselves.',
+      },
     })
   })
 
