@@ -108,10 +108,12 @@ describe.each(cases)('$codec.name', ({ codec, credentials, prefix, spoiling }) =
 })
 
 describe('AnyCredentials, for a kind without a codec', () => {
-  it('refuses nothing but the empty string and arrays, which mean: sent twice', () => {
+  it('refuses nothing but what is not there, the empty string, and arrays, which mean: sent twice', () => {
     fc.assert(
       fc.property(fc.anything(), (sent) => {
-        expect(E.isLeft(AnyCredentials.decode(sent))).toBe(sent === '' || Array.isArray(sent))
+        expect(E.isLeft(AnyCredentials.decode(sent))).toBe(
+          sent === undefined || sent === null || sent === '' || Array.isArray(sent),
+        )
       }),
     )
   })

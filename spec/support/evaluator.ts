@@ -55,9 +55,10 @@ interface Branch {
 }
 
 export type Verdict =
-  | { readonly tag: 'pass'; readonly principal: unknown }
+  | { readonly tag: 'pass'; readonly principal: unknown; readonly isNobody?: true }
   | { readonly tag: Exclude<Outcome, 'pass'>; readonly branches: ReadonlyArray<Branch> }
 type Failure = Exclude<Verdict, { readonly tag: 'pass' }>
+type Passed = Exclude<Verdict, Failure>
 
 /** Who was asked, in order; whose outcome counted; and whether anything of it was not there at once. */
 export interface Log {
@@ -94,13 +95,14 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
       return ofAllOf(tree, log)
     case 'own': {
       const verdict = verdictOf(tree.member, log)
-      return verdict.tag === 'pass' ? passed({ inherited: undefined, own: verdict.principal }) : verdict
+      if (verdict.tag !== 'pass') return verdict
+      return { ...verdict, principal: { inherited: undefined, own: verdict.principal } }
     }
     case 'optional':
     case 'lenient': {
       const verdict = verdictOf(tree.member, log)
       const excused = tree.node === 'optional' ? ['absent'] : ['absent', 'malformed', 'invalid', 'expired']
-      return excused.includes(verdict.tag) ? passed(undefined) : verdict
+      return excused.includes(verdict.tag) ? nobody(undefined) : verdict
     }
     case 'authorize':
     case 'requireScopes': {
@@ -116,6 +118,8 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
 }
 
 const passed = (principal: unknown): Verdict => ({ tag: 'pass', principal })
+// `optional` let nobody in, whatever was made of that
+const nobody = (principal: unknown): Verdict => ({ tag: 'pass', principal, isNobody: true })
 
 const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
   log.reached.push(leaf.outcome)
@@ -128,8 +132,8 @@ const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
   return tag === 'pass' ? passed(leaf.id) : { tag, branches: [branch(leaf, tag, leaf.scope)] }
 }
 
-const tagged = ({ keys }: Group, at: number, principal: unknown): Verdict =>
-  passed(keys === undefined ? principal : { via: keys[at], principal })
+const tagged = ({ keys }: Group, at: number, verdict: Passed): Verdict =>
+  keys === undefined ? verdict : { ...verdict, principal: { via: keys[at], principal: verdict.principal } }
 
 // The first that passes wins; the strongest failure gives the tag, the first of equals; all branches are kept
 const ofAnyOf = (group: Group, log: Log): Verdict => {
@@ -140,9 +144,7 @@ const ofAnyOf = (group: Group, log: Log): Verdict => {
     const bare: Failure = { tag: 'absent', branches: skipped([member]) }
     let verdict = isRefused && welcomes(member) && !isSent(member) ? bare : verdictOf(member, log)
     if (verdict.tag === 'pass') {
-      if (!isRefused || verdict.principal !== undefined || group.keys !== undefined) {
-        return tagged(group, at, verdict.principal)
-      }
+      if (!isRefused || verdict.isNobody !== true) return tagged(group, at, verdict)
       verdict = bare
     }
     const isStronger = all === undefined || strengths[verdict.tag] > strengths[all.tag]
@@ -157,7 +159,7 @@ const ofFirstPresent = (group: Group, log: Log): Verdict => {
   let before: ReadonlyArray<Branch> = []
   for (const [at, member] of group.members.entries()) {
     const verdict = verdictOf(member, log)
-    if (verdict.tag === 'pass') return tagged(group, at, verdict.principal)
+    if (verdict.tag === 'pass') return tagged(group, at, verdict)
     before = [...before, ...verdict.branches]
     if (verdict.tag !== 'absent') {
       return { tag: verdict.tag, branches: [...before, ...skipped(group.members.slice(at + 1))] }

@@ -64,9 +64,22 @@ export const timeout = 500
 const of = (entries: ReadonlyArray<Entry>, ...asked: ReadonlyArray<Entry['asked']>): Entry[] =>
   entries.filter((one) => asked.includes(one.asked))
 
+// In one line
+const figures = ({ during, recovery, state }: Outcome): string =>
+  [
+    JSON.stringify(summary(during)),
+    `cookies ${during.filter(({ setCookie }) => setCookie.length > 0).length}`,
+    `longest ${longest(during).toFixed(0)} ms (without a session ${longest(of(during, 'without')).toFixed(0)} ms)`,
+    `back after ${recovery.toFixed(0)} ms`,
+    `loop held for ${state.heldFor.toFixed(0)} ms`,
+    `resident ${(state.resident / 1e6).toFixed(0)} MB`,
+    JSON.stringify(state.failures),
+  ].join('; ')
+
 /** What holds for every fault; during it, guarded operations answer one of `guarded`, and writes 503. */
 export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): void => {
   const { all, before, during, after, state } = outcome
+  const told = figures(outcome)
   // nobody gets in who should not, and no handler runs for him
   expect(all.filter((one) => one.isOfAnother)).toEqual([])
   expect(of(all, 'wrong').filter(({ status }) => status !== 401 && status !== 503)).toEqual([])
@@ -83,7 +96,7 @@ export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): vo
       'wrong 401',
     ])
   }
-  expect(outcome.recovery).toBeLessThan(allowed)
+  expect(outcome.recovery, told).toBeLessThan(allowed)
   // during it
   expect(of(during, 'guarded').length).toBeGreaterThan(0)
   expect(of(during, 'guarded').filter(({ status }) => !guarded.includes(Number(status)))).toEqual([])
@@ -98,18 +111,6 @@ export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): vo
     expect(JSON.parse(body)).toMatchObject({ status: 503 })
   }
   // what needs no session tells how long the machine takes for anything
-  expect(longest(during) - longest(of(during, 'without'))).toBeLessThan(timeout + 250)
-  expect(state.heldFor).toBeLessThan(50)
+  expect(longest(during) - longest(of(during, 'without')), told).toBeLessThan(timeout + 250)
+  expect(state.heldFor, told).toBeLessThan(50)
 }
-
-/** For whoever wants to know: the figures of a fault in one line. */
-export const figures = ({ during, recovery, state }: Outcome): string =>
-  [
-    JSON.stringify(summary(during)),
-    `cookies ${during.filter(({ setCookie }) => setCookie.length > 0).length}`,
-    `longest ${longest(during).toFixed(0)} ms (without a session ${longest(of(during, 'without')).toFixed(0)} ms)`,
-    `back after ${recovery.toFixed(0)} ms`,
-    `loop held for ${state.heldFor.toFixed(0)} ms`,
-    `resident ${(state.resident / 1e6).toFixed(0)} MB`,
-    JSON.stringify(state.failures),
-  ].join('; ')

@@ -83,11 +83,6 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     wrong: `requireScopes(['read'])(bearer)`,
     right: `requireScopes(['read'], { granted: () => [] })(bearer)`,
   },
-  {
-    description: 'granted later',
-    wrong: `requireScopes(['read'], { granted: async () => ['read'] })(bearer)`,
-    right: `requireScopes(['read'], { granted: () => ['read'] })(bearer)`,
-  },
 
   // outages
   { description: 'a time limit that is text', wrong: `timeout('5')(bearer)`, right: `timeout(5)(bearer)` },

@@ -64,7 +64,7 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
   if (typeof answer !== 'object' && typeof answer !== 'function') return conclude(E.right(answer), from)
   try {
     if ('then' in answer && typeof answer.then === 'function') {
-      return Promise.resolve(answer).then(
+      return adopted(answer).then(
         (value) => fromAnswer(value, conclude, from),
         (error: unknown) => conclude(E.left(raised(error)), from),
       )
@@ -86,8 +86,28 @@ const isThenable = (answer: unknown): answer is PromiseLike<unknown> => {
   }
 }
 
+/**
+ * @internal A promise of what a promise-like answer comes to. One of Node's own is taken as it is, unless its `then` was
+ * replaced: what that answers nobody knows.
+ */
+export const adopted = (answer: unknown): Promise<unknown> =>
+  answer instanceof Promise && answer.then === Promise.prototype.then
+    ? answer
+    : new Promise((resolve) => resolve(answer))
+
 /** @internal Nobody: what `optional` passes where no credential was sent. */
 export const nobody: E.Either<AuthError, undefined> = E.right(undefined)
+
+const madeOfNobody = new WeakSet<object>([nobody])
+
+/** @internal Whether a result is nobody, or what a `map` made of nobody. */
+export const isNobody = (result: object): boolean => madeOfNobody.has(result)
+
+/** @internal Remembers of a result that it was made of nobody. */
+export const ofNobody = <R extends E.Either<AuthError, unknown>>(result: R): R => {
+  if (E.isRight(result)) madeOfNobody.add(result)
+  return result
+}
 
 /** @internal The same for what was asked about nobody: there `undefined` is no refusal, but nobody still. */
 export const fromAnswerAboutNobody: typeof fromAnswer = (
@@ -98,7 +118,7 @@ export const fromAnswerAboutNobody: typeof fromAnswer = (
   if (answer === undefined) return nobody
   // Safe: `from` is what `conclude` is asked with
   if (!isThenable(answer)) return fromAnswer(answer, conclude as Conclude<unknown>, from)
-  return Promise.resolve(answer).then(
+  return adopted(answer).then(
     (value) => fromAnswerAboutNobody(value, conclude as Conclude<unknown>, from),
     (error: unknown) => conclude(E.left(raised(error)), from as never),
   )
@@ -144,7 +164,7 @@ const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): E
   const yielded: unknown = Reflect.apply(task, undefined, [])
   const eitherOnly = (value: unknown): unknown => (isEither(value) ? value : E.left(raised(new TypeError(noEither))))
   return typeof yielded === 'object' && yielded !== null && 'then' in yielded
-    ? fromAnswer(Promise.resolve(yielded).then(eitherOnly), conclude, from)
+    ? fromAnswer(adopted(yielded).then(eitherOnly), conclude, from)
     : fromAnswer(eitherOnly(yielded), conclude, from)
 }
 

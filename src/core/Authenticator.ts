@@ -27,7 +27,7 @@ import { either as E, option as O } from 'fp-ts'
 import type { readerTaskEither as RTE } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { answerTo, fromAnswer, fromAnswerAboutNobody, nobody, refused } from './Answer.js'
+import { answerTo, fromAnswer, fromAnswerAboutNobody, isNobody, ofNobody, refused } from './Answer.js'
 import type { Evaluation, NobodyOf, PrincipalOf } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
@@ -191,14 +191,16 @@ export const map = <A, B>(f: (principal: A) => B) => {
   return (self: Authenticator<A>): Authenticator<PrincipalOf<B> | NobodyOf<A, B>> => {
     checkMember('map(f)(a)', self)
     const { description, evaluate: decide } = fromCallable(self)
+    const isOptional = Description.welcomesNobody(description)
     // `self` has looked where the request comes from, and knows which alternative won
     const conclude = concluding(description, false)
     const evaluate = (request: Request): Evaluation<unknown> =>
       andThen(decide(request), (result) => {
         if (E.isLeft(result)) return result
-        const read = result.right === undefined ? fromAnswerAboutNobody : fromAnswer
         // Safe: `self` puts an A on the right
-        return answerTo(() => f(result.right as A), conclude, request, read)
+        const ask = (): unknown => f(result.right as A)
+        if (!isOptional || !isNobody(result)) return answerTo(ask, conclude, request)
+        return andThen(answerTo(ask, conclude, request, fromAnswerAboutNobody), ofNobody)
       })
     // Safe: see `authenticator`; and nobody stays nobody
     return make(description, evaluate) as Authenticator<PrincipalOf<B> | NobodyOf<A, B>>
@@ -227,7 +229,7 @@ export const altW =
     const isOptional = Description.welcomesNobody(other.description)
     const bare = E.left(Description.explained(other.description, AuthErrors.absent))
     const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {
-      const second = after === nobody && before._tag !== 'absent' ? bare : after
+      const second = isNobody(after) && before._tag !== 'absent' ? bare : after
       return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
     }
     const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {

@@ -137,6 +137,6 @@ export const CookieKey: t.Type<string, string, unknown> = codec(
 export const AnyCredentials: t.Decoder<unknown, unknown> = new t.Type(
   'AnyCredentials',
   t.unknown.is,
-  (u) => (u === '' || Array.isArray(u) ? refused : t.success(u)),
+  (u) => (u === '' || u === undefined || u === null || Array.isArray(u) ? refused : t.success(u)),
   t.identity,
 )

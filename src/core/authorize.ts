@@ -5,7 +5,7 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
-import type { Evaluation } from './Answer.js'
+import { adopted, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
@@ -33,7 +33,7 @@ const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) =>
         // Safe: `self` puts on the right what `decide` takes
         const allowed = decide(result.right as never, request)
         return typeof allowed === 'object' && allowed !== null && 'then' in allowed
-          ? Promise.resolve(allowed).then((late) => verdict(late, result), failed)
+          ? adopted(allowed).then((late) => verdict(late, result), failed)
           : verdict(allowed, result)
       } catch (error) {
         return failed(error)
@@ -109,7 +109,7 @@ export const requireScopes = <A>(
   const decide = (principal: A, request: Request): boolean | Promise<boolean> => {
     const answer = granted(principal, request)
     return typeof answer === 'object' && answer !== null && 'then' in answer
-      ? Promise.resolve(answer).then(suffices)
+      ? adopted(answer).then(suffices)
       : suffices(answer)
   }
   // Safe: the principal is what it was

@@ -135,6 +135,10 @@ export const checkGroup = (place: string, group: unknown): void => {
   if (typeof group !== 'object' || group === null) {
     throw new TypeError(`${place} takes a list or a record of authenticators, not ${named(group)}`)
   }
+  const prototype: unknown = Object.getPrototypeOf(group)
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError(`${place} takes a plain record; one with a prototype of its own (__proto__) hides members`)
+  }
   const entries = Object.entries(group)
   if (entries.length === 0) throw new TypeError(`${place}({}): an empty record; pass at least one authenticator`)
   for (const [key, member] of entries) {

@@ -6,8 +6,8 @@
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
 import { answerTo, type Evaluation, type PrincipalOf } from './Answer.js'
-import { unavailable, type AuthError, type Unavailable } from './AuthError.js'
-import { andThen, concluding, fromCallable, make, type Authenticator } from './Authenticator.js'
+import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
+import { andThen, concluding, fromCallable, isAuthenticator, make, type Authenticator } from './Authenticator.js'
 import { checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
 
 type Result<P> = E.Either<AuthError, P>
@@ -18,10 +18,12 @@ const tooSlow: Result<never> = E.left(unavailable())
 export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms, tooSlow)
-    void evaluation.then((result) => {
+    const settle = (result: Result<P>) => {
       clearTimeout(timer)
       resolve(result)
-    })
+    }
+    // an evaluation never rejects; if one does, that must neither end the process nor pass in silence
+    evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })
 
 /**
@@ -65,7 +67,8 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalOf<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
     const { description, evaluate } = fromCallable(self)
-    const conclude = concluding(description)
+    // a plain function is the worst case; an authenticator has looked where the request comes from
+    const conclude = concluding(description, !isAuthenticator(f))
     const recovered = (request: Request): Evaluation<unknown> =>
       andThen(evaluate(request), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result

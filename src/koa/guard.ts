@@ -61,9 +61,24 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
       throw serverError(raised)
     }
   }
-  const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
+  // who goes on behind `await next()` in an outer layer finds its own principal again
+  const denyBehind = async (ctx: Context, outer: unknown, error: AuthError): Promise<void> => {
+    try {
+      await deny(ctx, error)
+    } finally {
+      requestOf(ctx).auth = outer
+    }
+  }
+  const settle = (
+    ctx: Context,
+    next: Next,
+    before: ResponseSnapshot,
+    outer: unknown,
+    result: Result,
+  ): Promise<unknown> => {
     restore(ctx.response, before)
-    if (E.isLeft(result)) return Promise.resolve(deny(ctx, result.left))
+    if (E.isLeft(result)) return denyBehind(ctx, outer, result.left)
+    if (!E.isRight(result)) throw new TypeError('an authenticator must come to an Either')
     claim(ctx, operation, operation.accepted)
     return goOn(ctx, next, result.right)
   }
@@ -74,15 +89,19 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
       return Promise.resolve(respondTooManyFields(ctx))
     }
     const before = take(ctx.response)
+    const outer = requestOf(ctx)[admitted]
     const result = authenticator.evaluate(ctx.request)
-    if (!(result instanceof Promise)) return settle(ctx, next, before, result)
-    return inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, late))
+    if (!(result instanceof Promise)) return settle(ctx, next, before, outer, result)
+    return inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, outer, late))
   }
 }
 
 type Result = E.Either<AuthError, unknown>
 
-type Guarded = Context['request'] & { auth?: unknown }
+// Whom the innermost guard that is at work let in: what others write into `auth` is not brought back
+const admitted = Symbol('whom a guard let in')
+
+type Guarded = Context['request'] & { auth?: unknown; [admitted]?: unknown }
 
 // `auth` is this layer's own property of the request
 const requestOf = (ctx: Context): Guarded => ctx.request
@@ -91,13 +110,15 @@ const requestOf = (ctx: Context): Guarded => ctx.request
 const goOn = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
   const request = requestOf(ctx)
   if (!('auth' in request)) {
-    request.auth = principal
+    request.auth = request[admitted] = principal
     return next()
   }
   const outer = request.auth
-  request.auth = principal
+  const before = request[admitted]
+  request.auth = request[admitted] = principal
   return next().finally(() => {
     request.auth = outer
+    request[admitted] = before
   })
 }
 

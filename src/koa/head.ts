@@ -5,7 +5,7 @@
  * Beside them, a 401 without a challenge gets the operation's. They are completed when the head is written, so that no promise has to be waited for and no error be changed. What stands
  * there already stays; Vary is added to.
  */
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import { challengesOf, fieldsOf, readsQuery, type Description } from '../core/Description.js'
 import { settingsOf } from '../core/Settings.js'
@@ -40,6 +40,8 @@ export const operationOf = (description: Description): Operation => {
 interface Claim {
   readonly ctx: Context
   readonly operation: Operation
+  /** What all layers read that this request went through. */
+  readonly vary: string
   readonly fields: ReadonlyArray<HeaderLine>
 }
 
@@ -54,7 +56,9 @@ interface Claimed extends ServerResponse {
 /** Makes a response the answer of an operation; what upstream said about caching is replaced. */
 export const claim = (ctx: Context, operation: Operation, fields: ReadonlyArray<HeaderLine>): void => {
   const response: Claimed = ctx.res
-  response[claimKey] = { ctx, operation, fields }
+  const before = response[claimKey]?.vary
+  const vary = before === undefined || before === '' ? operation.vary : union(before, operation.vary)
+  response[claimKey] = { ctx, operation, vary, fields }
   for (const line of fields) response.setHeader(line[0], line[1])
   addVary(response, operation.vary)
   // once: whoever wraps it later is called first, and calls it
@@ -72,11 +76,13 @@ export const claimant = (response: ServerResponse): Operation | undefined => {
 
 function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
   const claimed = this[claimKey]
-  const headers = rest.at(-1)
+  // Node's own reading: a message, then headers; or headers in either place
+  const at = typeof rest[0] === 'string' || (rest[1] !== undefined && rest[1] !== null) ? 1 : 0
+  const headers = rest[at]
   let args = rest
   if (claimed !== undefined && !this.headersSent) {
     // What is told here would replace what stands there, so it is put there first, as Node itself does
-    if (typeof headers === 'object' && headers !== null && setHeaders(this, headers)) args = rest.slice(0, -1)
+    if (typeof headers === 'object' && headers !== null && setHeaders(this, headers)) args = rest.slice(0, at)
     complete(this, status, claimed)
   }
   // `claim` put it there before this one
@@ -86,21 +92,21 @@ function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray
 const setHeaders = (response: ServerResponse, headers: object): boolean => {
   if (!Array.isArray(headers)) {
     // Safe: what Node would be given
-    for (const [name, value] of Object.entries(headers as OutgoingHttpHeaders)) {
-      if (value !== undefined) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(headers as Record<string, string>)) {
+      if (name !== '') response.setHeader(name, value)
     }
     return true
   }
   // names and values in turn; anything else is Node's to refuse
-  if (headers.length % 2 === 1 || headers.some((one) => typeof one !== 'string')) return false
+  if (headers.length % 2 === 1) return false
   for (let at = 0; at < headers.length; at += 2) response.removeHeader(headers[at])
   for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at], headers[at + 1])
   return true
 }
 
-const complete = (response: ServerResponse, status: number, { ctx, operation, fields }: Claim): void => {
+const complete = (response: ServerResponse, status: number, { ctx, operation, vary, fields }: Claim): void => {
   for (const line of fields) if (!response.hasHeader(line[0])) response.setHeader(line[0], line[1])
-  addVary(response, operation.vary)
+  addVary(response, vary)
   // RFC 9110 §15.5.2, whoever answered it
   if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
     setChallenges(ctx, challengesOf(operation.description), settingsOf(ctx.request).realm)

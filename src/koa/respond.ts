@@ -18,6 +18,12 @@ import type { Operation } from './head.js'
 export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, operation: Operation): void => {
   const { errorMapper = defaultErrorMapper, realm, explain } = settings
   const response = errorMapper(error, ctx.request)
+  const answered: unknown = response
+  // nobody waits for it, so nobody would handle its rejection
+  if (answered instanceof Promise) {
+    answered.catch(() => undefined)
+    throw new TypeError('an errorMapper must answer at once, not with a promise')
+  }
   write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
   if (!names(response, 'www-authenticate')) {
     setChallenges(ctx, challengesFor(error, response.status, operation.description), realm)

@@ -63,7 +63,10 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
     throw new TypeError('withAuth(undefined): is it imported before it is made? Only a literal null makes public')
   }
   if (isGuard(auth)) throw new TypeError('withAuth(withAuth(a)): it is a guard already; pass the authenticator itself')
-  if (isAlso(auth)) return auth
+  if (isAlso(auth)) {
+    if (auth.authenticators.length === 0) throw new TypeError('withAuth(also(...)): an Also of nothing')
+    return auth
+  }
   if (Array.isArray(auth)) {
     checkGroup('withAuth', auth)
     // Safe: what is no list of members was refused

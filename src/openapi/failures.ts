@@ -24,7 +24,6 @@ const canRefuse = (description: Description): boolean => {
     case 'Leaf':
       return true
     case 'AnyOf':
-      return description.firstPresent ? description.members.some(canRefuse) : description.members.every(canRefuse)
     case 'AllOf':
       return description.members.some(canRefuse)
     case 'Optional':

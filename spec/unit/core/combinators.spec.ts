@@ -117,7 +117,7 @@ describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group
     { description: 'null', input: null, expected: 'takes a list or a record of authenticators, not null' },
     { description: 'nothing', input: undefined, expected: 'takes a list or a record of authenticators, not undefined' },
     { description: 'text', input: secret, expected: 'takes a list or a record of authenticators, not a string' },
-    { description: 'a set', input: new Set([bearer]), expected: ': an empty record' },
+    { description: 'a set', input: new Set([bearer]), expected: ' takes a plain record' },
   ])('TypeError for $description', ({ input, expected }) => {
     const message = messageOf(() => of(input))
     expect(message).toContain(expected)

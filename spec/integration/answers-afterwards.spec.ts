@@ -1,0 +1,219 @@
+/**
+ * What happens to an answer behind its operation: upstream middleware that throws after a denial, a store that fails when
+ * the session is saved, a handler's own 401. Koa strips all headers then; status, caching fields and challenges must stand.
+ */
+import { PassThrough } from 'node:stream'
+import { either as E } from 'fp-ts'
+import Router from '@koa/router'
+import createError from 'http-errors'
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
+import { createSession } from 'koa-session'
+import {
+  apiKeyHeader,
+  AuthError,
+  authSettings,
+  httpBearer,
+  onError,
+  sessionAuth,
+  sessionAuthSuperUser,
+  withAuth,
+  type Member,
+} from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { bearer, operation, running, type Answer, type Sending } from '../support/behavior.js'
+import { crossSite } from '../support/combining.js'
+import { sendLines } from '../support/guardedApp.js'
+import { valuesOf } from '../support/rawSocket.js'
+
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => false })
+const answering = (answer: unknown) => httpBearer({ authenticate: () => answer })
+const cookieLike = (request: { get: (name: string) => string }) => request.get('Cookie') !== '' && { by: 'cookie' }
+
+const throwing =
+  (thrown: () => unknown): Middleware =>
+  async (ctx, next) => {
+    ctx.set({ 'Access-Control-Allow-Origin': '*', Vary: 'Origin' })
+    await next()
+    throw thrown()
+  }
+const fields = ({ headers, challenges }: Answer) => ({
+  caching: headers['cache-control'],
+  vary: headers.vary,
+  challenges,
+})
+
+describe('upstream middleware that throws behind a denial', () => {
+  const denials: ReadonlyArray<
+    readonly [what: string, auth: unknown, sent: Parameters<typeof bearer>[0], vary: string]
+  > = [
+    ['no credential', [answering(false), key], '', 'Authorization, X-Key'],
+    ['a wrong credential', [answering(false), key], 't', 'Authorization, X-Key'],
+    ['not allowed', answering(E.left(AuthError.insufficient())), 't', 'Authorization'],
+    ['an outage', answering(E.left(AuthError.unavailable())), 't', 'Authorization'],
+    ['an exception', httpBearer({ authenticate: (): boolean => JSON.parse('{') as never }), 't', 'Authorization'],
+    ['a plain function', () => false, 't', '*'],
+  ]
+  const challengesOf = (auth: unknown) =>
+    Array.isArray(auth)
+      ? ['Bearer realm="api"', 'ApiKey realm="api", in="header", name="X-Key"']
+      : auth instanceof Function && 'evaluate' in auth
+        ? ['Bearer realm="api"']
+        : ['Custom realm="api"']
+
+  test.each(denials)('%s: an error is not stored, and varies on what was read', async (_what, auth, sent, vary) => {
+    const { ask } = await operation(withAuth(auth as Member), (app) => {
+      app.use(throwing(() => new Error('afterwards')))
+    })
+    const answer = await ask('/x', sent === '' ? {} : bearer(sent))
+    expect(answer).toMatchObject({ status: 500, seen: [] })
+    expect(fields(answer)).toEqual({ caching: 'no-store', vary, challenges: [] })
+  })
+
+  test.each(denials)('%s: a 401 offers the operation’s challenges', async (what, auth, sent, vary) => {
+    const { ask } = await operation(withAuth(auth as Member), (app) => {
+      app.use(async (ctx, next) => {
+        await next()
+        ctx.throw(401)
+      })
+    })
+    const answer = await ask('/x', sent === '' ? {} : bearer(sent))
+    // an exception has thrown before
+    expect(answer).toMatchObject({ status: what === 'an exception' ? 500 : 401, seen: [] })
+    expect(fields(answer)).toEqual({
+      caching: 'no-store',
+      vary,
+      challenges: what === 'an exception' ? [] : challengesOf(auth),
+    })
+  })
+
+  test('a forged write', async () => {
+    const { ask } = await operation(withAuth(cookieLike), (app) => {
+      app.use(throwing(() => createError(418)))
+    })
+    const answer = await ask('/x', { ...crossSite, headers: { ...crossSite.headers, Cookie: 'a=1' } })
+    expect(answer).toMatchObject({ status: 418, seen: [] })
+    expect(fields(answer)).toEqual({ caching: 'no-store', vary: '*', challenges: [] })
+  })
+
+  test('what the error brings by itself is kept', async () => {
+    const headers = { 'Cache-Control': 'private', Vary: 'Cookie', 'WWW-Authenticate': 'Own' }
+    const { ask } = await operation(withAuth(answering(false)), (app) => {
+      app.use(throwing(() => createError(401, 'no', { headers })))
+    })
+    const answer = await ask('/x')
+    expect(fields(answer)).toEqual({ caching: 'private', vary: 'Cookie, Authorization', challenges: ['Own'] })
+  })
+
+  test('an exception handler above answers with them, too', async () => {
+    const { ask } = await operation(withAuth(answering(false)), (app) => {
+      app.use(authSettings({ onError: [onError(RangeError, () => ({ status: 401, body: { detail: 'late' } }))] }))
+      app.use(throwing(() => new RangeError('afterwards')))
+    })
+    const answer = await ask('/x')
+    expect(answer).toMatchObject({ status: 401, body: { detail: 'late' }, seen: [] })
+    expect(fields(answer)).toMatchObject({ caching: 'no-store', challenges: ['Bearer realm="api"'] })
+  })
+
+  test('A-24 too many header lines: 431, and what is thrown behind it', async () => {
+    const lines = Array.from({ length: 1000 }, () => 'a:')
+    for (const [thrown, status] of [
+      [undefined, 431],
+      [new Error('afterwards'), 500],
+    ] as const) {
+      const { port } = await operation(withAuth(answering({ user: 'anna' })), (app) => {
+        if (thrown !== undefined) app.use(throwing(() => thrown))
+      })
+      const answer = await sendLines(port, 'GET /x', lines)
+      expect(answer.status).toBe(status)
+      expect(valuesOf(answer, 'Cache-Control')).toEqual(['no-store'])
+      expect(valuesOf(answer, 'Vary')).toEqual(['Authorization'])
+    }
+  })
+})
+
+describe('a store that fails when koa-session saves', () => {
+  const above = (user: object) => (app: Koa) => {
+    app.keys = ['a signing key of at least 32 characters']
+    const store = {
+      get: async () => ({ user, populated: true }),
+      set: () => Promise.reject(new Error('the store is down')),
+      destroy: () => Promise.resolve(),
+    }
+    app.use(createSession({ store, rolling: true, signed: false }, app))
+  }
+  const Cookie = 'koa.sess=some-id'
+
+  test('a denial is a 500 that is not stored, and no handler ran', async () => {
+    const { ask } = await operation(withAuth(sessionAuthSuperUser()), above({ username: 'anna' }))
+    const answer = await ask('/x', { headers: { Cookie } })
+    expect(answer).toMatchObject({ status: 500, body: 'Internal Server Error', seen: [] })
+    expect(fields(answer)).toEqual({ caching: 'no-store', vary: 'Cookie', challenges: [] })
+  })
+
+  test('an accepted request is a 500 that is private', async () => {
+    const { ask } = await operation(withAuth(sessionAuth()), above({ username: 'anna' }))
+    const answer = await ask('/x', { headers: { Cookie } })
+    expect(answer).toMatchObject({ status: 500, seen: [{ username: 'anna' }] })
+    expect(fields(answer)).toEqual({ caching: 'private, no-store', vary: 'Cookie', challenges: [] })
+  })
+})
+
+describe('a 401 that an admitted handler answers', () => {
+  const list = [answering({ user: 'anna' }), key]
+  const offered = ['Bearer realm="api"', 'ApiKey realm="api", in="header", name="X-Key"']
+  const handled = async (auth: unknown, handle: (ctx: Context) => unknown, sent: Sending = bearer('t')) => {
+    const { ask } = await running((app) => {
+      app.on('error', () => undefined)
+      // Safe: the router asks for its own context type
+      const layer = withAuth(auth as Member) as unknown as Middleware
+      app.use(new Router().all('/x', layer as never, handle as never).routes())
+    })
+    return ask('/x', sent)
+  }
+
+  test.each<[string, (ctx: Context) => unknown]>([
+    ['ctx.throw(401)', (ctx) => ctx.throw(401)],
+    ['an http-errors 401', () => Promise.reject(createError(401, 'no'))],
+    ['an error with status 401', () => Promise.reject(Object.assign(new Error('no'), { status: 401 }))],
+    ['a status', (ctx) => (ctx.status = 401)],
+    ['a status and a body', (ctx) => Object.assign(ctx, { status: 401, body: { detail: 'no' } })],
+    ['a status and a stream', (ctx) => Object.assign(ctx, { status: 401, body: new PassThrough().end('no') })],
+    [
+      'its own head',
+      (ctx) => {
+        ctx.respond = false
+        ctx.res.writeHead(401, { 'Content-Type': 'text/plain' }).end('no')
+      },
+    ],
+    [
+      'the response itself',
+      (ctx) => {
+        ctx.respond = false
+        ctx.res.statusCode = 401
+        ctx.res.end('no')
+      },
+    ],
+  ])('%s: gets the operation’s challenges', async (_what, handle) => {
+    const answer = await handled(list, handle)
+    expect(answer.status).toBe(401)
+    expect(fields(answer)).toEqual({ caching: 'private, no-store', vary: 'Authorization, X-Key', challenges: offered })
+    expect(fields(await handled(list, handle, { ...bearer('t'), method: 'HEAD' })).challenges).toEqual(offered)
+  })
+
+  test.each<[string, (ctx: Context) => unknown]>([
+    ['thrown', (ctx) => ctx.throw(401, 'no', { headers: { 'WWW-Authenticate': 'Own' } })],
+    ['set', (ctx) => Object.assign(ctx, { status: 401 }).set('www-authenticate', 'Own')],
+  ])('a challenge of its own, %s, is kept', async (_what, handle) => {
+    expect((await handled(list, handle)).challenges).toEqual(['Own'])
+  })
+
+  test('other statuses get none, and public operations neither', async () => {
+    expect((await handled(list, (ctx) => ctx.throw(403))).challenges).toEqual([])
+    expect(fields(await handled(null, (ctx) => ctx.throw(401)))).toEqual({
+      caching: undefined,
+      vary: undefined,
+      challenges: [],
+    })
+  })
+})

@@ -1,0 +1,166 @@
+/** An attacker with a socket: aborted requests, answers that come too late, and hostile hooks in every combination. */
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  allOf,
+  anyOf,
+  apiKeyHeader,
+  authorize,
+  authSettings,
+  firstPresent,
+  httpBearer,
+  lenient,
+  map,
+  optional,
+  recoverUnavailable,
+  timeout,
+  type Member,
+} from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { guardedApp, rawRequest, sendCounted } from '../support/guardedApp.js'
+import { hostile } from '../support/hostile.js'
+import { serve } from '../support/server.js'
+import { unhandledRejections } from '../support/unhandled.js'
+
+const unhandled = unhandledRejections()
+
+const KEY = 'X-Key: k'
+const TOKEN = 'Authorization: Bearer t'
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => ({ client: 'Acme' }) })
+
+describe('requests that are given up', () => {
+  let verdict: unknown = false
+  const slow = httpBearer({ authenticate: () => sleep<unknown>(30, verdict) })
+  const under = guardedApp({
+    '/slow': slow,
+    '/list': [slow, slow],
+    '/all': allOf([slow, slow]),
+    '/limited': pipe(slow, timeout(10)),
+    '/optional': optional(slow),
+    '/rejects': httpBearer({ authenticate: () => sleep(20).then(() => Promise.reject(new Error('late'))) }),
+  })
+  const served = serve(() => under.app)
+  const giveUp = async (target: string) => {
+    const socket = connect(served.port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(rawRequest(served.port, target, [TOKEN]))
+    await sleep(5)
+    socket.resetAndDestroy()
+  }
+
+  test.each(['/slow', '/list', '/all', '/limited', '/optional', '/rejects'])(
+    '%s: no handler runs for one that is refused, and the server goes on',
+    async (path) => {
+      verdict = false
+      const before = under.calls()
+      await Promise.all(['GET', 'POST', 'HEAD'].map((method) => giveUp(`${method} ${path}`)))
+      await sleep(100)
+      expect(under.calls() - before).toBe(0)
+      expect(unhandled()).toEqual([])
+      verdict = { user: 'anna' }
+      const { status } = await sendCounted(under, served.port, `GET ${path}`, [TOKEN])
+      expect(status).toBe({ '/limited': 503, '/rejects': 500 }[path] ?? 200)
+    },
+  )
+
+  test('two requests on one connection: the second is not let in by the first', async () => {
+    verdict = { user: 'anna' }
+    const chunks: Buffer[] = []
+    const socket = connect(served.port, '127.0.0.1')
+    socket.on('data', (chunk) => chunks.push(chunk))
+    const first = `GET /slow HTTP/1.1\r\nHost: a\r\n${TOKEN}\r\n\r\n`
+    socket.write(first + rawRequest(served.port, 'GET /slow'))
+    await new Promise((resolve) => socket.on('close', resolve))
+    const statuses = Buffer.concat(chunks)
+      .toString('latin1')
+      .match(/HTTP\/1\.1 \d{3}/g)
+    expect(statuses).toEqual(['HTTP/1.1 200', 'HTTP/1.1 401'])
+  })
+})
+
+describe('hostile hooks in combinations', () => {
+  let hook: () => unknown = () => false
+  const one = httpBearer<unknown>({ authenticate: () => hook() })
+  const plain: Member = () => hook()
+  const good = httpBearer({ authenticate: () => ({ user: 'anna' }) })
+  const down = recoverUnavailable(() => hook())
+  /** Each lets in somebody only if the hook alone would; nobody is `undefined`. */
+  const combinations: Readonly<Record<string, unknown>> = {
+    alone: one,
+    function: plain,
+    list: [one, plain],
+    tagged: anyOf({ one, plain }),
+    first: firstPresent([one, key]),
+    all: allOf([good, one]),
+    'all-first': allOf([one, good]),
+    'all-functions': allOf([plain, plain]),
+    map: pipe(
+      one,
+      map((p) => p),
+    ),
+    'map-to': pipe(
+      good,
+      map(() => hook()),
+    ),
+    timeout: pipe(one, timeout(40)),
+    authorize: pipe(
+      one,
+      authorize<unknown>(() => true),
+    ),
+    recover: pipe(pipe(one, timeout(40)), down),
+    optional: optional(one),
+    lenient: lenient(one),
+    'optional-all': optional(allOf({ one, good })),
+    nested: allOf({
+      a: anyOf([one, plain]),
+      b: pipe(firstPresent({ good, one }), timeout(40)),
+    }),
+  }
+  const welcoming = ['optional', 'lenient', 'optional-all']
+  const seen: unknown[] = []
+  const under = guardedApp(Object.fromEntries(Object.entries(combinations).map(([name, auth]) => [`/${name}`, auth])), {
+    handler: (ctx) => {
+      seen.push(Reflect.get(ctx.request, 'auth'))
+      ctx.body = 'in'
+    },
+    above: () => [authSettings({ timeout: 60 })],
+  })
+  const served = serve(() => under.app)
+  const send = (name: string) => sendCounted(under, served.port, `GET /${name}`, [TOKEN, KEY])
+
+  test('the combinations let in whom a good hook answers', async () => {
+    hook = () => ({ user: 'anna' })
+    for (const name of Object.keys(combinations)) expect([name, (await send(name)).status]).toEqual([name, 200])
+    hook = () => false
+    for (const name of Object.keys(combinations)) {
+      expect([name, (await send(name)).status]).toEqual([name, name === 'lenient' ? 200 : 401])
+    }
+  })
+
+  test(
+    'whatever it is: an answer, nobody whom it alone would refuse, and no end of the process',
+    { timeout: 120_000 },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(hostile, fc.constantFrom(...Object.keys(combinations)), async ({ hook: answer }, name) => {
+          hook = answer
+          seen.length = 0
+          const alone = await send('alone')
+          if (alone.status === 200) expect(Boolean(seen[0])).toBe(true)
+          seen.length = 0
+          const answered = await send(name)
+          expect(answered.ran).toBe(answered.status === 200 ? 1 : 0)
+          expect(typeof answered.status).toBe('number')
+          if (answered.status === 200 && alone.status !== 200) {
+            expect(welcoming).toContain(name)
+            expect(seen).toEqual([undefined])
+          }
+          expect(unhandled()).toEqual([])
+        }),
+        { seed: 20_757, numRuns: 1500 },
+      )
+    },
+  )
+})

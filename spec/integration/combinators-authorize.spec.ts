@@ -1,0 +1,201 @@
+/** Authenticated is not allowed, over HTTP: `authorize` and `requireScopes`, whatever their functions answer. */
+import { either as E, option as O, taskEither as TE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  allOf,
+  anyOf,
+  authorize,
+  AuthError,
+  httpBearer,
+  optional,
+  requireScopes,
+  type Authenticator,
+} from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { bearer, expectCrashed, expectDenied, expectPassed } from '../support/behavior.js'
+import { behind, crossSite, key, basic, offers, sending, user } from '../support/combining.js'
+
+const LOW = 'Bearer realm="api", error="insufficient_scope"'
+// Safe: what a program without types would write
+const deciding = (f: unknown) => pipe(user, authorize<unknown>(f as () => boolean))
+const good = sending({ user: 'good' })
+const raise = (error: unknown): never => {
+  throw error
+}
+
+describe('authorize', () => {
+  test.each<[string, unknown]>([
+    ['true', () => true],
+    ['a promise of true', async () => true],
+    ['a thenable of true', () => ({ then: (go: (u: unknown) => void) => go(true) })],
+  ])('%s: allowed, and the principal is what it was', async (_what, f) => {
+    expectPassed(await (await behind(deciding(f))).ask('/x', good), { name: 'user' })
+  })
+
+  test.each<[string, unknown]>([
+    ['false', () => false],
+    ['a promise of false', async () => false],
+    ['undefined', () => undefined],
+    ['null', () => null],
+    ['0', () => 0],
+    ['an empty text', () => ''],
+    ['a promise of nothing', async () => undefined],
+  ])('%s: 403, and no handler ran', async (_what, f) => {
+    expectDenied(await (await behind(deciding(f))).ask('/x', good), 403, [LOW])
+  })
+
+  test.each<[string, unknown]>([
+    ['Option.none', () => O.none],
+    ['Option.some(true)', () => O.some(true)],
+    ['an Either on the left', () => E.left('no')],
+    ['an Either on the right', () => E.right(true)],
+    ['a TaskEither', () => TE.right(true)],
+    ['an unrun function', () => () => true],
+    ['1', () => 1],
+    ['the text "false"', () => 'false'],
+    ['an empty object', () => ({})],
+    ['an empty list', () => []],
+    ['a Boolean object', () => new Boolean(true)],
+    ['a promise of an Option', async () => O.none],
+    ['a promise of a promise of 1', async () => Promise.resolve(1)],
+    ['an AuthError', () => AuthError.invalid],
+    ['a proxy that throws at every look', () => new Proxy({}, { has: () => raise('has'), get: () => raise('get') })],
+    ['a then that throws', () => ({ then: () => raise(new Error('then')) })],
+    ['what it throws', () => raise(new Error('hidden'))],
+    ['null, thrown', () => raise(null)],
+    ['a success, thrown', () => raise(Object.assign(new Error('hidden'), { status: 200, expose: true }))],
+    ['a rejection', () => Promise.reject(new Error('hidden'))],
+    ['a rejection with nothing', () => Promise.reject()],
+  ])('%s is no yes: 500, and no handler ran', async (_what, f) => {
+    expectCrashed(await (await behind(deciding(f))).ask('/x', good))
+  })
+
+  test('it is asked about nobody never, and about no principal that was refused', async () => {
+    const asked: unknown[] = []
+    const { ask } = await behind(optional(deciding((principal: unknown) => asked.push(principal) > 99)))
+    expectPassed(await ask('/x'), undefined)
+    expectDenied(await ask('/x', sending({ user: 'bad' })), 401, [offers.badUser])
+    expectDenied(await ask('/x', sending({ user: 'down' })), 503, [])
+    expect(asked).toEqual([])
+    expectDenied(await ask('/x', good), 403, [LOW])
+    expect(asked).toEqual([{ name: 'user' }])
+  })
+
+  test('it gets the request', async () => {
+    const { ask } = await behind(deciding((_principal: unknown, request: { path: string }) => request.path === '/x'))
+    expectPassed(await ask('/x', good), { name: 'user' })
+  })
+
+  test('in a list the next is tried, and 403 is the strongest failure', async () => {
+    const { ask } = await behind([deciding(() => false), key])
+    expectPassed(await ask('/x', sending({ user: 'good', key: 'good' })), { name: 'key' })
+    expectDenied(await ask('/x', good), 403, [LOW])
+    expectDenied(await ask('/x', sending({ user: 'good', key: 'bad' })), 403, [LOW])
+    expectDenied(await ask('/x'), 401, [offers.user, offers.key])
+  })
+
+  test('over a group, every credential is named; a write from another site is refused before it is asked', async () => {
+    const { ask } = await behind(
+      pipe(
+        allOf([basic, key]),
+        authorize(() => raise(new Error('asked'))),
+      ),
+    )
+    expectDenied(await ask('/x', sending({ basic: 'good', key: 'good' }, crossSite)), 403, [], 'CSRF check Failed')
+    expectCrashed(await ask('/x', sending({ basic: 'good', key: 'good' })))
+  })
+})
+
+describe('requireScopes', () => {
+  const grants = async (granted: unknown, ...scopes: [string, ...string[]]) => {
+    const token = httpBearer({ authenticate: () => ({ granted }) })
+    const running = await behind(
+      pipe(
+        token,
+        // Safe: what a program without types would answer
+        requireScopes(scopes, { granted: (principal) => principal.granted as string }),
+      ),
+    )
+    return running.ask('/x', bearer('t'))
+  }
+  const insufficient = (scope: string) => [`${LOW}, scope="${scope}"`]
+
+  test.each<[string, unknown]>([
+    ['a list', ['read', 'write']],
+    ['a list with others', ['admin', 'write', 'read']],
+    ['a set', new Set(['write', 'read'])],
+    ['a text', 'read write'],
+    ['a text with more blanks', ' write   read '],
+    ['a promise of a list', Promise.resolve(['read', 'write'])],
+  ])('%s that holds all: allowed', async (_what, granted) => {
+    expectPassed(await grants(granted, 'read', 'write'), { granted })
+  })
+
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['an empty text', ''],
+    ['an empty list', []],
+    ['one of two', ['read']],
+    ['a promise of one of two', Promise.resolve('read')],
+    ['a promise of nothing', Promise.resolve()],
+    ['one of two, as a text', 'read'],
+    ['a prefix of a scope', 'read writ'],
+    ['a scope that one begins with', 'read write:all'],
+    ['one text in a list', ['read write']],
+    ['other letters', ['READ', 'WRITE']],
+    ['commas', 'read,write'],
+    ['a line break', 'read\nwrite'],
+    ['a tab', 'read\twrite'],
+    ['a no-break space', 'read\u00a0write'],
+    ['lists in a list', [['read'], ['write']]],
+    ['objects that print as scopes', [{ toString: () => 'read' }, { toString: () => 'write' }]],
+    ['text objects', [new String('read'), new String('write')]],
+    ['numbers and holes', [1, , true, null, undefined]],
+    ['a list with scopes for keys', Object.assign([], { read: true, write: true })],
+  ])('%s: 403 with the scopes that are wanted', async (_what, granted) => {
+    expectDenied(await grants(granted, 'read', 'write'), 403, insufficient('read write'))
+  })
+
+  test.each<[string, unknown]>([
+    ['a number', 1],
+    ['true', true],
+    ['an object', { read: true, write: true }],
+    ['a text object', new String('read write')],
+    ['a promise of a number', Promise.resolve(1)],
+    ['a function', () => ['read', 'write']],
+    ['a Map', new Map([['read', 'write']])],
+    ['what has a `has` of its own', { has: () => true }],
+    ['an Option', O.some(['read', 'write'])],
+  ])('%s is no list of scopes: 500, and no handler ran', async (_what, granted) => {
+    expectCrashed(await grants(granted, 'read', 'write'))
+  })
+
+  test('a set whose `has` says yes to all has only what it holds', async () => {
+    class Yes extends Set<string> {
+      override has(): boolean {
+        return true
+      }
+    }
+    expectDenied(await grants(new Yes(['read']), 'write'), 403, insufficient('write'))
+  })
+
+  test('scopes add up; a 403 names those of the demand that was not met', async () => {
+    const token = httpBearer({ authenticate: (_request, sent) => ({ scopes: sent.split('.') }) })
+    const granted = ({ scopes }: { scopes: string[] }) => scopes
+    const { ask } = await behind(
+      pipe(token, requireScopes(['read'], { granted }), requireScopes(['write', 'list'], { granted })),
+    )
+    expectPassed(await ask('/x', bearer('read.write.list')), { scopes: ['read', 'write', 'list'] })
+    expectDenied(await ask('/x', bearer('read.list')), 403, insufficient('write list'))
+    expectDenied(await ask('/x', bearer('write.list')), 403, insufficient('read'))
+  })
+
+  test('B-16 in a list, only who was authenticated is told of scopes', async () => {
+    const scoped = <P>(a: Authenticator<P>) => requireScopes<P>(['read'], { granted: () => [] })(a)
+    const { ask } = await behind(anyOf([scoped(user), scoped(basic)]))
+    expectDenied(await ask('/x', good), 403, insufficient('read'))
+    expectDenied(await ask('/x', sending({ basic: 'good' })), 403, [offers.basic])
+    expectDenied(await ask('/x'), 401, [offers.user, offers.basic])
+  })
+})
