@@ -7,16 +7,13 @@ import { render, type Challenge } from '../core/Challenge.js'
 /** Sets the field, one line for each challenge; without any it is left alone. */
 export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
   if (challenges.length === 0) return
-  const quiet = isScript(ctx.request)
-  const lines = challenges.map((challenge) => {
-    const text = rendered(challenge, realm)
-    return quiet && prompting.test(text) ? `x${text}` : text
-  })
-  ctx.res.setHeader('WWW-Authenticate', lines.length === 1 ? lines[0]! : [...new Set(lines)])
+  const lines = challenges.map((challenge) => rendered(challenge, realm))
+  const texts = lines.map(({ text, prompts }) => (prompts && isScript(ctx.request) ? `x${text}` : text))
+  ctx.res.setHeader('WWW-Authenticate', texts.length === 1 ? texts[0]! : [...new Set(texts)])
 }
 
 // The schemes for which browsers open a prompt of their own
-const prompting = /^(?:Basic|Digest|Negotiate|NTLM) /i
+const prompting = /^(?:Basic|Digest|Negotiate|NTLM)$/i
 
 /**
  * Whether a script in a browser's page asked, by `fetch` or XMLHttpRequest. Browsers send Sec-Fetch-Mode together with
@@ -29,12 +26,19 @@ const isScript = (request: Request): boolean => {
     : mode !== 'navigate' && mode !== 'nested-navigate'
 }
 
+interface Rendered {
+  readonly realm: string
+  readonly text: string
+  /** Whether browsers open a prompt for it. */
+  readonly prompts: boolean
+}
+
 // A challenge is a constant of its authenticator, and an application has one realm
-const texts = new WeakMap<Challenge, { readonly realm: string; readonly text: string }>()
-const rendered = (challenge: Challenge, realm: string): string => {
-  const known = texts.get(challenge)
-  if (known?.realm === realm) return known.text
-  const text = render(realm)(challenge)
-  texts.set(challenge, { realm, text })
-  return text
+const known = new WeakMap<Challenge, Rendered>()
+const rendered = (challenge: Challenge, realm: string): Rendered => {
+  const before = known.get(challenge)
+  if (before?.realm === realm) return before
+  const made = { realm, text: render(realm)(challenge), prompts: prompting.test(challenge.scheme) }
+  known.set(challenge, made)
+  return made
 }

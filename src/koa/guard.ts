@@ -17,7 +17,7 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import { settingsOf } from '../core/Settings.js'
 import { answerException, serverError } from './exceptions.js'
 import { markGuard, type Marked } from './guardMark.js'
-import { claim, operationOf } from './head.js'
+import { admittedBefore, claim, operationOf } from './head.js'
 import { inItsOperation } from './placement.js'
 import { respondFailure, respondTooManyFields } from './respond.js'
 import { restore, take, type ResponseSnapshot } from './ResponseSnapshot.js'
@@ -69,17 +69,14 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
       requestOf(ctx).auth = outer
     }
   }
-  const settle = (
-    ctx: Context,
-    next: Next,
-    before: ResponseSnapshot,
-    outer: unknown,
-    result: Result,
-  ): Promise<unknown> => {
+  const settle = (ctx: Context, next: Next, before: ResponseSnapshot, result: Result): Promise<unknown> => {
     restore(ctx.response, before)
-    if (E.isLeft(result)) return denyBehind(ctx, outer, result.left)
+    if (E.isLeft(result)) {
+      const outer = admittedBefore(ctx.res)
+      return outer === undefined ? Promise.resolve(deny(ctx, result.left)) : denyBehind(ctx, outer, result.left)
+    }
     if (!E.isRight(result)) throw new TypeError('an authenticator must come to an Either')
-    claim(ctx, operation, operation.accepted)
+    claim(ctx, operation, operation.accepted, result.right)
     return goOn(ctx, next, result.right)
   }
   return (ctx, next) => {
@@ -89,19 +86,15 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
       return Promise.resolve(respondTooManyFields(ctx))
     }
     const before = take(ctx.response)
-    const outer = requestOf(ctx)[admitted]
     const result = authenticator.evaluate(ctx.request)
-    if (!(result instanceof Promise)) return settle(ctx, next, before, outer, result)
-    return inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, outer, late))
+    if (!(result instanceof Promise)) return settle(ctx, next, before, result)
+    return inTime(result, settingsOf(ctx.request).timeout).then((late) => settle(ctx, next, before, late))
   }
 }
 
 type Result = E.Either<AuthError, unknown>
 
-// Whom the innermost guard that is at work let in: what others write into `auth` is not brought back
-const admitted = Symbol('whom a guard let in')
-
-type Guarded = Context['request'] & { auth?: unknown; [admitted]?: unknown }
+type Guarded = Context['request'] & { auth?: unknown }
 
 // `auth` is this layer's own property of the request
 const requestOf = (ctx: Context): Guarded => ctx.request
@@ -110,15 +103,13 @@ const requestOf = (ctx: Context): Guarded => ctx.request
 const goOn = (ctx: Context, next: Next, principal: unknown): Promise<unknown> => {
   const request = requestOf(ctx)
   if (!('auth' in request)) {
-    request.auth = request[admitted] = principal
+    request.auth = principal
     return next()
   }
   const outer = request.auth
-  const before = request[admitted]
-  request.auth = request[admitted] = principal
+  request.auth = principal
   return next().finally(() => {
     request.auth = outer
-    request[admitted] = before
   })
 }
 

@@ -43,6 +43,8 @@ interface Claim {
   /** What all layers read that this request went through. */
   readonly vary: string
   readonly fields: ReadonlyArray<HeaderLine>
+  /** Whom its guard let in. */
+  readonly principal: unknown
 }
 
 const claimKey = Symbol('the guarded operation that answers')
@@ -54,11 +56,16 @@ interface Claimed extends ServerResponse {
 }
 
 /** Makes a response the answer of an operation; what upstream said about caching is replaced. */
-export const claim = (ctx: Context, operation: Operation, fields: ReadonlyArray<HeaderLine>): void => {
+export const claim = (
+  ctx: Context,
+  operation: Operation,
+  fields: ReadonlyArray<HeaderLine>,
+  principal?: unknown,
+): void => {
   const response: Claimed = ctx.res
-  const before = response[claimKey]?.vary
-  const vary = before === undefined || before === '' ? operation.vary : union(before, operation.vary)
-  response[claimKey] = { ctx, operation, vary, fields }
+  const before = response[claimKey]
+  const vary = before === undefined || before.vary === '' ? operation.vary : union(before.vary, operation.vary)
+  response[claimKey] = { ctx, operation, vary, fields, principal }
   for (const line of fields) response.setHeader(line[0], line[1])
   addVary(response, operation.vary)
   // once: whoever wraps it later is called first, and calls it
@@ -66,6 +73,12 @@ export const claim = (ctx: Context, operation: Operation, fields: ReadonlyArray<
   // Safe: it is called as it was
   response[writeHeadKey] = response.writeHead as NonNullable<Claimed[typeof writeHeadKey]>
   response.writeHead = writeCompleteHead
+}
+
+/** Whom the guard let in that claimed a response before: what others write into `auth` is not brought back. */
+export const admittedBefore = (response: ServerResponse): unknown => {
+  const claimed: Claimed = response
+  return claimed[claimKey]?.principal
 }
 
 /** The operation that a response is the answer of. */

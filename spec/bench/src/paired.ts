@@ -25,14 +25,23 @@ const batchOf = async ({ run }: Contestant, batch: number): Promise<number> => {
 // Requests of each contestant before the first round, so that what is measured has been compiled
 const WARM_UP = 4000
 
+// Another order in each round, the same ones in each run: nobody runs behind the same one always
+const shuffled = <A>(all: ReadonlyArray<A>, round: number): ReadonlyArray<A> => {
+  let seed = round * 2_654_435_761 + 1
+  const order = all.map((one) => {
+    seed = (seed * 1_664_525 + 1_013_904_223) >>> 0
+    return { one, at: seed }
+  })
+  return order.sort((a, b) => a.at - b.at).map(({ one }) => one)
+}
+
 export const race = async (contestants: ReadonlyArray<Contestant>, { rounds, batch }: Pace): Promise<Times> => {
   const times = new Map(contestants.map(({ name }) => [name, [] as number[]]))
   for (let warm = 0; warm < WARM_UP * Math.min(1, batch / 40); warm += batch) {
     for (const contestant of contestants) await batchOf(contestant, batch)
   }
   for (let round = 0; round < rounds; round++) {
-    const first = round % contestants.length
-    for (const contestant of [...contestants.slice(first), ...contestants.slice(0, first)]) {
+    for (const contestant of shuffled(contestants, round)) {
       times.get(contestant.name)?.push(await batchOf(contestant, batch))
     }
   }
