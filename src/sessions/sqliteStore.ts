@@ -5,7 +5,7 @@
  * here a locked database is tried again, until the caller's time limit. After any other failure it is opened anew. A power
  * failure can undo the last moments, a sign-out among them; the end of a process undoes nothing.
  */
-import { createClient, type Client, type InArgs, type ResultSet } from '@libsql/client'
+import { createClient, type Client, type ResultSet } from '@libsql/client'
 import { checkOptions, declareFactory } from '../core/misuse.js'
 import type { SessionStore } from './SessionStore.js'
 
@@ -44,6 +44,20 @@ const isBusy = (error: unknown): boolean =>
 // locked, or closed by a request that failed
 const isPassing = (error: unknown): boolean =>
   isBusy(error) || (error instanceof Error && 'code' in error && error.code === 'CLIENT_CLOSED')
+
+const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
+
+// Texts as hexadecimal digits, which no text can break out of
+const literal = (value: string | number): string =>
+  typeof value === 'number' ? String(value) : `cast(x'${Buffer.from(value).toString('hex')}' as text)`
+
+// A statement with its values in the place of its question marks
+const bound = (sql: string, args: Args): string => {
+  const values = [...args]
+  return sql.replaceAll('?', () => literal(values.shift() ?? 0))
+}
+
+type Args = ReadonlyArray<string | number>
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -105,17 +119,20 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     client = undefined
     failed.close()
   }
-  const once = async (sql: string, args: InArgs, isWrite: boolean): Promise<ResultSet> => {
+  const once = async (sql: string, args: Args, isWrite: boolean): Promise<ResultSet> => {
     const used = await connected()
-    let isHalfRun = false
     try {
-      // A statement that meets a lock stays half run until it is collected as garbage, and nothing is committed on its
-      // connection until then; those of the probe are finished at once
-      if (isWrite) await used.executeMultiple(probe)
-      isHalfRun = true
-      return await used.execute({ sql, args })
+      if (!isWrite) return await used.execute({ sql, args: [...args] })
+      // A prepared statement that meets a lock stays half run until it is collected as garbage, and nothing else is committed
+      // on its connection until then; a text that is run as a whole is finished at once. The second stands behind the first
+      // in the queue for the only connection.
+      const [, counted] = await Promise.all([
+        used.executeMultiple(`begin immediate; ${bound(sql, args)}; commit`),
+        used.execute('select changes() as changed'),
+      ])
+      return counted
     } catch (error) {
-      if (isBusy(error) ? isHalfRun : Date.now() - openedAt > OPENED_EVERY) drop(used)
+      if (!isBusy(error) && Date.now() - openedAt > OPENED_EVERY) drop(used)
       throw error
     }
   }
@@ -133,7 +150,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       return !isBusy(error)
     }
   }
-  const execute = async (sql: string, args: InArgs, isWrite = false): Promise<ResultSet> => {
+  const execute = async (sql: string, args: Args, isWrite = false): Promise<ResultSet> => {
     const until = Date.now() + PATIENCE
     for (;;) {
       try {
@@ -159,10 +176,10 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       const sql = `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
       const done = await once(sql, [now], true)
       // the rest is the next write's
-      if (done.rowsAffected === SWEPT_AT_ONCE) swept = 0
+      if (changedBy(done) === SWEPT_AT_ONCE) swept = 0
     }
   }
-  const write = async (sql: string, args: InArgs): Promise<ResultSet> => {
+  const write = async (sql: string, args: Args): Promise<ResultSet> => {
     const done = await execute(sql, args, true)
     await sweep().catch(() => undefined)
     return done
@@ -181,11 +198,11 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       )
     },
     update: async (id, data, lifetime) => {
-      const { rowsAffected } = await write(
+      const done = await write(
         'update auth_sessions set text = ?, until = ? where id = ? and text is not null and until > ?',
         [data, Date.now() + lifetime, id, Date.now()],
       )
-      return rowsAffected === 1
+      return changedBy(done) === 1
     },
     end: async (id, lifetime) => {
       await write(
