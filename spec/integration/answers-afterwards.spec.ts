@@ -115,10 +115,9 @@ describe('upstream middleware that throws behind a denial', () => {
     expect(fields(answer)).toMatchObject({ caching: 'no-store', challenges: ['Bearer realm="api"'] })
   })
 
-  // newer ones answer such a request themselves
-  const isOurs = Number(process.versions.node.split('.')[0]) < 26
-  test.skipIf(!isOurs)('A-24 too many header lines: 431, and what is thrown behind it', async () => {
-    const lines = Array.from({ length: 1000 }, () => 'a:')
+  test('A-24 too many header lines: 431, and what is thrown behind it', async () => {
+    // with Host and Connection as many as Node keeps; more of them newer ones refuse by themselves
+    const lines = Array.from({ length: 998 }, () => 'a:')
     for (const [thrown, status] of [
       [undefined, 431],
       [new Error('afterwards'), 500],

@@ -17,6 +17,8 @@ export interface SiteState {
   readonly heldFor: number
   /** Resident memory, in bytes. */
   readonly resident: number
+  /** What of it the engine's heap holds, in bytes. */
+  readonly heap: number
 }
 
 export interface Site {

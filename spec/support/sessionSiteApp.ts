@@ -34,7 +34,13 @@ app.use((ctx, next) => {
     failures = {}
   }
   if (ctx.method === 'DELETE') globalThis.gc?.()
-  ctx.body = { calls, failures, heldFor: loop.heldFor(), resident: process.memoryUsage.rss() }
+  ctx.body = {
+    calls,
+    failures,
+    heldFor: loop.heldFor(),
+    resident: process.memoryUsage.rss(),
+    heap: process.memoryUsage().heapUsed,
+  }
   return undefined
 })
 

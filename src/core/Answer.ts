@@ -77,8 +77,8 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
   }
 }
 
-// A getter that throws is the answer's own, and is caught where it is read again
-const isThenable = (answer: unknown): answer is PromiseLike<unknown> => {
+/** @internal Whether an answer is like a promise. A getter that throws is the answer's own, and is caught where it is read again. */
+export const isThenable = (answer: unknown): answer is PromiseLike<unknown> => {
   try {
     return typeof answer === 'object' && answer !== null && 'then' in answer && typeof answer.then === 'function'
   } catch {

@@ -2,7 +2,7 @@
  * Why a request was not authenticated: a closed union of failures, ordered by strength, folded by a semigroup.
  *
  * A failure is data: it says what happened and never holds a credential. What it becomes as an HTTP response is the
- * error mapper's business (`koa/errorMapper.ts`), not decided here.
+ * error mapper's business (`ErrorMapper.ts`), not decided here.
  *
  * | failure        | what happened                                                         | strength |
  * |----------------|-----------------------------------------------------------------------|----------|

@@ -5,7 +5,7 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
-import { adopted, type Evaluation } from './Answer.js'
+import { adopted, isThenable, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
@@ -32,7 +32,7 @@ const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) =>
       try {
         // Safe: `self` puts on the right what `decide` takes
         const allowed = decide(result.right as never, request)
-        return typeof allowed === 'object' && allowed !== null && 'then' in allowed
+        return isThenable(allowed)
           ? adopted(allowed).then((late) => verdict(late, result), failed)
           : verdict(allowed, result)
       } catch (error) {
@@ -108,9 +108,7 @@ export const requireScopes = <A>(
   }
   const decide = (principal: A, request: Request): boolean | Promise<boolean> => {
     const answer = granted(principal, request)
-    return typeof answer === 'object' && answer !== null && 'then' in answer
-      ? adopted(answer).then(suffices)
-      : suffices(answer)
+    return isThenable(answer) ? adopted(answer).then(suffices) : suffices(answer)
   }
   // Safe: the principal is what it was
   return scoped('requireScopes(...)', demanded, decide) as (self: Authenticator<A>) => Authenticator<A>

@@ -2,8 +2,8 @@
  * The fields that every answer of a guarded operation carries, whoever writes it: the handler, an exception handler, Koa for
  * an error (it strips all headers first), a stream.
  *
- * Beside them, a 401 without a challenge gets the operation's. They are completed when the head is written, so that no promise has to be waited for and no error be changed. What stands
- * there already stays; Vary is added to.
+ * A 401 without a challenge gets the operation's, too. They are completed when the head is written, so that no promise has
+ * to be waited for and no error be changed. What stands there already stays; Vary is added to.
  */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'

@@ -8,6 +8,7 @@
 import { createClient, type Client, type ResultSet } from '@libsql/client'
 import { checkOptions, declareFactory } from '../core/misuse.js'
 import type { SessionStore } from './SessionStore.js'
+import { withValues, type SqlValue } from './sqlText.js'
 
 /** Which file. */
 export interface SqliteStoreOptions {
@@ -46,18 +47,6 @@ const isPassing = (error: unknown): boolean =>
   isBusy(error) || (error instanceof Error && 'code' in error && error.code === 'CLIENT_CLOSED')
 
 const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
-
-// Texts as hexadecimal digits, which no text can break out of
-const literal = (value: string | number): string =>
-  typeof value === 'number' ? String(value) : `cast(x'${Buffer.from(value).toString('hex')}' as text)`
-
-// A statement with its values in the place of its question marks
-const bound = (sql: string, args: Args): string => {
-  const values = [...args]
-  return sql.replaceAll('?', () => literal(values.shift() ?? 0))
-}
-
-type Args = ReadonlyArray<string | number>
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -119,7 +108,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     client = undefined
     failed.close()
   }
-  const once = async (sql: string, args: Args, isWrite: boolean): Promise<ResultSet> => {
+  const once = async (sql: string, args: ReadonlyArray<SqlValue>, isWrite: boolean): Promise<ResultSet> => {
     const used = await connected()
     try {
       if (!isWrite) return await used.execute({ sql, args: [...args] })
@@ -127,7 +116,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       // on its connection until then; a text that is run as a whole is finished at once. The second stands behind the first
       // in the queue for the only connection.
       const [, counted] = await Promise.all([
-        used.executeMultiple(`begin immediate; ${bound(sql, args)}; commit`),
+        used.executeMultiple(`begin immediate; ${withValues(sql, args)}; commit`),
         used.execute('select changes() as changed'),
       ])
       return counted
@@ -150,7 +139,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       return !isBusy(error)
     }
   }
-  const execute = async (sql: string, args: Args, isWrite = false): Promise<ResultSet> => {
+  const execute = async (sql: string, args: ReadonlyArray<SqlValue>, isWrite = false): Promise<ResultSet> => {
     const until = Date.now() + PATIENCE
     for (;;) {
       try {
@@ -179,7 +168,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       if (changedBy(done) === SWEPT_AT_ONCE) swept = 0
     }
   }
-  const write = async (sql: string, args: Args): Promise<ResultSet> => {
+  const write = async (sql: string, args: ReadonlyArray<SqlValue>): Promise<ResultSet> => {
     const done = await execute(sql, args, true)
     await sweep().catch(() => undefined)
     return done
