@@ -10,7 +10,7 @@ const entries = {
   '/sessions/sqlite': 'sessions/sqliteStore',
   '/sessions/redis': 'sessions/redisStore',
 }
-const alias = Object.entries(entries).map(([entry, file]) => ({
+export const alias = Object.entries(entries).map(([entry, file]) => ({
   find: new RegExp(`^koa-with-auth${entry}$`),
   replacement: fileURLToPath(new URL(`./src/${file}.ts`, import.meta.url)),
 }))

@@ -59,9 +59,11 @@ export const headerField = (name: string): ((request: Request) => O.Option<Sent>
 export const authorization = (scheme: string): ((request: Request) => O.Option<Sent>) => {
   const field = headerField('Authorization')
   const wanted = scheme.toLowerCase()
+  const usual = `${scheme} `
   return (request) => {
     const found = field(request)
-    return O.isNone(found) || typeof found.value !== 'string' || isOfScheme(found.value, wanted) ? found : O.none
+    if (O.isNone(found) || typeof found.value !== 'string' || found.value.startsWith(usual)) return found
+    return isOfScheme(found.value, wanted) ? found : O.none
   }
 }
 

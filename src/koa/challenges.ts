@@ -6,10 +6,13 @@ import { render, type Challenge } from '../core/Challenge.js'
 
 /** Sets the field, one line for each challenge; without any it is left alone. */
 export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
-  if (challenges.length === 0) return
-  const lines = challenges.map((challenge) => rendered(challenge, realm))
-  const texts = lines.map(({ text, prompts }) => (prompts && isScript(ctx.request) ? `x${text}` : text))
-  ctx.res.setHeader('WWW-Authenticate', texts.length === 1 ? texts[0]! : [...new Set(texts)])
+  const [first] = challenges
+  if (first === undefined) return
+  const text = (challenge: Challenge): string => {
+    const { text, prompts } = rendered(challenge, realm)
+    return prompts && isScript(ctx.request) ? `x${text}` : text
+  }
+  ctx.res.setHeader('WWW-Authenticate', challenges.length === 1 ? text(first) : [...new Set(challenges.map(text))])
 }
 
 // The schemes for which browsers open a prompt of their own

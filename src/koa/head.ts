@@ -37,6 +37,8 @@ export const operationOf = (description: Description): Operation => {
   }
 }
 
+type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
+
 interface Claim {
   readonly ctx: Context
   readonly operation: Operation
@@ -45,14 +47,14 @@ interface Claim {
   readonly fields: ReadonlyArray<HeaderLine>
   /** Whom its guard let in. */
   readonly principal: unknown
+  /** What writes the head that is completed here. */
+  readonly writeHead: WriteHead
 }
 
 const claimKey = Symbol('the guarded operation that answers')
-const writeHeadKey = Symbol('the writeHead before')
 
 interface Claimed extends ServerResponse {
   [claimKey]?: Claim
-  [writeHeadKey]?: (...args: ReadonlyArray<unknown>) => ServerResponse
 }
 
 /** Makes a response the answer of an operation; what upstream said about caching is replaced. */
@@ -64,15 +66,18 @@ export const claim = (
 ): void => {
   const response: Claimed = ctx.res
   const before = response[claimKey]
-  const vary = before === undefined || before.vary === '' ? operation.vary : union(before.vary, operation.vary)
-  response[claimKey] = { ctx, operation, vary, fields, principal }
-  for (const line of fields) response.setHeader(line[0], line[1])
   addVary(response, operation.vary)
-  // once: whoever wraps it later is called first, and calls it
-  if (response[writeHeadKey] !== undefined) return
-  // Safe: it is called as it was
-  response[writeHeadKey] = response.writeHead as NonNullable<Claimed[typeof writeHeadKey]>
-  response.writeHead = writeCompleteHead
+  for (const line of fields) response.setHeader(line[0], line[1])
+  if (before === undefined) {
+    // Safe: it is called as it was
+    const writeHead = response.writeHead as WriteHead
+    response[claimKey] = { ctx, operation, vary: operation.vary, fields, principal, writeHead }
+    response.writeHead = writeCompleteHead
+    return
+  }
+  // whoever wrapped it since is called first, and calls it
+  const vary = before.vary === '' ? operation.vary : union(before.vary, operation.vary)
+  response[claimKey] = { ctx, operation, vary, fields, principal, writeHead: before.writeHead }
 }
 
 /** Whom the guard let in that claimed a response before: what others write into `auth` is not brought back. */
@@ -88,18 +93,21 @@ export const claimant = (response: ServerResponse): Operation | undefined => {
 }
 
 function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
-  const claimed = this[claimKey]
+  // `claim` puts it there before this one
+  const claimed = this[claimKey]!
+  if (this.headersSent) return claimed.writeHead.call(this, status, ...rest)
+  // how Node itself calls it
+  if (rest.length === 0) {
+    complete(this, status, claimed)
+    return claimed.writeHead.call(this, status)
+  }
   // Node's own reading: a message, then headers; or headers in either place
   const at = typeof rest[0] === 'string' || (rest[1] !== undefined && rest[1] !== null) ? 1 : 0
   const headers = rest[at]
-  let args = rest
-  if (claimed !== undefined && !this.headersSent) {
-    // What is told here would replace what stands there, so it is put there first, as Node itself does
-    if (typeof headers === 'object' && headers !== null && setHeaders(this, headers)) args = rest.slice(0, at)
-    complete(this, status, claimed)
-  }
-  // `claim` put it there before this one
-  return this[writeHeadKey]!(status, ...args)
+  // What is told here would replace what stands there, so it is put there first, as Node itself does
+  const isSet = typeof headers === 'object' && headers !== null && setHeaders(this, headers)
+  complete(this, status, claimed)
+  return claimed.writeHead.call(this, status, ...(isSet ? rest.slice(0, at) : rest))
 }
 
 const setHeaders = (response: ServerResponse, headers: object): boolean => {

@@ -20,18 +20,19 @@ export const refuseUse = (guard: object): void => {
   Object.defineProperties(guard, { router: refuse('router.use'), _name: refuse('app.use') })
 }
 
-const guarded = Symbol('a guard ran in this layer')
+const guarded = Symbol('the captures of the layer in which a guard ran')
 
 /** Throws unless a guard runs in the layer of a route, and as the first guard in it. */
 export const inItsOperation = (ctx: Context): void => {
-  // The router makes a new array of captures for every layer that it runs, so one can carry the mark
-  const captures: { [guarded]?: boolean } | undefined = ctx['captures']
+  const context: Context & { [guarded]?: unknown } = ctx
   const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
+  // The router makes a new array of captures for every layer that it runs, so it tells which one runs
+  const captures: unknown = ctx['captures']
   if (captures === undefined || !isRunning(layers, ctx['routerPath'])) {
     throw new Error(`withAuth(a) runs outside of an operation; ${mend}`)
   }
-  if (captures[guarded] === true) throw new Error('withAuth(...) stands twice in one operation; leave one')
-  captures[guarded] = true
+  if (context[guarded] === captures) throw new Error('withAuth(...) stands twice in one operation; leave one')
+  context[guarded] = captures
 }
 
 // A layer without methods is `use` middleware

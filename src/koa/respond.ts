@@ -51,13 +51,12 @@ export const respondTooManyFields = (ctx: Context): void => write(ctx, problem(4
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
 const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {
-  const branches = branchesOf(error)
-  if (status === 401) {
-    const told = branches.flatMap(({ challenge }) => challenge ?? [])
-    return error._tag === 'raised' || told.length === 0 ? challengesOf(description) : told
+  if (status !== 401 && status !== 403) return []
+  const told: Challenge[] = []
+  for (const { _tag, challenge } of branchesOf(error)) {
+    if (challenge !== undefined && (status === 401 || _tag === 'insufficient')) told.push(challenge)
   }
-  if (status !== 403) return []
-  return branches.flatMap(({ _tag, challenge }) => (_tag === 'insufficient' && challenge ? [challenge] : []))
+  return status === 401 && (error._tag === 'raised' || told.length === 0) ? challengesOf(description) : told
 }
 
 const names = ({ headers }: AuthResponse, name: string): boolean =>
