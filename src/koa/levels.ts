@@ -49,16 +49,15 @@ export const atLevel =
       const own = guardOf(layer)
       const decision = own?.requirement ?? Requirement.inherit
       const combined = Requirement.Monoid.concat(requirement, decision)
-      const stack = arranged(layer, own)
       if (combined === decision || isMiddleware(layer)) {
-        layer.stack = stack
+        layer.stack = arranged(layer, own)
         layer[placementKey] = undefined
       } else if (own === undefined) {
-        layer.stack = [typed(guard), ...stack]
+        layer.stack = [typed(guard), ...layer.stack]
         layer[placementKey] = undecided
       } else {
         const both = guardFor(combined, [...levels, ...own.levels])
-        layer.stack = exchanged(stack, own, both)
+        layer.stack = exchanged(arranged(layer, own), own, both)
         layer[placementKey] = { level, guard: both, before: own }
       }
     }
@@ -154,9 +153,9 @@ const copyEvents = (events: object): object => {
   return Object.assign(copy, { _handlers: new Map(copies) })
 }
 
+// `place` gives each copy a stack of its own
 const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
   const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
-  copy.stack = [...layer.stack]
   copy.methods = [...layer.methods]
   copy.paramNames = [...layer.paramNames]
   copy.opts = { ...layer.opts }

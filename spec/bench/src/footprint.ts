@@ -68,12 +68,17 @@ const figures: Readonly<Record<string, () => number | Promise<number>>> = {
 
 const self = fileURLToPath(import.meta.url)
 
+const inProcess = (what: string): number =>
+  Number(execFileSync(process.execPath, ['--expose-gc', '--max-semi-space-size=256', self, what], { encoding: 'utf8' }))
+
 const measured = (what: string, times: number): ReadonlyArray<number> =>
-  Array.from({ length: times }, () =>
-    Number(
-      execFileSync(process.execPath, ['--expose-gc', '--max-semi-space-size=256', self, what], { encoding: 'utf8' }),
-    ),
-  )
+  Array.from({ length: times }, () => inProcess(what))
+
+// In turns, so that each pair is compared under one weather
+const inTurns = (a: string, b: string, times: number): readonly [ReadonlyArray<number>, ReadonlyArray<number>] => {
+  const pairs = Array.from({ length: times }, () => [inProcess(a), inProcess(b)] as const)
+  return [pairs.map(([one]) => one), pairs.map(([, other]) => other)]
+}
 
 const of = (values: ReadonlyArray<number>, scale = 1): Estimate =>
   estimate(values.length, (rounds) => median(rounds.map((round) => (values[round] ?? Number.NaN) * scale)))
@@ -83,12 +88,8 @@ const paired = (a: ReadonlyArray<number>, b: ReadonlyArray<number>, f: (a: numbe
 
 export const footprint = (times: number): Section => {
   const get = (what: string) => measured(what, times)
-  const [timeOurs, timeBare, memoryOurs, memoryBare] = [
-    get('time ours'),
-    get('time bare'),
-    get('memory ours'),
-    get('memory bare'),
-  ]
+  const [timeOurs, timeBare] = inTurns('time ours', 'time bare', times)
+  const [memoryOurs, memoryBare] = inTurns('memory ours', 'memory bare', times)
   const bytes = (['bare', 'by hand', 'ours'] as const).map((name): Row => ({
     name: `allocated by a request, ${name}`,
     value: of(get(`bytes ${name}`)),
