@@ -22,7 +22,8 @@ export default defineConfig({
       // of other rooms: sessions, page, audit, kit
       'spec/unit/{sessions,audit,testing}/**',
       'spec/laws/{sessionStores,testingKit}.spec.ts',
-      'spec/integration/{sessions-*,docs*,audit-*,testing-*,openapi-*,package}.spec.ts',
+      'spec/integration/{docs*,audit-*,testing-*,openapi-*,package}.spec.ts',
+      'spec/integration/sessions-{faults,fixation,https,many,outage,processes,rubbish}*.spec.ts',
       // read the sources as text, or start processes, which no mutant gets into
       'spec/unit/{architecture,docstrings}.spec.ts',
       'spec/integration/{examples*,example-api}.spec.ts',

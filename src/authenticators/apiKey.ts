@@ -54,7 +54,7 @@ const apiKey = (factory: string, place: Place) => {
       ambient: place.ambient,
       extract: place.read(name),
       credentials: place.credentials,
-      ...(maxLength !== undefined && { maxLength }),
+      maxLength,
       authenticate: (request, key) => authenticate(request, key),
     })
   }

@@ -50,7 +50,7 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
     ambient: true,
     extract: authorization('Basic'),
     credentials: BasicCredentials,
-    ...(maxLength !== undefined && { maxLength }),
+    maxLength,
     authenticate: (request, { username, password }) => authenticate(request, username, password),
   })
 }

@@ -71,7 +71,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
     ambient: false,
     extract: authorization('Bearer'),
     credentials: BearerToken,
-    ...(maxLength !== undefined && { maxLength }),
+    maxLength,
     authenticate: (request, token) => authenticate(request, token),
   })
 }

@@ -29,7 +29,7 @@ export interface Kind<X, C, R> {
   /** The codec of the credentials; what it refuses is malformed. Without one: `''` and arrays (sent twice) are. */
   readonly credentials?: t.Decoder<unknown, C>
   /** The longest credential, in characters; a longer one is malformed. Default 8192. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
   /** Decides: a value, a promise, an Option, an Either or a TaskEither. */
   readonly authenticate: (request: Request, credentials: C) => R
 }

@@ -87,7 +87,7 @@ export const checkKind = (kind: {
   readonly ambient: boolean
   readonly extract: unknown
   readonly authenticate: unknown
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
   readonly schemeName?: string
 }): void => {
   if (typeof kind !== 'object' || kind === null) throw new TypeError('authenticator takes an object; see Kind')
