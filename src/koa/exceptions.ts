@@ -6,7 +6,7 @@ import type { Context } from 'koa'
 import { handlerOf } from '../core/ExceptionHandler.js'
 import type { Settings } from '../core/Settings.js'
 import type { AuthResponse } from '../core/ErrorMapper.js'
-import { claimant } from './head.js'
+import { isClaimed } from './head.js'
 import { respondException } from './respond.js'
 
 /** Lets the registered handler answer; rejects with the exception where there is none. */
@@ -19,7 +19,7 @@ export const answerException = async (ctx: Context, error: unknown, settings: Se
     if (!isResponse(response)) {
       throw new TypeError('an onError handler must answer { status, body } with a status from 200 to 599')
     }
-    respondException(ctx, response, settings, claimant(ctx.res))
+    respondException(ctx, response, isClaimed(ctx.res))
   } catch (raised) {
     throw serverError(raised)
   }

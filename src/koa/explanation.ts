@@ -18,11 +18,10 @@ const reasons: Readonly<Record<AuthError['_tag'], string>> = {
 
 /** A problem with an account of every branch; nothing in it comes from a credential. */
 export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
-  if (typeof response.body !== 'object' || response.body === null) return response
   const account = branchesOf(error).map(({ _tag, challenge, skipped }) => ({
     ...(challenge !== undefined && { challenge: render(realm)(challenge) }),
     failure: skipped === true ? 'not asked' : _tag,
     reason: skipped === true ? 'another one had decided' : reasons[_tag],
   }))
-  return { ...response, body: { ...response.body, tried: account } }
+  return { ...response, body: Object.assign({}, response.body, { tried: account }) }
 }

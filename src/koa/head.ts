@@ -76,7 +76,7 @@ export const claim = (
     return
   }
   // whoever wrapped it since is called first, and calls it
-  const vary = before.vary === '' ? operation.vary : union(before.vary, operation.vary)
+  const vary = union(before.vary, operation.vary)
   response[claimKey] = { ctx, operation, vary, fields, principal, writeHead: before.writeHead }
 }
 
@@ -86,23 +86,19 @@ export const admittedBefore = (response: ServerResponse): unknown => {
   return claimed[claimKey]?.principal
 }
 
-/** The operation that a response is the answer of. */
-export const claimant = (response: ServerResponse): Operation | undefined => {
-  const claimed: Claimed = response
-  return claimed[claimKey]?.operation
-}
+/** Whether a response is the answer of a guarded operation. */
+export const isClaimed = (response: ServerResponse): boolean => claimKey in response
 
 function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
   // `claim` puts it there before this one
   const claimed = this[claimKey]!
-  if (this.headersSent) return claimed.writeHead.call(this, status, ...rest)
   // how Node itself calls it
   if (rest.length === 0) {
     complete(this, status, claimed)
     return claimed.writeHead.call(this, status)
   }
-  // Node's own reading: a message, then headers; or headers in either place
-  const at = typeof rest[0] === 'string' || (rest[1] !== undefined && rest[1] !== null) ? 1 : 0
+  // Node's own reading: a message, then headers; or headers in the place of the message
+  const at = rest[1] === undefined || rest[1] === null ? 0 : 1
   const headers = rest[at]
   // What is told here would replace what stands there, so it is put there first, as Node itself does
   const isSet = typeof headers === 'object' && headers !== null && setHeaders(this, headers)

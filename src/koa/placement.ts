@@ -25,21 +25,17 @@ const guarded = Symbol('the captures of the layer in which a guard ran')
 /** Throws unless a guard runs in the layer of a route, and as the first guard in it. */
 export const inItsOperation = (ctx: Context): void => {
   const context: Context & { [guarded]?: unknown } = ctx
-  const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
-  // The router makes a new array of captures for every layer that it runs, so it tells which one runs
-  const captures: unknown = ctx['captures']
-  if (captures === undefined || !isRunning(layers, ctx['routerPath'])) {
+  if (!isRunning(ctx['matched'] ?? [], ctx['routerPath'])) {
     throw new Error(`withAuth(a) runs outside of an operation; ${mend}`)
   }
+  // The router makes a new array of captures for every layer that it runs, so it tells which one runs
+  const captures: unknown = ctx['captures']
   if (context[guarded] === captures) throw new Error('withAuth(...) stands twice in one operation; leave one')
   context[guarded] = captures
 }
 
 // A layer without methods is `use` middleware
 const isRunning = (layers: ReadonlyArray<Layer>, path: unknown): boolean => {
-  for (let at = layers.length - 1; at >= 0; at--) {
-    const layer = layers[at]
-    if (layer !== undefined && layer.path === path && layer.methods.length > 0) return true
-  }
+  for (const layer of layers) if (layer.path === path && layer.methods.length > 0) return true
   return false
 }

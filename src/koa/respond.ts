@@ -30,20 +30,11 @@ export const respondFailure = (ctx: Context, error: AuthError, settings: Setting
   }
 }
 
-/** Answers an exception as an operation's response would be; a 401 without a challenge gets the operation's. */
-export const respondException = (
-  ctx: Context,
-  response: AuthResponse,
-  { realm }: Settings,
-  operation: Operation | undefined,
-): void => {
+/** Answers an exception; what the operation said about caching was said of another answer. */
+export const respondException = (ctx: Context, response: AuthResponse, isGuarded: boolean): void => {
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')
-  if (operation === undefined) return
-  if (!names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
-  if (response.status === 401 && !names(response, 'www-authenticate')) {
-    setChallenges(ctx, challengesOf(operation.description), realm)
-  }
+  if (isGuarded && !names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
 }
 
 /** Answers a request with as many header lines as Node keeps: some, a proxy's own, may have been cut off. */
