@@ -70,6 +70,8 @@ export const koa = async (pace: Pace): Promise<Section> => {
       asking('by hand, again', apps['by hand'], good),
       asking('rejected by hand', apps['by hand'], bad),
       asking('rejected', apps.ours, bad),
+      asking('rejected late by hand', apps['by hand, async'], bad),
+      asking('rejected late', apps['ours, async'], bad),
       ...lists.flatMap(({ length, hand, ours }) => [
         asking(`last of ${length} by hand`, hand, keyed(length)),
         asking(`last of ${length}`, ours, keyed(length)),
@@ -101,6 +103,7 @@ export const koa = async (pace: Pace): Promise<Section> => {
       versus('Basic', 'ours, Basic', 'by hand, Basic'),
       versus('session', 'session', 'session by hand'),
       versus('rejected with 401', 'rejected', 'rejected by hand', 1.15),
+      versus('the same, asynchronous hook', 'rejected late', 'rejected late by hand'),
       versus('a naive chain of fp-ts combinators', 'naive', 'by hand'),
       versus('a naive list of 3', 'naive list of 3', 'last of 3 by hand'),
       { name: 'added to bare Koa: ours', value: added(times, 'ours', 'bare'), unit: 'us' },

@@ -13,6 +13,7 @@ import {
   type AuthSettings,
 } from 'koa-with-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tried } from '../../../src/koa/explanation.js'
 import { guardedApp, sendCounted, type GuardedApp } from '../../support/guardedApp.js'
 import { listen } from '../../support/server.js'
 
@@ -140,5 +141,23 @@ describe('explain', () => {
   it.each([undefined, null, 1, 'true'])('TypeError for authSettings({ explain: %o }) that is no boolean', (explain) => {
     if (explain === undefined) expect(() => authSettings({ explain } as never)).not.toThrow()
     else expect(() => authSettings({ explain } as never)).toThrow('authSettings({ explain }) must be true or false')
+  })
+})
+
+describe('each failure has its words', () => {
+  it.each([
+    [AuthError.absent, 'no credential of this kind was sent'],
+    [AuthError.malformed, 'the credential breaks the syntax of its kind, is too long, or was sent twice'],
+    [AuthError.invalid, 'the credential was refused'],
+    [AuthError.expired, 'the credential is no longer good'],
+    [AuthError.forged, 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)'],
+    [AuthError.insufficient(), 'authenticated, but not allowed'],
+    [AuthError.unavailable(), 'nobody can tell now, or could in time'],
+    [AuthError.raised(new Error(token)), 'the hook threw'],
+  ])('$_tag', (error, reason) => {
+    expect(tried({ status: 401, body: { detail: 'Unauthorized' } }, error, 'pets')).toStrictEqual({
+      status: 401,
+      body: { detail: 'Unauthorized', tried: [{ failure: error._tag, reason }] },
+    })
   })
 })
