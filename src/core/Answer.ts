@@ -163,7 +163,7 @@ const fromObject = (answer: object, conclude: Conclude<unknown>, from: unknown):
 const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
   const yielded: unknown = Reflect.apply(task, undefined, [])
   const eitherOnly = (value: unknown): unknown => (isEither(value) ? value : E.left(raised(new TypeError(noEither))))
-  return typeof yielded === 'object' && yielded !== null && 'then' in yielded
+  return isThenable(yielded)
     ? fromAnswer(adopted(yielded).then(eitherOnly), conclude, from)
     : fromAnswer(eitherOnly(yielded), conclude, from)
 }

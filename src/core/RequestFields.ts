@@ -22,9 +22,9 @@ const withoutBlanks = (value: string): string => {
   let start = 0
   let end = value.length
   const blank = (at: number) => value.charCodeAt(at) === SPACE || value.charCodeAt(at) === TAB
-  while (start < end && blank(start)) start++
-  while (end > start && blank(end - 1)) end--
-  return start === 0 && end === value.length ? value : value.slice(start, end)
+  while (blank(start)) start++
+  while (blank(end - 1)) end--
+  return value.slice(start, end)
 }
 
 /**
@@ -71,8 +71,7 @@ const tokenCharacter = /[A-Za-z0-9!#$%&'*+\-.^_`|~]/
 
 // The scheme ends where the token does: `Bearers x` is another one
 const isOfScheme = (value: string, wanted: string): boolean =>
-  value.slice(0, wanted.length).toLowerCase() === wanted &&
-  (value.charCodeAt(wanted.length) === SPACE || !tokenCharacter.test(value.charAt(wanted.length)))
+  value.slice(0, wanted.length).toLowerCase() === wanted && !tokenCharacter.test(value.charAt(wanted.length))
 
 /** Reads a parameter of the query string; names compare case-sensitively, both sides are percent-decoded once. */
 export const queryParameter =

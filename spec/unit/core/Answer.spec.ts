@@ -2,7 +2,7 @@
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { fromAnswer } from '../../../src/core/Answer.js'
+import { adopted, fromAnswer, isNobody, isThenable, nobody, ofNobody } from '../../../src/core/Answer.js'
 
 const invalid = E.left(AuthError.invalid)
 const error = new Error('store')
@@ -136,5 +136,76 @@ describe('fromAnswer, later', () => {
     const evaluation = fromAnswer(input())
     expect(evaluation).toBeInstanceOf(Promise)
     expect(await evaluation).toEqual(expected)
+  })
+})
+
+describe('what nobody would expect', () => {
+  it('a None that has a value is a None', () => {
+    expect(fromAnswer({ _tag: 'None', value: user })).toStrictEqual(invalid)
+  })
+
+  it('a Task is run without arguments', () => {
+    expect(fromAnswer((...args: unknown[]) => E.right(args.length + 1))).toStrictEqual(E.right(1))
+  })
+
+  const messageOf = async (answer: unknown) => {
+    const result = await fromAnswer(answer)
+    return E.isLeft(result) && result.left._tag === 'raised' && result.left.error instanceof TypeError
+      ? result.left.error.message
+      : result
+  }
+
+  it.each([undefined, null, 1, 'Right', {}, { _tag: 'Some', value: 1 }, { then: 1 }])(
+    'a Task of %j, or of a promise of it, says what a function must yield',
+    async (yielded) => {
+      const words =
+        'an authenticator answered a function that yields no Either; answer a value, a promise, an Option, an Either or a TaskEither'
+      expect(await messageOf(() => yielded)).toBe(words)
+      expect(await messageOf(() => Promise.resolve(yielded))).toBe(words)
+    },
+  )
+
+  it('an iterator says what it comes from', async () => {
+    expect(await messageOf([][Symbol.iterator]())).toBe(
+      'an authenticator answered an iterator, which nobody runs; is its hook a generator?',
+    )
+  })
+})
+
+describe('isThenable', () => {
+  const throwing = Object.defineProperty({}, 'then', { get: thrown })
+  it.each([
+    undefined,
+    null,
+    0,
+    'then',
+    true,
+    {},
+    [],
+    { then: 1 },
+    { then: null },
+    Object.assign(() => 1, { then: thrown }),
+  ])('not %o', (answer) => expect(isThenable(answer)).toBe(false))
+  it('not what throws when it is asked', () => expect(isThenable(throwing)).toBe(false))
+  it.each([Promise.resolve(1), resolved])('but %o', (answer) => expect(isThenable(answer)).toBe(true))
+})
+
+describe('adopted', () => {
+  it('takes a promise of Node’s own as it is, and no other', async () => {
+    const promise = Promise.resolve(user)
+    expect(adopted(promise)).toBe(promise)
+    expect(await adopted(resolved)).toBe(user)
+    const replaced = Object.assign(Promise.resolve('own'), { then: resolved.then })
+    expect(adopted(replaced)).not.toBe(replaced)
+    expect(await adopted(replaced)).toBe(user)
+  })
+})
+
+describe('nobody', () => {
+  it('is remembered of what passed, never of a failure', () => {
+    expect(isNobody(nobody)).toBe(true)
+    expect(isNobody(E.right(undefined))).toBe(false)
+    expect(isNobody(ofNobody(E.right('anna')))).toBe(true)
+    expect(isNobody(ofNobody(E.left(AuthError.invalid)))).toBe(false)
   })
 })

@@ -16,6 +16,7 @@ import {
   httpBearer,
   isAuthenticator,
   map,
+  optional,
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -200,4 +201,36 @@ describe('the challenges of a list (B-06)', () => {
     const several = describedAs(altW(() => cookieKey)(bearer))(RTE.left(AuthError.expired))
     expect(await challengesOf(anyOf([several, key]))).toStrictEqual(['Bearer', 'ApiKey', 'ApiKey'])
   })
+})
+
+describe('what reaches those who are asked', () => {
+  it('a codec gets what was sent, and no context that could keep it', () => {
+    const seen: unknown[] = []
+    const kind = authenticator({
+      challenge: Challenge.make('Own'),
+      ambient: false,
+      extract: () => O.some('sent'),
+      credentials: { name: 'Own', validate: (...args) => (seen.push(args), E.right('c')), decode: () => E.right('c') },
+      authenticate: () => 'anna',
+    })
+    expect(kind.evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+    expect(seen).toStrictEqual([['sent', []]])
+  })
+
+  it('a map over nobody is not asked behind a bad credential', () => {
+    const asked: unknown[] = []
+    const list = anyOf([
+      apiKeyHeader({ authenticate: () => false }),
+      map((u: unknown) => (asked.push(u), 'somebody'))(optional(bearer)),
+    ])
+    const result = list.evaluate(plainRequest({ fields: [['key', 'bad']] }))
+    expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid' } })
+    expect(asked).toStrictEqual([])
+    expect(list.evaluate(plainRequest())).toStrictEqual(E.right('somebody'))
+  })
+
+  it.each([{ evaluate: 1, description: {} }, { evaluate: () => 1 }, { description: {} }])(
+    'no authenticator: a function with %o',
+    (parts) => expect(isAuthenticator(Object.assign(() => 1, parts))).toBe(false),
+  )
 })

@@ -181,3 +181,52 @@ describe('encode', () => {
     expect(input).toBe(expected)
   })
 })
+
+describe('is: what a codec writes, before it is written', () => {
+  const no: ReadonlyArray<unknown> = [undefined, null, 1, true, '', {}, [], () => 'abc', Object('abc')]
+
+  it.each(Object.entries({ BearerToken, QueryKey, HeaderKey, CookieKey }))('%s: a text that is one', (name, codec) => {
+    expect(codec.name).toBe(name)
+    expect(codec.is('abc')).toBe(true)
+    for (const value of no) expect([value, codec.is(value)]).toStrictEqual([value, false])
+  })
+
+  it.each(['a b', 'abc ', 'a=b', '=', 'abc\n', 'Bearer abc', 'ä'])('BearerToken: not %j', (value) => {
+    expect(BearerToken.is(value)).toBe(false)
+    expect(BearerToken.decode(`Bearer ${value}`)).toMatchObject({ _tag: 'Left' })
+  })
+
+  it('BasicCredentials: a pair of texts', () => {
+    expect(BasicCredentials.name).toBe('BasicCredentials')
+    expect(BasicCredentials.is(pair('anna', 'pass:word'))).toBe(true)
+    expect(BasicCredentials.is(pair('', ''))).toBe(true)
+  })
+
+  it.each<[string, unknown]>([
+    ...no.map((value): [string, unknown] => [`${typeof value} ${String(value)}`, value]),
+    ['a function with both', Object.assign(() => 1, pair('anna', 'b'))],
+    ['no user name', { password: 'b' }],
+    ['no password', { username: 'anna' }],
+    ['a user name that is a list', { username: ['anna'], password: 'b' }],
+    ['a password that is a number', { username: 'anna', password: 1 }],
+    ['a password that is a text’s object', { username: 'anna', password: Object('b') }],
+    ['a colon in the user name', pair('an:na', 'b')],
+    ['a control character in the user name', pair('an\0na', 'b')],
+    ['a control character in the password', pair('anna', 'b\x7f')],
+    ['half a character in the user name', pair('\ud800', 'b')],
+    ['half a character in the password', pair('anna', '\udc00')],
+  ])('BasicCredentials: not %s', (_, value) => {
+    expect(BasicCredentials.is(value)).toBe(false)
+  })
+})
+
+it.each(['xBasic YTpi', ' Basic YTpi', 'Basic YTpi ', 'Basic YTpi\nA: b'])('Basic: not %j', (field) => {
+  expect(BasicCredentials.decode(field)).toMatchObject({ _tag: 'Left' })
+})
+
+it.each(Object.entries({ BasicCredentials, BearerToken, QueryKey, HeaderKey, CookieKey }))(
+  '%s: a refusal tells that the value is not well-formed, and nothing of it',
+  (_, codec) => {
+    expect(codec.decode('')).toStrictEqual(E.left([{ value: undefined, context: [], message: 'not well-formed' }]))
+  },
+)

@@ -171,3 +171,15 @@ describe('cookie', () => {
     expect(cookie('key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 })
+
+describe('what is no such thing', () => {
+  it('a value of blanks alone is empty', () => {
+    for (const blanks of [' ', '\t', ' \t ']) {
+      expect(headerField('X-Key')(plainRequest({ fields: [['X-Key', blanks]] }))).toStrictEqual(O.some(''))
+    }
+  })
+
+  it.each(['key=\tv', 'key= v'])('a blank behind the `=` of a cookie: %j', (field) => {
+    expect(cookie('key')(plainRequest({ fields: [['Cookie', field]] }))).toStrictEqual(O.none)
+  })
+})
