@@ -27,6 +27,12 @@ test.each<[string, unknown]>([
   expect(errors).toMatchObject([new TypeError('an authenticator must come to an Either')])
 })
 
+test('an evaluation that rejects, as none may, is an exception like any other', async () => {
+  const { ask, errors } = await operation(withAuth(evaluating(() => Promise.reject(new Error('late')))))
+  expectCrashed(await ask('/x', bearer('t')))
+  expect(errors).toMatchObject([new Error('late')])
+})
+
 test('a failure that names no challenge gets the operation’s', async () => {
   const { ask } = await operation(withAuth(evaluating(() => E.left(AuthError.invalid))))
   expect(await ask('/x', bearer('t'))).toMatchObject({ status: 401, challenges: ['Bearer realm="api"'], seen: [] })
