@@ -16,20 +16,16 @@ import { aheadOfParams, isGuard, type Marked } from './guardMark.js'
 type AnyFunction = (...args: never[]) => unknown
 type LevelGuard = AnyFunction & Marked
 
-// The guard that a level put into a layer, and the one that stood there: a decision that adds to the levels above. Mounting
-// clones layers with all that they carry, so it names its level: a second `withAuth` on a router replaces what the first one
-// put in, and nothing that came in decided: a lawful setter.
+// Which level put a guard into layers, and the guard that stood there: a decision that adds to the levels above. Mounting
+// clones layers but keeps their functions, so a guard names its level: a second `withAuth` on a router replaces what the
+// first one put in, and nothing that came in decided: a lawful setter.
 interface Placement {
   readonly level: object
-  readonly guard: AnyFunction
   readonly before: LevelGuard | undefined
 }
 
-const placementKey = Symbol('the guard that a level put into this layer')
-
-interface Placed {
-  [placementKey]?: Placement | undefined
-}
+// Beside the guards, not on the layers: the router matches every request against all layers, which stay of one shape
+const placements = new WeakMap<AnyFunction, Placement>()
 
 const levelOf = new WeakMap<object, object>()
 
@@ -44,30 +40,27 @@ export const atLevel =
     const guard = guardFor(requirement, levels)
     const before = levelOf.get(router)
     const level = {}
-    const undecided: Placement = { level, guard, before: undefined }
-    const place = (layer: Layer<S, C> & Placed): void => {
+    placements.set(guard, { level, before: undefined })
+    const place = (layer: Layer<S, C>): void => {
       const own = guardOf(layer)
       const decision = own?.requirement ?? Requirement.inherit
       const combined = Requirement.Monoid.concat(requirement, decision)
       if (combined === decision || isMiddleware(layer)) {
         layer.stack = arranged(layer, own)
-        layer[placementKey] = undefined
       } else if (own === undefined) {
         layer.stack = [typed(guard), ...layer.stack]
-        layer[placementKey] = undecided
       } else {
         const both = guardFor(combined, [...levels, ...own.levels])
+        placements.set(both, { level, before: own })
         layer.stack = exchanged(arranged(layer, own), own, both)
-        layer[placementKey] = { level, guard: both, before: own }
       }
     }
     const derived = copyRouter(router)
-    const stack = router.stack.map((layer: Layer<S, C> & Placed) => {
+    const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
       // Put-put: what this router's own level had decided is decided anew
-      const placed = layer[placementKey]
-      if (placed !== undefined && placed.level === before)
-        copy.stack = exchanged(copy.stack, placed.guard, placed.before)
+      const placed = before && layer.stack.find((f) => placements.get(f)?.level === before)
+      if (placed !== undefined) copy.stack = exchanged(copy.stack, placed, placements.get(placed)?.before)
       place(copy)
       return copy
     })
