@@ -111,3 +111,40 @@ describe('A-30 httpStatusOf: an HTTP error of the 4xx class and nothing else', (
     expect(httpStatusOf(input)).toBe(expected)
   })
 })
+
+describe('what an HTTP error of a hook brings', () => {
+  const brought = (headers: unknown) => respond(raised(Object.assign(createError(429), { headers }))).headers
+
+  it.each([
+    [{ 'X-A': '9', 'Retry-After': '7', 'X-B': '8' }, { 'Retry-After': '7' }],
+    [{ 'retry-AFTER': 70 }, { 'Retry-After': '70' }],
+    [{ 'X-A': '9' }, undefined],
+    [{ 'Retry-After': 'in 7' }, undefined],
+    [{ 'Retry-After': '7 s' }, undefined],
+    [{ 'Retry-After': '' }, undefined],
+    [null, undefined],
+    ['Retry-After', undefined],
+    [undefined, undefined],
+  ])('of the headers %o it is Retry-After, where that is a number: %o', (headers, expected) => {
+    expect(brought(headers)).toStrictEqual(expected)
+  })
+
+  it.each([
+    { status: '401', statusCode: '401', expose: true },
+    { status: 401, statusCode: 401, expose: 'yes' },
+    { status: 401, statusCode: 402, expose: true },
+    { status: 401, expose: true },
+    { status: 401, statusCode: 401 },
+    { status: 499, statusCode: 499, expose: true },
+    { status: 500, statusCode: 500, expose: false },
+    { status: 399, statusCode: 399, expose: true },
+  ])('no HTTP error of the client’s: %o', (parts) => {
+    expect(httpStatusOf(Object.assign(new Error('parts'), parts))).toBe(undefined)
+    expect(httpStatusOf({ status: 401, statusCode: 401, expose: true })).toBe(undefined)
+  })
+
+  it('the longest that a client is told to wait', () => {
+    expect(respond(unavailable(2 ** 31 - 1)).headers).toStrictEqual({ 'Retry-After': '2147483647' })
+    expect(respond(unavailable(2 ** 31)).headers).toStrictEqual({ 'Retry-After': '5' })
+  })
+})
