@@ -236,11 +236,12 @@ export const koaLevels = { 'by hand': nested, ours: levelled }
 /** An application with many routes; `/r<n>` is the last. */
 export const koaRoutes = {
   bare: (routes: number) => listenerOf(filled(new Router(), routes)),
+  'by hand': (routes: number) => listenerOf(filled(new Router(), routes, handler(byHand))),
   ours: (routes: number) => listenerOf(filled(withAuth(bearer)(new Router()) as unknown as Router, routes)),
 }
 
-const filled = (router: Router, routes: number): Router => {
-  for (let at = 1; at <= routes; at++) router.get(`/r${at}`, (ctx) => void (ctx.body = anna))
+const filled = (router: Router, routes: number, last?: RouterMiddleware): Router => {
+  for (let at = 1; at <= routes; at++) router.get(`/r${at}`, last ?? ((ctx) => void (ctx.body = anna)))
   return router
 }
 

@@ -194,10 +194,14 @@ export const growth = async (pace: Pace, sizes: ReadonlyArray<number>): Promise<
   for (const routes of sizes) {
     const slow = routes >= 1000
     const times = await race(
-      [asking('bare', koaRoutes.bare(routes), good, '/r1'), asking('ours', koaRoutes.ours(routes), good, '/r1')],
+      (['bare', 'by hand', 'ours'] as const).map((name) => asking(name, koaRoutes[name](routes), good, '/r1')),
       slow ? { rounds: Math.ceil(pace.rounds / 2), batch: Math.ceil(pace.batch / 10) } : pace,
     )
-    byRoutes.push(microsecondsAdded(times, 'ours', 'bare', `${routes} routes: added by the guard`))
+    byRoutes.push(
+      microsecondsAdded(times, 'by hand', 'bare', `${routes} routes: added by hand`),
+      microsecondsAdded(times, 'ours', 'bare', `${routes} routes: added by the guard`),
+      { name: `${routes} routes: the guard beside by hand`, value: ratio(times, 'ours', 'by hand'), unit: 'times' },
+    )
   }
   const rows = (times: Times, counts: ReadonlyArray<number>, label: string): ReadonlyArray<Row> =>
     counts.map((count) => ({
