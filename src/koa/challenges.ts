@@ -8,11 +8,11 @@ import { render, type Challenge } from '../core/Challenge.js'
 export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
   const [first] = challenges
   if (first === undefined) return
-  const text = (challenge: Challenge): string => {
+  const line = (challenge: Challenge): string => {
     const { text, prompts } = rendered(challenge, realm)
     return prompts && isScript(ctx.request) ? `x${text}` : text
   }
-  ctx.res.setHeader('WWW-Authenticate', challenges.length === 1 ? text(first) : [...new Set(challenges.map(text))])
+  ctx.res.setHeader('WWW-Authenticate', challenges.length === 1 ? line(first) : [...new Set(challenges.map(line))])
 }
 
 // The schemes for which browsers open a prompt of their own
