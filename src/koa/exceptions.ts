@@ -45,10 +45,14 @@ interface ErrorProperties extends Error {
  * What Koa makes a 500 of. It obeys an error's status even if that is a success, sends its headers, and never answers one
  * that is `null` or cannot take a status (SECURITY A-30). These are wrapped, others returned as they are.
  */
-export const serverError = (error: unknown): Error =>
-  error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)
-    ? error
-    : new Error('what was raised is no server error; see its cause', { cause: error })
+export const serverError = (error: unknown): Error => {
+  try {
+    if (error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)) return error
+  } catch {
+    // a property that raises when it is read: Koa reads it, too
+  }
+  return new Error('what was raised is no server error; see its cause', { cause: error })
+}
 
 const isServerError = ({ status, statusCode, expose }: ErrorProperties): boolean => {
   const answered = status || statusCode
