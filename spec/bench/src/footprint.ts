@@ -88,7 +88,7 @@ const paired = (a: ReadonlyArray<number>, b: ReadonlyArray<number>, f: (a: numbe
 
 export const footprint = (times: number): Section => {
   const get = (what: string) => measured(what, times)
-  const [timeOurs, timeBare] = inTurns('time ours', 'time bare', times)
+  const [timeOurs, timeBare] = inTurns('time ours', 'time bare', 3 * times)
   const [memoryOurs, memoryBare] = inTurns('memory ours', 'memory bare', times)
   const bytes = (['bare', 'by hand', 'ours'] as const).map((name): Row => ({
     name: `allocated by a request, ${name}`,

@@ -65,6 +65,10 @@ export const ratio = (times: Times, name: string, to: string): Estimate => {
   return estimate(a.length, (rounds) => median(rounds.map((round) => at(a, round) / at(b, round))))
 }
 
+/** The same figure of several applications that are equal but for their place in memory. */
+export const overBuilds = (figures: ReadonlyArray<number>): Estimate =>
+  estimate(figures.length, (builds) => median(builds.map((build) => at(figures, build))))
+
 /** What one adds to its bare framework, in microseconds. */
 export const added = (times: Times, name: string, bare: string): Estimate => {
   const [a, b] = [of(times, name), of(times, bare)]
