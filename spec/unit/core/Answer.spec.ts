@@ -2,7 +2,15 @@
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { adopted, fromAnswer, isNobody, isThenable, nobody, ofNobody } from '../../../src/core/Answer.js'
+import {
+  adopted,
+  fromAnswer,
+  fromAnswerAboutNobody,
+  isNobody,
+  isThenable,
+  nobody,
+  ofNobody,
+} from '../../../src/core/Answer.js'
 
 const invalid = E.left(AuthError.invalid)
 const error = new Error('store')
@@ -207,5 +215,25 @@ describe('nobody', () => {
     expect(isNobody(E.right(undefined))).toBe(false)
     expect(isNobody(ofNobody(E.right('anna')))).toBe(true)
     expect(isNobody(ofNobody(E.left(AuthError.invalid)))).toBe(false)
+  })
+
+  describe('asked about', () => {
+    it('undefined is nobody still, at once and later', async () => {
+      expect(fromAnswerAboutNobody(undefined)).toBe(nobody)
+      expect(await fromAnswerAboutNobody(Promise.resolve())).toBe(nobody)
+    })
+
+    it.each(atOnce.filter(({ input }) => input !== undefined))('$description', async ({ input, expected }) => {
+      expect(await fromAnswerAboutNobody(input)).toStrictEqual(expected)
+      expect(await fromAnswerAboutNobody(Promise.resolve(input))).toStrictEqual(expected)
+    })
+
+    it('concludes with what it was asked from', async () => {
+      const conclude = (result: unknown, from: unknown) => [result, from] as never
+      const [passed, failed] = [E.right(user), E.left(AuthError.raised(error))]
+      expect(fromAnswerAboutNobody(user, conclude, 1 as never)).toStrictEqual([passed, 1])
+      expect(await fromAnswerAboutNobody(Promise.resolve(user), conclude, 2 as never)).toStrictEqual([passed, 2])
+      expect(await fromAnswerAboutNobody(Promise.reject(error), conclude, 3 as never)).toStrictEqual([failed, 3])
+    })
   })
 })

@@ -59,4 +59,12 @@ describe('branchesOf', () => {
     const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
     expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })
   })
+
+  it('what comes behind a failure that stops was never tried', () => {
+    for (const first of [unavailable(), raised(1)]) {
+      for (const second of [absent, unavailable(), raised(2)]) {
+        expect(AuthError.Semigroup.concat(first, second)).toBe(first)
+      }
+    }
+  })
 })

@@ -27,6 +27,14 @@ describe('render', () => {
   ])('$description', ({ input, expected }) => {
     expect(render('api')(input)).toBe(expected)
   })
+
+  it('TypeError for a realm that is no parameter', () => {
+    for (const realm of ['a\n', 'é', undefined as never]) {
+      expect(() => render(realm)).toThrow(
+        new TypeError('Challenge: the parameter "realm" must be printable ASCII on one line'),
+      )
+    }
+  })
 })
 
 describe('make', () => {

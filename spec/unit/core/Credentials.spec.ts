@@ -2,6 +2,7 @@
 import { either as E } from 'fp-ts'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { AnyCredentials } from '../../../src/core/Credentials.js'
 
 const base64 = (bytes: string | Buffer) => Buffer.from(bytes).toString('base64')
 const pair = (username: string, password: string) => ({ username, password })
@@ -177,9 +178,31 @@ describe('encode', () => {
     { description: 'Basic', input: BasicCredentials.encode(pair('a', 'b')), expected: 'Basic YTpi' },
     { description: 'a cookie that has quotes of its own', input: CookieKey.encode('"a"'), expected: '""a""' },
     { description: 'a cookie', input: CookieKey.encode('a'), expected: 'a' },
+    { description: 'a cookie that begins with a quote', input: CookieKey.encode('"a'), expected: '"a' },
+    { description: 'a cookie that ends with a quote', input: CookieKey.encode('a"'), expected: 'a"' },
+    { description: 'a cookie that is one quote', input: CookieKey.encode('"'), expected: '"' },
+    { description: 'a query key', input: QueryKey.encode('a b'), expected: 'a b' },
+    { description: 'a header key', input: HeaderKey.encode('a b'), expected: 'a b' },
+    {
+      description: 'Basic in UTF-8',
+      input: BasicCredentials.encode(pair('ä', '£')),
+      expected: `Basic ${base64('ä:£')}`,
+    },
   ])('$description', ({ input, expected }) => {
     expect(input).toBe(expected)
   })
+})
+
+describe('AnyCredentials', () => {
+  it.each([undefined, null, '', [], ['a', 'a']])('refuses %j', (input) => {
+    expect(E.isLeft(AnyCredentials.decode(input))).toBe(true)
+  })
+
+  it.each([0, false, ' ', {}, 'abc'])('takes %j as it is', (input) => {
+    expect(AnyCredentials.decode(input)).toStrictEqual(E.right(input))
+  })
+
+  it('is called so in messages', () => expect(AnyCredentials.name).toBe('AnyCredentials'))
 })
 
 describe('is: what a codec writes, before it is written', () => {

@@ -71,6 +71,7 @@ describe('serialize', () => {
 describe('A-30 httpStatusOf: an HTTP error of the 4xx class and nothing else', () => {
   it.each([
     { description: 'http-errors 401', input: createError(401), expected: 401 },
+    { description: 'http-errors 400, the first of its class', input: createError(400), expected: 400 },
     { description: 'http-errors 404', input: createError(404, 'x'), expected: 404 },
     {
       description: 'http-errors 429 that does not expose',
