@@ -14,7 +14,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import { authenticator, map, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
+import { checkHook, checkName, checkOptions, checkRealm, declareFactory } from '../core/misuse.js'
 import { cookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
 import { sourceOf } from '../core/SessionSource.js'
@@ -83,6 +83,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
     const { cookieName, loadUser, realm } = options
     if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
+    checkRealm(`${factory}({ realm })`, realm)
     const { scheme, ...named } = documented(factory, cookieScheme(cookieName ?? DEFAULT_COOKIE), options)
     const session = authenticator({
       scheme,

@@ -19,7 +19,8 @@ export interface Challenge {
 
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
 export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
-const quotable = /^[\t\x20-\x7e]*$/
+/** RFC 9110 §5.6.4: what a parameter's value may say, in ASCII. */
+export const quotable: RegExp = /^[\t\x20-\x7e]*$/
 
 /**
  * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that cannot stand in a

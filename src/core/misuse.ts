@@ -6,7 +6,7 @@
  */
 
 import { absent, type AuthError } from './AuthError.js'
-import { make, type Challenge } from './Challenge.js'
+import { make, quotable, type Challenge } from './Challenge.js'
 import { welcomesNobody, type Description } from './Description.js'
 
 const factory = Symbol.for('koa-with-auth/factory')
@@ -67,6 +67,13 @@ export const checkOptions = (place: string, options: unknown, known: ReadonlyArr
 export const checkName = (place: string, name: unknown, allowed: RegExp): void => {
   if (typeof name !== 'string' || !allowed.test(name)) {
     throw new TypeError(`${place} must be a name without blanks, separators or control characters`)
+  }
+}
+
+/** A protection space, where one is named. */
+export const checkRealm = (place: string, realm: unknown): void => {
+  if (realm !== undefined && (typeof realm !== 'string' || !quotable.test(realm))) {
+    throw new TypeError(`${place} must be printable ASCII on one line`)
   }
 }
 

@@ -2,11 +2,10 @@
  * `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it.
  */
 import type { Context, Middleware, Next } from 'koa'
-import * as Challenge from '../core/Challenge.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
 import { addHandlers, type ExceptionHandler } from '../core/ExceptionHandler.js'
-import { checkHook, checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
+import { checkHook, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
 import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
 import { answerException } from './exceptions.js'
 
@@ -60,7 +59,7 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
     if (flag !== undefined && typeof flag !== 'boolean')
       throw new TypeError(`${place}({ ${name} }) must be true or false`)
   }
-  if (realm !== undefined) Challenge.make('Realm', { realm })
+  checkRealm(`${place}({ realm })`, realm)
   if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
   if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
   for (const [name, list] of Object.entries({ trustedOrigins: origins, onError })) {
