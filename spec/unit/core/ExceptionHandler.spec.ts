@@ -57,6 +57,10 @@ describe('onError', () => {
         ),
     },
     { description: 'null', input: () => onError(untyped(null), answers(400)) },
+    {
+      description: 'a function without a prototype',
+      input: () => onError(untyped(Object.assign(function none() {}, { prototype: null })), answers(400)),
+    },
     { description: 'no handler', input: () => onError(Base, untyped(undefined)) },
     { description: 'a response for a handler', input: () => onError(Base, untyped({ status: 400 })) },
     {

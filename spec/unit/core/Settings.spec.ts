@@ -1,9 +1,26 @@
 /** Settings travel on the context of one request; without any the defaults hold. */
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { carry, defaults, settingsOf } from '../../../src/core/Settings.js'
 import { plainRequest } from '../../support/plainRequest.js'
 
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
 describe('Settings', () => {
+  it.each([
+    ['development', true],
+    ['production', false],
+    ['test', false],
+    [undefined, false],
+  ])('failures are explained where NODE_ENV is development, never by omission: %s', async (env, explain) => {
+    vi.stubEnv('NODE_ENV', env)
+    // looks at this environment
+    vi.resetModules()
+    const module = await import('../../../src/core/Settings.js')
+    expect(module.defaults).toMatchObject({ explain })
+  })
+
   it('DESIGN "csrf", "timeout": what holds where nothing was set', () => {
     expect(settingsOf(plainRequest())).toBe(defaults)
     expect(defaults).toMatchObject({ csrf: true, timeout: 10_000, realm: 'api', trustedOrigins: new Set() })

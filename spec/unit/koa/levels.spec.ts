@@ -85,6 +85,13 @@ describe('atLevel', () => {
   })
 })
 
+// What a router keeps of its events; pinned by spec/integration/router-facts.spec.ts
+const handlersOf = (router: RouterInstance): unknown[] => {
+  const events: unknown = Reflect.get(router, '_events')
+  const handlers: unknown = typeof events === 'object' && events !== null && Reflect.get(events, '_handlers')
+  return handlers instanceof Map ? [...(handlers as Map<string, unknown[]>).values()].flat() : []
+}
+
 describe('the copy', () => {
   const base = () => new Router({ prefix: '/p' }).get('name', '/x/:id', go, handle).param('id', go as never)
 
@@ -97,6 +104,7 @@ describe('the copy', () => {
     expect(copy).toBeInstanceOf(Own)
     expect([copy.exclusive, copy.host, Reflect.get(copy, 'extra')]).toEqual([true, 'a.example', 1])
     expect(copy.routes().router).toBe(copy)
+    expect(Object.keys(copy).sort()).toEqual(Object.keys(own).sort())
   })
 
   test('nothing that is done to it reaches the router that it was made of', () => {
@@ -111,6 +119,7 @@ describe('the copy', () => {
     copy.param('new', go as never)
     copy.prefix('/q')
     copy.methods.push('TRACE')
+    Object.assign(copy.stack[0]!.opts, { end: false })
     copy.on?.('not-found', handle)
     expect(JSON.stringify(original)).toBe(before)
     expect(original.stack).toEqual([layer])
@@ -127,6 +136,19 @@ describe('the copy', () => {
     original.methods.push('TRACE')
     original.on?.('not-found', handle)
     expect([JSON.stringify(copy), names(copy)]).toEqual(before)
+  })
+
+  test('has the other’s event handlers, and neither has those that the other takes later', () => {
+    const [before, own, later] = [() => {}, () => {}, () => {}]
+    const original = new Router()
+    original.on?.('not-found', before)
+    const copy = atLevel(a)(original)
+    copy.on?.('not-found', own)
+    original.on?.('not-found', later)
+    // before 15.4 routers have no events
+    const told = original.on !== undefined
+    expect(handlersOf(original)).toEqual(told ? [before, later] : [])
+    expect(handlersOf(copy)).toEqual(told ? [before, own] : [])
   })
 
   test('its stack cannot be replaced', () => {

@@ -1,0 +1,28 @@
+/** What OpenAPI and the audit read off a router. */
+import Router from '@koa/router'
+import { fromCallable, Requirement, withAuth } from 'koa-with-auth'
+import { expect, it } from 'vitest'
+import { operationsOf } from '../../../src/koa/operations.js'
+
+const handle = () => {}
+const a = fromCallable(() => 'anna')
+
+it('operations in their order, each with what was decided and where; `use` middleware is none', () => {
+  const inner = withAuth(a)(new Router({ prefix: '/in' }))
+  inner.use((_ctx, next) => next())
+  inner.get('/x', handle).post('/y', withAuth(null), handle)
+  const router = new Router()
+  router.use('/p', inner.routes())
+  router.get('/bare', handle)
+  const told = operationsOf(router).map(({ methods, path, requirement, levels, functions }) => ({
+    operation: `${methods.at(-1)} ${String(path)}`,
+    requirement,
+    levels,
+    functions: functions.length,
+  }))
+  expect(told).toStrictEqual([
+    { operation: 'GET /p/in/x', requirement: Requirement.require(a), levels: ['router /in'], functions: 2 },
+    { operation: 'POST /p/in/y', requirement: Requirement.open, levels: ['operation'], functions: 2 },
+    { operation: 'GET /bare', requirement: Requirement.inherit, levels: [], functions: 1 },
+  ])
+})
