@@ -26,6 +26,7 @@ describe('Requirement', () => {
 describe('also', () => {
   it('keeps what it adds until it is known to what', () => {
     expect(also(a)).toStrictEqual({ _tag: 'Also', authenticators: [a] })
+    expect(passing(also([a, b]))).toStrictEqual(E.right({ inherited: undefined, own: 'anna' }))
     expect(concat(Requirement.inherit, also(a))).toStrictEqual(also(a))
     expect(concat(also(a), also(b))).toStrictEqual({ _tag: 'Also', authenticators: [a, b] })
     expect(concat(also(a), Requirement.inherit)).toStrictEqual(also(a))

@@ -99,6 +99,12 @@ describe('requirement objects', () => {
       allOf([callable, anyOf([callable, () => true])]),
       undefined,
     ],
+    ['an optional callable is never absent, so nobody is welcome', optional(callable), undefined],
+    [
+      'nor where a callable is one of several',
+      optional(anyOf([callable, bearer, query])),
+      [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
+    ],
     ['an all-of that can come to callables alone is never {}', allOf([callable, optional(bearer)]), [{ bearer: [] }]],
   ])('%s', (_, of, expected) => {
     expect(listOf(of)).toEqual(expected)
