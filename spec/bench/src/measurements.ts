@@ -180,7 +180,7 @@ export const peers = async (pace: Pace): Promise<Section> => {
 // expressions: two equal ones differ by a tenth. So there are several, each at another place, and what is told is told of them.
 const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray<Row>> => {
   const slow = routes >= 1000
-  const builds = slow ? 12 : 4
+  const builds = slow ? 12 : Math.min(4, Math.ceil(pace.rounds / 15))
   const each = {
     rounds: Math.ceil(pace.rounds / builds),
     batch: slow ? Math.ceil(pace.batch / 20) : pace.batch,
