@@ -13,7 +13,7 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkHook, checkName, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
+import { checkCredential, checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
 import { cookie, headerField, queryParameter, type Sent } from '../core/RequestFields.js'
 
 /** What an API key authenticator is made of. */
@@ -47,8 +47,7 @@ const apiKey = (factory: string, place: Place) => {
     const { scheme, ...named } = documented(factory, { type: 'apiKey', in: place.in, name }, options)
     checkName(`${factory}({ paramName })`, name, place.allowed)
     checkHook(`${factory}({ authenticate })`, authenticate, 2)
-    checkRealm(`${factory}({ realm })`, realm)
-    if (maxLength !== undefined) checkPositive(`${factory}({ maxLength })`, maxLength)
+    checkCredential(factory, options)
     return authenticator({
       scheme,
       ...named,

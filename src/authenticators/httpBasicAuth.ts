@@ -10,7 +10,7 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { BasicCredentials } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkHook, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
+import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
 import { authorization } from '../core/RequestFields.js'
 
 /** What a Basic authenticator is made of. */
@@ -43,8 +43,7 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
   checkOptions('httpBasicAuth', options, ['authenticate', 'realm', 'maxLength', ...documentation])
   const { authenticate, realm, maxLength } = options
   checkHook('httpBasicAuth({ authenticate })', authenticate, 3)
-  checkRealm('httpBasicAuth({ realm })', realm)
-  if (maxLength !== undefined) checkPositive('httpBasicAuth({ maxLength })', maxLength)
+  checkCredential('httpBasicAuth', options)
   return authenticator({
     ...documented('httpBasicAuth', { type: 'http', scheme: 'basic' }, options),
     // RFC 7617 §2.1: the client is told to send UTF-8

@@ -10,7 +10,7 @@ import type { AuthError } from '../core/AuthError.js'
 import * as Challenge from '../core/Challenge.js'
 import { BearerToken } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkHook, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
+import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
 import { authorization } from '../core/RequestFields.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 
@@ -45,8 +45,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
   checkOptions('httpBearer', options, ['authenticate', 'realm', 'bearerFormat', 'maxLength', ...documentation])
   const { authenticate, realm, bearerFormat, maxLength } = options
   checkHook('httpBearer({ authenticate })', authenticate, 2)
-  checkRealm('httpBearer({ realm })', realm)
-  if (maxLength !== undefined) checkPositive('httpBearer({ maxLength })', maxLength)
+  checkCredential('httpBearer', options)
   if (bearerFormat !== undefined && typeof bearerFormat !== 'string') {
     throw new TypeError('httpBearer({ bearerFormat }) must be a text')
   }

@@ -83,7 +83,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
     const { cookieName, loadUser, realm } = options
     if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
-    checkRealm(`${factory}({ realm })`, realm)
+    checkRealm(factory, realm)
     const { scheme, ...named } = documented(factory, cookieScheme(cookieName ?? DEFAULT_COOKIE), options)
     const session = authenticator({
       scheme,

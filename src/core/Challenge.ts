@@ -19,8 +19,9 @@ export interface Challenge {
 
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
 export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
-/** RFC 9110 §5.6.4: what a parameter's value may say, in ASCII. */
-export const quotable: RegExp = /^[\t\x20-\x7e]*$/
+
+/** @internal RFC 9110 §5.6.4: whether it can be a parameter's value, in ASCII. */
+export const isQuotable = (u: unknown): u is string => typeof u === 'string' && /^[\t\x20-\x7e]*$/.test(u)
 
 /**
  * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that cannot stand in a
@@ -42,7 +43,7 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
 }
 
 const checkValue = (name: string, value: unknown): void => {
-  if (typeof value !== 'string' || !quotable.test(value)) {
+  if (!isQuotable(value)) {
     throw new TypeError(`Challenge: the parameter "${name}" must be printable ASCII on one line`)
   }
 }

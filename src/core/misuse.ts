@@ -6,7 +6,7 @@
  */
 
 import { absent, type AuthError } from './AuthError.js'
-import { make, quotable, type Challenge } from './Challenge.js'
+import { isQuotable, make, type Challenge } from './Challenge.js'
 import { welcomesNobody, type Description } from './Description.js'
 
 const factory = Symbol.for('koa-with-auth/factory')
@@ -72,8 +72,8 @@ export const checkName = (place: string, name: unknown, allowed: RegExp): void =
 
 /** A protection space, where one is named. */
 export const checkRealm = (place: string, realm: unknown): void => {
-  if (realm !== undefined && (typeof realm !== 'string' || !quotable.test(realm))) {
-    throw new TypeError(`${place} must be printable ASCII on one line`)
+  if (realm !== undefined && !isQuotable(realm)) {
+    throw new TypeError(`${place}({ realm }) must be printable ASCII on one line`)
   }
 }
 
@@ -86,6 +86,15 @@ export const checkPositive = (place: string, value: unknown): void => {
     const given = typeof value === 'number' ? String(value) : named(value)
     throw new TypeError(`${place} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
   }
+}
+
+/** What every kind that reads a credential takes: a protection space, and how long the credential may be. */
+export const checkCredential = (
+  factory: string,
+  { realm, maxLength }: { readonly realm?: unknown; readonly maxLength?: unknown },
+): void => {
+  checkRealm(factory, realm)
+  if (maxLength !== undefined) checkPositive(`${factory}({ maxLength })`, maxLength)
 }
 
 /** What a kind of authenticator is made of. */
@@ -106,7 +115,7 @@ export const checkKind = (kind: {
   }
   checkHook('authenticator({ extract })', extract, 1)
   checkHook('authenticator({ authenticate })', authenticate, 2)
-  if (maxLength !== undefined) checkPositive('authenticator({ maxLength })', maxLength)
+  checkCredential('authenticator', { maxLength })
   const bare = typeof challenge === 'function' ? challenge(absent) : challenge
   if (typeof bare !== 'object' || bare === null) {
     throw new TypeError("authenticator({ challenge }) must be a challenge: Challenge.make('Scheme')")

@@ -59,7 +59,7 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
     if (flag !== undefined && typeof flag !== 'boolean')
       throw new TypeError(`${place}({ ${name} }) must be true or false`)
   }
-  checkRealm(`${place}({ realm })`, realm)
+  checkRealm(place, realm)
   if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
   if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
   for (const [name, list] of Object.entries({ trustedOrigins: origins, onError })) {

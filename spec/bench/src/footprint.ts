@@ -88,7 +88,7 @@ const paired = (a: ReadonlyArray<number>, b: ReadonlyArray<number>, f: (a: numbe
 
 export const footprint = (times: number): Section => {
   const get = (what: string) => measured(what, times)
-  // the noisiest of these figures, except where one look is all that is asked for
+  // the noisiest figure is looked at three times as often, unless one look at each is all that is asked for
   const [timeOurs, timeBare] = inTurns('time ours', 'time bare', 3 * times - 2)
   const [memoryOurs, memoryBare] = inTurns('memory ours', 'memory bare', times)
   const bytes = (['bare', 'by hand', 'ours'] as const).map((name): Row => ({
