@@ -1,10 +1,10 @@
-/** The examples that documentation holds: every `@example` of the sources, and the fenced `ts` blocks of a Markdown file. */
+/** The examples in the documentation: every `@example` of the sources, and the fenced `ts` blocks of the Markdown files. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { repository } from './typecheck.js'
 
 /** One example. */
 export interface DocExample {
-  /** Where it stands: `src/core/Challenge.ts:7`. */
+  /** File and line: `src/core/Challenge.ts:7`. */
   readonly place: string
   readonly code: string
   /** Whether it is run, or only typechecked. */
@@ -34,6 +34,15 @@ export const examplesOf = (path: string): DocExample[] => {
 }
 
 const fence = /^```ts([^\n]*)\n([\s\S]*?)^```$/gm
+
+/** The Markdown files whose `ts` blocks are typechecked and run: the README and the guides. */
+export const documents = (): string[] => [
+  'README.md',
+  ...readdirSync(`${repository}examples/guides`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `examples/guides/${name}`)
+    .sort(),
+]
 
 /** The fenced `ts` blocks of a Markdown file; none where there is no such file. `ts no-run`: only typechecked. */
 export const blocksOf = (path: string): DocExample[] => {

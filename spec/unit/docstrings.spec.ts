@@ -1,9 +1,9 @@
-/** Documentation is under test: every example typechecks and runs, and nothing public is without a word (STYLE, habit 4). */
+/** Every example in docstrings, README and guides typechecks and runs, and every public export has a docstring. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import ts from 'typescript'
-import { blocksOf, examplesOf, sources, type DocExample } from '../support/docExamples.js'
+import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/docExamples.js'
 import { ownOptions, repository, typecheck, type Mistake } from '../support/typecheck.js'
 
 // One folder a process, so that two runs beside one another do not meet
@@ -17,7 +17,7 @@ const needsAssert = (code: string) => !/from '(?:node:)?assert(?:\/strict)?'/.te
 const moduleOf = ({ code }: DocExample) =>
   `${needsAssert(code) ? "import assert from 'node:assert'; " : ''}${code}\nexport {}\n`
 
-const examples = [...sources().flatMap(examplesOf), ...blocksOf('README.md')]
+const examples = [...sources().flatMap(examplesOf), ...documents().flatMap(blocksOf)]
 
 describe('examples', () => {
   let mistakes: Mistake[] = []
