@@ -4,7 +4,7 @@
  * Types only. A guarded router's verbs have two overloads, "with a guard of its own" first, so that an override is the
  * overriding type alone, never an intersection; the principal is kept out of the router's own context type for that.
  */
-import type { RouterContext, RouterInstance, RouterMiddleware } from '@koa/router'
+import type { RouterContext, RouterInstance, RouterMiddleware } from './routerTypes.js'
 import type { Next } from 'koa'
 import type { Also, Requirement } from '../core/Requirement.js'
 

@@ -3,7 +3,7 @@
  *
  * What it makes, a guard, is a value too: the same one can stand in many places. It guards operations, not middleware.
  */
-import type { RouterInstance } from '@koa/router'
+import type { RouterInstance } from './routerTypes.js'
 import type { Context, Next } from 'koa'
 import { anyOf, fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
 import { checkGroup, checkMember, declareFactory } from '../core/misuse.js'
