@@ -28,6 +28,7 @@ export { authorize, requireScopes, type Granted, type RequireScopesOptions } fro
 export { firstPresent } from './core/firstPresent.js'
 export { lenient, optional } from './core/optional.js'
 export { recoverUnavailable, timeout } from './core/outage.js'
+export { UnavailableError } from './core/UnavailableError.js'
 export { also, type Also } from './core/Requirement.js'
 export { describedAs } from './core/describedAs.js'
 export type { Kind } from './core/Kind.js'

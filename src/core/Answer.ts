@@ -5,7 +5,7 @@
  * |-------------------------------------------------|-----------------------------------------------------|
  * | `false 0 -0 0n NaN '' null undefined`, `[]`      | `invalid` (spec 5.1.2)                              |
  * | any other value                                 | the principal (spec 5.1.1)                          |
- * | a promise, or anything with a `then`             | awaited, then tested again; a rejection is `raised` |
+ * | a promise, or anything with a `then`             | awaited, then tested again; a rejection is `raised`, of an `UnavailableError` `unavailable` |
  * | `None`, `Left`                                  | `invalid`; a `Left` that holds an AuthError: that    |
  * | an AuthError                                    | that failure, as if it stood on the left            |
  * | `Some`, `Right`                                 | unwrapped and tested again                          |
@@ -15,6 +15,7 @@
 import { either as E } from 'fp-ts'
 import type { option as O } from 'fp-ts'
 import { invalid, isAuthError, raised, type AuthError } from './AuthError.js'
+import { failureOf } from './UnavailableError.js'
 
 /** What evaluating gives: at once where nothing was asynchronous. A promise of it never rejects. */
 export type Evaluation<P> = E.Either<AuthError, P> | Promise<E.Either<AuthError, P>>
@@ -66,14 +67,14 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
     if ('then' in answer && typeof answer.then === 'function') {
       return adopted(answer).then(
         (value) => fromAnswer(value, conclude, from),
-        (error: unknown) => conclude(E.left(raised(error)), from),
+        (error: unknown) => conclude(E.left(failureOf(error)), from),
       )
     }
     if (typeof answer === 'function') return fromTask(answer, conclude, from)
     if (Array.isArray(answer)) return conclude(answer.length === 0 ? refused : E.right(answer), from)
     return fromObject(answer, conclude, from)
   } catch (error) {
-    return conclude(E.left(raised(error)), from)
+    return conclude(E.left(failureOf(error)), from)
   }
 }
 
@@ -120,7 +121,7 @@ export const fromAnswerAboutNobody: typeof fromAnswer = (
   if (!isThenable(answer)) return fromAnswer(answer, conclude as Conclude<unknown>, from)
   return adopted(answer).then(
     (value) => fromAnswerAboutNobody(value, conclude as Conclude<unknown>, from),
-    (error: unknown) => conclude(E.left(raised(error)), from as never),
+    (error: unknown) => conclude(E.left(failureOf(error)), from as never),
   )
 }
 
@@ -134,7 +135,7 @@ export const answerTo = <Q>(
   try {
     return read(ask(), conclude, from)
   } catch (error) {
-    return conclude(E.left(raised(error)), from)
+    return conclude(E.left(failureOf(error)), from)
   }
 }
 

@@ -38,6 +38,7 @@ import * as Description from './Description.js'
 import type { Kind } from './Kind.js'
 import { checkGroup, checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
 import { settingsOf } from './Settings.js'
+import { failureOf } from './UnavailableError.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -143,7 +144,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
       if (E.isLeft(decoded)) return malformed
       return fromAnswer(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
-      return E.left(Description.explained(leaf, AuthErrors.raised(error)))
+      return E.left(Description.explained(leaf, failureOf(error)))
     }
   }
   // Safe: `fromAnswer` lets through exactly what `PrincipalOf` computes

@@ -11,6 +11,7 @@ import type { AuthError } from './AuthError.js'
 import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
 import { explained, type Scoped } from './Description.js'
 import { checkDemanding, checkHook, checkMember, checkOptions, declareFactory } from './misuse.js'
+import { failureOf } from './UnavailableError.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
@@ -20,7 +21,7 @@ const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) =>
   checkDemanding(`${place}(a)`, member)
   const description: Scoped = { _tag: 'Scoped', member, scopes }
   const insufficient = E.left(explained(member, AuthErrors.insufficient(scopes.length > 0 ? scopes : undefined)))
-  const failed = (error: unknown) => E.left(explained(member, AuthErrors.raised(error)))
+  const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
   const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
     if (allowed === true) return result
     // `None`, a `Left` and a Task are truthy, so nothing else that is can be taken for a yes
