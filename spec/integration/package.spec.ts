@@ -1,7 +1,7 @@
 /** The package as a user gets it: packed, installed outside of the repository, typechecked, and asked over HTTP. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, posix } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -39,10 +39,17 @@ describe('the packed package', () => {
   }, 180_000)
   afterAll(() => project?.remove())
 
-  it('holds the built modules, their declarations and sources, README, LICENSE and CHANGELOG, and nothing else', () => {
-    const known = /^(dist\/.+\.(js|d\.ts)(\.map)?|src\/.+\.ts|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+  it('holds the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
+    const known = /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
     expect(project.files.filter((path) => !known.test(path))).toStrictEqual([])
-    for (const path of ['dist/index.js', 'dist/index.d.ts', 'src/index.ts', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
+    for (const path of [
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/cjs/index.js',
+      'README.md',
+      'LICENSE',
+      'CHANGELOG.md',
+    ]) {
       expect(project.files).toContain(path)
     }
   })
@@ -58,13 +65,21 @@ describe('the packed package', () => {
     expect(files).toContain('dist/index.js')
   })
 
-  it('every module of the sources is in it, built', () => {
-    const modules = project.files.filter((path) => path.startsWith('src/'))
+  it('every module of the sources is in it, built as an ES module and as CommonJS', () => {
+    const modules = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /\.ts$/.test(path),
+    )
     expect(modules.length).toBeGreaterThan(20)
     for (const path of modules) {
-      const built = path.replace('src/', 'dist/').replace(/\.ts$/, '')
-      expect(project.files).toEqual(expect.arrayContaining([`${built}.js`, `${built}.d.ts`]))
+      const built = path.replace(/\.ts$/, '')
+      for (const folder of ['dist', 'dist/cjs']) {
+        expect(project.files).toEqual(expect.arrayContaining([`${folder}/${built}.js`, `${folder}/${built}.d.ts`]))
+      }
     }
+  })
+
+  it('both module systems fit in 300 KB', () => {
+    expect(project.packedBytes).toBeLessThan(300_000)
   })
 
   // What a module needs when it is loaded, the modules that it imports included

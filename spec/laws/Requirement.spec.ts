@@ -3,10 +3,10 @@ import fc, { type Arbitrary } from 'fast-check'
 import { fromCallable, Requirement } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 
-const { Monoid, inherit, open, require } = Requirement
+const { Monoid, inherit, open, guardedBy } = Requirement
 const { concat, empty } = Monoid
 
-const required = ['a', 'b', 'c'].map((name) => require(fromCallable(() => name)))
+const required = ['a', 'b', 'c'].map((name) => guardedBy(fromCallable(() => name)))
 const requirement: Arbitrary<Requirement> = fc.constantFrom(inherit, open, ...required)
 
 describe('Requirement.Monoid', () => {

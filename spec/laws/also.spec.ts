@@ -130,7 +130,7 @@ describe('effective', () => {
 
   it('of require: that very authenticator', async () => {
     await run([required], (a) => {
-      expect(Requirement.effective(Requirement.require(a))).toBe(a)
+      expect(Requirement.effective(Requirement.guardedBy(a))).toBe(a)
       return a
     })
   })

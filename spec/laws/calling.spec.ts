@@ -38,7 +38,7 @@ const combinators: Readonly<Record<string, Make>> = {
   recoverUnavailable: recoverUnavailable(() => Promise.resolve('cached')),
   describedAs: (a) => pipe(a, RTE.map(String), describedAs(a)),
   'also under nothing': (a) => below(also(a)),
-  'also under require': (a) => below(Requirement.Monoid.concat(Requirement.require(other), also(a))),
+  'also under require': (a) => below(Requirement.Monoid.concat(Requirement.guardedBy(other), also(a))),
 }
 
 const requestOfTree = tree.filter((of) => !welcomes(of))

@@ -20,7 +20,7 @@ const credential = (scheme: string) =>
     authenticate: () => expect.unreachable(),
   })
 /** Requirements, by the schemes that they demand. */
-export const [a, b] = [Requirement.require(credential('a')), Requirement.require(credential('b'))]
+export const [a, b] = [Requirement.guardedBy(credential('a')), Requirement.guardedBy(credential('b'))]
 export const [alsoA, alsoB, alsoC] = [also(credential('a')), also(credential('b')), also(credential('c'))]
 export const { open } = Requirement
 

@@ -14,6 +14,8 @@ const npm = (cwd: string, ...args: string[]) =>
 /** What `npm pack` says about a package. */
 export interface PackedFiles {
   readonly filename: string
+  /** The size of the tarball in bytes. */
+  readonly size: number
   readonly files: ReadonlyArray<{ readonly path: string }>
 }
 
@@ -23,6 +25,8 @@ export interface PackedProject {
   /** Packs again, scripts left out: what the package would hold now. */
   readonly listFiles: (withFiles: Readonly<Record<string, string>>) => Promise<ReadonlyArray<string>>
   readonly files: ReadonlyArray<string>
+  /** The size of the tarball in bytes. */
+  readonly packedBytes: number
   readonly remove: () => void
 }
 
@@ -35,6 +39,9 @@ const copyRepository = (): string => {
     'package.json',
     'tsconfig.json',
     'tsconfig.build.json',
+    'tsconfig.cjs.json',
+    '.ci',
+    'src',
     'LICENSE',
     'README.md',
     'examples',
@@ -66,8 +73,8 @@ export const packedProject = async (beside: ReadonlyArray<string>): Promise<Pack
   })
   const packed = parsePacked(stdout)
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
-  // Peers are left out here: they come from the repository, so that no registry is needed
-  await npm(folder, 'install', '--offline', '--legacy-peer-deps', '--ignore-scripts', join(source, packed.filename))
+  // Peers are left out here: they come from the repository, so that nothing of them is fetched
+  await npm(folder, 'install', '--prefer-offline', '--legacy-peer-deps', '--ignore-scripts', join(source, packed.filename))
   for (const name of beside) {
     mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
     symlinkSync(realpathSync(`${repository}node_modules/${name}`), join(folder, 'node_modules', name))
@@ -75,6 +82,7 @@ export const packedProject = async (beside: ReadonlyArray<string>): Promise<Pack
   return {
     folder,
     files: packed.files.map(({ path }) => path),
+    packedBytes: packed.size,
     listFiles: async (withFiles) => {
       for (const [path, text] of Object.entries(withFiles)) {
         mkdirSync(dirname(join(source, path)), { recursive: true })

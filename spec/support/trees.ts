@@ -238,7 +238,7 @@ export const decisionOf = (of: Level, calls: string[]) =>
 export const requirementOf = (of: Level, calls: string[]): Requirement => {
   if (of === 'inherit') return Requirement.inherit
   if (of === 'public') return Requirement.open
-  return 'also' in of ? also(build(of.also, calls)) : Requirement.require(build(of.require, calls))
+  return 'also' in of ? also(build(of.also, calls)) : Requirement.guardedBy(build(of.require, calls))
 }
 
 /** What the client sends: a write that another site made a browser send, with a field for each credential. */

@@ -51,7 +51,7 @@ export const inherit: Requirement = { _tag: 'Inherit' }
 export const open: Requirement = { _tag: 'Public' }
 
 /** @see Require */
-export const require = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
+export const guardedBy = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
 
 /**
  * Adds to what is inherited instead of replacing it; for `withAuth` at a lower level. `request.auth` is
@@ -92,7 +92,7 @@ const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticato
 
 const added = (inherited: Authenticator<unknown> | undefined, { authenticators }: Also): Requirement => {
   const both = authenticators.reduce<Authenticator<unknown> | undefined>(adding, inherited)
-  return both === undefined ? open : require(both)
+  return both === undefined ? open : guardedBy(both)
 }
 
 /**

@@ -70,11 +70,11 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
   if (Array.isArray(auth)) {
     checkGroup('withAuth', auth)
     // Safe: what is no list of members was refused
-    return Requirement.require(anyOf(auth as unknown as [Member]))
+    return Requirement.guardedBy(anyOf(auth as unknown as [Member]))
   }
   checkMember('withAuth(...)', auth)
   // Safe: what is no function was refused
-  return Requirement.require(fromCallable(auth as Member))
+  return Requirement.guardedBy(fromCallable(auth as Member))
 }
 
 const isAlso = (u: unknown): u is Requirement.Also =>

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { here } from './here.js'
 import { pageScript } from './pageScript.js'
 import { pageStyle } from './pageStyle.js'
 
@@ -48,7 +49,7 @@ export const assetOf = (type: string, content: Buffer | string): Asset => {
 }
 
 /** The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` where there is none. */
-export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
+export const findSwaggerUi = (from: string | URL = here): string | undefined => {
   try {
     return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
   } catch {

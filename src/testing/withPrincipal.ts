@@ -52,7 +52,7 @@ export const withPrincipal = (principal: unknown): (<R extends object>(router: R
     })
   const opened = (guard: Marked): Function => {
     const asked = Requirement.effective(guard.requirement)
-    return guardFor(asked === undefined ? Requirement.open : Requirement.require(letIn(asked)), guard.levels)
+    return guardFor(asked === undefined ? Requirement.open : Requirement.guardedBy(letIn(asked)), guard.levels)
   }
   return <R extends object>(router: R): R =>
     // Safe: it has the prototype and the properties of `router`

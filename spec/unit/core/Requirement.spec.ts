@@ -11,7 +11,7 @@ const passing = (requirement: Requirement) => Requirement.effective(requirement)
 
 describe('Requirement', () => {
   it('a guard carries what it decided', () => {
-    expect(withAuth(a).requirement).toStrictEqual(Requirement.require(a))
+    expect(withAuth(a).requirement).toStrictEqual(Requirement.guardedBy(a))
     expect(withAuth(null).requirement).toBe(Requirement.open)
     expect([Requirement.open, Requirement.inherit]).toStrictEqual([{ _tag: 'Public' }, { _tag: 'Inherit' }])
     expect(Reflect.get(withAuth(a), 'levels')).toStrictEqual(['operation'])
@@ -37,7 +37,7 @@ describe('also', () => {
     ['to nothing', also(b), { inherited: undefined, own: 'berta' }],
     ['to nothing, twice', concat(also(a), also(b)), { inherited: { inherited: undefined, own: 'anna' }, own: 'berta' }],
     ['to public', concat(Requirement.open, also(b)), { inherited: undefined, own: 'berta' }],
-    ['to a demand', concat(Requirement.require(a), also(b)), { inherited: 'anna', own: 'berta' }],
+    ['to a demand', concat(Requirement.guardedBy(a), also(b)), { inherited: 'anna', own: 'berta' }],
   ])('%s: who is let in', (_, requirement, principal) => {
     expect(passing(requirement)).toStrictEqual(E.right(principal))
   })

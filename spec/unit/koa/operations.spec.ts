@@ -21,7 +21,7 @@ it('operations in their order, each with what was decided and where; `use` middl
     functions: functions.length,
   }))
   expect(told).toStrictEqual([
-    { operation: 'GET /p/in/x', requirement: Requirement.require(a), levels: ['router /in'], functions: 2 },
+    { operation: 'GET /p/in/x', requirement: Requirement.guardedBy(a), levels: ['router /in'], functions: 2 },
     { operation: 'POST /p/in/y', requirement: Requirement.open, levels: ['operation'], functions: 2 },
     { operation: 'GET /bare', requirement: Requirement.inherit, levels: [], functions: 1 },
   ])

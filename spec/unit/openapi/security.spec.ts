@@ -41,7 +41,7 @@ const own = (scheme: SecurityScheme, schemeName?: string) =>
     authenticate,
   })
 const callable = fromCallable(() => false)
-const listOf = (of: Authenticator<unknown>) => securityOf(Requirement.require(of)).requirements
+const listOf = (of: Authenticator<unknown>) => securityOf(Requirement.guardedBy(of)).requirements
 const reading = requireScopes(['read'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
 const writing = requireScopes(['write'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
 
@@ -118,7 +118,7 @@ describe('requirement objects', () => {
 
   it('also: what the levels demand together', () => {
     const { concat } = Requirement.Monoid
-    expect(securityOf(concat(Requirement.require(query), also(bearer))).requirements).toEqual([
+    expect(securityOf(concat(Requirement.guardedBy(query), also(bearer))).requirements).toEqual([
       { apiKeyQuery_api_key: [], bearer: [] },
     ])
     expect(securityOf(concat(Requirement.inherit, also(bearer))).requirements).toEqual([{ bearer: [] }])
@@ -151,7 +151,7 @@ describe('names', () => {
     ['a session whose cookie is named', sessionAuth({ cookieName: '__Host-sid' }), 'cookie___Host-sid'],
     ["the author's own", httpBearer({ schemeName: 'staff.token', authenticate }), 'staff.token'],
   ])('%s', (_, of, name) => {
-    const { requirements, schemes } = securityOf(Requirement.require(of))
+    const { requirements, schemes } = securityOf(Requirement.guardedBy(of))
     expect(requirements).toEqual([{ [name]: [] }])
     expect(schemes.map((scheme) => scheme.name)).toEqual([name])
     expect(name).toMatch(/^[A-Za-z0-9._-]+$/)
@@ -160,7 +160,7 @@ describe('names', () => {
   it("a request tells the session's cookie", () => {
     const request = plainRequest()
     request.ctx['sessionOptions'] = { key: '__Host-sid' }
-    const { requirements, schemes } = securityOf(Requirement.require(sessionAuth()), request)
+    const { requirements, schemes } = securityOf(Requirement.guardedBy(sessionAuth()), request)
     expect(requirements).toEqual([{ 'cookie___Host-sid': [] }])
     expect(schemes.map(({ scheme }) => scheme)).toMatchObject([{ type: 'apiKey', in: 'cookie', name: '__Host-sid' }])
   })
@@ -169,7 +169,7 @@ describe('names', () => {
 describe('components.securitySchemes', () => {
   const usesOf = (...all: ReadonlyArray<Authenticator<unknown>>) =>
     all.flatMap((of, at) =>
-      securityOf(Requirement.require(of)).schemes.map((scheme) => ({ ...scheme, place: `GET /${at}` })),
+      securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, place: `GET /${at}` })),
     )
 
   it('every kind with where it travels, its format and its description', () => {
