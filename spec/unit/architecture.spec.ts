@@ -30,7 +30,8 @@ describe('DESIGN "Three wings and a shell"', () => {
     { folder: 'authenticators', allowed: ['authenticators', 'core'] },
     { folder: 'koa', allowed: ['koa', 'core'] },
     { folder: 'openapi', allowed: ['openapi', 'core', 'koa'] },
-    { folder: 'sessions', allowed: ['sessions', 'core', 'koa'] },
+    { folder: 'stores', allowed: ['stores', 'core'] },
+    { folder: 'sessions', allowed: ['sessions', 'stores', 'core', 'koa'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'testing', allowed: ['testing', 'core', 'koa', 'authenticators'] },
   ])('$folder imports only $allowed', ({ folder, allowed }) => {

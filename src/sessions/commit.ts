@@ -5,7 +5,7 @@
 import type { Context } from 'koa'
 import { sessionOf, textOf, type KoaSession, type Visit } from './Visit.js'
 import { unavailable } from './SignInRefused.js'
-import { StoreUnavailable } from './timedStore.js'
+import { StoreUnavailable } from '../stores/within.js'
 
 /** What is asked about. */
 export interface CommitOptions {

@@ -31,7 +31,10 @@ describe('thrown anywhere in a hook it is unavailable', () => {
   it.each<{ description: string; input: Member }>([
     { description: 'a hook that throws', input: bearer(thrown) },
     { description: 'a hook that rejects', input: bearer(() => Promise.reject(error)) },
-    { description: 'in the middle of an async hook', input: bearer(async () => (await thrown()) && { user: 'anna' }) },
+    {
+      description: 'in the middle of an async hook',
+      input: bearer(async () => (await Promise.reject(error)) && { user: 'anna' }),
+    },
     { description: 'a Task that rejects', input: bearer(() => () => Promise.reject(error)) },
     { description: 'a thenable that throws', input: bearer(() => ({ then: thrown })) },
     { description: 'a plain function', input: thrown },
