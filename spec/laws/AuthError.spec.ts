@@ -21,13 +21,14 @@ describe('AuthError.byStrength is a total order', () => {
     )
   })
 
-  it('DESIGN "Failures": absent < malformed < invalid < expired < forged < insufficient < unavailable = raised', () => {
-    const { absent, malformed, invalid, expired, forged, insufficient, unavailable, raised } = AuthError
+  it('DESIGN "Failures": absent < malformed < invalid < expired < forged < insufficient < throttled = unavailable = raised', () => {
+    const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
     const ascending = [absent, malformed, invalid, expired, forged, insufficient(), unavailable()]
     ascending.forEach((weaker, at) => {
       for (const stronger of ascending.slice(at + 1)) expect(byStrength.compare(weaker, stronger)).toBe(-1)
     })
     expect(byStrength.equals(unavailable(), raised(null))).toBe(true)
+    expect(byStrength.equals(throttled(), unavailable())).toBe(true)
   })
 
   it('a failure that stops a list is stronger than every other', () => {

@@ -148,6 +148,7 @@ const everyFailure: ReadonlyArray<AuthError> = [
   AuthError.expired,
   AuthError.forged,
   AuthError.insufficient(['read']),
+  AuthError.throttled(2),
   AuthError.unavailable(1),
   AuthError.raised(null),
 ]

@@ -5,7 +5,7 @@
 
 export type Outcome = keyof typeof strengths
 
-// From the weakest to the strongest; the last two stop a list
+// From the weakest to the strongest; the last three stop a list
 const strengths = {
   pass: -1,
   absent: 0,
@@ -14,6 +14,7 @@ const strengths = {
   expired: 3,
   forged: 4,
   insufficient: 5,
+  throttled: 6,
   unavailable: 6,
   raised: 6,
 }
@@ -210,6 +211,7 @@ export const isMistake = (tree: Tree): boolean =>
 /** The status of an answer; `pass` is the handler's. */
 export const statusOf = ({ tag }: Verdict): number => {
   if (tag === 'pass') return 200
+  if (tag === 'throttled') return 429
   if (tag === 'unavailable') return 503
   if (tag === 'raised') return 500
   return tag === 'forged' || tag === 'insufficient' ? 403 : 401

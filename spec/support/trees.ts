@@ -33,6 +33,7 @@ export const outcomes = [
   'expired',
   'forged',
   'insufficient',
+  'throttled',
   'unavailable',
   'raised',
 ] as const satisfies ReadonlyArray<Outcome>
@@ -174,6 +175,7 @@ const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
   // a good cookie that another site made a browser send
   forged: ({ id }) => O.some(id),
   insufficient: ({ scope }) => E.left(AuthError.insufficient(scope)),
+  throttled: () => E.left(AuthError.throttled(8)),
   unavailable: () => E.left(AuthError.unavailable(7)),
   raised: ({ id }) => {
     throw new Error(id)

@@ -12,6 +12,7 @@
  * | `expired`      | was good once                                                         | 3        |
  * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
  * | `insufficient` | authenticated, not allowed                                            | 5        |
+ * | `throttled`    | too many guesses: nobody was asked                                    | stops    |
  * | `unavailable`  | nobody can tell now: the store is down or slow                        | stops    |
  * | `raised`       | the hook threw                                                        | stops    |
  *
@@ -56,6 +57,10 @@ export interface Forged extends Failure<'forged'> {}
 export interface Insufficient extends Failure<'insufficient'> {
   readonly scope?: ReadonlyArray<string>
 }
+/** Too many guesses were made, so the credential was not looked at; `retryAfter` is in seconds (RFC 6585 §4). */
+export interface Throttled extends Failure<'throttled'> {
+  readonly retryAfter?: number
+}
 /** The decision cannot be made now; `retryAfter` is in seconds. */
 export interface Unavailable extends Failure<'unavailable'> {
   readonly retryAfter?: number
@@ -66,7 +71,8 @@ export interface Raised extends Failure<'raised'> {
 }
 
 /** Why a request was not authenticated. */
-export type AuthError = Absent | Malformed | Invalid | Expired | Forged | Insufficient | Unavailable | Raised
+export type AuthError =
+  Absent | Malformed | Invalid | Expired | Forged | Insufficient | Throttled | Unavailable | Raised
 
 // -------------------------------------------------------------------------------------
 // constructors
@@ -91,6 +97,10 @@ export const forged: AuthError = { _tag: 'forged' }
 export const insufficient = (scope?: ReadonlyArray<string>): AuthError =>
   scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope }
 
+/** @see Throttled */
+export const throttled = (retryAfter?: number): AuthError =>
+  retryAfter === undefined ? { _tag: 'throttled' } : { _tag: 'throttled', retryAfter }
+
 /** @see Unavailable */
 export const unavailable = (retryAfter?: number): AuthError =>
   retryAfter === undefined ? { _tag: 'unavailable' } : { _tag: 'unavailable', retryAfter }
@@ -102,6 +112,9 @@ export const raised = (error: unknown): AuthError => ({ _tag: 'raised', error })
 // refinements
 // -------------------------------------------------------------------------------------
 
+// The strength of what ends a list
+const STOPS = 6
+
 const strengths: Readonly<Record<AuthError['_tag'], number>> = {
   absent: 0,
   malformed: 1,
@@ -109,22 +122,26 @@ const strengths: Readonly<Record<AuthError['_tag'], number>> = {
   expired: 3,
   forged: 4,
   insufficient: 5,
-  unavailable: 6,
-  raised: 6,
+  throttled: STOPS,
+  unavailable: STOPS,
+  raised: STOPS,
 }
 
-/** Whether a value is one of the eight failures. */
+/** Whether a value is one of the nine failures. */
 export const isAuthError = (u: unknown): u is AuthError =>
   typeof u === 'object' && u !== null && '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
 
-/** Whether a failure ends a list at once: after an outage or an exception no weaker alternative is tried. */
-export const stops = (error: AuthError): boolean => error._tag === 'unavailable' || error._tag === 'raised'
+/**
+ * Whether a failure ends a list at once: after an outage or an exception no weaker alternative is tried, and a second scheme
+ * is no way around a throttle.
+ */
+export const stops = (error: AuthError): boolean => strengths[error._tag] === STOPS
 
 // -------------------------------------------------------------------------------------
 // instances
 // -------------------------------------------------------------------------------------
 
-/** From the weakest to the strongest; the two that stop a list rank above all and equal one another. */
+/** From the weakest to the strongest; the three that stop a list rank above all and equal one another. */
 export const byStrength: Ord.Ord<AuthError> = Ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord)
 
 /** The failures that a fold met, in the order tried. */

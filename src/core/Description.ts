@@ -26,6 +26,8 @@ export interface Leaf {
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */
   readonly ambient: boolean
+  /** Set where guesses are counted (`throttled`), so that a 429 is possible. */
+  readonly throttled?: true
   /** Whether a request carries such a credential, good or bad; left out where nobody knows (a plain function). */
   readonly isSent?: (request: Request) => boolean
 }
@@ -124,6 +126,10 @@ export const challengesOf = (description: Description, error: AuthError = absent
 
 /** Whether browsers send any of the credentials by themselves. */
 export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)
+
+/** Whether guesses at any of the credentials are counted. */
+export const isThrottled = (description: Description): boolean =>
+  leaves(description).some(({ throttled }) => throttled === true)
 
 /** The request fields that any alternative reads, each once; `['*']` when one of them cannot be known. */
 export const fieldsOf = (description: Description): ReadonlyArray<string> => {

@@ -8,6 +8,7 @@
  * |--------------------------------------|--------|
  * | absent, malformed, invalid, expired  | 401    |
  * | forged, insufficient                 | 403    |
+ * | throttled                            | 429    |
  * | unavailable                          | 503    |
  * | raised                               | the HTTP error's own, else 500 |
  *
@@ -63,6 +64,8 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
       return insufficient
     case 'forged':
       return forged
+    case 'throttled':
+      return { ...problem(429), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
     case 'unavailable':
       return { ...problem(503), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
     case 'raised':
@@ -75,7 +78,17 @@ export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapp
 
 type FailureMapper<Tag> = (error: Extract<AuthError, { readonly _tag: Tag }>, request: Request) => AuthResponse
 
-const tags = ['absent', 'malformed', 'invalid', 'expired', 'forged', 'insufficient', 'unavailable', 'raised']
+const tags = [
+  'absent',
+  'malformed',
+  'invalid',
+  'expired',
+  'forged',
+  'insufficient',
+  'throttled',
+  'unavailable',
+  'raised',
+]
 
 /**
  * A mapper of mappers: the one of the failure's tag answers, else `otherwise`. TypeError for a tag that does not exist and

@@ -12,6 +12,7 @@ const reasons: Readonly<Record<AuthError['_tag'], string>> = {
   expired: 'the credential is no longer good',
   forged: 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)',
   insufficient: 'authenticated, but not allowed',
+  throttled: 'too many guesses were made, so the credential was not looked at',
   unavailable: 'nobody can tell now, or could in time',
   raised: 'the hook threw',
 }

@@ -1,16 +1,16 @@
 /**
- * What a guard answers instead of the operation, as OpenAPI's Responses: 401, 403 and 503, written once as components.
+ * What a guard answers instead of the operation, as OpenAPI's Responses: 401, 403, 429 and 503, written once as components.
  *
  * An operation's own account of the same status stands; a 401 of its own still tells of its challenge.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { isSafe } from '../core/CrossOrigin.js'
-import { children, isAmbient, type Description } from '../core/Description.js'
+import { children, isAmbient, isThrottled, type Description } from '../core/Description.js'
 import type { ListedMethod } from './methods.js'
 
 type Responses = OpenAPIV3_1.ResponsesObject
 
-const names = { 401: 'Unauthorized', 403: 'Forbidden', 503: 'ServiceUnavailable' } as const
+const names = { 401: 'Unauthorized', 403: 'Forbidden', 429: 'TooManyRequests', 503: 'ServiceUnavailable' } as const
 
 /** A status that a guard answers. */
 export type FailureStatus = keyof typeof names
@@ -40,6 +40,7 @@ export const failuresOf = (description: Description | undefined, method: ListedM
     : [
         ...(canRefuse(description) ? [401 as const] : []),
         ...(isScoped(description) || (isAmbient(description) && !isSafe(method.toUpperCase())) ? [403 as const] : []),
+        ...(isThrottled(description) ? [429 as const] : []),
         // any hook can be asynchronous, and then be too late
         503,
       ]
@@ -73,12 +74,13 @@ const problem = (status: FailureStatus, title: string, description: string, head
 })
 type Headers = Readonly<Record<string, { readonly $ref: string }>>
 
+const retryAfter: Headers = { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }
+
 const responses: Readonly<Record<FailureStatus, OpenAPIV3_1.ResponseObject>> = {
   401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or none that are good', challengeHeader()),
   403: problem(403, 'Forbidden', 'Authenticated, but not allowed, or sent by another site'),
-  503: problem(503, 'Service Unavailable', 'Nobody can tell now who calls', {
-    'Retry-After': { $ref: '#/components/headers/Retry-After' },
-  }),
+  429: problem(429, 'Too Many Requests', 'Too many guesses were made; nobody was asked', retryAfter),
+  503: problem(503, 'Service Unavailable', 'Nobody can tell now who calls', retryAfter),
 }
 
 const headers: Readonly<Record<string, OpenAPIV3_1.HeaderObject>> = {
@@ -122,7 +124,7 @@ export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPI
   })
 }
 
-const statuses: ReadonlyArray<FailureStatus> = [401, 403, 503]
+const statuses: ReadonlyArray<FailureStatus> = [401, 403, 429, 503]
 
 const refersTo = (response: Responses[string] | undefined, component: string): boolean =>
   response !== undefined && '$ref' in response && response.$ref === `#/components/${component}`

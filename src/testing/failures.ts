@@ -36,6 +36,7 @@ export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrar
     fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.invalid, AuthErrors.expired, AuthErrors.forged),
     fc.option(fc.array(tokens(), { maxLength: 3 }), { nil: undefined }).map(AuthErrors.insufficient),
     fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.unavailable),
+    fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.throttled),
     message.map((text) => AuthErrors.raised(new Error(text))),
   )
 

@@ -58,6 +58,8 @@ const wanted = (tag: AuthError['_tag'], status: number): boolean => {
     case 'forged':
     case 'insufficient':
       return status < 500 && status !== 401
+    case 'throttled':
+      return status === 429
     case 'unavailable':
       return status >= 500
     case 'raised':
@@ -71,7 +73,7 @@ const rightStatus: MapperLaw = {
     const status = statusOf(answer)
     return !isStatus(status) || wanted(error._tag, status)
       ? undefined
-      : `absent, malformed, invalid and expired are 401; forged and insufficient another 4xx (403); unavailable and raised a 5xx; ${error._tag} is not ${status}`
+      : `absent, malformed, invalid and expired are 401; forged and insufficient another 4xx (403); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
   },
 }
 

@@ -2,12 +2,14 @@
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 
-const { absent, malformed, invalid, expired, forged, insufficient, unavailable, raised } = AuthError
+const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
 
 describe('constructors', () => {
   it.each([
     { description: 'insufficient without a scope', input: insufficient(), expected: { _tag: 'insufficient' } },
     { description: 'insufficient', input: insufficient(['a']), expected: { _tag: 'insufficient', scope: ['a'] } },
+    { description: 'throttled', input: throttled(), expected: { _tag: 'throttled' } },
+    { description: 'throttled for a while', input: throttled(0), expected: { _tag: 'throttled', retryAfter: 0 } },
     { description: 'unavailable', input: unavailable(), expected: { _tag: 'unavailable' } },
     { description: 'unavailable for a while', input: unavailable(0), expected: { _tag: 'unavailable', retryAfter: 0 } },
     {
@@ -21,7 +23,7 @@ describe('constructors', () => {
 })
 
 describe('isAuthError', () => {
-  it.each([absent, malformed, invalid, expired, forged, insufficient(), unavailable(), raised(1)])(
+  it.each([absent, malformed, invalid, expired, forged, insufficient(), throttled(), unavailable(), raised(1)])(
     'admits %o',
     (error) => {
       expect(AuthError.isAuthError(error)).toBe(true)
@@ -44,7 +46,7 @@ describe('isAuthError', () => {
 describe('stops', () => {
   it.each([
     ...[absent, malformed, invalid, expired, forged, insufficient()].map((input) => ({ input, expected: false })),
-    ...[unavailable(), raised(1)].map((input) => ({ input, expected: true })),
+    ...[throttled(), unavailable(), raised(1)].map((input) => ({ input, expected: true })),
   ])('$input._tag: $expected', ({ input, expected }) => {
     expect(AuthError.stops(input)).toBe(expected)
   })
@@ -61,8 +63,8 @@ describe('branchesOf', () => {
   })
 
   it('what comes behind a failure that stops was never tried', () => {
-    for (const first of [unavailable(), raised(1)]) {
-      for (const second of [absent, unavailable(), raised(2)]) {
+    for (const first of [throttled(), unavailable(), raised(1)]) {
+      for (const second of [absent, throttled(), unavailable(), raised(2)]) {
         expect(AuthError.Semigroup.concat(first, second)).toBe(first)
       }
     }

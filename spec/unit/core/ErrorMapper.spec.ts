@@ -7,7 +7,7 @@ import { httpStatusOf, serialize } from '../../../src/core/ErrorMapper.js'
 import { authError } from '../../support/arbitraries.js'
 import { plainRequest } from '../../support/plainRequest.js'
 
-const { absent, malformed, invalid, expired, forged, insufficient, unavailable, raised } = AuthError
+const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
 const respond = (error: AuthError) => defaultErrorMapper(error, plainRequest())
 const problem = (status: number, title: string, detail = title) => ({ type: 'about:blank', title, status, detail })
 
@@ -16,6 +16,7 @@ describe('defaultErrorMapper', () => {
     ...[absent, malformed, invalid, expired].map((input) => ({ input, expected: problem(401, 'Unauthorized') })),
     { input: insufficient(['read']), expected: problem(403, 'Forbidden') },
     { input: forged, expected: problem(403, 'Forbidden', 'CSRF check Failed') },
+    { input: throttled(), expected: problem(429, 'Too Many Requests') },
     { input: unavailable(), expected: problem(503, 'Service Unavailable') },
     { input: raised(new Error('secret')), expected: problem(500, 'Internal Server Error') },
     { input: raised(null), expected: problem(500, 'Internal Server Error') },
@@ -37,6 +38,8 @@ describe('defaultErrorMapper', () => {
     { description: 'a number that is written with an exponent', input: unavailable(1e21), expected: /^[0-9]+$/ },
   ])('RFC 9110 §10.2.3 Retry-After is a number of seconds for $description', ({ input, expected }) => {
     expect(respond(input).headers?.['Retry-After']).toMatch(expected)
+    // RFC 6585 §4: the same for who asks too often
+    expect(respond({ ...input, _tag: 'throttled' } as AuthError).headers).toStrictEqual(respond(input).headers)
   })
 
   it('B-24 the status in the body is the real one, and never a success', () => {

@@ -6,7 +6,17 @@ import { authError } from '../../support/arbitraries.js'
 import { plainRequest } from '../../support/plainRequest.js'
 
 const request = plainRequest()
-const tags = ['absent', 'malformed', 'invalid', 'expired', 'forged', 'insufficient', 'unavailable', 'raised'] as const
+const tags = [
+  'absent',
+  'malformed',
+  'invalid',
+  'expired',
+  'forged',
+  'insufficient',
+  'throttled',
+  'unavailable',
+  'raised',
+] as const
 type Tag = (typeof tags)[number]
 const answer = (tag: string): AuthResponse => ({ status: 418, body: tag })
 const mappersOf = (some: ReadonlyArray<Tag>) => Object.fromEntries(some.map((tag) => [tag, () => answer(tag)]))

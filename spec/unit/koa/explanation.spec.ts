@@ -152,6 +152,7 @@ describe('each failure has its words', () => {
     [AuthError.expired, 'the credential is no longer good'],
     [AuthError.forged, 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)'],
     [AuthError.insufficient(), 'authenticated, but not allowed'],
+    [AuthError.throttled(), 'too many guesses were made, so the credential was not looked at'],
     [AuthError.unavailable(), 'nobody can tell now, or could in time'],
     [AuthError.raised(new Error(token)), 'the hook threw'],
   ])('$_tag', (error, reason) => {

@@ -15,6 +15,7 @@ import {
   requireScopes,
   sessionAuth,
   type Authenticator,
+  type Description,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { failureComponents, failuresOf, responsesOf } from '../../../src/openapi/failures.js'
@@ -50,6 +51,15 @@ describe('the statuses that a guard can answer', () => {
       const expected = method === 'get' || method === 'head' || method === 'options' ? safe : unsafe
       expect({ method, failures: failuresOf(description, method) }).toEqual({ method, failures: expected })
     }
+  })
+
+  it('429 where guesses at any of the credentials are counted (throttled), and only there', () => {
+    const { description } = key
+    if (description._tag !== 'Leaf') expect.fail('a kind is a leaf')
+    const guarded: Description = { _tag: 'AnyOf', members: [bearer.description, { ...description, throttled: true }] }
+    expect(failuresOf(guarded, 'get')).toEqual([401, 429, 503])
+    expect(failuresOf({ _tag: 'Optional', member: guarded, lenient: true }, 'get')).toEqual([429, 503])
+    expect(failuresOf({ _tag: 'Scoped', member: guarded, scopes: [] }, 'post')).toEqual([401, 403, 429, 503])
   })
 
   it('none where anyone may call', () => {
@@ -98,15 +108,16 @@ describe('components', () => {
     expect(failureComponents([responsesOf({ 401: { description: 'No' } }, [401])])).toEqual({
       headers: { 'WWW-Authenticate': expect.anything() },
     })
-    const all = failureComponents([responsesOf(undefined, [401]), responsesOf(undefined, [403, 503])])
-    expect(Object.keys(all.responses ?? {})).toEqual(['Unauthorized', 'Forbidden', 'ServiceUnavailable'])
+    const all = failureComponents([responsesOf(undefined, [401]), responsesOf(undefined, [403, 429, 503])])
+    const names = ['Unauthorized', 'Forbidden', 'TooManyRequests', 'ServiceUnavailable']
+    expect(Object.keys(all.responses ?? {})).toEqual(names)
     expect(Object.keys(all.headers ?? {})).toEqual(['WWW-Authenticate', 'Retry-After'])
     expect(Object.keys(all.schemas ?? {})).toEqual(['Problem'])
     expect(Object.keys(failureComponents([responsesOf(undefined, [503])]).headers ?? {})).toEqual(['Retry-After'])
   })
 
-  it('401 tells of its challenge, 503 of when to ask again; all of a problem (RFC 9457)', () => {
-    const { responses } = failureComponents([responsesOf(undefined, [401, 403, 503])])
+  it('401 tells of its challenge, 429 and 503 of when to ask again; all of a problem (RFC 9457)', () => {
+    const { responses } = failureComponents([responsesOf(undefined, [401, 403, 429, 503])])
     const problem = (status: number, title: string) => ({
       'application/problem+json': {
         schema: { $ref: '#/components/schemas/Problem' },
@@ -116,6 +127,10 @@ describe('components', () => {
     expect(responses).toMatchObject({
       Unauthorized: { headers: header, content: problem(401, 'Unauthorized') },
       Forbidden: { content: problem(403, 'Forbidden') },
+      TooManyRequests: {
+        headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+        content: problem(429, 'Too Many Requests'),
+      },
       ServiceUnavailable: {
         headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
         content: problem(503, 'Service Unavailable'),

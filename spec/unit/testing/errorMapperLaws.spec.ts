@@ -29,6 +29,7 @@ const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper
   ['redirects: 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
   ['403 for what is absent', perFailure({ absent: () => ({ status: 403 }) }), /^says 401/],
   ['401 for who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^says 401/],
+  ['401 for too many guesses', perFailure({ throttled: () => ({ status: 401 }) }), /^says 401/],
   ['401 for an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^says 401/],
   [
     'a body that JSON cannot write',
