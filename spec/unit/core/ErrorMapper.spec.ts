@@ -39,7 +39,7 @@ describe('defaultErrorMapper', () => {
   ])('RFC 9110 §10.2.3 Retry-After is a number of seconds for $description', ({ input, expected }) => {
     expect(respond(input).headers?.['Retry-After']).toMatch(expected)
     // RFC 6585 §4: the same for who asks too often
-    expect(respond({ ...input, _tag: 'throttled' } as AuthError).headers).toStrictEqual(respond(input).headers)
+    expect(respond({ ...input, _tag: 'throttled' }).headers).toStrictEqual(respond(input).headers)
   })
 
   it('B-24 the status in the body is the real one, and never a success', () => {
