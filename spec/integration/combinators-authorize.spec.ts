@@ -180,22 +180,39 @@ describe('requireScopes', () => {
     expectDenied(await grants(new Yes(['read']), 'write'), 403, insufficient('write'))
   })
 
-  test('scopes add up; a 403 names those of the demand that was not met', async () => {
+  test('scopes add up; a 403 and a 401 name all of the operation', async () => {
     const token = httpBearer({ authenticate: (_request, sent) => ({ scopes: sent.split('.') }) })
     const granted = ({ scopes }: { scopes: string[] }) => scopes
     const { ask } = await behind(
       pipe(token, requireScopes(['read'], { granted }), requireScopes(['write', 'list'], { granted })),
     )
     expectPassed(await ask('/x', bearer('read.write.list')), { scopes: ['read', 'write', 'list'] })
-    expectDenied(await ask('/x', bearer('read.list')), 403, insufficient('write list'))
-    expectDenied(await ask('/x', bearer('write.list')), 403, insufficient('read'))
+    expectDenied(await ask('/x', bearer('read.list')), 403, insufficient('read write list'))
+    expectDenied(await ask('/x', bearer('write.list')), 403, insufficient('read write list'))
+    expectDenied(await ask('/x'), 401, ['Bearer realm="api", scope="read write list"'])
+    const refused = await ask('/x', { headers: { Authorization: 'Bearer ,' } })
+    expectDenied(refused, 401, ['Bearer realm="api", error="invalid_token", scope="read write list"'])
   })
 
-  test('B-16 in a list, only who was authenticated is told of scopes', async () => {
+  test('B-16 in a list, a 403 is told to who was authenticated alone; every challenge of a kind tells its scopes', async () => {
     const scoped = <P>(a: Authenticator<P>) => requireScopes<P>(['read'], { granted: () => [] })(a)
     const { ask } = await behind(anyOf([scoped(user), scoped(basic)]))
     expectDenied(await ask('/x', good), 403, insufficient('read'))
-    expectDenied(await ask('/x', sending({ basic: 'good' })), 403, [offers.basic])
-    expectDenied(await ask('/x'), 401, [offers.user, offers.basic])
+    const read = (challenge: string) => `${challenge}, scope="read"`
+    expectDenied(await ask('/x', sending({ basic: 'good' })), 403, [read(offers.basic)])
+    expectDenied(await ask('/x'), 401, [read(offers.user), read(offers.basic)])
+  })
+
+  test('what becomes a 401 behind the guard tells them, too', async () => {
+    const token = httpBearer({ authenticate: () => ({ scopes: ['read'] }) })
+    const reading = pipe(token, requireScopes(['read'], { granted: ({ scopes }) => scopes }))
+    const { ask } = await behind(reading, (app) => {
+      app.use(async (ctx, next) => {
+        await next()
+        ctx.status = 401
+      })
+    })
+    const { challenges } = await ask('/x', bearer('t'))
+    expect(challenges).toEqual(['Bearer realm="api", scope="read"'])
   })
 })

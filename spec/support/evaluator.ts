@@ -78,9 +78,26 @@ const isSent = (tree: Tree): boolean => leavesOf(tree).some(({ sent }) => sent !
 
 const branch = ({ scheme }: Leaf, tag: Outcome, scope?: ReadonlyArray<string>): Branch => ({ scheme, tag, scope })
 
+// Every challenge tells the scopes that are demanded around it, the inner first
+const telling =
+  (scopes: ReadonlyArray<string>) =>
+  (one: Branch): Branch => ({ ...one, scope: [...new Set([...(one.scope ?? []), ...scopes])] })
+
+const offered = (tree: Tree, tag: Outcome, scope?: ReadonlyArray<string>): ReadonlyArray<Branch> => {
+  if (tree.node === 'leaf') return [branch(tree, tag, scope)]
+  const below = children(tree).flatMap((child) => offered(child, tag, scope))
+  return tree.node === 'requireScopes' ? below.map(telling(tree.scopes)) : below
+}
+
 // A member that is not asked still offers its bare challenge
 const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
-  members.flatMap(leavesOf).map((leaf) => branch(leaf, 'absent'))
+  members.flatMap((member) => offered(member, 'absent'))
+
+// Of demands that stand directly in one another, the inner first
+const demandedBy = (tree: Tree): ReadonlyArray<string> => {
+  if (tree.node !== 'requireScopes' && tree.node !== 'authorize') return []
+  return [...new Set([...demandedBy(tree.member), ...(tree.node === 'requireScopes' ? tree.scopes : [])])]
+}
 
 /** What a tree comes to. */
 export const verdictOf = (tree: Tree, log: Log): Verdict => {
@@ -108,11 +125,15 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
     case 'authorize':
     case 'requireScopes': {
       const verdict = verdictOf(tree.member, log)
-      if (verdict.tag !== 'pass') return verdict
+      if (verdict.tag !== 'pass') {
+        // an outage offers nothing
+        if (tree.node === 'authorize' || stops(verdict.tag)) return verdict
+        return { tag: verdict.tag, branches: verdict.branches.map(telling(tree.scopes)) }
+      }
       if (tree.node === 'authorize' && tree.late) log.late = true
-      const scopes = tree.node === 'requireScopes' ? tree.scopes : undefined
+      const scopes = demandedBy(tree)
       const allowed = tree.node === 'authorize' ? tree.allowed : tree.scopes.every((one) => tree.granted.includes(one))
-      const branches = leavesOf(tree.member).map((leaf) => branch(leaf, 'insufficient', scopes))
+      const branches = offered(tree, 'insufficient', scopes.length > 0 ? scopes : undefined)
       return allowed ? verdict : { tag: 'insufficient', branches }
     }
   }

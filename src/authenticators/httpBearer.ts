@@ -6,8 +6,7 @@
 import type { Request } from 'koa'
 import type { PrincipalOf } from '../core/Answer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
-import type { AuthError } from '../core/AuthError.js'
-import * as Challenge from '../core/Challenge.js'
+import { bearerChallenge, checkChallengeParameters } from '../core/bearerChallenge.js'
 import { BearerToken } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
@@ -20,6 +19,8 @@ export interface HttpBearerOptions<R> {
   readonly authenticate: (request: Request, token: string) => R
   /** The protection space; default: the application's. */
   readonly realm?: string
+  /** Further parameters of every challenge, such as `resource_metadata` (RFC 9728 §5.1). */
+  readonly challenge?: Readonly<Record<string, string>>
   /** What the token looks like, for the documentation, as "JWT". */
   readonly bearerFormat?: string
   /** The longest credentials, scheme included, in characters. Default 8192. */
@@ -42,36 +43,25 @@ export interface HttpBearerOptions<R> {
  * })
  */
 export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalOf<R>> => {
-  checkOptions('httpBearer', options, ['authenticate', 'realm', 'bearerFormat', 'maxLength', ...documentation])
-  const { authenticate, realm, bearerFormat, maxLength } = options
+  checkOptions('httpBearer', options, [
+    'authenticate',
+    'realm',
+    'challenge',
+    'bearerFormat',
+    'maxLength',
+    ...documentation,
+  ])
+  const { authenticate, realm, challenge = {}, bearerFormat, maxLength } = options
   checkHook('httpBearer({ authenticate })', authenticate, 2)
   checkCredential('httpBearer', options)
+  checkChallengeParameters('httpBearer({ challenge })', challenge)
   if (bearerFormat !== undefined && typeof bearerFormat !== 'string') {
     throw new TypeError('httpBearer({ bearerFormat }) must be a text')
   }
   const scheme: HttpScheme = { type: 'http', scheme: 'bearer', ...(bearerFormat !== undefined && { bearerFormat }) }
-  const own = realm === undefined ? {} : { realm }
-  const bare = Challenge.make('Bearer', own)
-  const invalid = Challenge.make('Bearer', { ...own, error: 'invalid_token' })
-  const challenge = (error: AuthError): Challenge.Challenge => {
-    switch (error._tag) {
-      case 'malformed':
-      case 'invalid':
-      case 'expired':
-        return invalid
-      case 'insufficient':
-        return Challenge.make('Bearer', {
-          ...own,
-          error: 'insufficient_scope',
-          ...(error.scope !== undefined && { scope: error.scope.join(' ') }),
-        })
-      default:
-        return bare
-    }
-  }
   return authenticator({
     ...documented('httpBearer', scheme, options),
-    challenge,
+    challenge: bearerChallenge({ ...(realm !== undefined && { realm }), ...challenge }),
     ambient: false,
     extract: authorization('Bearer'),
     credentials: BearerToken,

@@ -121,8 +121,25 @@ export const isSent = (description: Description, request: Request): boolean =>
   })
 
 /** The challenges that answer a failure, in list order; by default one where nothing was sent. */
-export const challengesOf = (description: Description, error: AuthError = absent): ReadonlyArray<Challenge> =>
-  leaves(description).map(({ challenge }) => (typeof challenge === 'function' ? challenge(error) : challenge))
+export const challengesOf = (description: Description, error: AuthError = absent): ReadonlyArray<Challenge> => {
+  if (description._tag === 'Scoped') {
+    return challengesOf(description.member, error).map((challenge) => withScopes(challenge, description.scopes))
+  }
+  if (description._tag !== 'Leaf') return children(description).flatMap((member) => challengesOf(member, error))
+  const { challenge } = description
+  return [typeof challenge === 'function' ? challenge(error) : challenge]
+}
+
+/** Each once, in the order given. */
+export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(scopes)]
+
+/** A challenge that also tells the scopes that are demanded (RFC 6750 §3); the same one where none are. */
+export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>): Challenge => {
+  if (scopes.length === 0) return challenge
+  const { scope } = challenge.parameters
+  const told = scope === undefined ? scopes : distinctScopes([...scope.split(' '), ...scopes])
+  return { ...challenge, parameters: { ...challenge.parameters, scope: told.join(' ') } }
+}
 
 /** Whether browsers send any of the credentials by themselves. */
 export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)

@@ -9,7 +9,8 @@ import { adopted, isThenable, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
-import { explained, type Scoped } from './Description.js'
+import type { Challenge } from './Challenge.js'
+import { distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
 import { checkDemanding, checkHook, checkMember, checkOptions, declareFactory } from './misuse.js'
 import { failureOf } from './UnavailableError.js'
 
@@ -20,7 +21,9 @@ const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) =>
   const { description: member, evaluate } = fromCallable(self)
   checkDemanding(`${place}(a)`, member)
   const description: Scoped = { _tag: 'Scoped', member, scopes }
-  const insufficient = E.left(explained(member, AuthErrors.insufficient(scopes.length > 0 ? scopes : undefined)))
+  const all = distinctScopes([...scopesAround(member), ...scopes])
+  const insufficient = E.left(explained(description, AuthErrors.insufficient(all.length > 0 ? all : undefined)))
+  const told = scopes.length === 0 ? asItIs : tellingScopes(scopes)
   const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
   const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
     if (allowed === true) return result
@@ -29,7 +32,7 @@ const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) =>
   }
   return make(description, (request) =>
     andThen(evaluate(request), (result): Evaluation<unknown> => {
-      if (E.isLeft(result)) return result
+      if (E.isLeft(result)) return told(result)
       try {
         // Safe: `self` puts on the right what `decide` takes
         const allowed = decide(result.right as never, request)
@@ -41,6 +44,39 @@ const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) =>
       }
     }),
   )
+}
+
+const asItIs = <A>(result: A): A => result
+
+// Those of the nodes that stand directly above a member, the innermost first
+const scopesAround = (description: Description): ReadonlyArray<string> =>
+  description._tag === 'Scoped' ? [...scopesAround(description.member), ...description.scopes] : []
+
+/** Failures of a member, whose challenges tell these scopes, too: a client that asks for a token knows what to ask for. */
+const tellingScopes = (scopes: ReadonlyArray<string>) => {
+  // Most failures and all their challenges are constants of their authenticators, so each is made once
+  const knownChallenges = new WeakMap<Challenge, Challenge>()
+  const knownFailures = new WeakMap<AuthError, E.Left<AuthError>>()
+  const challengeFor = (challenge: Challenge): Challenge => {
+    const made = knownChallenges.get(challenge) ?? withScopes(challenge, scopes)
+    knownChallenges.set(challenge, made)
+    return made
+  }
+  const failureFor = (error: AuthError): AuthError => ({
+    ...error,
+    ...(error._tag === 'insufficient' && { scope: distinctScopes([...(error.scope ?? []), ...scopes]) }),
+    ...(error.challenge !== undefined && { challenge: challengeFor(error.challenge) }),
+    ...(error.branches !== undefined && { branches: error.branches.map(failureFor) }),
+  })
+  return (result: E.Left<AuthError>): E.Left<AuthError> => {
+    // answered without a challenge
+    if (AuthErrors.stops(result.left)) return result
+    const before = knownFailures.get(result.left)
+    if (before !== undefined) return before
+    const made: E.Left<AuthError> = { _tag: 'Left', left: failureFor(result.left) }
+    knownFailures.set(result.left, made)
+    return made
+  }
 }
 
 /**
@@ -81,8 +117,8 @@ export interface RequireScopesOptions<A> {
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
- * Demands that all these scopes were granted; else `insufficient`, for a bearer token with `insufficient_scope` and `scope`
- * in the challenge (RFC 6750 §3.1). OpenAPI lists them. TypeError for no scopes and for what is no scope.
+ * Demands that all these scopes were granted; else `insufficient`, for a bearer token with `insufficient_scope` (RFC 6750
+ * §3.1). The challenge of every 401 and 403 tells them in `scope`, with those of an inner one. OpenAPI lists them. TypeError for no scopes and for what is no scope.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

@@ -104,6 +104,33 @@ describe('RFC 6750 §3 the challenge', () => {
     }
   })
 
+  it('RFC 9728 §5.1 further parameters are in every challenge', () => {
+    const resource_metadata = 'https://api.example/.well-known/oauth-protected-resource'
+    const answers = [false, E.left(AuthError.expired), E.left(AuthError.insufficient(['read']))]
+    for (const answer of answers) {
+      const bearer = httpBearer({ challenge: { resource_metadata }, authenticate: () => answer })
+      for (const request of [sending(), sending('Bearer a')]) {
+        expect(bearer.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { resource_metadata } } }))
+      }
+    }
+  })
+
+  it.each([
+    {
+      description: 'one that the layer writes',
+      challenge: { Scope: 'read' },
+      expected: /"Scope" is written by the layer/,
+    },
+    { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
+    { description: 'a name that is no token', challenge: { 'a b': 'c' }, expected: /no token/ },
+    { description: 'no object', challenge: 'https://api.example', expected: /must be an object of strings/ },
+  ])('further parameters: $description is a TypeError', ({ challenge, expected }) => {
+    // Safe: what a caller without types could write
+    const options = { challenge: challenge as Record<string, string>, authenticate: () => true }
+    expect(() => httpBearer(options)).toThrow(TypeError)
+    expect(() => httpBearer(options)).toThrow(expected)
+  })
+
   it.each([
     { description: 'a quote', scope: ['a"b'] },
     { description: 'a line break', scope: ['a\r\nb'] },
