@@ -1,8 +1,11 @@
 /** What the Markdown files say that a program can check: links lead somewhere, the README is short and its answer is true. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
-import { documents } from '../support/docExamples.js'
+import { blocksOf, documents } from '../support/docExamples.js'
 import { brokenLink, linksOf, papers } from '../support/papers.js'
+import { listen } from '../support/server.js'
 import { repository } from '../support/typecheck.js'
 
 const read = (path: string) => readFileSync(repository + path, 'utf8')
@@ -28,5 +31,38 @@ describe('papers', () => {
   it('tell no path of a machine', () => {
     for (const paper of papers())
       expect(read(paper), paper).not.toMatch(/(?:^|[\s`'"(])(?:\/home\/|\/Users\/|\/work\/|\/tmp\/)/m)
+  })
+})
+
+describe('README.md', () => {
+  const text = read('README.md')
+
+  it('is a front door: at most 14 KB', () => {
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(14 * 1024)
+  })
+
+  it('shows the answer that its example gives', async () => {
+    const [example] = blocksOf('README.md')
+    const folder = `${repository}spec/.generated/papers-${process.pid}`
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(`${folder}/example.ts`, example?.code ?? '')
+    // Safe: the example exports its application
+    const { app } = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/example.ts`).href)) as {
+      readonly app: Koa
+    }
+    rmSync(folder, { recursive: true })
+    const { url, close } = await listen(app)
+    const answer = await fetch(`${url}/me`)
+    const body = await answer.text()
+    await close()
+    const ofTransport = ['connection', 'content-length', 'date', 'keep-alive']
+    const fields = [...answer.headers].filter(([name]) => !ofTransport.includes(name))
+
+    const [head = '', shownBody] = (/^```http\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '').split('\n\n')
+    const [status, ...lines] = head.split('\n')
+    const shown = lines.map((line) => [line.split(': ')[0]?.toLowerCase(), line.slice(line.indexOf(': ') + 2)])
+    expect(status).toBe(`HTTP/1.1 ${answer.status} ${answer.statusText}`)
+    expect(shown.sort()).toStrictEqual(fields.sort())
+    expect(shownBody?.trim()).toBe(body)
   })
 })
