@@ -7,11 +7,13 @@
  */
 import Router from '@koa/router'
 import type { RouterInstance } from '@koa/router'
-import type { Context, DefaultContext, DefaultState, Middleware, Next } from 'koa'
+import type { DefaultContext, DefaultState } from 'koa'
 import type { Member, PrincipalBehind } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
 import { checkOptions, declareFactory } from './core/misuse.js'
-import { applySettings, markSettings, settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
+import * as Requirement from './core/Requirement.js'
+import { application, setApplication } from './koa/application.js'
+import { settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
 import { atLevel } from './koa/levels.js'
 import { withAuth } from './koa/withAuth.js'
@@ -96,24 +98,28 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
     )
   }
   const handlers = [...(options.onError ?? [])]
-  const settled = () => applySettings(settingsFrom('apiApp', { ...options, onError: handlers }))
-  let apply = settled()
+  const settled = () => settingsFrom('apiApp', { ...options, onError: handlers })
+  let add = settled()
 
   const router = new Router(prefix === undefined ? {} : { prefix })
-  // With a path of its own the router compares it as it compares routes (SECURITY D-R1); in the first layer it goes along
-  // when the application is mounted into another router
-  const settings: Middleware = markSettings((ctx: Context, next: Next) => apply(ctx, next))
-  router.use('', settings)
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
-  const guarded =
-    'auth' in options ? atLevel(withAuth(options.auth as Member).requirement, 'application')(router) : router
+  const requirement = 'auth' in options ? withAuth(options.auth as Member).requirement : Requirement.inherit
+  const guarded = atLevel(
+    requirement,
+    'application',
+  )(
+    setApplication(
+      router,
+      application(() => add),
+    ),
+  )
   addDocsTo(guarded, options)
   // `this`: a router derived from the application shares its handlers, and goes on as itself
-  function add(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
+  function addHandler(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
     const added: ExceptionHandler = onError(type, answer)
     handlers.push(added)
     try {
-      apply = settled()
+      add = settled()
     } catch (error) {
       handlers.pop()
       throw error
@@ -121,7 +127,7 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
     return this
   }
   // Safe: a router with `onError`; what its handlers see is what `auth` lets in
-  return Object.assign(guarded, { onError: add }) as unknown as ApiApp<unknown>
+  return Object.assign(guarded, { onError: addHandler }) as unknown as ApiApp<unknown>
 }
 
 declareFactory('apiApp', apiApp)

@@ -4,6 +4,7 @@
  * It reads the layers that run, so mounted routers are included, and nothing has to be declared twice.
  */
 import { METHODS } from 'node:http'
+import { isOfApplication } from '../koa/application.js'
 import { guardAmong } from '../koa/operations.js'
 import { isGuard, type Marked } from '../koa/guardMark.js'
 import { isDescription } from './ownMiddleware.js'
@@ -61,7 +62,7 @@ const routesIn = (placed: Placed): ReadonlyArray<Route> => {
   const { stack, methods } = placed.layer
   const guard = guardAmong(stack)
   const guardAt = stack.findIndex(isGuard)
-  const ahead = stack.slice(0, Math.max(guardAt, 0)).filter((f) => !isDescription(f))
+  const ahead = stack.slice(0, Math.max(guardAt, 0)).filter((f) => !isDescription(f) && !isOfApplication(f))
   const own = { ...placed, guard, ahead }
   return Object.entries(methodsOf(methods)).map(([method, answered]) => ({
     ...own,

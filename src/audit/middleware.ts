@@ -4,6 +4,7 @@
  *
  * What `app.use` mounts, and what answers where no operation matches, is no part of a router.
  */
+import { isOfApplication } from '../koa/application.js'
 import { isSettings } from './ownMiddleware.js'
 import { functionName, type Placed, type Route } from './Route.js'
 import { relate } from './RoutedPath.js'
@@ -32,7 +33,7 @@ export const middlewareOf = (
       const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
       return {
         path: scopeOf(placed),
-        functions: placed.layer.stack,
+        functions: placed.layer.stack.filter((f) => !isOfApplication(f)),
         guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
       }
     })

@@ -20,6 +20,8 @@ export interface Settings extends CrossOriginPolicy {
   readonly explain: boolean
   /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
+  /** Which application set them, and what holds outside of it; left out where none did. */
+  readonly within?: { readonly application: symbol; readonly outer: Settings }
 }
 
 /** What holds where nothing was set. */

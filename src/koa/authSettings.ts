@@ -85,11 +85,11 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
 
 const mark = Symbol.for('koa-with-auth/settings')
 
-/** Marks settings middleware, so that the audit knows it. */
-export const markSettings = <F extends Function>(settings: F): F => Object.assign(settings, { [mark]: true })
+// so that the audit knows it
+const markSettings = <F extends Function>(settings: F): F => Object.assign(settings, { [mark]: true })
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
-export const applySettings = (add: Addition): Middleware => {
+const applySettings = (add: Addition): Middleware => {
   let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
   return markSettings((ctx: Context, next: Next) => {
     const outer = settingsOf(ctx.request)

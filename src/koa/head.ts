@@ -45,6 +45,8 @@ interface Claim {
   /** What all layers read that this request went through. */
   readonly vary: string
   readonly fields: ReadonlyArray<HeaderLine>
+  /** The protection space of the operation. */
+  readonly realm: string
   /** Whom its guard let in. */
   readonly principal: unknown
   /** What writes the head that is completed here. */
@@ -66,18 +68,19 @@ export const claim = (
 ): void => {
   const response: Claimed = ctx.res
   const before = response[claimKey]
+  const { realm } = settingsOf(ctx.request)
   addVary(response, operation.vary)
   for (const line of fields) response.setHeader(line[0], line[1])
   if (before === undefined) {
     // Safe: it is called as it was
     const writeHead = response.writeHead as WriteHead
-    response[claimKey] = { ctx, operation, vary: operation.vary, fields, principal, writeHead }
+    response[claimKey] = { ctx, operation, vary: operation.vary, fields, realm, principal, writeHead }
     response.writeHead = writeCompleteHead
     return
   }
   // whoever wrapped it since is called first, and calls it
   const vary = union(before.vary, operation.vary)
-  response[claimKey] = { ctx, operation, vary, fields, principal, writeHead: before.writeHead }
+  response[claimKey] = { ctx, operation, vary, fields, realm, principal, writeHead: before.writeHead }
 }
 
 /** Whom the guard let in that claimed a response before: what others write into `auth` is not brought back. */
@@ -121,12 +124,12 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
   return true
 }
 
-const complete = (response: ServerResponse, status: number, { ctx, operation, vary, fields }: Claim): void => {
+const complete = (response: ServerResponse, status: number, { ctx, operation, vary, fields, realm }: Claim): void => {
   for (const line of fields) if (!response.hasHeader(line[0])) response.setHeader(line[0], line[1])
   addVary(response, vary)
   // RFC 9110 §15.5.2, whoever answered it
   if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
-    setChallenges(ctx, challengesOf(operation.description), settingsOf(ctx.request).realm)
+    setChallenges(ctx, challengesOf(operation.description), realm)
   }
 }
 

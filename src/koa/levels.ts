@@ -10,6 +10,7 @@
  */
 import type { Layer, RouterInstance } from '@koa/router'
 import * as Requirement from '../core/Requirement.js'
+import { applicationOf, arrangeWithin, exchangeApplication, setApplication } from './application.js'
 import { guardFor } from './guard.js'
 import { aheadOfParams, isGuard, type Marked } from './guardMark.js'
 
@@ -41,7 +42,10 @@ export const atLevel =
     const before = levelOf.get(router)
     const level = {}
     placements.set(guard, { level, before: undefined })
-    const place = (layer: Layer<S, C>): void => {
+    // a copy is an application of its own, with the same settings
+    const copied = applicationOf(router)
+    const application = copied && { ...copied, identity: {} }
+    const arrangeLayer = (layer: Layer<S, C>): void => {
       const own = guardOf(layer)
       const decision = own?.requirement ?? Requirement.inherit
       const combined = Requirement.Monoid.concat(requirement, decision)
@@ -55,12 +59,14 @@ export const atLevel =
         layer.stack = exchanged(arranged(layer, own), own, both)
       }
     }
-    const derived = copyRouter(router)
+    const place = (layer: Layer<S, C>): void => arrangeWithin(layer, application, arrangeLayer)
+    const derived = setApplication(copyRouter(router), application)
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
       // Put-put: what this router's own level had decided is decided anew
       const placed = before && layer.stack.find((f) => placements.get(f)?.level === before)
       if (placed !== undefined) copy.stack = exchanged(copy.stack, placed, placements.get(placed)?.before)
+      if (copied !== undefined && application !== undefined) exchangeApplication(copy, copied, application)
       place(copy)
       return copy
     })

@@ -1,0 +1,170 @@
+/**
+ * The settings of an application stand in its own layers, as its guards do, so they hold there and nowhere else: not for a
+ * sibling in the same router, whatever paths the two have.
+ *
+ * In each layer one function begins, which sets them, and one ends, which takes them back before a request goes on to the
+ * next layer. An exception of a layer passes the middleware of its application first, as Koa users know it; the outermost
+ * layer of the application then answers it. An exception that came from another application's layer goes on.
+ *
+ * | where                       | what it carries                                                     |
+ * |-----------------------------|---------------------------------------------------------------------|
+ * | the router                  | its application: the two functions, and its identity                |
+ * | the `opts` of a layer       | the identities of the applications that it belongs to, outermost first |
+ * | the two functions           | a mark, so that levels and the audit know them                      |
+ */
+import type { Context, Middleware, Next } from 'koa'
+import { carry, settingsOf, type Settings } from '../core/Settings.js'
+import type { Addition } from './authSettings.js'
+import { aheadOfParams } from './guardMark.js'
+import { answerException } from './exceptions.js'
+
+const onRouter = Symbol.for('koa-with-auth/application')
+const onLayer = Symbol.for('koa-with-auth/applications')
+const onFunction = Symbol.for('koa-with-auth/application-settings')
+
+/** What each layer of an application carries. */
+export interface Application {
+  /** Which router; a copy of the router has its own. */
+  readonly identity: object
+  readonly begin: Middleware
+  readonly end: Middleware
+}
+
+// What is known about one request to one application
+interface Visit {
+  /** Whether a layer around the running one answers exceptions. */
+  isAround: boolean
+  /** What `authSettings` of the application added, for its next layer. */
+  added?: Settings | undefined
+  /** The exception seen last, and whether it came from beyond the application. */
+  seen?: { readonly error: unknown; readonly isForeign: boolean }
+}
+
+/** An application that adds to the settings around it; what it adds is asked for at each change of these. */
+export const application = (addition: () => Addition): Application => {
+  const key = Symbol('a visit to one application')
+  const visitOf = (ctx: Context & { [key]?: Visit }): Visit => (ctx[key] ??= { isAround: false })
+
+  let known: { readonly add: Addition; readonly outer: Settings; readonly inner: Settings } | undefined
+  const settingsIn = (outer: Settings): Settings => {
+    const add = addition()
+    // an application is mounted in one place, as a rule
+    if (known?.outer !== outer || known.add !== add) {
+      known = { add, outer, inner: { ...add(outer), within: { application: key, outer } } }
+    }
+    return known.inner
+  }
+  const notice = (visit: Visit, error: unknown, isForeign: boolean): void => {
+    if (visit.seen === undefined || visit.seen.error !== error) visit.seen = { error, isForeign }
+  }
+
+  const begin = (ctx: Context & { [key]?: Visit }, next: Next): Promise<unknown> => {
+    const outer = settingsOf(ctx.request)
+    const settings = settingsIn(outer)
+    const added = ctx[key]?.added
+    carry(ctx.request, added?.within?.outer === outer ? added : settings)
+    if (settings.exceptionHandlers.size === 0) return next()
+    const visit = visitOf(ctx)
+    return visit.isAround
+      ? next().catch((error: unknown) => {
+          notice(visit, error, false)
+          throw error
+        })
+      : answering(ctx, next, settings, visit)
+  }
+
+  const end = (ctx: Context & { [key]?: Visit }, next: Next): Promise<unknown> => {
+    const inner = settingsOf(ctx.request)
+    const outer = outsideOf(inner, key)
+    if (outer === undefined) return next()
+    if (inner !== known?.inner) visitOf(ctx).added = inner
+    carry(ctx.request, outer)
+    return next().then(
+      (value) => {
+        carry(ctx.request, inner)
+        return value
+      },
+      (error: unknown) => {
+        const visit = ctx[key]
+        if (visit !== undefined) notice(visit, error, true)
+        throw error
+      },
+    )
+  }
+  return { identity: {}, begin: marked(begin), end: marked(end) }
+}
+
+const answering = async (ctx: Context, next: Next, settings: Settings, visit: Visit): Promise<unknown> => {
+  visit.isAround = true
+  try {
+    return await next()
+  } catch (error) {
+    if (visit.seen?.isForeign === true && visit.seen.error === error) throw error
+    return await answerException(ctx, error, settings)
+  } finally {
+    visit.isAround = false
+  }
+}
+
+const outsideOf = ({ within }: Settings, key: symbol): Settings | undefined =>
+  within === undefined || within.application === key ? within?.outer : outsideOf(within.outer, key)
+
+// `param`: they stay outside of the hooks of a router, which are the application's too
+const marked = <F extends Function>(f: F): F => Object.assign(f, { [onFunction]: true, param: aheadOfParams })
+
+/** Whether a function is one of the two. */
+export const isOfApplication = (f: Function): boolean => onFunction in f
+
+// -------------------------------------------------------------------------------------
+// routers and layers
+// -------------------------------------------------------------------------------------
+
+/** The application of a router; `undefined` where it has none. */
+export const applicationOf = (router: object): Application | undefined =>
+  // Safe: `setApplication` alone writes it
+  Reflect.get(router, onRouter) as Application | undefined
+
+/** Makes a router the one of an application: what comes in then belongs to it. */
+export const setApplication = <R extends object>(router: R, of: Application | undefined): R =>
+  of === undefined ? router : Object.assign(router, { [onRouter]: of })
+
+/** What of a layer is read and arranged. */
+interface Arranged<F> {
+  stack: F[]
+  opts: object
+}
+
+/** The identities of the applications that a layer belongs to, outermost first. */
+export const applicationsOf = ({ opts }: { readonly opts: object }): ReadonlyArray<object> =>
+  // Safe: only identities are written there, below
+  (Reflect.get(opts, onLayer) as ReadonlyArray<object> | undefined) ?? []
+
+/** Arranges what a layer holds, and puts an application around it; applications that are there already stay. */
+export const arrangeWithin = <F extends Function, L extends Arranged<F>>(
+  layer: L & Arranged<F>,
+  of: Application | undefined,
+  arrange: (layer: L) => void,
+): void => {
+  const { stack } = layer
+  const isOwn = (f: F): boolean => !isOfApplication(f)
+  const [first, last] = [stack.findIndex(isOwn), stack.findLastIndex(isOwn)]
+  const [ahead, behind] = [stack.slice(0, first), stack.slice(last + 1)]
+  layer.stack = stack.slice(first, last + 1)
+  arrange(layer)
+  layer.stack = [...ahead, ...layer.stack, ...behind]
+  if (of === undefined || applicationsOf(layer).includes(of.identity)) return
+  // Safe: the two are middleware, whatever the router's context
+  layer.stack = [of.begin as unknown as F, ...layer.stack, of.end as unknown as F]
+  setApplications(layer, [of.identity, ...applicationsOf(layer)])
+}
+
+/** A copied layer belongs to the application of the copied router. */
+export const exchangeApplication = (layer: { opts: object }, from: Application, to: Application): void =>
+  setApplications(
+    layer,
+    applicationsOf(layer).map((one) => (one === from.identity ? to.identity : one)),
+  )
+
+const setApplications = (layer: { opts: object }, identities: ReadonlyArray<object>): void => {
+  layer.opts = { ...layer.opts, [onLayer]: identities }
+}
