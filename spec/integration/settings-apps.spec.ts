@@ -166,7 +166,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
       outer.use('/n', weakApp(options, answering).routes())
       outer.use(weakApp(options, answering).routes())
       outer.use(other(answering).routes())
-      return outer as unknown as RouterInstance
+      return outer
     },
   ],
   [
@@ -176,7 +176,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
       const derived = withAuth(staff())(weakApp(options, answering))
       derived.use('/late', operations(new Router(), answering).routes())
       const parent = new Router().use(derived.routes()).use(other(answering).routes())
-      return withAuth(staff())(parent) as unknown as RouterInstance
+      return withAuth(staff())(parent)
     },
   ],
   [
@@ -209,9 +209,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     'in a router that runs the last match alone',
     '/own',
     (options, answering, other) =>
-      new Router({ exclusive: true })
-        .use(weakApp(options, answering).routes())
-        .use(other(answering).routes()) as RouterInstance,
+      new Router({ exclusive: true }).use(weakApp(options, answering).routes()).use(other(answering).routes()),
   ],
 ]
 
@@ -249,7 +247,10 @@ afterEach(() => {
   Object.assign(Router.prototype, originals)
 })
 const copying = (f: Function): Function =>
-  Object.defineProperties((...args: unknown[]): unknown => f(...args), Object.getOwnPropertyDescriptors(f))
+  Object.defineProperties(
+    (...args: unknown[]): unknown => Reflect.apply(f, undefined, args),
+    Object.getOwnPropertyDescriptors(f),
+  )
 
 describe('R08 under tracers that wrap the functions of layers', () => {
   test.each(mountings)('settings %s hold for their application alone', async (_mounting, own, mounting) => {

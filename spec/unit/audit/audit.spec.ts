@@ -181,9 +181,8 @@ describe('as data and as text', () => {
       GET /api/y/:b          bearer "a"                           application             partly answered first by GET /api/:a/x (guarded), as GET /api/y/x
       GET /api/plain/health  public                               operation
 
-      MIDDLEWARE  FUNCTIONS     GUARDED
-      /api/*      authSettings  no
-      /api/log/*  go            no
+      MIDDLEWARE  FUNCTIONS  GUARDED
+      /api/log/*  go         no
       "
     `)
   })
