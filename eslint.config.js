@@ -1,7 +1,18 @@
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist/', 'docs/', 'coverage/', 'typedoc.config.js', 'spec/.generated/', 'spec/types/fixtures/', 'spec/bench/', '.ci/'] },
+  {
+    ignores: [
+      'dist/',
+      'docs/',
+      'coverage/',
+      'typedoc.config.js',
+      'spec/.generated/',
+      'spec/types/fixtures/',
+      'spec/bench/',
+      '.ci/',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } },

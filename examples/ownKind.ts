@@ -1,5 +1,5 @@
 /**
- * A kind of one's own: requests signed with a shared key, `X-Signature: <until>.<HMAC of "until METHOD url">`.
+ * A kind of your own: requests signed with a shared key, `X-Signature: <until>.<HMAC of "until METHOD url">`.
  *
  * `authenticator` is what the built-in kinds are made with: it extracts, decodes with an io-ts codec, asks the hook, and
  * describes itself. It signs method and URL, not the body, and until `until` the same request can be sent again.

@@ -59,7 +59,7 @@ The example API answers at ${url}/api, the small examples at ${url}/examples; tr
   curl -i -b cookies.txt -X POST -H 'Origin: https://evil.example' ${url}/api/pets          # 403
   curl -i -H 'X-API-Key: partnerkey' ${url}/examples/levels/outside/reports                 # 200
 
-More of them stand in examples/README.md. Stop with Ctrl-C.`
+More of them are in examples/README.md. Stop with Ctrl-C.`
 
 const database = await openDatabase(databaseUrl).catch((error: Error) =>
   fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),

@@ -76,7 +76,7 @@ const notDeterministic = httpBearer({ authenticate: (_request, token) => pattern
 const throwing = (request: Request) =>
   (JSON.parse(request.get('X-Ticket')) as { user?: string }).user === 'anna' && 'anna'
 
-// nobody ever says no
+// no caller is ever refused
 const neverSettles = httpBearer({
   authenticate: (_request, token) =>
     new Promise((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * Authenticators as they should be written: every kind, lists of them, one of one's own, a plain function. The suite is green.
+ * Authenticators as they should be written: every kind, lists of them, one of your own, a plain function. The suite is green.
  */
 import { createHash } from 'node:crypto'
 import { either as E, option as O, readerTaskEither as RTE } from 'fp-ts'

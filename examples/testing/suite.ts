@@ -1,7 +1,7 @@
 /**
- * A suite for one's own authenticators, in any runner: `test` is that of node:test, vitest or jest, or `it` of mocha.
+ * A suite for your own authenticators, in any runner: `test` is that of node:test, vitest or jest, or `it` of mocha.
  *
- * `lawsOf` tells what must hold of every authenticator, one test a law.
+ * `lawsOf` lists what must hold for every authenticator, one test for each law.
  */
 import type { Member } from 'koa-with-auth'
 import { lawsOf, type LawOptions } from 'koa-with-auth/testing'

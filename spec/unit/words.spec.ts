@@ -1,0 +1,44 @@
+/** Plain words: what `.github/CONTRIBUTING.md` lists as not to be used is not used. */
+import { readdirSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { papers } from '../support/papers.js'
+import { repository } from '../support/typecheck.js'
+import { usesInMarkdown, usesInProgram, usesInSource, words } from '../support/words.js'
+
+const programs = ['src', 'spec', 'examples'].flatMap((folder) =>
+  readdirSync(repository + folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !/node_modules|\.generated|dist\//.test(path))
+    .map((path) => `${folder}/${path}`),
+)
+
+// Folders and files that are not clean yet
+const later: ReadonlyArray<string> = ['src/', 'spec/', 'examples/api/']
+const isChecked = (path: string) =>
+  !later.some((prefix) => path.startsWith(prefix)) && !/\/words(?:\.spec)?\.ts$/.test(path)
+
+describe('plain words', () => {
+  it('each word is found in comments, strings and names, but not where it is quoted', () => {
+    const program = (word: string) =>
+      `/* ${word} */ const a = '${word}' // ${word}\nconst b = \`x ${word} ${'${a}'} ${word}\`\n// \`${word}\` is quoted`
+    const samples = ['nobody', 'mend', 'a text', 'told', 'stands', "one's own", 'at once or later', 'comes behind']
+    for (const sample of samples) {
+      const uses = usesInSource(program(sample).replace(`'${sample}'`, JSON.stringify(sample)), 'x.ts')
+      expect(
+        uses.map(({ where }) => where),
+        sample,
+      ).toStrictEqual(['x.ts:1', 'x.ts:2', 'x.ts:2', 'x.ts:1', 'x.ts:1'])
+    }
+    expect(usesInSource('const welcomesNobody = 1', 'x.ts')).toHaveLength(1)
+    expect(usesInSource('// `null` stands for public, told by no one', 'x.ts')).toHaveLength(1)
+    expect(usesInSource('const hooks = [none, context, recommend]', 'x.ts')).toStrictEqual([])
+    expect(words.length).toBeGreaterThan(samples.length)
+  })
+
+  it.each(papers().filter(isChecked))('%s', (paper) => {
+    expect(usesInMarkdown(paper)).toStrictEqual([])
+  })
+
+  it.each(programs.filter(isChecked).sort())('%s', (program) => {
+    expect(usesInProgram(program)).toStrictEqual([])
+  })
+})
