@@ -14,16 +14,21 @@ export const alias = Object.entries(entries).map(([entry, file]) => ({
   find: new RegExp(`^koa-with-auth${entry}$`),
   replacement: fileURLToPath(new URL(`./src/${file}.ts`, import.meta.url)),
 }))
-const suite = (name: string, include: string[], router = '@koa/router', testTimeout = 20_000) => ({
-  resolve: {
-    alias: router === '@koa/router' ? alias : [...alias, { find: /^@koa\/router$/, replacement: router }],
-  },
-  test: { name, include, testTimeout, env: { KOA_ROUTER: router } },
+const suite = (name: string, include: string[], testTimeout = 20_000) => ({
+  resolve: { alias },
+  test: { name, include, testTimeout },
 })
-// without levels-paths, which tries an option that the oldest router does not have
-const levels = ['router-facts', 'levels', 'levels-cases', 'levels-methods', 'levels-params', 'levels-putput'].map(
-  (name) => `spec/integration/${name}.spec.ts`,
-)
+// The same suite on other peers: `router` and `koa` are the names under which package.json installs them
+const on = (router: string, koa: string, include: string[]) => ({
+  resolve: {
+    alias: [...alias, { find: /^@koa\/router$/, replacement: router }, { find: /^koa$/, replacement: koa }],
+  },
+  test: { name: `${koa} and ${router}`, include, testTimeout: 40_000, env: { KOA_ROUTER: router, KOA: koa } },
+})
+const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/integration/${name}.spec.ts`)
+const facts = http('router-facts', 'levels-cases')
+// without levels-paths, which tries an option that older routers do not have
+const levels = [...facts, ...http('levels', 'levels-methods', 'levels-params', 'levels-putput')]
 
 export default defineConfig({
   test: {
@@ -31,9 +36,13 @@ export default defineConfig({
       suite('unit', ['spec/unit/**/*.spec.ts', 'spec/laws/**/*.spec.ts', 'spec/types/**/*.spec.ts']),
       suite('integration', ['spec/integration/**/*.spec.ts']),
       // needs a Chromium on the PATH
-      suite('e2e', ['spec/e2e/**/*.spec.ts'], '@koa/router', 90_000),
-      // the other end of the peer range
-      suite('oldest router', levels, 'koa-router-oldest'),
+      suite('e2e', ['spec/e2e/**/*.spec.ts'], 90_000),
+      // the other peers: both ends whole, those between by the facts that the layer rests on
+      on('koa-router-12', 'koa-2', levels),
+      on('koa-router-13', 'koa-2', facts),
+      on('koa-router-14', 'koa', facts),
+      on('@koa/router', 'koa-2', facts),
+      on('koa-router-oldest', 'koa', levels),
     ],
   },
 })

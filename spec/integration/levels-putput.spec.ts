@@ -71,12 +71,16 @@ const fill = (router: RouterInstance, todo: ReadonlyArray<Step>): RouterInstance
 
 const targets = ['/x', '/y/1', '/z/1', '/1', '/m/x', '/m/1/x', '/m/y/1', '/m/1/m/1/x', '/m/1/y/1', '/none']
 
+// Below 15 the layers of an array of paths share their functions, so a plain router runs one hook twice and a guarded one once
+const countsHooks = !/-1[234]$/.test(process.env['KOA_ROUTER'] ?? '')
+
 const behaviour = async (port: number, at: string) => {
   const seen: unknown[] = []
   for (const target of targets) {
     for (const token of [undefined, ...realms.map(tokenOf)]) {
       const { status, challenge, text } = await get(port, `${at}${target}`, token)
-      seen.push({ target, token, status, challenge, text, ran: callsOf('law'), hooks: callsOf('hook') })
+      const ran = { ran: callsOf('law'), ...(countsHooks && { hooks: callsOf('hook') }) }
+      seen.push({ target, token, status, challenge, text, ...ran })
     }
   }
   return seen

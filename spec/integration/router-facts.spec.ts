@@ -17,8 +17,11 @@ type AnyFunction = (...args: never[]) => unknown
 
 const named = process.env['KOA_ROUTER'] ?? '@koa/router'
 const specifier = /^[./]/.test(named) ? pathToFileURL(named).href : named
-// Safe: whatever is named is a version of this package
-const { Router } = (await import(/* @vite-ignore */ specifier)) as typeof KoaRouter
+// Safe: whatever is named is a version of this package; below 15 the router is the module itself
+const { default: Router } = (await import(/* @vite-ignore */ specifier)) as typeof KoaRouter
+
+// Where a RegExp is no path of `use`, and the layers of a mounted router keep the arrays of functions of the original
+const isBefore15 = /-1[234]$/.test(named)
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
@@ -95,7 +98,7 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     const root = new Router({ prefix: '/r' })
     use(root, '/p/:id', parent.routes())
     expect(root.stack[0]).not.toBe(child.stack[0])
-    expect(root.stack[0]?.stack).not.toBe(child.stack[0]?.stack)
+    expect(root.stack[0]?.stack === child.stack[0]?.stack).toBe(isBefore15)
     expect([root.stack[0]?.path, child.stack[0]?.path]).toEqual(['/r/p/:id/c/x', '/x'])
     expect(stackOf(root.stack[0])[0]).toBe(marked)
   })
@@ -188,7 +191,7 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
     })
 
   test('router.use reads `router` of what it is given, with a path and without', () => {
-    for (const args of [[], ['/p'], [['/p', '/q']], [/p/]]) {
+    for (const args of [[], ['/p'], [['/p', '/q']], ...(isBefore15 ? [] : [[/p/]])]) {
       expect(() => use(new Router(), ...args, reading('router'))).toThrow(new RangeError('router'))
     }
   })

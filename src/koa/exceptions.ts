@@ -39,6 +39,7 @@ interface ErrorProperties extends Error {
   readonly statusCode?: unknown
   readonly expose?: unknown
   readonly headers?: unknown
+  readonly code?: unknown
 }
 
 /**
@@ -54,9 +55,11 @@ export const serverError = (error: unknown): Error => {
   return new Error('what was raised is no server error; see its cause', { cause: error })
 }
 
-const isServerError = ({ status, statusCode, expose }: ErrorProperties): boolean => {
+// Koa 2 makes a 404 of ENOENT, which a hook throws whose file is missing
+const isServerError = ({ status, statusCode, expose, code }: ErrorProperties): boolean => {
   const answered = status || statusCode
-  return (answered === undefined || (typeof answered === 'number' && answered >= 500)) && expose !== true
+  const isServers = answered === undefined || (typeof answered === 'number' && answered >= 500)
+  return isServers && expose !== true && code !== 'ENOENT'
 }
 
 // Koa writes the status that it answered onto the error

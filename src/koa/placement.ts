@@ -6,6 +6,7 @@
  */
 import type { Layer } from '@koa/router'
 import type { Context } from 'koa'
+import { tooOld } from './routerSupport.js'
 
 const mend = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
@@ -25,7 +26,10 @@ const guarded = Symbol('the captures of the layer in which a guard ran')
 /** Throws unless a guard runs in the layer of a route, and as the first guard in it. */
 export const inItsOperation = (ctx: Context): void => {
   const context: Context & { [guarded]?: unknown } = ctx
-  if (!isRunning(ctx['matched'] ?? [], ctx['routerPath'])) {
+  const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
+  if (!isRunning(layers, ctx['routerPath'])) {
+    const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
+    if (isRouted && ctx['routerPath'] === undefined) throw new Error(`withAuth(a): ${tooOld}`)
     throw new Error(`withAuth(a) runs outside of an operation; ${mend}`)
   }
   // The router makes a new array of captures for every layer that it runs, so it tells which one runs

@@ -3,7 +3,6 @@
  *
  * What it makes, a guard, is a value too: the same one can stand in many places. It guards operations, not middleware.
  */
-import type { RouterInstance } from './routerTypes.js'
 import type { Context, Next } from 'koa'
 import { anyOf, fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
 import { checkGroup, checkMember, declareFactory } from '../core/misuse.js'
@@ -13,6 +12,8 @@ import { enforce } from './guard.js'
 import { isGuard, markGuard } from './guardMark.js'
 import { atLevel } from './levels.js'
 import { refuseUse } from './placement.js'
+import { saysWhatRuns, tooOld } from './routerSupport.js'
+import type { RouterInstance } from './routerTypes.js'
 
 /**
  * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), of `null`, which
@@ -90,7 +91,9 @@ const checkRouter = (u: unknown): RouterInstance<never, never> => {
     Array.isArray(u.stack)
   ) {
     // Safe: it has what @koa/router's instances have, and nothing is asked of its types
-    return u as RouterInstance<never, never>
+    const router = u as RouterInstance<never, never>
+    if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
+    return router
   }
   throw new TypeError(
     'withAuth(a)(...) takes a router of @koa/router; for its routes() write withAuth(a)(router).routes()',
