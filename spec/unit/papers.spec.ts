@@ -3,7 +3,8 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
-import { blocksOf, documents } from '../support/docExamples.js'
+import { blocksOf, documents, sources } from '../support/docExamples.js'
+import { importGraph } from '../support/importGraph.js'
 import { brokenLink, linksOf, papers } from '../support/papers.js'
 import { listen } from '../support/server.js'
 import { repository } from '../support/typecheck.js'
@@ -64,5 +65,34 @@ describe('README.md', () => {
     expect(status).toBe(`HTTP/1.1 ${answer.status} ${answer.statusText}`)
     expect(shown.sort()).toStrictEqual(fields.sort())
     expect(shownBody?.trim()).toBe(body)
+  })
+})
+
+describe('src/README.md', () => {
+  const text = read('src/README.md')
+
+  it('a name that links to a file is in that file', () => {
+    const names = [...text.matchAll(/\[`(\w+)`\]\(([^)]+)\)/g)].map(([, name = '', file = '']) => ({ name, file }))
+    expect(names.length).toBeGreaterThan(15)
+    for (const { name, file } of names) {
+      expect(read(`src/${file}`), `${name} in ${file}`).toMatch(
+        new RegExp(`(?:const|function|class|interface) ${name}\\b`),
+      )
+    }
+  })
+
+  it('says who imports whom, as the sources do', () => {
+    const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
+    const found = new Map(sources().map((path) => [folderOf(path), new Set<string>()]))
+    for (const { from, to } of importGraph()) {
+      if (to.startsWith('src/') && folderOf(from) !== folderOf(to)) found.get(folderOf(from))?.add(folderOf(to))
+    }
+    const section = text.slice(text.indexOf('## Who may import whom'), text.indexOf('## Private facts'))
+    const said = [...section.matchAll(/^\| (`\w+`|top) +\| ([^|]*)\|/gm)].map(([, folder = '', imports = '']) => [
+      folder.replaceAll('`', ''),
+      [...imports.matchAll(/`(\w+)`/g)].map(([, name]) => name).sort(),
+    ])
+    const real = [...found].map(([folder, imports]) => [folder, [...imports].sort()])
+    expect(said.sort()).toStrictEqual(real.sort())
   })
 })
