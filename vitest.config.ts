@@ -9,6 +9,10 @@ const entries = {
   '/sessions': 'sessions/index',
   '/sessions/sqlite': 'sessions/sqliteStore',
   '/sessions/redis': 'sessions/redisStore',
+  '/keys': 'keys/index',
+  '/keys/sqlite': 'keys/sqliteKeyStore',
+  '/keys/redis': 'keys/redisKeyStore',
+  '/passwords': 'passwords/index',
 }
 export const alias = Object.entries(entries).map(([entry, file]) => ({
   find: new RegExp(`^koa-with-auth${entry}$`),

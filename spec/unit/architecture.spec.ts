@@ -10,7 +10,7 @@ const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
 const written = (imports: ReadonlyArray<Import>) => imports.map(({ from, to }) => `${from} -> ${to}`)
 // The public face, and what `exports` of package.json names beside it
 const entryPoints = sources().filter((path) =>
-  /^src\/(?:(?:\w+\/)?index|sessions\/\w+iteStore|sessions\/redisStore)\.ts$/.test(path),
+  /^src\/(?:(?:\w+\/)?index|(?:sessions|keys)\/(?:sqlite|redis)(?:Key)?Store)\.ts$/.test(path),
 )
 const inside = ({ to }: Import) => to.startsWith('src/')
 
@@ -32,6 +32,8 @@ describe('DESIGN "Three wings and a shell"', () => {
     { folder: 'openapi', allowed: ['openapi', 'core', 'koa'] },
     { folder: 'stores', allowed: ['stores', 'core'] },
     { folder: 'sessions', allowed: ['sessions', 'stores', 'core', 'koa'] },
+    { folder: 'keys', allowed: ['keys', 'stores', 'core'] },
+    { folder: 'passwords', allowed: ['passwords', 'core'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'testing', allowed: ['testing', 'core', 'koa', 'authenticators'] },
   ])('$folder imports only $allowed', ({ folder, allowed }) => {

@@ -4,6 +4,10 @@ import { describe, expect, it } from 'vitest'
 const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth': () => import('koa-with-auth'),
   'koa-with-auth/audit': () => import('koa-with-auth/audit'),
+  'koa-with-auth/keys': () => import('koa-with-auth/keys'),
+  'koa-with-auth/keys/redis': () => import('koa-with-auth/keys/redis'),
+  'koa-with-auth/keys/sqlite': () => import('koa-with-auth/keys/sqlite'),
+  'koa-with-auth/passwords': () => import('koa-with-auth/passwords'),
   'koa-with-auth/sessions': () => import('koa-with-auth/sessions'),
   'koa-with-auth/sessions/redis': () => import('koa-with-auth/sessions/redis'),
   'koa-with-auth/sessions/sqlite': () => import('koa-with-auth/sessions/sqlite'),

@@ -1,0 +1,45 @@
+/**
+ * An API key as an application sees it: the principal of a request, and what its owner is shown. The secret is not in it.
+ */
+import type { KeyRecord } from './KeyStore.js'
+
+/** Who a key belongs to, and what it may do. */
+export interface ApiKey<O = string> {
+  readonly id: string
+  /** Whose it is. */
+  readonly owner: O
+  /** What its owner calls it; may be empty. */
+  readonly name: string
+  readonly scopes: ReadonlyArray<string>
+  /** How it begins; not there where it was adopted. */
+  readonly prefix?: string
+  /** Its last four characters. */
+  readonly last4?: string
+  readonly createdAt: Date
+  /** When it is over; of a principal, when the secret that was sent is, which a rotation may have set earlier. */
+  readonly expiresAt?: Date
+  readonly revokedAt?: Date
+  /** When its secret was last replaced. */
+  readonly rotatedAt?: Date
+  /** When it was last used, as it was written: within the interval `touch`. */
+  readonly lastUsedAt?: Date
+}
+
+/** A record as an application sees it; `until` is when the secret that was sent is over. */
+export const apiKeyOf = <O>(record: KeyRecord, owner: O, until = Infinity): ApiKey<O> => {
+  const { id, name, scopes, prefix, last4, createdAt, revokedAt, rotatedAt, lastUsedAt } = record
+  const expiresAt = Math.min(record.expiresAt ?? Infinity, until)
+  return {
+    id,
+    owner,
+    name,
+    scopes,
+    ...(prefix !== undefined && { prefix }),
+    ...(last4 !== undefined && { last4 }),
+    createdAt: new Date(createdAt),
+    ...(expiresAt !== Infinity && { expiresAt: new Date(expiresAt) }),
+    ...(revokedAt !== undefined && { revokedAt: new Date(revokedAt) }),
+    ...(rotatedAt !== undefined && { rotatedAt: new Date(rotatedAt) }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Where API keys are kept: the one small interface that a database has to fit, in six methods.
+ *
+ * A store gets digests, never keys: who reads the database cannot use what is in it. A record has one digest that is current
+ * and any number of older ones, each good until its time. All times are whole milliseconds since 1970; every method may
+ * reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing` checks a store of your own.
+ */
+
+/** What is kept about a key; nothing in it can be used as one. */
+export interface KeyRecord {
+  readonly id: string
+  /** Whose it is. */
+  readonly owner: string
+  /** What its owner calls it; may be empty. */
+  readonly name: string
+  readonly scopes: ReadonlyArray<string>
+  /** How it begins; not there where the key was adopted. */
+  readonly prefix?: string
+  /** Its last four characters, by which its owner knows it. */
+  readonly last4?: string
+  readonly createdAt: number
+  readonly expiresAt?: number
+  readonly revokedAt?: number
+  /** When its secret was last replaced. */
+  readonly rotatedAt?: number
+  readonly lastUsedAt?: number
+}
+
+/** A record, found by one of its digests. */
+export interface FoundKey {
+  readonly record: KeyRecord
+  /** Until when that digest is good, where it was replaced. */
+  readonly until?: number
+}
+
+/** A new secret of a record. */
+export interface Rotation {
+  readonly digest: string
+  readonly prefix: string
+  readonly last4: string
+  readonly at: number
+  /** Until when the older digests are good at the latest; one whose time is earlier keeps it. */
+  readonly until: number
+}
+
+/** A database of keys. Each method is one atomic change, or one question. */
+export interface KeyStore {
+  /** Keeps a record under a digest, and tells whether it did: not where the digest or the id is there. */
+  readonly insert: (digest: string, record: KeyRecord) => Promise<boolean>
+  /** The record that has one of these digests, its time over or not; at most one of them is there. */
+  readonly find: (digests: ReadonlyArray<string>) => Promise<FoundKey | undefined>
+  /** All records of an owner, revoked and expired ones among them, in any order. */
+  readonly list: (owner: string) => Promise<ReadonlyArray<KeyRecord>>
+  /**
+   * Gives a record another digest, and tells whether it did: not where there is no such record, where it is revoked, or
+   * expired at `at`, nor where the digest is there. Older digests whose time was over at `at` are forgotten.
+   */
+  readonly rotate: (id: string, rotation: Rotation) => Promise<boolean>
+  /** Revokes a record, once and for all, and tells whether there is one; the first `at` stays. */
+  readonly revoke: (id: string, at: number) => Promise<boolean>
+  /** Writes when a record was last used, unless a later time is there. Does nothing where there is no such record. */
+  readonly touch: (id: string, at: number) => Promise<void>
+}
+
+const isTime = (u: unknown): boolean => typeof u === 'number' && Number.isFinite(u)
+const isTimeIfAny = (u: unknown): boolean => u === undefined || isTime(u)
+const isStringIfAny = (u: unknown): boolean => u === undefined || typeof u === 'string'
+
+/** Whether a value is a record, as a store must give them. */
+export const isKeyRecord = (u: KeyRecord): boolean =>
+  typeof u === 'object' &&
+  u !== null &&
+  typeof u.id === 'string' &&
+  typeof u.owner === 'string' &&
+  typeof u.name === 'string' &&
+  Array.isArray(u.scopes) &&
+  isStringIfAny(u.prefix) &&
+  isStringIfAny(u.last4) &&
+  isTime(u.createdAt) &&
+  isTimeIfAny(u.expiresAt) &&
+  isTimeIfAny(u.revokedAt) &&
+  isTimeIfAny(u.rotatedAt) &&
+  isTimeIfAny(u.lastUsedAt)

@@ -1,0 +1,140 @@
+/**
+ * `apiKeys`: API keys that are kept well. A key is shown once, when it is issued; what is kept is a digest, so that who reads the
+ * database cannot use what is in it. `authenticate` is the hook of any kind that reads one value.
+ *
+ * | sent                                                       | failure       |
+ * |------------------------------------------------------------|---------------|
+ * | another form, another prefix, a wrong checksum: no look-up | `malformed`   |
+ * | a digest that is not there, a key that was revoked         | `invalid`     |
+ * | a key whose time is over, a secret after its overlap       | `expired`     |
+ * | anything while the store fails or is silent                | `unavailable` |
+ *
+ * It counts no guesses: `throttled` of `koa-with-auth` does.
+ */
+import { randomUUID } from 'node:crypto'
+import { either as E } from 'fp-ts'
+import type { Request } from 'koa'
+import type { Evaluation } from '../core/Answer.js'
+import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { declareFactory } from '../core/misuse.js'
+import { within } from '../stores/within.js'
+import { apiKeyOf, type ApiKey } from './ApiKey.js'
+import { digestsWith } from './digests.js'
+import { checkAdopted, checkIssued, checkOverlap, ownerIn, ownerText, type AdoptedKey, type NewKey } from './checks.js'
+import { keyForm } from './keyForm.js'
+import { isKeyRecord, type FoundKey, type KeyRecord } from './KeyStore.js'
+import { decided, type ApiKeysOptions } from './options.js'
+import { touching } from './touching.js'
+
+/** A key that was made: `key` is seen this once, and kept nowhere. */
+export interface IssuedKey {
+  readonly key: string
+  readonly id: string
+}
+
+/** There is no key to give a new secret: the id is unknown, or the key is revoked or expired. */
+export class NoLiveKey extends Error {
+  override readonly name = 'NoLiveKey'
+}
+
+/** The API keys of an application. What asks the store rejects with an `UnavailableError` in an outage: 503. */
+export interface ApiKeys<O> {
+  /** Makes a key. Rejects with a TypeError for what cannot be kept, as an `expiresAt` that is over. */
+  readonly issue: (key: NewKey<O>) => Promise<IssuedKey>
+  /**
+   * Gives a key a new secret; the record stays, and older secrets are good for `overlap` milliseconds, 0 for not at all.
+   * Rejects with `NoLiveKey` where there is none.
+   */
+  readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
+  /** Revokes a key with all its secrets, at once and for good; tells whether there is one. It stays in the list. */
+  readonly revoke: (id: string) => Promise<boolean>
+  /** The keys of an owner, revoked and expired ones among them, the oldest first. */
+  readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
+  /** Keeps a key of which only the SHA-256 of the whole is known, in hex. Rejects with an Error where it is there. */
+  readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
+  /** The hook: who a key belongs to. */
+  readonly authenticate: (request: Request, key: string) => Evaluation<ApiKey<O>>
+  /** What a key looks like within a text, for secret scanners; its checksum is not looked at. */
+  readonly pattern: RegExp
+}
+
+const MAX_LENGTH = 8192
+
+/**
+ * API keys with a prefix, in a store. TypeError for options that cannot work.
+ *
+ * @example
+ * import { apiKeyHeader } from 'koa-with-auth'
+ * import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+ *
+ * const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+ * const { key, id } = await keys.issue({ owner: 'anna', name: 'ci', scopes: ['read'] }) // the only time it is seen
+ * assert.match(key, keys.pattern)
+ *
+ * // its principal is an ApiKey: { id, owner: 'anna', name: 'ci', scopes: ['read'], ... }
+ * const machine = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
+ *
+ * const { key: second } = await keys.rotate(id, { overlap: 86_400_000 }) // both are good for a day
+ * await keys.revoke(id) // none is
+ * assert.deepStrictEqual((await keys.list('anna')).map(({ name }) => name), ['ci'])
+ */
+export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
+  const { prefix, store, owner: codec, peppers, adopted, touch: interval, timeout } = decided(options)
+  const form = keyForm(prefix)
+  const digests = digestsWith(peppers)
+  const timed = within('the store of API keys', timeout)
+  const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
+
+  // Safe: it is what `options.owner` decodes to, and by default any string
+  const seen = (record: KeyRecord, until?: number): ApiKey<O> => apiKeyOf(record, ownerIn(codec, record) as O, until)
+  const verdict = (found: FoundKey | undefined): E.Either<AuthError, ApiKey<O>> => {
+    if (found === undefined) return E.left(invalid)
+    const { record, until } = found
+    if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find gave no KeyRecord')
+    if (record.revokedAt !== undefined) return E.left(invalid)
+    if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= Date.now()) return E.left(expired)
+    const key = seen(record, until)
+    touch(record.id, record.lastUsedAt)
+    return E.right(key)
+  }
+  const insert = async (digest: string, record: KeyRecord): Promise<void> => {
+    if (!(await timed(() => store.insert(digest, record)))) throw new Error('apiKeys: a key has this digest already')
+  }
+  const reachesStore = (key: string): boolean =>
+    form.isKey(key) || (adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key))
+
+  return {
+    issue: async (given) => {
+      const record = { ...checkIssued(codec, given), id: randomUUID(), createdAt: Date.now() }
+      const key = form.make()
+      await insert(digests.of(key), { ...record, prefix, last4: key.slice(-4) })
+      return { key, id: record.id }
+    },
+    rotate: async (id, rotation) => {
+      const overlap = checkOverlap(rotation)
+      const key = form.make()
+      const at = Date.now()
+      const change = { digest: digests.of(key), prefix, last4: key.slice(-4), at, until: at + overlap }
+      if (await timed(() => store.rotate(id, change))) return { key, id }
+      throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
+    },
+    revoke: (id) => timed(() => store.revoke(id, Date.now())),
+    list: async (owner) => {
+      const text = ownerText('keys.list(owner)', codec, owner)
+      const records = await timed(() => store.list(text))
+      return records.toSorted((a, b) => a.createdAt - b.createdAt).map((record) => seen(record))
+    },
+    adopt: async (digest, given) => {
+      const record = { createdAt: Date.now(), ...checkAdopted(codec, digest, given), id: randomUUID() }
+      await insert(digests.adopted(digest), record)
+      return { id: record.id }
+    },
+    authenticate: (_request, key) => {
+      if (typeof key !== 'string' || !reachesStore(key)) return E.left(malformed)
+      return timed(() => store.find(digests.all(key))).then(verdict)
+    },
+    pattern: form.pattern,
+  }
+}
+
+declareFactory('apiKeys', apiKeys)

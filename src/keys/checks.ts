@@ -1,0 +1,116 @@
+/**
+ * What is asked for when a key is made, and what is refused: what no store could give back as it was, or what could not work.
+ */
+import { either as E } from 'fp-ts'
+import type * as t from 'io-ts'
+import { checkOptions } from '../core/misuse.js'
+import type { KeyRecord } from './KeyStore.js'
+
+/** A key to be made. */
+export interface NewKey<O = string> {
+  /** Whose it is. */
+  readonly owner: O
+  /** What its owner calls it. Default none. */
+  readonly name?: string
+  /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
+  readonly scopes?: ReadonlyArray<string>
+  /** When it is over. Default never. */
+  readonly expiresAt?: Date
+}
+
+/** A key that exists, of which only a digest is known. */
+export interface AdoptedKey<O = string> extends NewKey<O> {
+  /** When it was made. Default now. */
+  readonly createdAt?: Date
+  /** Its last four characters, where they are known. */
+  readonly last4?: string
+}
+
+type Checked = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>
+
+const DAY = 86_400_000
+const MAX_DAYS = 400
+
+// Databases cut a string at NUL, and a lone surrogate becomes another character: two owners would be one
+const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
+
+const checkKeepable = (place: string, u: unknown): string => {
+  if (isKeepable(u)) return u
+  throw new TypeError(`${place} must be a string of well-formed Unicode without NUL`)
+}
+
+/** An owner as a store keeps it. */
+export const ownerText = (place: string, codec: t.Type<unknown, string, unknown>, owner: unknown): string => {
+  if (!codec.is(owner)) throw new TypeError(`${place} is refused by the codec of apiKeys({ owner })`)
+  const text = checkKeepable(place, codec.encode(owner))
+  if (text === '') throw new TypeError(`${place} must not be empty`)
+  return text
+}
+
+/** An owner as the application knows it. Its value is in no error. */
+export const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyRecord): unknown => {
+  const decoded = codec.decode(owner)
+  if (E.isRight(decoded)) return decoded.right
+  throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a key that is kept')
+}
+
+const timeOf = (place: string, date: unknown): number => {
+  if (date instanceof Date && Number.isFinite(date.getTime())) return date.getTime()
+  throw new TypeError(`${place} must be a valid Date`)
+}
+
+const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+const checked = (place: string, codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
+  const { owner, name = '', scopes = [], expiresAt } = given
+  if (!Array.isArray(scopes) || !scopes.every((one) => typeof one === 'string' && scope.test(one))) {
+    throw new TypeError(
+      `${place}: scopes must be an array of strings of printable ASCII without blanks, quotes and "\\"`,
+    )
+  }
+  return {
+    owner: ownerText(`${place}: owner`, codec, owner),
+    name: checkKeepable(`${place}: name`, name),
+    scopes: [...scopes],
+    ...(expiresAt !== undefined && { expiresAt: timeOf(`${place}: expiresAt`, expiresAt) }),
+  }
+}
+
+/** What `issue` takes. TypeError for what cannot be kept. */
+export const checkIssued = (codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
+  checkOptions('keys.issue', given, ['owner', 'name', 'scopes', 'expiresAt'])
+  const record = checked('keys.issue', codec, given)
+  if ((record.expiresAt ?? Infinity) <= Date.now()) throw new TypeError('keys.issue: expiresAt is over already')
+  return record
+}
+
+/** What `adopt` takes. TypeError for what cannot be kept. */
+export const checkAdopted = (
+  codec: t.Type<unknown, string, unknown>,
+  digest: unknown,
+  given: AdoptedKey<unknown>,
+): Checked & Partial<Pick<KeyRecord, 'createdAt' | 'last4'>> => {
+  if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
+    throw new TypeError(
+      'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
+    )
+  }
+  checkOptions('keys.adopt(digest, key)', given, ['owner', 'name', 'scopes', 'expiresAt', 'createdAt', 'last4'])
+  const { createdAt, last4 } = given
+  if (last4 !== undefined && (!isKeepable(last4) || last4.length > 4)) {
+    throw new TypeError('keys.adopt(digest, key): last4 must be a string of at most four characters')
+  }
+  return {
+    ...checked('keys.adopt(digest, key)', codec, given),
+    ...(createdAt !== undefined && { createdAt: timeOf('keys.adopt(digest, key): createdAt', createdAt) }),
+    ...(last4 !== undefined && { last4 }),
+  }
+}
+
+/** For how long older secrets stay good, in whole milliseconds. */
+export const checkOverlap = (rotation: { readonly overlap: number }): number => {
+  checkOptions('keys.rotate(id, options)', rotation, ['overlap'])
+  const { overlap } = rotation
+  if (typeof overlap === 'number' && overlap >= 0 && overlap <= MAX_DAYS * DAY) return Math.ceil(overlap)
+  throw new TypeError(`keys.rotate(id, { overlap }) must be milliseconds from 0 to ${MAX_DAYS} days`)
+}

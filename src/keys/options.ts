@@ -1,0 +1,81 @@
+/**
+ * What `apiKeys` can be told, and what holds where it is told nothing. What is weak or cannot work is refused here.
+ */
+import * as t from 'io-ts'
+import { checkOptions, checkPositive } from '../core/misuse.js'
+import { isPrefix } from './keyForm.js'
+import type { KeyStore } from './KeyStore.js'
+
+/** How an application keeps its API keys. All times are in milliseconds. */
+export interface ApiKeysOptions<O> {
+  /** How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, as `acme` or `acme_live`. */
+  readonly prefix: string
+  /** Where they are kept. */
+  readonly store: KeyStore
+  /** What an owner is in the application, as an io-ts codec to and from strings. Default: any string. */
+  readonly owner?: t.Type<O, string, unknown>
+  /**
+   * Secrets of at least 32 bytes that the digests need beside the key; they are not kept in the store. The newest first: it
+   * makes new digests, and all find old ones. Default none.
+   */
+  readonly pepper?: Uint8Array | ReadonlyArray<Uint8Array>
+  /** What keys of an older form look like that `adopt` brought; others never reach the store. Default: none do. */
+  readonly adopted?: RegExp
+  /** How often the last use of a key is written at most; `false` for never. Default 60 seconds. */
+  readonly touch?: number | false
+  /** How long the store may take; then it is unavailable. Default 2 seconds. */
+  readonly timeout?: number
+}
+
+/** The same with everything decided. */
+export interface Decided {
+  readonly prefix: string
+  readonly store: KeyStore
+  readonly owner: t.Type<unknown, string, unknown>
+  readonly peppers: ReadonlyArray<Uint8Array>
+  readonly adopted: RegExp | undefined
+  readonly touch: number | false
+  readonly timeout: number
+}
+
+const known = ['prefix', 'store', 'owner', 'pepper', 'adopted', 'touch', 'timeout']
+const methods = ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'] as const
+const MIN_PEPPER = 32
+
+/** Checks the options. TypeError for what is weak, or cannot work. */
+export const decided = <O>(options: ApiKeysOptions<O>): Decided => {
+  checkOptions('apiKeys', options, known)
+  const { prefix, store, owner = t.string, pepper = [], adopted, touch = 60_000, timeout = 2000 } = options
+  if (!isPrefix(prefix)) {
+    throw new TypeError(
+      'apiKeys({ prefix }) must be 2 to 32 lower-case letters and digits, in words joined by "_", as acme or acme_live',
+    )
+  }
+  checkStore(store)
+  if (!(owner instanceof t.Type)) throw new TypeError('apiKeys({ owner }) must be an io-ts codec, as t.string')
+  const peppers = pepper instanceof Uint8Array ? [pepper] : pepper
+  if (!Array.isArray(peppers) || !peppers.every((one) => one instanceof Uint8Array && one.length >= MIN_PEPPER)) {
+    throw new TypeError(
+      `apiKeys({ pepper }) must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of them with the newest first`,
+    )
+  }
+  // with g and y an expression remembers where it was, and would refuse every second key
+  if (adopted !== undefined && (!(adopted instanceof RegExp) || adopted.global || adopted.sticky)) {
+    throw new TypeError('apiKeys({ adopted }) must be a regular expression without the flags g and y')
+  }
+  if (touch !== false) checkPositive('apiKeys({ touch })', touch)
+  checkPositive('apiKeys({ timeout })', timeout)
+  // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
+  return { prefix, store, owner: owner as Decided['owner'], peppers, adopted, touch, timeout }
+}
+
+const checkStore = (store: unknown): void => {
+  const missing =
+    typeof store === 'object' && store !== null
+      ? methods.find((name) => typeof Reflect.get(store, name) !== 'function')
+      : 'insert'
+  if (missing === undefined) return
+  throw new TypeError(
+    `apiKeys({ store }) has no method ${missing}; see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis`,
+  )
+}

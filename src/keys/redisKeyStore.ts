@@ -1,0 +1,155 @@
+/**
+ * API keys in Redis or Valkey, for several processes: entry point `koa-with-auth/keys/redis`.
+ *
+ * It needs one function that sends a command, so any client fits; `redisStore` of `koa-with-auth/sessions/redis` says how
+ * clients are best set up. Every change is one script, so it happens as a whole or not at all; for that all keys stand in one
+ * slot of a cluster. Let Redis evict none (`maxmemory-policy noeviction`) and write a log (`appendonly yes`): what it loses
+ * when it starts again is lost, and with snapshots alone a key that was revoked since the last one is good again.
+ */
+import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import type { KeyRecord, KeyStore } from './KeyStore.js'
+
+/** How commands are sent. */
+export interface RedisKeyStoreOptions {
+  /** Sends a command and its arguments; `key` is the one that it concerns, for clusters that must know. */
+  readonly command: (args: string[], key: string) => Promise<unknown>
+  /** What the names of all keys begin with; for a cluster with a part in braces. Default `{koa-with-auth:keys}:`. */
+  readonly prefix?: string
+}
+
+// A record is a hash; `made` holds what never changes, as JSON. A digest is a string: until when it is good, a blank, the id.
+const fields = ['made', 'prefix', 'last4', 'revokedAt', 'rotatedAt', 'lastUsedAt'] as const
+const reading = `redis.call('HMGET', key, '${fields.join("', '")}')`
+
+const scripts = {
+  find: `for _, digest in ipairs(KEYS) do
+  local found = redis.call('GET', digest)
+  if found then
+    local blank = string.find(found, ' ', 1, true)
+    local key = ARGV[1] .. string.sub(found, blank + 1)
+    return {string.sub(found, 1, blank - 1), ${reading}}
+  end
+end
+return false`,
+  insert: `if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return 0 end
+redis.call('SET', KEYS[1], ' ' .. ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[2])
+redis.call('SADD', KEYS[4], ARGV[1])
+redis.call('HSET', KEYS[2], unpack(ARGV, 3))
+return 1`,
+  list: `local all = {}
+for at, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local key = ARGV[1] .. id
+  all[at] = ${reading}
+end
+return all`,
+  rotate: `local kept = redis.call('HMGET', KEYS[1], 'made', 'revokedAt', 'expiresAt')
+local at, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+if not kept[1] or kept[2] or (kept[3] and tonumber(kept[3]) <= at) then return 0 end
+if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+for _, digest in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  local key = ARGV[3] .. digest
+  local own = tonumber(string.match(redis.call('GET', key) or '', '^%d+'))
+  if own and own <= at then
+    redis.call('DEL', key)
+    redis.call('SREM', KEYS[2], digest)
+  else
+    redis.call('SET', key, string.format('%.0f %s', math.min(own or limit, limit), ARGV[4]))
+  end
+end
+redis.call('SET', KEYS[3], ' ' .. ARGV[4])
+redis.call('SADD', KEYS[2], ARGV[5])
+redis.call('HSET', KEYS[1], 'prefix', ARGV[6], 'last4', ARGV[7], 'rotatedAt', ARGV[1])
+return 1`,
+  revoke: `if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[1])
+return 1`,
+  touch: `local used = redis.call('HGET', KEYS[1], 'lastUsedAt')
+if redis.call('EXISTS', KEYS[1]) == 0 or (used and tonumber(used) >= tonumber(ARGV[1])) then return 0 end
+redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
+return 1`,
+}
+
+const wrong = (): never => {
+  throw new TypeError('redisKeyStore({ command }): an answer is none that its scripts give')
+}
+// clients that were told to can answer buffers
+const string = (value: unknown): string =>
+  typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : wrong())
+const isNothing = (value: unknown): value is null | undefined | false =>
+  value === null || value === undefined || value === false
+const time = (value: unknown): number => {
+  const digits = string(value)
+  return /^\d+$/.test(digits) ? Number(digits) : wrong()
+}
+
+type Made = Pick<KeyRecord, 'id' | 'owner' | 'name' | 'scopes' | 'createdAt' | 'expiresAt'>
+
+const recordOf = (answer: unknown): KeyRecord => {
+  const [made, prefix, last4, revokedAt, rotatedAt, lastUsedAt] = list(answer)
+  // Safe: `insert` wrote it, and `apiKeys` looks at every record that a store gives
+  const kept = JSON.parse(string(made)) as Made
+  return {
+    ...kept,
+    ...(!isNothing(prefix) && { prefix: string(prefix) }),
+    ...(!isNothing(last4) && { last4: string(last4) }),
+    ...(!isNothing(revokedAt) && { revokedAt: time(revokedAt) }),
+    ...(!isNothing(rotatedAt) && { rotatedAt: time(rotatedAt) }),
+    ...(!isNothing(lastUsedAt) && { lastUsedAt: time(lastUsedAt) }),
+  }
+}
+
+/**
+ * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
+ *
+ * @example
+ * import { redisKeyStore } from 'koa-with-auth/keys/redis'
+ *
+ * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
+ * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() of ioredis
+ * const official = () => redisKeyStore({ command: (args) => client.sendCommand(args) })
+ * const ioredis = () => redisKeyStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
+ */
+export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
+  checkOptions('redisKeyStore', options, ['command', 'prefix'])
+  const { command, prefix: begin = '{koa-with-auth:keys}:' } = options
+  checkHook('redisKeyStore({ command })', command, 2)
+  if (typeof begin !== 'string') throw new TypeError('redisKeyStore({ prefix }) must be a string')
+  const [digests, records] = [`${begin}digest:`, `${begin}key:`]
+  const run = (script: keyof typeof scripts, keys: ReadonlyArray<string>, ...args: string[]): Promise<unknown> =>
+    command(['EVAL', scripts[script], String(keys.length), ...keys, ...args], keys[0] ?? begin)
+  const changed = async (answer: Promise<unknown>): Promise<boolean> => Number(await answer) === 1
+  const digestsOf = (id: string): string => `${begin}digests:${id}`
+  return {
+    insert: (digest, { prefix, last4, revokedAt, rotatedAt, lastUsedAt, ...made }) => {
+      const { id, owner, expiresAt } = made
+      const kept = { made: JSON.stringify(made), prefix, last4, expiresAt, revokedAt, rotatedAt, lastUsedAt }
+      const hash = Object.entries(kept).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]))
+      const keys = [digests + digest, records + id, digestsOf(id), `${begin}owner:${owner}`]
+      return changed(run('insert', keys, id, digest, ...hash))
+    },
+    find: async (asked) => {
+      const answer = await run(
+        'find',
+        asked.map((digest) => digests + digest),
+        records,
+      )
+      if (isNothing(answer)) return undefined
+      const [until, record] = list(answer)
+      const limit = string(until)
+      return { record: recordOf(record), ...(limit !== '' && { until: time(limit) }) }
+    },
+    list: async (owner) => list(await run('list', [`${begin}owner:${owner}`], records)).map(recordOf),
+    rotate: (id, { digest, prefix, last4, at, until }) => {
+      const keys = [records + id, digestsOf(id), digests + digest]
+      return changed(run('rotate', keys, String(at), String(until), digests, id, digest, prefix, last4))
+    },
+    revoke: (id, at) => changed(run('revoke', [records + id], String(at))),
+    touch: async (id, at) => {
+      await run('touch', [records + id], String(at))
+    },
+  }
+}
+
+declareFactory('redisKeyStore', redisKeyStore)

@@ -1,0 +1,107 @@
+/**
+ * What is kept of a password, as a string that says how it was made: Argon2id and scrypt in the PHC string format
+ * (https://github.com/P-H-C/phc-string-format), bcrypt in its own.
+ *
+ * It reads and writes; it hashes nothing. What could not have been made by a sound program is no stored password.
+ */
+
+/** How much work Argon2id is: memory in KiB, passes, lanes. */
+export interface Argon2Cost {
+  readonly m: number
+  readonly t: number
+  readonly p: number
+}
+
+/** How much work scrypt is: the binary logarithm of N, r, p. */
+export interface ScryptCost {
+  readonly ln: number
+  readonly r: number
+  readonly p: number
+}
+
+interface Derived {
+  readonly salt: Buffer
+  readonly key: Buffer
+}
+
+/** What is kept of a password. */
+export type StoredPassword =
+  | (Derived & { readonly _tag: 'argon2id'; readonly cost: Argon2Cost })
+  | (Derived & { readonly _tag: 'scrypt'; readonly cost: ScryptCost })
+  | { readonly _tag: 'bcrypt'; readonly text: string }
+
+const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+const scrypt = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+const bcrypt = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
+
+// An empty key would be equal to any, a long one cost any time
+const SALT = [8, 64] as const
+const KEY = [16, 64] as const
+// 2 GiB, and what takes minutes; whoever can write the database must not stop the service by it
+const MAX_MEMORY = 2 ** 21
+const MAX_PASSES = 64
+const MAX_LN = 21
+const MAX_BCRYPT = 20
+
+const within = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
+
+const derived = (salt: string | undefined, key: string | undefined): Derived | undefined => {
+  const [own, other] = [Buffer.from(salt ?? '', 'base64'), Buffer.from(key ?? '', 'base64')]
+  return within(own.length, SALT) && within(other.length, KEY) ? { salt: own, key: other } : undefined
+}
+
+/** Reads what is kept; `undefined` for what is no stored password. Never throws. */
+export const parse = (text: string): StoredPassword | undefined => {
+  if (text.length > 512) return undefined
+  const argon = argon2id.exec(text)
+  if (argon !== null) {
+    const [m, t, p] = argon.slice(1, 4).map(Number) as [number, number, number]
+    const rest = derived(argon[4], argon[5])
+    const isSound = within(t, [1, MAX_PASSES]) && within(p, [1, 64]) && within(m, [8 * p, MAX_MEMORY])
+    return rest !== undefined && isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...rest } : undefined
+  }
+  const s = scrypt.exec(text)
+  if (s !== null) {
+    const [ln, r, p] = s.slice(1, 4).map(Number) as [number, number, number]
+    const rest = derived(s[4], s[5])
+    const isSound = within(ln, [1, MAX_LN]) && within(r, [1, 32]) && within(p, [1, 64]) && 2 ** ln * r <= 2 ** 24
+    return rest !== undefined && isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...rest } : undefined
+  }
+  const b = bcrypt.exec(text)
+  return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
+}
+
+// The PHC string format leaves the padding out
+const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
+
+/** Writes what is kept. */
+export const print = (stored: StoredPassword): string => {
+  if (stored._tag === 'bcrypt') return stored.text
+  const { salt, key } = stored
+  const tail = `$${base64(salt)}$${base64(key)}`
+  if (stored._tag === 'scrypt') return `$scrypt$ln=${stored.cost.ln},r=${stored.cost.r},p=${stored.cost.p}${tail}`
+  return `$argon2id$v=19$m=${stored.cost.m},t=${stored.cost.t},p=${stored.cost.p}${tail}`
+}
+
+// OWASP, Password Storage Cheat Sheet: each line is as much work as the others
+const enoughArgon2: ReadonlyArray<readonly [m: number, t: number]> = [
+  [47104, 1],
+  [19456, 2],
+  [12288, 3],
+  [9216, 4],
+  [7168, 5],
+]
+const enoughScrypt: ReadonlyArray<readonly [ln: number, p: number]> = [
+  [17, 1],
+  [16, 2],
+  [15, 3],
+  [14, 5],
+  [13, 10],
+]
+
+/** Whether it is as much work as OWASP asks for, with a salt of 16 bytes; bcrypt is for old passwords only. */
+export const isEnough = (stored: StoredPassword): boolean => {
+  if (stored._tag === 'bcrypt' || stored.salt.length < 16) return false
+  if (stored._tag === 'argon2id') return enoughArgon2.some(([m, t]) => stored.cost.m >= m && stored.cost.t >= t)
+  return stored.cost.r >= 8 && enoughScrypt.some(([ln, p]) => stored.cost.ln >= ln && stored.cost.p >= p)
+}

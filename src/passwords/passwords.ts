@@ -1,0 +1,175 @@
+/**
+ * Passwords, hashed as OWASP asks for, and verified so that guesses neither tell who exists nor stop the service.
+ *
+ * - An unknown user costs what a known one costs.
+ * - At most as many passwords are hashed at a time as there are cores, and never on all of Node's threads, which files and
+ *   names of hosts need, too. The rest waits in line; a full line rejects with an `UnavailableError`, which a guard answers
+ *   with 503.
+ * - More than 4096 bytes are refused before any work.
+ *
+ * It limits no guesses: `throttled` of `koa-with-auth` does.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { findArgon2, findBcrypt, scrypt, type Derive, type VerifyBcrypt } from './algorithms.js'
+import { makeLine, type Line } from './line.js'
+import { isEnough, parse, print, type Argon2Cost, type StoredPassword } from './StoredPassword.js'
+
+const MAX_BYTES = 4096
+// bcrypt reads no more of a password
+const MAX_BCRYPT_BYTES = 72
+const SALT_BYTES = 16
+const KEY_BYTES = 32
+// OWASP, Password Storage Cheat Sheet
+const argon2Cost: Argon2Cost = { m: 19456, t: 2, p: 1 }
+const scryptCost = { ln: 14, r: 8, p: 5 }
+
+const LIMIT = 256
+const PATIENCE = 5000
+
+// libuv's own default and bounds
+const threads = (): number => Math.min(1024, Math.max(1, Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) || 1))
+
+interface Shared {
+  readonly line: Line
+  argon2?: Promise<Derive<Argon2Cost> | undefined>
+  bcrypt?: Promise<VerifyBcrypt | undefined>
+  /** Whether Argon2id works here, once it was tried. */
+  hasArgon2?: boolean
+}
+
+// Two copies of the package in one process share its cores
+const key = Symbol.for('koa-with-auth/passwords')
+// Safe: nothing else is kept under this symbol
+const everywhere = globalThis as { [key]?: Shared }
+const shared = (): Shared =>
+  (everywhere[key] ??= {
+    line: makeLine({
+      width: Math.max(1, Math.min(availableParallelism(), threads() - 1)),
+      limit: LIMIT,
+      patience: PATIENCE,
+    }),
+  })
+
+const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
+  const all = shared()
+  return (all.argon2 ??= findArgon2().then((found) => {
+    all.hasArgon2 = found !== undefined
+    return found
+  }))
+}
+
+const bytesOf = (password: unknown): Buffer | undefined => {
+  // a lone surrogate becomes another character, so two passwords would be one
+  if (typeof password !== 'string' || password.length > MAX_BYTES || !password.isWellFormed()) return undefined
+  const bytes = Buffer.from(password)
+  return bytes.length > 0 && bytes.length <= MAX_BYTES ? bytes : undefined
+}
+
+const hashed = async (password: Buffer): Promise<StoredPassword> => {
+  const derive = await argon2()
+  const salt = randomBytes(SALT_BYTES)
+  if (derive === undefined) {
+    return { _tag: 'scrypt', cost: scryptCost, salt, key: await scrypt(password, salt, scryptCost, KEY_BYTES) }
+  }
+  return { _tag: 'argon2id', cost: argon2Cost, salt, key: await derive(password, salt, argon2Cost, KEY_BYTES) }
+}
+
+/**
+ * Hashes a password for keeping, as a PHC string: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, else of
+ * `@node-rs/argon2` where that is installed, else scrypt (N 2^14, r 8, p 5).
+ *
+ * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or no well-formed Unicode; with an
+ * `UnavailableError` where the line is full.
+ *
+ * @example
+ * import { hash, verify } from 'koa-with-auth/passwords'
+ *
+ * const stored = await hash('correct horse battery staple')
+ * assert.match(stored, /^\$(argon2id|scrypt)\$/)
+ * assert(await verify(stored, 'correct horse battery staple'))
+ */
+export const hash = async (password: string): Promise<string> => {
+  const bytes = bytesOf(password)
+  if (bytes === undefined) {
+    throw new RangeError(`hash(password): a password is well-formed Unicode of 1 to ${MAX_BYTES} bytes`)
+  }
+  return print(await shared().line(() => hashed(bytes)))
+}
+
+/**
+ * Whether a password is the one that is kept: Argon2id, scrypt, and through `@node-rs/bcrypt` bcrypt, of which passwords over 72
+ * bytes are refused. Where nothing is kept, because there is no such user, the answer is no, and takes as long.
+ *
+ * Rejects with an `UnavailableError` where the line is full: in a guard that is a 503. Rejects with a TypeError for what is
+ * kept and is no hash, or needs a package that is not installed.
+ *
+ * @example
+ * import { httpBasicAuth } from 'koa-with-auth'
+ * import { hash, verify } from 'koa-with-auth/passwords'
+ *
+ * const users = new Map([['anna', { name: 'anna', password: await hash('anna-secret') }]])
+ * const basic = httpBasicAuth({
+ *   authenticate: async (_request, username, password) => {
+ *     const user = users.get(username)
+ *     return (await verify(user?.password, password)) && user
+ *   },
+ * })
+ */
+export const verify = async (stored: string | null | undefined, password: string): Promise<boolean> => {
+  const bytes = bytesOf(password)
+  if (bytes === undefined) return false
+  const known = stored === undefined || stored === null ? undefined : readable(stored)
+  return shared().line(() => (known === undefined ? inVain(bytes) : matches(known, bytes)))
+}
+
+const readable = (stored: unknown): StoredPassword => {
+  const known = typeof stored === 'string' ? parse(stored) : undefined
+  if (known !== undefined) return known
+  throw new TypeError('verify(stored, password): stored is no hash of Argon2id, scrypt or bcrypt that can be verified')
+}
+
+const inVain = async (password: Buffer): Promise<false> => {
+  await hashed(password)
+  return false
+}
+
+const needs = (algorithm: string, mend: string): TypeError =>
+  new TypeError(`verify(stored, password): stored was hashed by ${algorithm}; ${mend}`)
+
+const matches = async (stored: StoredPassword, password: Buffer): Promise<boolean> => {
+  if (stored._tag === 'bcrypt') {
+    const verifyBcrypt = await (shared().bcrypt ??= findBcrypt())
+    if (verifyBcrypt === undefined) throw needs('bcrypt', 'npm install @node-rs/bcrypt')
+    // bcrypt would cut the one, and repeats what comes before the other
+    if (password.length > MAX_BCRYPT_BYTES || password.includes(0)) return inVain(password)
+    return verifyBcrypt(password, stored.text)
+  }
+  const { salt, key: kept } = stored
+  if (stored._tag === 'scrypt') return timingSafeEqual(await scrypt(password, salt, stored.cost, kept.length), kept)
+  const derive = await argon2()
+  if (derive === undefined) throw needs('Argon2id', 'npm install @node-rs/argon2, or run Node 24.7 or later')
+  return timingSafeEqual(await derive(password, salt, stored.cost, kept.length), kept)
+}
+
+/**
+ * Whether a password should be hashed again when it has just been verified: it was kept by another algorithm than `hash` takes
+ * here, or with less work than OWASP asks for, or is no hash at all. Never throws.
+ *
+ * @example
+ * import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
+ *
+ * const user = { password: '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy' }
+ * const signIn = async (password: string) => {
+ *   if (!(await verify(user.password, password))) return false
+ *   if (needsRehash(user.password)) user.password = await hash(password) // and keep it
+ *   return true
+ * }
+ * assert(needsRehash(user.password))
+ */
+export const needsRehash = (stored: string): boolean => {
+  const known = typeof stored === 'string' ? parse(stored) : undefined
+  if (known === undefined || !isEnough(known)) return true
+  // before the first hash nobody knows whether there is something better; then one too many is made
+  return known._tag === 'scrypt' && shared().hasArgon2 !== false
+}
