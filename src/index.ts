@@ -13,7 +13,6 @@ import * as Requirements from './core/Requirement.js'
 export {
   alt,
   altW,
-  anyOf,
   authenticator,
   fromCallable,
   isAuthenticator,
@@ -21,8 +20,8 @@ export {
   type Authenticator,
   type Member,
   type PrincipalBehind,
-  type Tagged,
 } from './core/Authenticator.js'
+export { anyOf, type Tagged } from './core/anyOf.js'
 export { allOf, type Together } from './core/allOf.js'
 export { authorize, requireScopes, type Granted, type RequireScopesOptions } from './core/authorize.js'
 export { firstPresent } from './core/firstPresent.js'

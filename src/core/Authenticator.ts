@@ -36,7 +36,8 @@ import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
 import type { Kind } from './Kind.js'
-import { checkGroup, checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
+import { checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
+import { readBy } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 
@@ -67,12 +68,35 @@ const MAX_LENGTH = 8192
 
 // What io-ts tells about the place of a mistake would hold the credential, and nobody reads it
 const noContext: t.Context = []
+const tooLong: E.Either<unknown, never> = E.left('too long')
 
-/** @internal An authenticator of its two halves; `evaluate` never throws and never rejects. */
+/** @internal Where an authenticator that is made of others says how to make it again, each of them wrapped. */
+export const inside: unique symbol = Symbol.for('koa-with-auth/inside')
+
+/** @internal What is done to each of the authenticators that one is made of. */
+export type Wrap = (member: Authenticator<unknown>) => Authenticator<unknown>
+
+type Rebuild = (wrap: Wrap) => Authenticator<unknown>
+
+/** @internal How to make an authenticator again, if it is made of several. */
+export const rebuildOf = (self: object): Rebuild | undefined =>
+  // Safe: only `make` writes it
+  (self as { readonly [inside]?: Rebuild })[inside]
+
+/**
+ * @internal An authenticator of its two halves; `evaluate` never throws and never rejects. One that is made of others says
+ * how to make it again.
+ */
 export const make = <P>(
   description: Description.Description,
   evaluate: Authenticator<P>['evaluate'],
-): Authenticator<P> => Object.assign((request: Request) => async () => evaluate(request), { description, evaluate })
+  rebuild?: Rebuild,
+): Authenticator<P> =>
+  Object.assign((request: Request) => async () => evaluate(request), {
+    description,
+    evaluate,
+    ...(rebuild !== undefined && { [inside]: rebuild }),
+  })
 
 type Result = E.Either<AuthError, unknown>
 
@@ -122,6 +146,8 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
+  const decode = (sent: unknown): E.Either<unknown, C> =>
+    typeof sent === 'string' && sent.length > maxLength ? tooLong : credentials.validate(sent, noContext)
   const leaf: Description.Leaf = {
     _tag: 'Leaf',
     scheme,
@@ -132,6 +158,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
+  if (extract !== anything) readBy(leaf, { extract, decode })
   const conclude = concluding(leaf)
   const absent = E.left(Description.explained(leaf, AuthErrors.absent))
   const malformed = E.left(Description.explained(leaf, AuthErrors.malformed))
@@ -139,8 +166,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     try {
       const sent = extract(request)
       if (O.isNone(sent)) return absent
-      if (typeof sent.value === 'string' && sent.value.length > maxLength) return malformed
-      const decoded = credentials.validate(sent.value, noContext)
+      const decoded = decode(sent.value)
       if (E.isLeft(decoded)) return malformed
       return fromAnswer(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
@@ -203,8 +229,10 @@ export const map = <A, B>(f: (principal: A) => B) => {
         if (!isOptional || !isNobody(result)) return answerTo(ask, conclude, request)
         return andThen(answerTo(ask, conclude, request, fromAnswerAboutNobody), ofNobody)
       })
-    // Safe: see `authenticator`; and nobody stays nobody
-    return make(description, evaluate) as Authenticator<PrincipalOf<B> | NobodyOf<A, B>>
+    const within = rebuildOf(self)
+    // Safe, both: see `authenticator`, and nobody stays nobody; what is made again lets in whom it did
+    const again = within && ((wrap: Wrap) => map(f)(within(wrap) as Authenticator<A>))
+    return make(description, evaluate, again) as Authenticator<PrincipalOf<B> | NobodyOf<A, B>>
   }
 }
 
@@ -241,10 +269,12 @@ export const altW =
       const second = other.evaluate(request)
       return second instanceof Promise ? second.then((late) => collect(first.left, late)) : collect(first.left, second)
     }
-    return make<A | B>(Description.anyOf([self.description, other.description]), (request) => {
+    const evaluate = (request: Request): Evaluation<A | B> => {
       const first = self.evaluate(request)
       return first instanceof Promise ? first.then((late) => goOn(late, request)) : goOn(first, request)
-    })
+    }
+    const again = (wrap: Wrap) => altW(() => wrap(other))(wrap(self))
+    return make(Description.anyOf([self.description, other.description]), evaluate, again)
   }
 
 /**
@@ -259,45 +289,6 @@ export const altW =
  */
 export const alt: <P>(that: () => Authenticator<P>) => (self: Authenticator<P>) => Authenticator<P> = altW
 
-/**
- * Folds a list with `alt`: members are tried in order, the first that passes wins, nothing behind it is called (spec 5.5).
- * A record tells which one won: `{ via, principal }`.
- *
- * TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys that look
- * like integers (engines would reorder them).
- *
- * @example
- * import { anyOf, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
- *
- * const authenticate = (_request: unknown, key: string) => key === 'supersecret' && { client: 'Acme' }
- * const listed = anyOf([apiKeyQuery({ authenticate }), apiKeyHeader({ authenticate })])
- * const tagged = anyOf({ query: apiKeyQuery({ authenticate }), header: apiKeyHeader({ authenticate }) })
- */
-export function anyOf<const L extends readonly [Member, ...Member[]]>(
-  list: L,
-): Authenticator<PrincipalBehind<L[number]>>
-export function anyOf<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Tagged<L>>
-export function anyOf(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
-  checkGroup('anyOf', group)
-  const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
-    ? group.map((member) => fromCallable(member))
-    : tagged(group)
-  checkOrder('anyOf', members)
-  // From the right, so that no failures are collected before it is known that all members fail
-  return members.reduceRight((rest, member) => altW(() => rest)(member))
-}
-
-/** @internal The members of a record, each telling that it won. */
-export const tagged = (record: Readonly<Record<string, Member>>): ReadonlyArray<Authenticator<unknown>> =>
-  Object.entries(record).map(([via, member]) => map((principal) => ({ via, principal }))(fromCallable(member)))
-
-/** @internal Whether a group is a list. */
-export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
-  Array.isArray(group)
-
-/** Which member of a record won, and who it let in. */
-export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalBehind<L[K]> } }[keyof L]
-
-for (const [name, f] of Object.entries({ authenticator, fromCallable, map, altW, anyOf })) {
+for (const [name, f] of Object.entries({ authenticator, fromCallable, map, altW })) {
   declareFactory(name, f)
 }

@@ -16,7 +16,8 @@
  */
 import type { monoid } from 'fp-ts'
 import { allOf } from './allOf.js'
-import { anyOf, fromCallable, map, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { anyOf } from './anyOf.js'
+import { fromCallable, map, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
 import { checkGroup, checkMember, declareFactory } from './misuse.js'
 
 /** What a level decided. */

@@ -7,10 +7,18 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
+import { isList } from './anyOf.js'
 import type { Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { fromCallable, isList, make, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import {
+  fromCallable,
+  make,
+  type Authenticator,
+  type Member,
+  type PrincipalBehind,
+  type Wrap,
+} from './Authenticator.js'
 import { explained, isSent, type AllOf } from './Description.js'
 import { checkGroup, declareFactory } from './misuse.js'
 
@@ -56,7 +64,13 @@ export function allOf(group: ReadonlyArray<Member> | Readonly<Record<string, Mem
     const evaluation = member.evaluate(request)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
-  return make(description, (request) => from(0, [], request))
+  const again = (wrap: Wrap): Authenticator<unknown> => {
+    const wrapped = members.map(wrap)
+    // Safe: there are as many as before, and one at least
+    const together = names === undefined ? wrapped : Object.fromEntries(names.map((name, at) => [name, wrapped[at]!]))
+    return allOf(together as Readonly<Record<string, Member>>)
+  }
+  return make(description, (request) => from(0, [], request), again)
 }
 
 /** What was not asked, because another had decided: it still offers its challenge. */

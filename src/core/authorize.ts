@@ -16,35 +16,40 @@ import { failureOf } from './UnavailableError.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
-const scoped = (place: string, scopes: ReadonlyArray<string>, decide: Decide) => (self: Authenticator<unknown>) => {
-  checkMember(`${place}(a)`, self)
-  const { description: member, evaluate } = fromCallable(self)
-  checkDemanding(`${place}(a)`, member)
-  const description: Scoped = { _tag: 'Scoped', member, scopes }
-  const all = distinctScopes([...scopesAround(member), ...scopes])
-  const insufficient = E.left(explained(description, AuthErrors.insufficient(all.length > 0 ? all : undefined)))
-  const told = scopes.length === 0 ? asItIs : tellingScopes(scopes)
-  const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
-  const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
-    if (allowed === true) return result
-    // `None`, a `Left` and a Task are truthy, so nothing else that is can be taken for a yes
-    return allowed ? failed(new TypeError(`${place}: f must answer true or false, or a promise of it`)) : insufficient
+type Deciding = (self: Authenticator<unknown>) => Authenticator<unknown>
+
+const scoped =
+  (place: string, scopes: ReadonlyArray<string>, decide: Decide): Deciding =>
+  (self) => {
+    checkMember(`${place}(a)`, self)
+    const { description: member, evaluate } = fromCallable(self)
+    checkDemanding(`${place}(a)`, member)
+    const description: Scoped = { _tag: 'Scoped', member, scopes }
+    const all = distinctScopes([...scopesAround(member), ...scopes])
+    const insufficient = E.left(explained(description, AuthErrors.insufficient(all.length > 0 ? all : undefined)))
+    const told = scopes.length === 0 ? asItIs : tellingScopes(scopes)
+    const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
+    const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
+      if (allowed === true) return result
+      // `None`, a `Left` and a Task are truthy, so nothing else that is can be taken for a yes
+      return allowed ? failed(new TypeError(`${place}: f must answer true or false, or a promise of it`)) : insufficient
+    }
+    const decided = (request: Request): Evaluation<unknown> =>
+      andThen(evaluate(request), (result) => {
+        if (E.isLeft(result)) return told(result)
+        try {
+          // Safe: `self` puts on the right what `decide` takes
+          const allowed = decide(result.right as never, request)
+          return isThenable(allowed)
+            ? adopted(allowed).then((late) => verdict(late, result), failed)
+            : verdict(allowed, result)
+        } catch (error) {
+          return failed(error)
+        }
+      })
+    // what decides about the request is never inside of what is put around a credential
+    return make(description, decided, (wrap) => scoped(place, scopes, decide)(wrap(self)))
   }
-  return make(description, (request) =>
-    andThen(evaluate(request), (result): Evaluation<unknown> => {
-      if (E.isLeft(result)) return told(result)
-      try {
-        // Safe: `self` puts on the right what `decide` takes
-        const allowed = decide(result.right as never, request)
-        return isThenable(allowed)
-          ? adopted(allowed).then((late) => verdict(late, result), failed)
-          : verdict(allowed, result)
-      } catch (error) {
-        return failed(error)
-      }
-    }),
-  )
-}
 
 const asItIs = <A>(result: A): A => result
 

@@ -10,8 +10,9 @@ import { skipped } from './allOf.js'
 import type { Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { fromCallable, isList, make, tagged } from './Authenticator.js'
-import type { Authenticator, Member, PrincipalBehind, Tagged } from './Authenticator.js'
+import { isList, tagged, type Tagged } from './anyOf.js'
+import { fromCallable, make } from './Authenticator.js'
+import type { Authenticator, Member, PrincipalBehind, Wrap } from './Authenticator.js'
 import type { AnyOf } from './Description.js'
 import { checkGroup, checkOrder, declareFactory } from './misuse.js'
 
@@ -57,7 +58,9 @@ export function firstPresent(group: ReadonlyArray<Member> | Readonly<Record<stri
     const evaluation = member.evaluate(request)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
-  return make(description, (request) => from(0, [], request))
+  // Safe: there are as many as before, and one at least; each tells itself that it won
+  const again = (wrap: Wrap) => firstPresent(members.map(wrap) as ReadonlyArray<Member> as readonly [Member])
+  return make(description, (request) => from(0, [], request), again)
 }
 
 declareFactory('firstPresent', firstPresent)

@@ -15,7 +15,8 @@ const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
   <M extends Member>(member: M): Authenticator<PrincipalBehind<M> | undefined> => {
     checkMember(`${factory}(a)`, member)
-    const { description, evaluate } = fromCallable(member)
+    const self = fromCallable(member)
+    const { description, evaluate } = self
     const excuse = <P>(result: E.Either<AuthError, P>): E.Either<AuthError, P | undefined> =>
       E.isLeft(result) && passes(result.left) ? nobody : result
     return make(
@@ -24,6 +25,7 @@ const unless =
         const evaluation = evaluate(request)
         return evaluation instanceof Promise ? evaluation.then((late) => excuse(late)) : excuse(evaluation)
       },
+      (wrap) => unless(factory, passes, lenient)(wrap(self)),
     )
   }
 

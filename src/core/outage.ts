@@ -7,7 +7,15 @@ import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
 import { answerTo, type Evaluation, type PrincipalOf } from './Answer.js'
 import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
-import { andThen, concluding, fromCallable, isAuthenticator, make, type Authenticator } from './Authenticator.js'
+import {
+  andThen,
+  concluding,
+  fromCallable,
+  isAuthenticator,
+  make,
+  rebuildOf,
+  type Authenticator,
+} from './Authenticator.js'
 import { checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
 
 type Result<P> = E.Either<AuthError, P>
@@ -42,10 +50,12 @@ export const timeout = (ms: number) => {
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
     const { description, evaluate } = fromCallable(self)
-    return make<P>(description, (request) => {
+    const limited = (request: Request): Evaluation<P> => {
       const evaluation = evaluate(request)
       return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
-    })
+    }
+    const within = rebuildOf(self)
+    return make(description, limited, within && ((wrap) => timeout(ms)(within(wrap))))
   }
 }
 

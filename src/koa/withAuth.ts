@@ -4,7 +4,8 @@
  * What it makes, a guard, is a value too: the same one can stand in many places. It guards operations, not middleware.
  */
 import type { Context, Next } from 'koa'
-import { anyOf, fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
+import { anyOf } from '../core/anyOf.js'
+import { fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
 import { checkGroup, checkMember, declareFactory } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, Guard } from './AuthRouter.js'

@@ -3,7 +3,8 @@
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { allOf } from '../core/allOf.js'
-import { anyOf, map, type Authenticator } from '../core/Authenticator.js'
+import { anyOf } from '../core/anyOf.js'
+import { map, type Authenticator } from '../core/Authenticator.js'
 import { constantTimeEqual } from '../core/constantTimeEqual.js'
 import { firstPresent } from '../core/firstPresent.js'
 import { lenient, optional } from '../core/optional.js'

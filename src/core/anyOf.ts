@@ -1,0 +1,52 @@
+/**
+ * Alternatives: a list is tried in order, and a record also tells which one let in.
+ */
+import { altW, fromCallable, make, map } from './Authenticator.js'
+import type { Authenticator, Member, PrincipalBehind } from './Authenticator.js'
+import { checkGroup, checkOrder, declareFactory } from './misuse.js'
+
+/**
+ * Folds a list with `alt`: members are tried in order, the first that passes wins, nothing behind it is called (spec 5.5).
+ * A record tells which one won: `{ via, principal }`.
+ *
+ * TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys that look
+ * like integers (engines would reorder them).
+ *
+ * @example
+ * import { anyOf, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
+ *
+ * const authenticate = (_request: unknown, key: string) => key === 'supersecret' && { client: 'Acme' }
+ * const listed = anyOf([apiKeyQuery({ authenticate }), apiKeyHeader({ authenticate })])
+ * const tagged = anyOf({ query: apiKeyQuery({ authenticate }), header: apiKeyHeader({ authenticate }) })
+ */
+export function anyOf<const L extends readonly [Member, ...Member[]]>(
+  list: L,
+): Authenticator<PrincipalBehind<L[number]>>
+export function anyOf<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Tagged<L>>
+export function anyOf(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+  checkGroup('anyOf', group)
+  const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
+    ? group.map((member) => fromCallable(member))
+    : tagged(group)
+  checkOrder('anyOf', members)
+  // From the right, so that no failures are collected before it is known that all members fail
+  return members.reduceRight((rest, member) => altW(() => rest)(member))
+}
+
+/** @internal The members of a record, each telling that it won. */
+export const tagged = (record: Readonly<Record<string, Member>>): ReadonlyArray<Authenticator<unknown>> =>
+  Object.entries(record).map(([via, member]) => {
+    const self = fromCallable(member)
+    const tag = map((principal: unknown) => ({ via, principal }))
+    const { description, evaluate } = tag(self)
+    return make<unknown>(description, evaluate, (wrap) => tag(wrap(self)))
+  })
+
+/** @internal Whether a group is a list. */
+export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
+  Array.isArray(group)
+
+/** Which member of a record won, and who it let in. */
+export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalBehind<L[K]> } }[keyof L]
+
+declareFactory('anyOf', anyOf)
