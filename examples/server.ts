@@ -8,7 +8,7 @@
  * database, so that several processes with the same KEYS serve one site).
  */
 import { randomBytes } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
+import { BlockList, type AddressInfo } from 'node:net'
 import mount from 'koa-mount'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
@@ -36,6 +36,11 @@ if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
 }
 
 if (keys.some((key) => key.length < 32)) fail('KEYS must be keys of at least 32 characters each, separated by commas')
+
+// Node's name for a set of addresses, whatever they are for
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
 
 const toTry = (url: string) => `\
 The docs page is at ${url}/api/docs: choose Authorize, enter a credential, and try each operation.
@@ -82,6 +87,11 @@ app.use(mount(application(keys)))
 
 const server = app.listen(Number(port), host, () => {
   const { address, family, port: listening } = server.address() as AddressInfo
+  if (!loopback.check(address, family === 'IPv6' ? 'ipv6' : 'ipv4')) {
+    console.error(
+      `Warning: ${address} is no loopback address, and the users, passwords and keys of this example are known to everyone. Do not serve it to a network: set HOST=127.0.0.1.`,
+    )
+  }
   console.log(toTry(`http://${family === 'IPv6' ? `[${address}]` : address}:${listening}`))
 })
 

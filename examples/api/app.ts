@@ -198,6 +198,7 @@ export const exampleApp = ({ database, keys, allowedAddresses, store, tokens }: 
     ctx.status = 204
   })
   api.post('/logout-everywhere', described.logoutEverywhere, withAuth(sessionAuth()), async (ctx) => {
+    await issuedTokens.end(ctx.request.auth.username)
     await logOutEverywhere(ctx.request.auth.username)
     ctx.status = 204
   })

@@ -1,16 +1,16 @@
 // The example's database: users, clients and issued tokens in one SQLite file, through @libsql/client. Sessions have tables
 // of their own in it.
-import { createClient, type Client } from '@libsql/client'
+import { createClient, type Client, type Transaction } from '@libsql/client'
 import { digest, hashPassword } from './passwords.js'
 
-const tables = `
-  create table if not exists users (
+const tables = [
+  `create table users (
     username text primary key, password text not null,
     is_superuser integer not null, is_staff integer not null, is_active integer not null
-  );
-  create table if not exists clients (name text primary key, api_key_hash text not null unique);
-  create table if not exists tokens (hash text primary key, username text not null, expires_at integer not null);
-`
+  )`,
+  'create table clients (name text primary key, api_key_hash text not null unique)',
+  'create table if not exists tokens (hash text primary key, username text not null, expires_at integer not null)',
+]
 
 // Replace these with your own users; a password is kept hashed.
 const users = [
@@ -20,19 +20,31 @@ const users = [
   { username: 'ina', superuser: 0, staff: 0, active: 0 },
 ]
 
-/** Opens the database, and creates and fills it where it is new. */
+const isNew = async (database: Transaction | Client): Promise<boolean> => {
+  const { rows } = await database.execute("select 1 from sqlite_master where type = 'table' and name = 'users'")
+  return rows.length === 0
+}
+
+/** Opens the database, and creates and fills it where it is new. A user who was deleted does not come back. */
 export const openDatabase = async (url: string): Promise<Client> => {
   const database = createClient({ url })
-  await database.executeMultiple(tables)
-  for (const { username, superuser, staff, active } of users) {
-    await database.execute({
-      sql: 'insert into users values (?, ?, ?, ?, ?) on conflict do nothing',
-      args: [username, await hashPassword(`${username}-secret`), superuser, staff, active],
-    })
+  if (!(await isNew(database))) return database
+  const rows = await Promise.all(
+    users.map(async ({ username, superuser, staff, active }) => {
+      const password = await hashPassword(`${username}-secret`)
+      return { sql: 'insert into users values (?, ?, ?, ?, ?)', args: [username, password, superuser, staff, active] }
+    }),
+  )
+  const client = { sql: 'insert into clients values (?, ?)', args: ['Acme', digest('supersecret')] }
+  const transaction = await database.transaction('write')
+  try {
+    // asked again: another process may have been first
+    if (await isNew(transaction)) {
+      await transaction.batch([...tables, ...rows, client])
+      await transaction.commit()
+    }
+  } finally {
+    transaction.close()
   }
-  await database.execute({
-    sql: 'insert into clients values (?, ?) on conflict do nothing',
-    args: ['Acme', digest('supersecret')],
-  })
   return database
 }

@@ -176,7 +176,7 @@ export const described = {
   logoutEverywhere: operation({
     tags: ['Sessions'],
     summary: 'Sign out everywhere',
-    description: 'Ends all sessions of the user, in every browser.',
+    description: 'Ends all sessions of the user, in every browser, and all tokens of POST /api/token.',
     responses: { '204': { description: 'Signed out' } },
   }),
   logout: operation({

@@ -11,6 +11,8 @@ export interface Tokens {
   readonly keep: (hash: string, username: string, lifetime: number) => Promise<void>
   /** Whom it was issued to, while it is good. */
   readonly owner: (hash: string) => Promise<string | undefined>
+  /** Ends all tokens of a user. */
+  readonly end: (username: string) => Promise<void>
 }
 
 /** A new token for a user. */
@@ -38,14 +40,25 @@ export const databaseTokens = (database: Client): Tokens => ({
     const username = rows[0]?.['username']
     return typeof username === 'string' ? username : undefined
   },
+  async end(username) {
+    await database.execute({ sql: 'delete from tokens where username = ?', args: [username] })
+  },
 })
 
 export const redisTokens = (command: (args: string[]) => Promise<unknown>): Tokens => ({
   async keep(hash, username, lifetime) {
+    // first, so that no token is kept that `end` would not find
+    await command(['SADD', `tokens-of:${username}`, hash])
+    await command(['PEXPIRE', `tokens-of:${username}`, String(lifetime)])
     await command(['SET', `token:${hash}`, username, 'PX', String(lifetime)])
   },
   async owner(hash) {
     const username = await command(['GET', `token:${hash}`])
     return typeof username === 'string' ? username : undefined
+  },
+  async end(username) {
+    const hashes = await command(['SMEMBERS', `tokens-of:${username}`])
+    const keys = Array.isArray(hashes) ? hashes.map((hash) => `token:${String(hash)}`) : []
+    await command(['DEL', `tokens-of:${username}`, ...keys])
   },
 })

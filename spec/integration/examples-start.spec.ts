@@ -107,6 +107,24 @@ describe('the server by itself', () => {
     expect(running.output.stderr).toMatch(/^cannot listen: .*\n$/)
   })
 
+  it.each(['0.0.0.0', '::'])('E3 warns that at HOST=%s its users and keys are open to the network', async (host) => {
+    const running = server({ PORT: '0', HOST: host })
+    await running.printed(END)
+    expect(running.output.stderr).toMatch(
+      new RegExp(`^Warning: ${host} is no loopback address, .*known to everyone.*HOST=127\\.0\\.0\\.1\\.\n$`),
+    )
+    running.signal('SIGTERM')
+    await running.exited
+  })
+
+  it.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])('E3 warns of nothing at HOST=%s', async (host) => {
+    const running = server({ PORT: '0', HOST: host })
+    await running.printed(END)
+    expect(running.output.stderr).toBe('')
+    running.signal('SIGTERM')
+    await running.exited
+  })
+
   it('reads IP_ALLOW_LIST', async () => {
     const running = server({ PORT: '0', IP_ALLOW_LIST: '10.0.0.1' })
     await running.printed(END)
