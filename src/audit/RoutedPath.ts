@@ -3,6 +3,7 @@
  *
  * Of paths as path-to-regexp writes them all of it is known; of a RegExp only what trying shows, and the rest is `unknown`.
  */
+import { modernPath } from '../koa/pathSyntax.js'
 import { findPath, type Found } from './comparePatterns.js'
 import { areApart, make, type PathOptions, type PathPattern } from './PathPattern.js'
 
@@ -40,15 +41,21 @@ export interface Relation {
 const below = String.raw`(?:\/|$)`
 
 /** Reads the path of a layer. */
-export const routedPath = ({ path, regexp, opts }: LayerPath): RoutedPath => {
+export const routedPath = (layer: LayerPath): RoutedPath => {
+  const { regexp } = layer
   // an own copy: with the flags g and y a RegExp remembers where it stopped
   const own = regexp instanceof RegExp ? new RegExp(regexp.source, regexp.flags.replace(/[gy]/g, '')) : /(?!)/
-  return { pattern: patternOf(path, opts), matches: (candidate) => own.test(candidate), source: String(regexp) }
+  return { pattern: patternOf(layer), matches: (candidate) => own.test(candidate), source: String(regexp) }
 }
 
-const patternOf = (path: string | RegExp, opts: LayerPath['opts']): PathPattern | undefined => {
+const patternOf = (layer: LayerPath): PathPattern | undefined => {
+  const { path, opts } = layer
   if (typeof path !== 'string') return undefined
-  if (opts.pathAsRegExp !== true) return make(path, opts)
+  if (opts.pathAsRegExp !== true) {
+    const modern = modernPath(layer)
+    const pattern = modern && make(modern.path, opts)
+    return pattern && { ...pattern, isExact: pattern.isExact && modern.isExact }
+  }
   const prefix = path.slice(0, -below.length)
   if (!path.endsWith(below) || !/^[\w/~%-]*$/.test(prefix)) return undefined
   return prefix === '' ? make('{*all}', {}) : make(prefix, { sensitive: true, end: false })
