@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 const entries = {
   '': 'index',
   '/audit': 'audit/index',
+  '/jwt': 'jwt/index',
   '/testing': 'testing/index',
   '/sessions': 'sessions/index',
   '/sessions/sqlite': 'sessions/sqliteStore',

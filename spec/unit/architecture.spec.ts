@@ -34,6 +34,7 @@ describe('DESIGN "Three wings and a shell"', () => {
     { folder: 'sessions', allowed: ['sessions', 'stores', 'core', 'koa'] },
     { folder: 'keys', allowed: ['keys', 'stores', 'core'] },
     { folder: 'passwords', allowed: ['passwords', 'core'] },
+    { folder: 'jwt', allowed: ['jwt', 'core', 'koa'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'testing', allowed: ['testing', 'core', 'koa', 'authenticators'] },
   ])('$folder imports only $allowed', ({ folder, allowed }) => {

@@ -30,6 +30,8 @@ export interface Leaf {
   readonly throttled?: true
   /** Whether a request carries such a credential, good or bad; left out where nobody knows (a plain function). */
   readonly isSent?: (request: Request) => boolean
+  /** Whether a page of the request's origin may read the challenges of an answer; what does not say so leaves it to CORS. */
+  readonly exposesChallenges?: (request: Request) => boolean
 }
 
 /** Alternatives, in the order tried. */
@@ -150,7 +152,10 @@ export const isThrottled = (description: Description): boolean =>
 
 /** The request fields that any alternative reads, each once; `['*']` when one of them cannot be known. */
 export const fieldsOf = (description: Description): ReadonlyArray<string> => {
-  const fields = leaves(description).flatMap((leaf) => fieldOf(leaf.scheme) ?? [])
+  const fields = leaves(description).flatMap(({ scheme, exposesChallenges }) => [
+    ...[fieldOf(scheme) ?? []].flat(),
+    ...(exposesChallenges === undefined ? [] : ['Origin']),
+  ])
   return fields.includes('*') ? ['*'] : [...new Map(fields.map((field) => [field.toLowerCase(), field])).values()]
 }
 

@@ -6,8 +6,8 @@
  * to be waited for and no error be changed. What stands there already stays; Vary is added to.
  */
 import type { ServerResponse } from 'node:http'
-import type { Context } from 'koa'
-import { challengesOf, fieldsOf, readsQuery, type Description } from '../core/Description.js'
+import type { Context, Request } from 'koa'
+import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
 import { settingsOf } from '../core/Settings.js'
 import { setChallenges } from './challenges.js'
 
@@ -22,6 +22,8 @@ export interface Operation {
   readonly accepted: ReadonlyArray<HeaderLine>
   /** Fields of answers that this layer gives itself. */
   readonly refused: ReadonlyArray<HeaderLine>
+  /** Whether a page of the request's origin may read the challenges; `undefined` where CORS is all that decides. */
+  readonly exposesChallenges: ((request: Request) => boolean) | undefined
 }
 
 /** What answers of the operations behind an authenticator are made of. */
@@ -34,7 +36,13 @@ export const operationOf = (description: Description): Operation => {
     // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (SECURITY A-26)
     accepted: [['Cache-Control', 'private, no-store'], ...always],
     refused: [['Cache-Control', 'no-store'], ...always],
+    exposesChallenges: exposingOf(description),
   }
+}
+
+const exposingOf = (description: Description): Operation['exposesChallenges'] => {
+  const some = leaves(description).flatMap(({ exposesChallenges }) => exposesChallenges ?? [])
+  return some.length === 0 ? undefined : (request) => some.some((isExposed) => isExposed(request))
 }
 
 type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
@@ -89,6 +97,12 @@ export const admittedBefore = (response: ServerResponse): unknown => {
   return claimed[claimKey]?.principal
 }
 
+/** What an answer is made of, where a guarded operation gives it. */
+export const operationBehind = (response: ServerResponse): Operation | undefined => {
+  const claimed: Claimed = response
+  return claimed[claimKey]?.operation
+}
+
 /** Whether a response is the answer of a guarded operation. */
 export const isClaimed = (response: ServerResponse): boolean => claimKey in response
 
@@ -127,10 +141,19 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
 const complete = (response: ServerResponse, status: number, { ctx, operation, vary, fields, realm }: Claim): void => {
   for (const line of fields) if (!response.hasHeader(line[0])) response.setHeader(line[0], line[1])
   addVary(response, vary)
+  if (ctx.req.headers.origin !== undefined && operation.exposesChallenges?.(ctx.request) === true)
+    expose(response, 'WWW-Authenticate')
   // RFC 9110 §15.5.2, whoever answered it
   if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
     setChallenges(ctx, challengesOf(operation.description), realm)
   }
+}
+
+// Fetch standard, "CORS protocol": a page reads no field that is not named here
+const expose = (response: ServerResponse, field: string): void => {
+  const name = 'Access-Control-Expose-Headers'
+  const present = response.getHeader(name)
+  response.setHeader(name, present === undefined ? field : union(String(present), field))
 }
 
 /** Adds to Vary what authentication read, whatever stands there. */

@@ -1,0 +1,151 @@
+/** An identity provider on loopback: it signs with jose and Node, publishes its keys by real HTTP, and can fail in every way. */
+import { generateKeyPairSync, sign as signBytes, type KeyObject } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, SignJWT, type JWK, type JWTPayload } from 'jose'
+import { onTestFinished } from 'vitest'
+
+/** How it answers requests for its keys. */
+export type Mood = 'well' | 'error' | 'hanging' | 'rubbish' | 'empty' | 'shapeless' | 'redirecting' | 'endless'
+
+export interface SigningKey {
+  readonly alg: string
+  readonly kid: string
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+  readonly jwk: JWK
+}
+
+const pairOf = (alg: string) => {
+  if (/^[RP]S/.test(alg)) return generateKeyPairSync('rsa', { modulusLength: 2048 })
+  if (alg === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return generateKeyPairSync('ed25519')
+}
+
+/** A key pair for an algorithm. */
+export const signingKey = async (alg: string, kid: string): Promise<SigningKey> => {
+  const { privateKey, publicKey } = pairOf(alg)
+  return { alg, kid, privateKey, publicKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
+}
+
+export const seconds = (): number => Math.floor(Date.now() / 1000)
+
+const part = (value: string): string => Buffer.from(value).toString('base64url')
+
+/** A token of any header and any payload, signed with RS256 by Node, whatever jose would say to it. */
+export const signedByHand = (header: object, payload: string, { privateKey }: SigningKey): string => {
+  const input = `${part(JSON.stringify(header))}.${part(payload)}`
+  return `${input}.${signBytes('sha256', Buffer.from(input), privateKey).toString('base64url')}`
+}
+
+/** A token signed with a key of one's choice. */
+export const signedWith = (
+  { alg, kid, privateKey }: SigningKey,
+  claims: JWTPayload,
+  header: Readonly<Record<string, unknown>> = {},
+): Promise<string> => new SignJWT(claims).setProtectedHeader({ alg, kid, ...header }).sign(privateKey)
+
+export const API = 'https://api.example'
+
+export interface IdentityProvider {
+  readonly issuer: string
+  readonly jwksUri: string
+  /** The claims of a good token for `API`. */
+  readonly claims: (over?: JWTPayload) => JWTPayload
+  /** A good token, but for what is said otherwise. */
+  readonly token: (over?: JWTPayload, key?: SigningKey) => Promise<string>
+  readonly keys: SigningKey[]
+  mood: Mood
+  /** What the discovery documents say beside their own, by path; `undefined`: 404. */
+  readonly documents: Record<string, Record<string, unknown> | undefined>
+  /** Requests, by path. */
+  readonly asked: (path?: string) => number
+  readonly stop: () => Promise<void>
+  readonly start: () => Promise<void>
+}
+
+const answers: Readonly<Record<Exclude<Mood, 'well' | 'hanging'>, (res: ServerResponse) => void>> = {
+  error: (res) => res.writeHead(500).end('internal: token=secret'),
+  rubbish: (res) => res.end('<html>'),
+  empty: (res) => res.end('{"keys":[]}'),
+  shapeless: (res) => res.end('{"keys":[{"kty":"RSA"}]}'),
+  redirecting: (res) => res.writeHead(302, { Location: '/moved' }).end(),
+  endless: (res) => {
+    const pour = () => {
+      while (!res.destroyed && res.write('a'.repeat(65_536)));
+      res.once('drain', pour)
+    }
+    pour()
+  },
+}
+
+// Making an RSA key takes half a second, so providers have one each suite
+const firstKeys = new Map<string, Promise<SigningKey>>()
+const firstKey = (alg: string): Promise<SigningKey> => {
+  const known = firstKeys.get(alg) ?? signingKey(alg, 'k1')
+  firstKeys.set(alg, known)
+  return known
+}
+
+/** A provider until the test is finished; `path` is that of its issuer. */
+export const identityProvider = async (path = '', alg = 'ES256'): Promise<IdentityProvider> => {
+  const keys = [await firstKey(alg)]
+  const asked: string[] = []
+  const documents: Record<string, Record<string, unknown> | undefined> = {}
+  let server: Server | undefined
+  let port = 0
+  const handle = (req: IncomingMessage, res: ServerResponse): void => {
+    const url = req.url ?? ''
+    asked.push(url)
+    if (provider.mood === 'hanging') return
+    if (provider.mood !== 'well') return answers[provider.mood](res)
+    if (url === '/jwks') return void res.end(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
+    const document = documents[url]
+    if (document === undefined) return void res.writeHead(404).end()
+    res.end(JSON.stringify({ issuer: provider.issuer, jwks_uri: provider.jwksUri, ...document }))
+  }
+  const start = (): Promise<void> =>
+    new Promise((resolve) => {
+      server = createServer(handle).listen(port, '127.0.0.1', () => {
+        port = (server!.address() as AddressInfo).port
+        resolve()
+      })
+    })
+  const stop = (): Promise<void> =>
+    new Promise((resolve) => {
+      if (server === undefined) return resolve()
+      server.close(() => resolve())
+      server.closeAllConnections()
+      server = undefined
+    })
+  await start()
+  onTestFinished(stop)
+  const issuer = `http://127.0.0.1:${port}${path}`
+  documents[`${path.replace(/\/$/, '')}/.well-known/openid-configuration`] = {}
+  const claims = (over: JWTPayload = {}): JWTPayload => {
+    const now = seconds()
+    return { iss: issuer, aud: API, sub: 'anna', iat: now, exp: now + 300, ...over }
+  }
+  const provider: IdentityProvider = {
+    issuer,
+    jwksUri: `http://127.0.0.1:${port}/jwks`,
+    claims,
+    token: (over, key = keys[0]!) => signedWith(key, claims(over)),
+    keys,
+    mood: 'well',
+    documents,
+    asked: (wanted) => asked.filter((url) => wanted === undefined || url === wanted).length,
+    stop,
+    start,
+  }
+  return provider
+}
+
+/** Process warnings, from now until the test is finished. */
+export const processWarnings = (): (() => ReadonlyArray<string>) => {
+  const noted: string[] = []
+  const note = (warning: Error): void => void noted.push(`${warning.name}: ${warning.message}`)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  return () => noted
+}

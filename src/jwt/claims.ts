@@ -1,0 +1,96 @@
+/**
+ * What the claims of a token must say (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4): pure checks, which know no keys.
+ *
+ * A check answers why the token is refused. `expired` may be told only of a token whose signature is good, which is the
+ * caller's business.
+ */
+
+/** The claims of a verified token. */
+export interface JwtClaims {
+  readonly iss: string
+  readonly aud: string | ReadonlyArray<string>
+  /** When it expires, in seconds since 1970. */
+  readonly exp: number
+  readonly sub?: string
+  readonly iat?: number
+  readonly nbf?: number
+  readonly jti?: string
+  readonly client_id?: string
+  readonly azp?: string
+  readonly [claim: string]: unknown
+}
+
+/** What must hold of every token. */
+export interface ClaimRules {
+  readonly profile: 'any' | 'rfc9068'
+  /** In seconds. */
+  readonly clockTolerance: number
+  /** In seconds; `iat` is demanded where it is set. */
+  readonly maxTokenAge: number | undefined
+  /** The clients (`azp`, `client_id`) that are let in. */
+  readonly authorizedParties: ReadonlyArray<string> | undefined
+}
+
+/** Why claims are refused. */
+export type Refusal = 'invalid' | 'expired'
+
+/** A JSON object. */
+export type Json = Readonly<Record<string, unknown>>
+
+const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
+
+/** Why a token is refused at a time, in seconds; an absent `exp` is allowed where it is not demanded (introspection). */
+export const refusalByTime = (
+  { exp, nbf, iat }: Json,
+  { clockTolerance, maxTokenAge }: Pick<ClaimRules, 'clockTolerance' | 'maxTokenAge'>,
+  now: number,
+  isExpDemanded = true,
+): Refusal | undefined => {
+  // JSON reads 1e400 as Infinity
+  if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'invalid'
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + clockTolerance)) return 'invalid'
+  if (iat === undefined ? maxTokenAge !== undefined : !(isTime(iat) && iat <= now + clockTolerance)) return 'invalid'
+  if (maxTokenAge !== undefined && isTime(iat) && now - iat > maxTokenAge + clockTolerance) return 'expired'
+  return isTime(exp) && now >= exp + clockTolerance ? 'expired' : undefined
+}
+
+/** Whether `aud` names one of the audiences (RFC 7519 §4.1.3). */
+export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean => {
+  if (typeof aud === 'string') return audiences.includes(aud)
+  return Array.isArray(aud) && aud.every((one) => typeof one === 'string') && aud.some((one) => audiences.includes(one))
+}
+
+// RFC 7519 §4.1, RFC 9068 §2.2: strings where they are present
+const strings = ['sub', 'jti', 'client_id', 'azp']
+
+const areStrings = (claims: Json): boolean =>
+  strings.every((name) => claims[name] === undefined || typeof claims[name] === 'string')
+
+const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
+
+// OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Whichever is there must be allowed
+const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
+  const told = [azp, client_id].filter((one) => one !== undefined)
+  return told.length > 0 && told.every((one) => typeof one === 'string' && parties.includes(one))
+}
+
+/** Whether what does not depend on the time holds; not the issuer, by which the key set was chosen. */
+export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
+  // RFC 7800: a token bound to a key is never taken as a plain bearer
+  if (claims['cnf'] !== undefined) return false
+  if (!isFor(claims['aud'], audiences) || !areStrings(claims)) return false
+  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
+  if (rules.profile === 'any') return true
+  // RFC 9068 §2.2
+  return isTime(claims['iat']) && ['jti', 'sub', 'client_id'].every((name) => isFilled(claims[name]))
+}
+
+// RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
+const typeOf = (typ: unknown): string | undefined =>
+  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
+
+/** Whether the header's `typ` says that it is a token for an API (RFC 8725 §3.11, RFC 9068 §4). */
+export const isOfType = ({ typ }: Json, profile: ClaimRules['profile']): boolean => {
+  const type = typeOf(typ)
+  return type === 'at+jwt' || (profile === 'any' && (typ === undefined || type === 'jwt'))
+}

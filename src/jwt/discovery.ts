@@ -1,0 +1,55 @@
+/**
+ * Discovery: where a provider says that its keys or its introspection endpoint are (RFC 8414, then OpenID Connect).
+ */
+import type { Json } from './claims.js'
+import { fetchJson, Outage } from './fetchJson.js'
+import { isLoopback, isSecure } from './urls.js'
+
+/** Asks a provider; the signal ends all of it. */
+export type Ask<A> = (signal: AbortSignal) => Promise<A>
+
+/** The documents of an issuer, in the order asked. */
+export const documentsOf = (issuer: string): readonly [oauth: string, openId: string] => {
+  const { origin, pathname } = new URL(issuer)
+  // RFC 8414 §3.1: between host and path, without a terminating slash; OpenID Connect Discovery §4: behind it
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+// A provider without the first document answers 404, or anything else, a page for people included
+const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> => {
+  const [oauth, openId] = documentsOf(issuer)
+  const init = { signal, headers: { Accept: 'application/json' } }
+  try {
+    return await fetchJson(oauth, init)
+  } catch (error) {
+    if (!(error instanceof Outage) || !error.isAnswer) throw error
+    return await fetchJson(openId, init)
+  }
+}
+
+/** Finds an address of a provider; the document is read again after `maxAge` ms, and after `forget`. */
+export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
+  let known: { readonly url: string; readonly readAt: number } | undefined
+  const find: Ask<string> = async (signal) => {
+    const age = known === undefined ? undefined : Date.now() - known.readAt
+    if (known !== undefined && age !== undefined && age >= 0 && age < maxAge) return known.url
+    const readAt = Date.now()
+    const document = await documentOf(issuer, signal)
+    // RFC 8414 §3.3: exactly, so that no provider speaks for another
+    if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
+    const url = document[member]
+    if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
+      throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
+    }
+    known = { url, readAt }
+    return url
+  }
+  const forget = (): void => {
+    known = undefined
+  }
+  return { find, forget }
+}

@@ -1,0 +1,197 @@
+/**
+ * `httpIntrospection`: opaque tokens, about which the authorization server is asked (RFC 7662).
+ *
+ * Every token costs a request once in a while, so answers are kept for a short time; a refusal never is.
+ */
+import { either as E } from 'fp-ts'
+import type { PrincipalOf } from '../core/Answer.js'
+import type { Authenticator } from '../core/Authenticator.js'
+import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
+import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
+import { isFor, refusalByTime, type Json } from './claims.js'
+import { discovery, type Ask } from './discovery.js'
+import { fetchJson, Outage } from './fetchJson.js'
+import { severalOf } from './Issuer.js'
+import { cachePolicyOf, type CacheOptions } from './policies.js'
+import { keyOf, tokenCache } from './tokenCache.js'
+import { audiencesOf, tokenKind, tokenOptions, type TokenOptions } from './tokenKind.js'
+import { checkUrl } from './urls.js'
+import type { Good } from './verifier.js'
+
+/** What introspection says of a token that is active. */
+export interface IntrospectionClaims {
+  readonly active: true
+  readonly aud: string | ReadonlyArray<string>
+  readonly iss?: string
+  /** When it expires, in seconds since 1970. */
+  readonly exp?: number
+  readonly sub?: string
+  readonly client_id?: string
+  readonly username?: string
+  readonly scope?: string
+  readonly [claim: string]: unknown
+}
+
+/** What an authenticator of opaque tokens is made of. */
+export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
+  /** Who asks: the resource server's own credentials, sent as Basic. */
+  readonly client: { readonly id: string; readonly secret: string }
+  /** How answers are kept, by the SHA-256 of the token; by default 1000 for 30 000 ms. `false`: not at all. */
+  readonly cache?: false | CacheOptions
+  /** How long the server may take, discovery included, in milliseconds. Default 2000. */
+  readonly timeout?: number
+} & (
+    | {
+        /** Where to ask. */
+        readonly endpoint: string
+        readonly issuer?: never
+      }
+    | {
+        /** Whose discovery document says where to ask (RFC 8414, then OpenID Connect). */
+        readonly issuer: string
+        readonly endpoint?: never
+      }
+  )
+
+const names = ['endpoint', 'issuer', 'client', 'cache', 'timeout', ...tokenOptions]
+
+const DEFAULT_TIMEOUT = 2000
+const DEFAULT_AGE = 30_000
+const DISCOVERY_AGE = 600_000
+const CLOCK_TOLERANCE = 5
+
+/**
+ * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience, 503 for every answer but a
+ * 200 of a JSON object. TypeError for options that cannot hold.
+ *
+ * @example
+ * import { httpIntrospection } from 'koa-with-auth/jwt'
+ *
+ * const opaque = httpIntrospection({
+ *   endpoint: 'https://login.example/introspect',
+ *   client: { id: 'api', secret: 'from the environment' },
+ *   audience: 'https://api.example',
+ * })
+ */
+export const httpIntrospection = <C = IntrospectionClaims, R = C>(
+  options: HttpIntrospectionOptions<C, R>,
+): Authenticator<PrincipalOf<R>> => {
+  const place = 'httpIntrospection'
+  checkOptions(place, options, names)
+  const audience = audiencesOf(place, options)
+  const audiences = severalOf(`${place}({ audience })`, audience)
+  const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
+  checkPositive(`${place}({ timeout })`, timeout)
+  if ((endpoint === undefined) === (issuer === undefined)) {
+    throw new TypeError(`${place} needs exactly one of endpoint and issuer`)
+  }
+  const policy = cachePolicyOf(`${place}({ cache })`, options.cache, DEFAULT_AGE)
+  const cache = policy === undefined ? undefined : tokenCache<string>(policy)
+  const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(place, client))
+  const isAcceptable = (claims: Json): boolean =>
+    // RFC 7662 §2.2: `true` itself
+    claims['active'] === true &&
+    isFor(claims['aud'], audiences) &&
+    claims['cnf'] === undefined &&
+    !isDPoP(claims['token_type']) &&
+    (issuer === undefined || claims['iss'] === undefined || claims['iss'] === issuer)
+
+  const state = { isDown: false }
+  const decide = async (token: string, key: string): Promise<Result> => {
+    const now = Date.now()
+    try {
+      const claims = await ask(token, AbortSignal.timeout(timeout))
+      state.isDown = false
+      if (!isAcceptable(claims)) return refused
+      const refusal = refusalNow(claims)
+      if (refusal !== undefined) return E.left(refusal)
+      const payload = JSON.stringify(claims)
+      // Safe: `refusalNow` refuses an `exp` that is no number
+      cache?.set(key, payload, ((claims['exp'] as number | undefined) ?? Infinity) * 1000, now)
+      return E.right({ payload, claims })
+    } catch (error) {
+      if (!state.isDown) warn(endpoint ?? issuer ?? '', error instanceof Outage ? error.message : 'cannot be asked')
+      state.isDown = true
+      return E.left(unavailable())
+    }
+  }
+
+  const asked = new Map<string, Promise<Result>>()
+  const check = (token: string): Result | Promise<Result> => {
+    const key = keyOf(token)
+    const kept = cache?.get(key, Date.now())
+    if (kept !== undefined) {
+      // Safe: it was a JSON object when it was kept
+      const claims = JSON.parse(kept) as Json
+      if (refusalNow(claims) === undefined) return E.right({ payload: kept, claims })
+    }
+    const before = asked.get(key)
+    if (before !== undefined) return before.then(ownCopy)
+    const now = decide(token, key).finally(() => asked.delete(key))
+    asked.set(key, now)
+    return now
+  }
+  // Safe: it lets in what the hook answers; without a hook `R` is what the server said
+  return tokenKind(place, { type: 'http', scheme: 'bearer' }, options, check) as Authenticator<PrincipalOf<R>>
+}
+
+type Result = E.Either<AuthError, Good>
+
+const refused: Result = E.left(invalid)
+
+// RFC 9449 §5: bound to a key, so never taken as a plain bearer
+const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
+
+// What one request's hook changes in its claims another does not see
+const ownCopy = (result: Result): Result =>
+  // Safe: it was made of a JSON object
+  E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as Json })
+
+const refusalNow = (claims: Json): AuthError | undefined => {
+  const rules = { clockTolerance: CLOCK_TOLERANCE, maxTokenAge: undefined }
+  const refusal = refusalByTime(claims, rules, Date.now() / 1000, false)
+  return refusal === undefined ? undefined : refusal === 'expired' ? expired : invalid
+}
+
+// RFC 6749 §2.3.1: form-encoded before they are joined
+const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
+
+const basicOf = (place: string, client: unknown): string => {
+  checkOptions(`${place}({ client })`, client, ['id', 'secret'])
+  // Safe: `checkOptions` refuses what is no object; both are checked
+  const { id, secret } = client as { readonly id?: unknown; readonly secret?: unknown }
+  if (typeof id !== 'string' || id === '' || typeof secret !== 'string' || secret === '') {
+    throw new TypeError(`${place}({ client: { id, secret } }) must be two strings that are not empty`)
+  }
+  return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
+}
+
+/** Asks about a token; the address is the endpoint, or the issuer that says where it is. */
+const asking = (address: string, isEndpoint: boolean, basic: string) => {
+  checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
+  const { find, forget } = discovery(address, 'introspection_endpoint', DISCOVERY_AGE)
+  const where: Ask<string> = isEndpoint ? () => Promise.resolve(address) : find
+  return async (token: string, signal: AbortSignal): Promise<Json> => {
+    const url = await where(signal)
+    try {
+      return await fetchJson(url, {
+        method: 'POST',
+        signal,
+        headers: { Authorization: basic, Accept: 'application/json' },
+        body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
+      })
+    } catch (error) {
+      // it may have moved
+      forget()
+      throw error
+    }
+  }
+}
+
+const warn = (server: string, problem: string): void =>
+  process.emitWarning(
+    `httpIntrospection: ${server} ${problem}. Requests with tokens that nothing is known of are answered 503`,
+    'ProviderWarning',
+  )
+
+declareFactory('httpIntrospection', httpIntrospection)

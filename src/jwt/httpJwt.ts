@@ -1,0 +1,133 @@
+/**
+ * `httpJwt`: access tokens that a provider signs (RFC 7519, RFC 9068), as an authenticator of the Bearer scheme.
+ *
+ * It verifies locally, with keys that it keeps; `verifier.ts` says in which order, `keySet.ts` what holds in an outage.
+ */
+import type { PrincipalOf } from '../core/Answer.js'
+import type { Authenticator } from '../core/Authenticator.js'
+import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
+import type { SecurityScheme } from '../core/SecurityScheme.js'
+import type { Algorithm } from './algorithms.js'
+import type { ClaimRules, JwtClaims } from './claims.js'
+import { documentsOf } from './discovery.js'
+import { providersOf, severalOf, type Issuer, type Provider } from './Issuer.js'
+import type { KeyEvents } from './keySet.js'
+import { cachePolicyOf, keyPolicyOf, type CacheOptions, type KeyOptions } from './policies.js'
+import { tokenCache } from './tokenCache.js'
+import { audiencesOf, tokenKind, tokenOptions, type TokenOptions } from './tokenKind.js'
+import { verifier, type Verified } from './verifier.js'
+
+/** What an authenticator of JSON Web Tokens is made of. */
+export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
+  /**
+   * Who issues the tokens: a URL means discovery (RFC 8414, then OpenID Connect); or an object with exactly one of `jwksUri`,
+   * `jwks`, `publicKey`, `secret`; or an array of both. An issuer's own `audience` and `algorithms` replace the general ones.
+   */
+  readonly issuer: Issuer | readonly [Issuer, ...Issuer[]]
+  /** What tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
+  readonly algorithms?: readonly [Algorithm, ...Algorithm[]]
+  /**
+   * `'any'`: `typ` is absent, `JWT` or `at+jwt`. `'rfc9068'`: `at+jwt`, with iat, jti, sub and client_id, which ID tokens
+   * are not. Default `'any'`.
+   */
+  readonly profile?: 'any' | 'rfc9068'
+  /** How far clocks may differ, in seconds. Default 5. */
+  readonly clockTolerance?: number
+  /** How old a token may be, in seconds since `iat`, which is then demanded. Default: no limit but `exp`. */
+  readonly maxTokenAge?: number
+  /** The clients (`azp`, `client_id`) whose tokens are taken. Default all. */
+  readonly authorizedParties?: readonly [string, ...string[]]
+  /** How the keys of a provider are kept. */
+  readonly keys?: KeyOptions
+  /** How verified tokens are kept, by their SHA-256; by default 1000 for 60 000 ms. `false`: not at all. */
+  readonly verified?: false | CacheOptions
+}
+
+/** An authenticator of tokens, which can load its keys ahead. */
+export interface HttpJwt<P> extends Authenticator<P> {
+  /**
+   * Loads the keys, so that the first request does not wait. It resolves within `keys.timeout` and a second, and never rejects:
+   * an application starts without its provider, with a process warning.
+   */
+  readonly ready: () => Promise<void>
+}
+
+const names = [
+  'issuer',
+  'algorithms',
+  'profile',
+  'clockTolerance',
+  'maxTokenAge',
+  'authorizedParties',
+  'keys',
+  'verified',
+  ...tokenOptions,
+]
+
+const DEFAULT_TOLERANCE = 5
+const DEFAULT_VERIFIED_AGE = 60_000
+
+/**
+ * Access tokens that one or several providers sign. 401 `error="invalid_token"` for a token that is refused, 503 where the
+ * provider's keys cannot be had, so that an outage never looks like a bad token. TypeError for options that cannot hold.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { requireScopes } from 'koa-with-auth'
+ * import { httpJwt, scopesOf } from 'koa-with-auth/jwt'
+ *
+ * const jwt = httpJwt({ issuer: 'https://login.example/', audience: 'https://api.example' })
+ * const reader = pipe(jwt, requireScopes(['read'], { granted: scopesOf }))
+ */
+export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): HttpJwt<PrincipalOf<R>> => {
+  const place = 'httpJwt'
+  checkOptions(place, options, names)
+  const audience = audiencesOf(place, options)
+  const rules = rulesOf(place, options)
+  const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
+  const cache = policy === undefined ? undefined : tokenCache<Verified>(policy)
+  const events = (issuer: string): KeyEvents => ({
+    failed: (problem) => warn(issuer, problem),
+    replaced: (keys) => cache?.drop((verified) => verified.keys === keys),
+  })
+  const { algorithms } = options
+  const keyPolicy = keyPolicyOf(`${place}({ keys })`, options.keys)
+  const providers = providersOf(options.issuer, { place, audience, algorithms, policy: keyPolicy, events })
+  const sources = [...providers.values()].map(({ keys }) => keys)
+  const ready = async (): Promise<void> => {
+    await Promise.all(sources.map((source) => source.ready()))
+  }
+  const made = tokenKind(place, schemeOf([...providers.values()]), options, verifier(providers, rules, cache))
+  // Safe: it lets in what the hook answers, as `authenticator` computes it; without a hook `R` is the claims
+  return Object.assign(made, { ready }) as HttpJwt<PrincipalOf<R>>
+}
+
+const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>): ClaimRules => {
+  const { profile = 'any', clockTolerance = DEFAULT_TOLERANCE, maxTokenAge, authorizedParties } = options
+  if (profile !== 'any' && profile !== 'rfc9068') {
+    throw new TypeError(`${place}({ profile }) must be 'any' or 'rfc9068'`)
+  }
+  if (clockTolerance !== 0) checkPositive(`${place}({ clockTolerance })`, clockTolerance)
+  if (maxTokenAge !== undefined) checkPositive(`${place}({ maxTokenAge })`, maxTokenAge)
+  return {
+    profile,
+    clockTolerance,
+    maxTokenAge,
+    authorizedParties:
+      authorizedParties === undefined ? undefined : severalOf(`${place}({ authorizedParties })`, authorizedParties),
+  }
+}
+
+// OpenAPI 3.1: one discovery document can be named, or the scheme alone
+const schemeOf = ([first, ...others]: ReadonlyArray<Provider>): SecurityScheme =>
+  first !== undefined && others.length === 0 && first.isDiscovered
+    ? { type: 'openIdConnect', openIdConnectUrl: documentsOf(first.issuer)[1] }
+    : { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
+
+const warn = (issuer: string, problem: string): void =>
+  process.emitWarning(
+    `httpJwt: the keys of ${issuer} cannot be loaded: it ${problem}. Requests that need them are answered 503`,
+    'ProviderWarning',
+  )
+
+declareFactory('httpJwt', httpJwt)

@@ -1,0 +1,151 @@
+/**
+ * The keys of a provider that are asked for by HTTP: when they are fetched, how long they are good, and what holds while the
+ * provider is down. jose has neither stale-if-error nor a pause after a failed fetch, so both are here.
+ *
+ * | the known keys are       | and                             | so                                                  |
+ * |--------------------------|---------------------------------|-----------------------------------------------------|
+ * | younger than `maxAge`    |                                 | they are used; late in it they are fetched ahead    |
+ * | older, or there are none | the last fetch went well        | every request waits for one fetch                   |
+ * | older                    | the last fetch failed           | they are used for `staleIfError`; a fetch each `retry` |
+ * | none, or too old         | it failed less than `retry` ago | 503, without a fetch                                |
+ */
+import { either as E } from 'fp-ts'
+import type { JSONWebKeySet } from 'jose'
+import type { Evaluation } from '../core/Answer.js'
+import { unavailable, type AuthError } from '../core/AuthError.js'
+import { Outage } from './fetchJson.js'
+import type { KeyPolicy } from './policies.js'
+import { keysIn, type Keys } from './signature.js'
+
+/** Where the keys of an issuer come from. */
+export interface KeySource {
+  /** The keys in force; a promise where they must be fetched first. */
+  readonly current: () => Evaluation<Keys>
+  /** How many fetches have begun. */
+  readonly begun: () => number
+  /** The keys to try where those had none for a token; `began` is what `begun` was when the request came. */
+  readonly afterMiss: (than: Keys, began: number) => Promise<E.Either<AuthError, Keys | undefined>>
+  /** Fetches what is not there yet. Never rejects. */
+  readonly ready: () => Promise<void>
+}
+
+/** Keys that are given: they are there, and there are no others. */
+export const fixedKeys = (keys: Keys): KeySource => {
+  const right = E.right(keys)
+  const none = Promise.resolve(E.right(undefined))
+  return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
+}
+
+// The last part of their age, in which keys are fetched while the old ones are used
+const AHEAD = 0.8
+
+interface Known {
+  readonly keys: Keys
+  readonly right: E.Either<never, Keys>
+  readonly text: string
+  readonly loadedAt: number
+  /** Which fetch it was. */
+  readonly fetch: number
+}
+
+interface State {
+  known: Known | undefined
+  /** When the last fetch failed; `undefined` where it went well. */
+  failedAt: number | undefined
+  /** When keys were fetched last for a token whose key was not among them. */
+  missedAt: number | undefined
+  begun: number
+  loading: Promise<boolean> | undefined
+}
+
+// A clock that was set back makes nothing younger
+const isWithin = (since: number | undefined, now: number, ms: number): boolean =>
+  since !== undefined && now >= since && now - since < ms
+
+/** What others must know of fetched keys. */
+export interface KeyEvents {
+  /** An outage has begun, with this problem. */
+  readonly failed: (problem: string) => void
+  /** These keys are no longer in force. */
+  readonly replaced: (keys: Keys) => void
+}
+
+/** Keys that are fetched. */
+export const fetchedKeys = (
+  fetch: (signal: AbortSignal) => Promise<JSONWebKeySet>,
+  { maxAge, cooldown, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
+  { failed, replaced }: KeyEvents,
+): KeySource => {
+  const state: State = { known: undefined, failedAt: undefined, missedAt: undefined, begun: 0, loading: undefined }
+
+  const load = async (): Promise<boolean> => {
+    const fetchNumber = ++state.begun
+    const loadedAt = Date.now()
+    try {
+      const jwks = await fetch(AbortSignal.timeout(timeout))
+      const text = JSON.stringify(jwks)
+      // what was verified with the same keys stays verified
+      const before = state.known
+      const keys = before?.text === text ? before.keys : keysIn(jwks)
+      state.known = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
+      state.failedAt = undefined
+      if (before !== undefined && before.keys !== keys) replaced(before.keys)
+      return true
+    } catch (error) {
+      const isNew = state.failedAt === undefined
+      state.failedAt = Date.now()
+      if (isNew) failed(error instanceof Outage ? error.message : 'answered keys that jose does not take')
+      return false
+    }
+  }
+  const refresh = (): Promise<boolean> =>
+    (state.loading ??= load().finally(() => {
+      state.loading = undefined
+    }))
+
+  const isPaused = (now: number): boolean => isWithin(state.failedAt, now, retry)
+  const outage = (now: number): E.Either<AuthError, never> => {
+    const next = (state.failedAt ?? now) + retry - now
+    return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
+  }
+  const stillGood = (now: number): E.Either<AuthError, Keys> =>
+    state.known !== undefined && now - state.known.loadedAt < maxAge + staleIfError ? state.known.right : outage(now)
+
+  const current = (): Evaluation<Keys> => {
+    const now = Date.now()
+    const { known } = state
+    if (known !== undefined && isWithin(known.loadedAt, now, maxAge)) {
+      if (refreshAhead && now - known.loadedAt >= maxAge * AHEAD && !isPaused(now)) void refresh()
+      return known.right
+    }
+    if (isPaused(now)) return stillGood(now)
+    const isDown = state.failedAt !== undefined
+    const loading = refresh()
+    // in an outage no request waits for an answer that may not come
+    const good = isDown ? stillGood(now) : undefined
+    return good !== undefined && E.isRight(good) ? good : loading.then(() => stillGood(Date.now()))
+  }
+
+  const unknown = E.right(undefined)
+  const afterMiss = async (than: Keys, began: number): Promise<E.Either<AuthError, Keys | undefined>> => {
+    const now = Date.now()
+    const { known } = state
+    if (known !== undefined && known.keys !== than) return known.right
+    if (isPaused(now)) return outage(now)
+    // fetched for this very request: nobody has the key
+    if (known !== undefined && known.fetch > began) {
+      state.missedAt = now
+      return unknown
+    }
+    if (state.failedAt === undefined && isWithin(state.missedAt, now, cooldown)) return unknown
+    if (!(await refresh())) return outage(Date.now())
+    state.missedAt = Date.now()
+    return state.known === undefined || state.known.keys === than ? unknown : state.known.right
+  }
+
+  const ready = async (): Promise<void> => {
+    const now = Date.now()
+    if (!isWithin(state.known?.loadedAt, now, maxAge) && !isPaused(now)) await refresh()
+  }
+  return { current, begun: () => state.begun, afterMiss, ready }
+}

@@ -1,0 +1,51 @@
+/**
+ * What a server of the Model Context Protocol wants to know of a request: the SDK's `AuthInfo`.
+ */
+import type { Context } from 'koa'
+import type { Json } from './claims.js'
+import { tokenOf } from './presented.js'
+import { scopesOf } from './scopesOf.js'
+
+/** The SDK's own shape, so that nothing of the SDK has to be installed. */
+export interface AuthInfo {
+  readonly token: string
+  readonly clientId: string
+  readonly scopes: string[]
+  /** In seconds since 1970. */
+  readonly expiresAt?: number
+  readonly resource?: URL
+  readonly resourceMetadataUrl?: string
+  /** The claims of the token. */
+  readonly extra: Record<string, unknown>
+}
+
+// RFC 9068, OpenID Connect, Okta, Entra
+const clientOf = ({ client_id, azp, cid, appid }: Json): string =>
+  [client_id, azp, cid, appid].find((one): one is string => typeof one === 'string') ?? ''
+
+/**
+ * The `AuthInfo` of the token that let a request in; `undefined` where none did.
+ *
+ * @example
+ * import type { Context } from 'koa'
+ * import { mcpAuth } from 'koa-with-auth/jwt'
+ *
+ * const handler = (ctx: Context) => {
+ *   ctx.body = mcpAuth(ctx)?.scopes
+ * }
+ */
+export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
+  const presented = tokenOf(ctx)
+  if (presented === undefined) return undefined
+  const { token, resource } = presented
+  const claims = presented.claims()
+  const { exp } = claims
+  return {
+    token,
+    clientId: clientOf(claims),
+    scopes: [...scopesOf(claims)],
+    ...(typeof exp === 'number' && { expiresAt: exp }),
+    ...(resource !== undefined && { resource: new URL(resource.resource), resourceMetadataUrl: resource.metadataUrl }),
+    extra: claims,
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * A protected resource that clients can discover (RFC 9728), as MCP asks of a server: which authorization servers issue its
+ * tokens, and which pages may call it.
+ *
+ * What it is called is configured and never read from the Host header.
+ */
+import type { Context, Middleware, Next, Request } from 'koa'
+import { checkOptions, declareFactory } from '../core/misuse.js'
+import { severalOf, type OneOrMore } from './Issuer.js'
+import { originCheck, type Origins } from './origins.js'
+import { checkUrl } from './urls.js'
+
+/** What a protected resource says of itself. */
+export interface ProtectedResourceOptions {
+  /** Its identifier, an https URL; tokens must name it in `aud`. */
+  readonly resource: string
+  /** The issuers of its tokens. */
+  readonly authorizationServers: OneOrMore
+  /** The scopes that a client can ask for. */
+  readonly scopes?: ReadonlyArray<string>
+  /** What people call it. */
+  readonly name?: string
+  /** Where people read about it. */
+  readonly documentation?: string
+  /**
+   * The origins whose pages may call it, or `'any'`. Every other `Origin` is a 403, for safe methods too, and `null` is always
+   * another. Without it `Origin` is not looked at.
+   */
+  readonly origins?: Origins
+}
+
+/** A protected resource; `app.use(resource.metadata)` publishes it, `httpJwt({ protectedResource })` protects it. */
+export interface ProtectedResource {
+  readonly resource: string
+  /** Where the document is. */
+  readonly metadataUrl: string
+  /** Answers the document, and leaves every other path alone. Mount it above the routers, at the root. */
+  readonly metadata: Middleware
+  /** Whether the request's origin may call; `undefined` where that is not looked at. */
+  readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
+}
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+
+const documentFields = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'public, max-age=3600',
+}
+// Pages of every origin may read it, with whatever fields they send
+const corsFields = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, HEAD, OPTIONS',
+  'Access-Control-Allow-Headers': '*',
+  'Access-Control-Max-Age': '86400',
+}
+
+/**
+ * Makes a protected resource. Its document is at `/.well-known/oauth-protected-resource` with the path of the resource behind
+ * it: GET, HEAD and OPTIONS, from every origin. TypeError for what is no https URL (http on a loopback address).
+ *
+ * @example
+ * import { httpJwt, protectedResource } from 'koa-with-auth/jwt'
+ *
+ * const resource = protectedResource({
+ *   resource: 'https://api.example/mcp',
+ *   authorizationServers: ['https://login.example/'],
+ *   scopes: ['files:read', 'files:write'],
+ * })
+ * assert.strictEqual(resource.metadataUrl, 'https://api.example/.well-known/oauth-protected-resource/mcp')
+ *
+ * const jwt = httpJwt({ issuer: 'https://login.example/', protectedResource: resource })
+ */
+export const protectedResource = (options: ProtectedResourceOptions): ProtectedResource => {
+  const place = 'protectedResource'
+  checkOptions(place, options, ['resource', 'authorizationServers', 'scopes', 'name', 'documentation', 'origins'])
+  const { resource, authorizationServers, scopes = [], name, documentation, origins } = options
+  checkUrl(`${place}({ resource })`, resource)
+  const servers = severalOf(`${place}({ authorizationServers })`, authorizationServers)
+  for (const server of servers) checkUrl(`${place}({ authorizationServers })`, server)
+  const strings: unknown = scopes
+  if (!Array.isArray(strings) || !strings.every((scope) => typeof scope === 'string' && scope !== '')) {
+    throw new TypeError(`${place}({ scopes }) must be an array of strings, such as ['files:read']`)
+  }
+  if (name !== undefined && typeof name !== 'string') throw new TypeError(`${place}({ name }) must be a string`)
+  if (documentation !== undefined) checkUrl(`${place}({ documentation })`, documentation, true)
+  const { origin, pathname } = new URL(resource)
+  // RFC 9728 §3.1: between host and path; a slash that is all of the path is left out
+  const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
+  const document = JSON.stringify({
+    resource,
+    authorization_servers: servers,
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+    bearer_methods_supported: ['header'],
+    ...(name !== undefined && { resource_name: name }),
+    ...(documentation !== undefined && { resource_documentation: documentation }),
+  })
+  return {
+    resource,
+    metadataUrl: `${origin}${path}`,
+    metadata: publishing(path, document),
+    isAllowedOrigin: originCheck(`${place}({ origins })`, origins),
+  }
+}
+
+const publishing =
+  (path: string, document: string): Middleware =>
+  (ctx: Context, next: Next) => {
+    if (ctx.path !== path) return next()
+    // with credentials `*` would mean nobody
+    ctx.remove('Access-Control-Allow-Credentials')
+    ctx.set(corsFields)
+    switch (ctx.method) {
+      case 'GET':
+      case 'HEAD':
+        ctx.set(documentFields)
+        ctx.body = document
+        break
+      case 'OPTIONS':
+        ctx.set('Allow', 'GET, HEAD, OPTIONS')
+        ctx.status = 204
+        break
+      default:
+        ctx.set('Allow', 'GET, HEAD, OPTIONS')
+        ctx.status = 405
+    }
+    return Promise.resolve()
+  }
+
+declareFactory('protectedResource', protectedResource)

@@ -1,0 +1,127 @@
+/**
+ * What kinds of tokens have in common: the options of `httpBearer`, the protected resource, and a look at the `Origin`.
+ */
+import { either as E } from 'fp-ts'
+import type * as t from 'io-ts'
+import type { Request } from 'koa'
+import { andThen, authenticator, make, type Authenticator } from '../core/Authenticator.js'
+import type { Evaluation } from '../core/Answer.js'
+import { forged, invalid, type AuthError } from '../core/AuthError.js'
+import { bearerChallenge, tokenExpired } from '../core/bearerChallenge.js'
+import { BearerToken } from '../core/Credentials.js'
+import { explained, leaves } from '../core/Description.js'
+import { documentation, documented } from '../core/documented.js'
+import { checkCredential, checkHook } from '../core/misuse.js'
+import { authorization } from '../core/RequestFields.js'
+import type { SecurityScheme } from '../core/SecurityScheme.js'
+import type { Json } from './claims.js'
+import { severalOf, type OneOrMore } from './Issuer.js'
+import type { Good } from './verifier.js'
+import { carryToken } from './presented.js'
+import type { ProtectedResource } from './protectedResource.js'
+
+/** What every kind of token takes. */
+export interface TokenOptions<C, R> {
+  /** Who the token must be for: one of these must be in `aud`. Default: the protected resource. */
+  readonly audience?: OneOrMore
+  /** A decoder of io-ts; what it refuses is `invalid`. Its type is the claims' type. */
+  readonly claims?: t.Decoder<unknown, C>
+  /** Decides about a token that is good, for every request. Default: answers the claims. */
+  readonly authenticate?: (request: Request, claims: C) => R
+  /** The resource that it protects: its audience, the document in every challenge, and its origins. */
+  readonly protectedResource?: ProtectedResource
+  /** The protection space; default: the application's. */
+  readonly realm?: string
+  /** The longest credentials, scheme included, in characters. Default 8192. */
+  readonly maxLength?: number
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string
+  /** What OpenAPI tells about it, such as how to get one; CommonMark. */
+  readonly description?: string
+}
+
+/** The names of these options. */
+export const tokenOptions = [
+  'audience',
+  'claims',
+  'authenticate',
+  'protectedResource',
+  'realm',
+  'maxLength',
+  ...documentation,
+]
+
+/** Decides about tokens. */
+export type Check = (token: string) => Evaluation<Good>
+
+/** Checks what every kind takes; answers the audience. */
+export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore | undefined => {
+  const { audience, claims, authenticate, protectedResource } = options
+  if (authenticate !== undefined) checkHook(`${place}({ authenticate })`, authenticate, 2)
+  checkCredential(place, options)
+  if (claims !== undefined && typeof (claims as Partial<typeof claims>).decode !== 'function') {
+    throw new TypeError(`${place}({ claims }) must be a decoder of io-ts, such as t.type({ sub: t.string })`)
+  }
+  const named = protectedResource as Partial<ProtectedResource> | undefined
+  if (named !== undefined && typeof named?.metadataUrl !== 'string') {
+    throw new TypeError(`${place}({ protectedResource }) must be what protectedResource({ ... }) returns`)
+  }
+  const wanted = audience ?? protectedResource?.resource
+  if (wanted === undefined) {
+    throw new TypeError(`${place}({ audience }) is missing: name who tokens must be for; there is no "any"`)
+  }
+  severalOf(`${place}({ audience })`, wanted)
+  return wanted
+}
+
+/** An authenticator of tokens. */
+export const tokenKind = <C, R>(
+  place: string,
+  scheme: SecurityScheme,
+  { claims: decoder, authenticate, protectedResource: resource, realm, ...options }: TokenOptions<C, R>,
+  check: Check,
+): Authenticator<unknown> => {
+  const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
+  const admit = (request: Request, token: string, { payload, claims }: Good): unknown => {
+    // Safe: without a decoder the claims are what `C` is by default
+    const decoded = decoder === undefined ? E.right(claims as C) : decoder.decode(claims)
+    if (E.isLeft(decoded)) return refused
+    carryToken(request, { token, claims: () => JSON.parse(payload) as Json, resource })
+    return ask(request, decoded.right)
+  }
+  const bearer = authenticator({
+    ...documented(place, scheme, options),
+    challenge: bearerChallenge(
+      {
+        ...(realm !== undefined && { realm }),
+        ...(resource !== undefined && { resource_metadata: resource.metadataUrl }),
+      },
+      tokenExpired,
+    ),
+    ambient: false,
+    extract: authorization('Bearer'),
+    credentials: BearerToken,
+    maxLength: options.maxLength,
+    authenticate: (request, token) => {
+      const good = check(token)
+      if (good instanceof Promise) {
+        return good.then((late) => (E.isLeft(late) ? late : admit(request, token, late.right)))
+      }
+      return E.isLeft(good) ? good : admit(request, token, good.right)
+    },
+  })
+  const [leaf = bearer.description] = leaves(bearer.description)
+  const isAllowed = resource?.isAllowedOrigin
+  const description = isAllowed === undefined ? leaf : { ...leaf, exposesChallenges: isAllowed }
+  const fromElsewhere = E.left(explained(description, forged))
+  return make(description, (request) => {
+    if (isAllowed?.(request) === false) return fromElsewhere
+    return andThen(bearer.evaluate(request), (result) => {
+      // of a token that does not let in, nothing is told to a handler that another let in
+      if (E.isLeft(result)) carryToken(request, undefined)
+      return result
+    })
+  })
+}
+
+const refused: E.Either<AuthError, never> = E.left(invalid)

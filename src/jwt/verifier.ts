@@ -1,0 +1,115 @@
+/**
+ * Verifies tokens, and keeps for a while which ones were verified.
+ *
+ * What costs nothing is checked first: form, type, issuer, audience, time. Then the signature. That a token expired is told
+ * only where its signature is good.
+ */
+import { either as E } from 'fp-ts'
+import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { isAcceptable, isOfType, refusalByTime, type ClaimRules, type Json } from './claims.js'
+import { readCompact, type Compact } from './compact.js'
+import type { Provider } from './Issuer.js'
+import { checkSignature, type Keys } from './signature.js'
+import { keyOf, type TokenCache } from './tokenCache.js'
+
+/** A token that was verified. */
+export interface Verified {
+  /** Its claims, as they are written in it: every reader parses claims of its own. */
+  readonly payload: string
+  readonly provider: Provider
+  /** The keys that it was verified with. */
+  readonly keys: Keys
+}
+
+/** Claims that are good now, with what they are read from. */
+export interface Good {
+  readonly payload: string
+  readonly claims: Json
+}
+
+type Result = E.Either<AuthError, Good>
+
+const malformedToken: Result = E.left(malformed)
+const refused: Result = E.left(invalid)
+const over: Result = E.left(expired)
+
+/** Decides about tokens: at once about those that are kept, else later. The promise never rejects. */
+export const verifier = (
+  providers: ReadonlyMap<string, Provider>,
+  rules: ClaimRules,
+  cache: TokenCache<Verified> | undefined,
+): ((token: string) => Result | Promise<Result>) => {
+  // A token that is kept is good for as long as its keys are in force and its times hold
+  const stillGood = ({ payload, keys }: Verified, current: Keys, now: number): Result | undefined => {
+    if (keys !== current) return undefined
+    // Safe: it was a JSON object when it was verified
+    const claims = JSON.parse(payload) as Json
+    return refusalByTime(claims, rules, now / 1000) === undefined ? E.right({ payload, claims }) : undefined
+  }
+
+  const verify = async (token: string, key: string): Promise<Result> => {
+    const told = readCompact(token)
+    if (told === undefined) return malformedToken
+    const provider = providerOf(told)
+    if (provider === undefined) return refused
+    const began = provider.keys.begun()
+    const keys = await provider.keys.current()
+    if (E.isLeft(keys)) return keys
+    const kept = cache?.get(key, Date.now())
+    const known = kept && stillGood(kept, keys.right, Date.now())
+    if (known !== undefined) return known
+    const signed = await signedBy(token, provider, keys.right, began)
+    return E.isLeft(signed) ? signed : conclude(told, key, provider, signed.right)
+  }
+
+  // The provider that the token says it is of, where all but its signature and its time is right
+  const providerOf = ({ header, claims }: Compact): Provider | undefined => {
+    const { iss } = claims
+    const provider = typeof iss === 'string' ? providers.get(iss) : undefined
+    if (provider === undefined || !isOfType(header, rules.profile)) return undefined
+    // RFC 7797 §7: not in a JWT; other extensions are refused by jose (RFC 7515 §4.1.11)
+    if (header['b64'] !== undefined && header['b64'] !== true) return undefined
+    if (typeof header['alg'] !== 'string' || !provider.algorithms.includes(header['alg'])) return undefined
+    const isGood = isAcceptable(claims, provider.audiences, rules)
+    return isGood && refusalByTime(claims, rules, Date.now() / 1000) !== 'invalid' ? provider : undefined
+  }
+
+  const signedBy = async (
+    token: string,
+    { keys: source, algorithms }: Provider,
+    keys: Keys,
+    began: number,
+  ): Promise<E.Either<AuthError, Keys>> => {
+    const first = await checkSignature(token, keys, algorithms)
+    if (first !== 'unknown key') return first === 'good' ? E.right(keys) : E.left(invalid)
+    const others = await source.afterMiss(keys, began)
+    if (E.isLeft(others)) return others
+    if (others.right === undefined) return E.left(invalid)
+    const second = await checkSignature(token, others.right, algorithms)
+    return second === 'good' ? E.right(others.right) : E.left(invalid)
+  }
+
+  const conclude = ({ payload, claims }: Compact, key: string, provider: Provider, keys: Keys): Result => {
+    const now = Date.now()
+    const refusal = refusalByTime(claims, rules, now / 1000)
+    if (refusal !== undefined) return refusal === 'expired' ? over : refused
+    // Safe: `refusalByTime` refuses a token whose `exp` is no number
+    cache?.set(key, { payload, provider, keys }, (claims['exp'] as number) * 1000, now)
+    return E.right({ payload, claims })
+  }
+
+  if (cache === undefined) return (token) => verify(token, '')
+  return (token) => {
+    const key = keyOf(token)
+    const now = Date.now()
+    const kept = cache.get(key, now)
+    if (kept !== undefined) {
+      const keys = kept.provider.keys.current()
+      if (!(keys instanceof Promise) && E.isRight(keys)) {
+        const good = stillGood(kept, keys.right, now)
+        if (good !== undefined) return good
+      }
+    }
+    return verify(token, key)
+  }
+}
