@@ -13,6 +13,7 @@ import { enforce } from './guard.js'
 import { isGuard, markGuard } from './guardMark.js'
 import { atLevel } from './levels.js'
 import { refuseUse } from './placement.js'
+import { watchCopy } from './unmounted.js'
 import { saysWhatRuns, tooOld } from './routerSupport.js'
 import type { RouterInstance } from './routerTypes.js'
 
@@ -49,8 +50,11 @@ export function withAuth(auth: unknown): unknown {
   const run = enforce(requirement)
   const guard = markGuard(
     // Safe: with a `next` it is called as middleware, without one it was given something to guard
-    (target: unknown, next?: Next): unknown =>
-      next === undefined ? atLevel(requirement)(checkRouter(target)) : run(target as Context, next),
+    (target: unknown, next?: Next): unknown => {
+      if (next !== undefined) return run(target as Context, next)
+      const router = checkRouter(target)
+      return watchCopy(router, atLevel(requirement)(router))
+    },
     requirement,
   )
   refuseUse(guard)

@@ -1,0 +1,26 @@
+/** Answers that mean "no" to whoever wrote them, but are truthy: no layer can know, `checkAuthenticator` finds each. */
+import { httpBearer } from 'koa-with-auth'
+import { checkAuthenticator, sendBearer } from 'koa-with-auth/testing'
+import { expect, test } from 'vitest'
+
+const refusals: ReadonlyArray<readonly [what: string, make: () => unknown]> = [
+  ['a fetch Response', () => new Response(null, { status: 401 })],
+  ['an introspection (RFC 7662)', () => ({ active: false })],
+  ['a result of pg', () => ({ rows: [] })],
+  ['a result of mysql2', () => [[], [{ name: 'id' }]]],
+  ['Promise.all', () => Promise.all([undefined])],
+  ['Promise.allSettled', () => Promise.allSettled([Promise.reject(new Error('no'))])],
+  ['safeParse of zod', () => ({ success: false })],
+  ['an empty Map', () => new Map()],
+  ['an empty Buffer', () => Buffer.alloc(0)],
+  ['a boxed false', () => Object(false) as unknown],
+]
+
+test.each(refusals)('checkAuthenticator finds %s that was to refuse', async (_what, make) => {
+  const careless = httpBearer({
+    authenticate: (_request, token) => (token === 'supersecret' ? { user: 'anna' } : make()),
+  })
+  await expect(checkAuthenticator(careless, { valid: [sendBearer('supersecret')] })).rejects.toThrow(
+    /refuses wrong, empty, hostile[^]*let in/,
+  )
+})

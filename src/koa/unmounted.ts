@@ -1,0 +1,69 @@
+/**
+ * A warning where `withAuth(a)(router)` was written as a statement: the copy is thrown away, and the router itself is served
+ * without that guard.
+ *
+ * It is known by which of the two is asked for its `routes()`: the router was, and the copy was not, also a second later. No
+ * request is slower for it. In production nothing is watched.
+ */
+import type { RouterInstance } from './routerTypes.js'
+
+const copiesKey = Symbol.for('koa-with-auth/copies')
+const isUsedKey = Symbol.for('koa-with-auth/is-used')
+
+// Long enough for a start that waits for a database between two mounts
+const WAIT = 1000
+
+interface Watched {
+  [copiesKey]?: object[]
+  [isUsedKey]?: boolean
+}
+
+/** Watches whether the copy of a router is used where the router is; returns the copy. */
+export const watchCopy = <R extends object>(router: RouterInstance<never, never>, copy: R): R => {
+  if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return copy
+  const original: Watched & RouterInstance<never, never> = router
+  // a copy of a copy is what counts
+  markUsed(original)
+  onRoutes(copy, () => markUsed(copy))
+  const copies = original[copiesKey]
+  if (copies !== undefined) {
+    copies.push(copy)
+    return copy
+  }
+  hide(original, copiesKey, [copy])
+  onRoutes(original, () => setTimeout(() => warnAbout(original), WAIT).unref())
+  return copy
+}
+
+const hide = (target: object, key: PropertyKey, value: unknown): void => {
+  Object.defineProperty(target, key, { value, writable: true, configurable: true, enumerable: false })
+}
+
+const markUsed = (router: object): void => hide(router, isUsedKey, true)
+
+const isUsed = (copy: object): boolean => Reflect.get(copy, isUsedKey) === true
+
+// Not enumerable, so that a copy of the router is not watched as the router is
+const onRoutes = (router: object, notice: () => void): void => {
+  for (const name of ['routes', 'middleware'] as const) {
+    const original: unknown = Reflect.get(router, name)
+    if (typeof original !== 'function') continue
+    hide(router, name, function (this: unknown, ...args: unknown[]): unknown {
+      notice()
+      return Reflect.apply(original, this, args)
+    })
+  }
+}
+
+const warnAbout = (router: Watched & RouterInstance<never, never>): void => {
+  const copies = router[copiesKey] ?? []
+  // one warning for each router
+  router[copiesKey] = []
+  if (copies.length === 0 || copies.every(isUsed)) return
+  const [first] = router.stack
+  const which = router.opts.prefix ?? (first === undefined ? '' : String(first.path))
+  process.emitWarning(
+    `withAuth(a)(router)${which === '' ? '' : ` of ${which}`}: the guarded copy that it returned is not mounted, but the router itself is, without that guard; mount withAuth(a)(router).routes()`,
+    'UnusedGuardWarning',
+  )
+}
