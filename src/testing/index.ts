@@ -10,6 +10,7 @@
 export { checkAuthenticator, lawsOf, type Check } from './authenticatorLaws.js'
 export type { LawOptions, Valid } from './Subject.js'
 export { BrokenLaws, type Breach } from './BrokenLaws.js'
+export { checkKeyStore, lawsOfKeyStore } from './keyStoreLaws.js'
 
 // requests
 export { sendBasic, sendBearer, sendCookie, sendHeader, sendQuery, together, type Line, type Sketch } from './Sketch.js'

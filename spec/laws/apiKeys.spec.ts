@@ -1,0 +1,197 @@
+/** API keys behave as a small model does on every store, whatever is issued, rotated, revoked and expires in whatever order. */
+import * as fc from 'fast-check'
+import { either as E } from 'fp-ts'
+import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
+import { plainRequest } from 'koa-with-auth/testing'
+import { afterEach, expect, it, vi } from 'vitest'
+import { describeEveryKeyStore, noted } from '../support/keyStores.js'
+
+interface Secret {
+  readonly key: string
+  /** Until when it is good, where it was replaced. */
+  until: number
+  /** Whether the store has forgotten it: its time was over when another replaced it. */
+  isForgotten: boolean
+}
+
+interface Kept {
+  readonly id: string
+  readonly owner: string
+  readonly expiresAt: number
+  isRevoked: boolean
+  /** The last is the current one. */
+  readonly secrets: Secret[]
+}
+
+interface Model {
+  readonly keys: Kept[]
+}
+
+interface Real {
+  readonly keys: ApiKeys<string>
+  readonly calls: string[]
+  readonly run: string
+}
+
+type Step = fc.AsyncCommand<Model, Real>
+
+const step = (name: string, act: (model: Model, real: Real) => Promise<void>): Step => ({
+  check: () => true,
+  run: act,
+  toString: () => name,
+})
+
+const request = plainRequest({})
+const verdictOf = (result: E.Either<{ readonly _tag: string }, ApiKey>) =>
+  E.isRight(result) ? result.right.id : result.left._tag
+
+const expected = (kept: Kept, { until, isForgotten }: Secret): string => {
+  if (kept.isRevoked || isForgotten) return 'invalid'
+  return Math.min(kept.expiresAt, until) <= Date.now() ? 'expired' : kept.id
+}
+const isLive = (kept: Kept): boolean => !kept.isRevoked && kept.expiresAt > Date.now()
+
+const owner = fc.constantFrom('anna', 'sam', '__proto__')
+// few, so that one key is rotated again and again
+const at = fc.nat(3)
+const pick = <A>(all: ReadonlyArray<A>, place: number): A | undefined => all[place % Math.max(1, all.length)]
+
+const issuing = fc.tuple(owner, fc.constantFrom(undefined, 50, 1000)).map(([whose, lifetime]) =>
+  step(`issue to ${whose} for ${lifetime}`, async ({ keys }, real) => {
+    const expiresAt = lifetime === undefined ? undefined : new Date(Date.now() + lifetime)
+    const { key, id } = await real.keys.issue({ owner: real.run + whose, ...(expiresAt && { expiresAt }) })
+    const secrets = [{ key, until: Infinity, isForgotten: false }]
+    keys.push({ id, owner: whose, expiresAt: expiresAt?.getTime() ?? Infinity, isRevoked: false, secrets })
+  }),
+)
+
+const rotating = fc.tuple(at, fc.constantFrom(0, 20, 100, 0.5)).map(([place, overlap]) =>
+  step(`rotate ${place} with ${overlap}`, async ({ keys }, real) => {
+    const kept = pick(keys, place)
+    const rotating = real.keys.rotate(kept?.id ?? 'none', { overlap })
+    if (kept === undefined || !isLive(kept)) return expect(rotating).rejects.toThrow(NoLiveKey)
+    const { key, id } = await rotating
+    expect(id).toBe(kept.id)
+    const now = Date.now()
+    for (const secret of kept.secrets) {
+      if (secret.until <= now) secret.isForgotten = true
+      secret.until = Math.min(secret.until, now + Math.ceil(overlap))
+    }
+    kept.secrets.push({ key, until: Infinity, isForgotten: false })
+  }),
+)
+
+const revoking = at.map((place) =>
+  step(`revoke ${place}`, async ({ keys }, real) => {
+    const kept = pick(keys, place)
+    expect(await real.keys.revoke(kept?.id ?? 'none')).toBe(kept !== undefined)
+    if (kept !== undefined) kept.isRevoked = true
+  }),
+)
+
+const waiting = fc.constantFrom(1, 20, 60, 500).map((ms) =>
+  // the application's clock alone: no store looks at its own
+  step(`wait ${ms}`, async () => void vi.setSystemTime(Date.now() + ms)),
+)
+
+const authenticating = fc.tuple(at, at).map(([place, which]) =>
+  step(`authenticate ${place}, secret ${which}`, async ({ keys }, real) => {
+    const kept = pick(keys, place)
+    const secret = kept && pick(kept.secrets, which)
+    if (kept === undefined || secret === undefined) return
+    const result = await real.keys.authenticate(request, secret.key)
+    expect(verdictOf(result)).toBe(expected(kept, secret))
+    if (E.isLeft(result)) return
+    const limit = Math.min(kept.expiresAt, secret.until)
+    expect(result.right.expiresAt?.getTime() ?? Infinity).toBe(limit)
+    expect(result.right.owner).toBe(real.run + kept.owner)
+  }),
+)
+
+const mistyping = fc.tuple(at, at, fc.nat(50)).map(([place, which, letter]) =>
+  step(`mistype ${place}, secret ${which}, letter ${letter}`, async ({ keys }, real) => {
+    const key = pick(pick(keys, place)?.secrets ?? [], which)?.key
+    if (key === undefined) return
+    const wrong = letter % key.length
+    const other = key[wrong] === 'x' ? 'y' : 'x'
+    const before = real.calls.length
+    const result = await real.keys.authenticate(request, key.slice(0, wrong) + other + key.slice(wrong + 1))
+    expect([verdictOf(result), real.calls.length]).toEqual(['malformed', before])
+  }),
+)
+
+const listing = owner.map((whose) =>
+  step(`list ${whose}`, async ({ keys }, real) => {
+    const listed = await real.keys.list(real.run + whose)
+    const own = keys.filter((kept) => kept.owner === whose)
+    expect(listed.map(({ id }) => id).sort()).toEqual(own.map(({ id }) => id).sort())
+    for (const { id, revokedAt, last4 } of listed) {
+      const kept = own.find((one) => one.id === id)
+      expect(revokedAt !== undefined).toBe(kept?.isRevoked)
+      expect(kept?.secrets.at(-1)?.key.endsWith(last4 ?? 'none')).toBe(true)
+    }
+    for (const { key } of own.flatMap(({ secrets }) => secrets)) expect(JSON.stringify(listed)).not.toContain(key)
+  }),
+)
+
+const steps = [
+  ...[issuing, revoking, listing, mistyping],
+  ...[rotating, rotating, rotating, rotating],
+  ...[waiting, waiting, authenticating, authenticating],
+]
+
+let runs = 0
+afterEach(() => void vi.useRealTimers())
+
+describeEveryKeyStore((store, name) => {
+  it('answer as the model does, after any steps', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+    await fc.assert(
+      fc.asyncProperty(fc.commands([...steps], { maxCommands: 40, size: 'max' }), async (commands) => {
+        const model: Model = { keys: [] }
+        const { store: watched, calls } = noted(store())
+        const real: Real = { keys: apiKeys({ prefix: 'acme', store: watched }), calls, run: `${name} ${runs++}:` }
+        await fc.asyncModelRun(() => ({ model, real }), commands)
+        for (const kept of model.keys) {
+          for (const secret of kept.secrets) {
+            const result = await real.keys.authenticate(request, secret.key)
+            expect(verdictOf(result)).toBe(expected(kept, secret))
+          }
+        }
+      }),
+      { numRuns: 60 },
+    )
+  }, 60_000)
+
+  it('a revocation wins against any rotations at the same time: no secret is good behind it', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(8), fc.integer({ min: 1, max: 8 }), async (place, count) => {
+        const keys = apiKeys({ prefix: 'acme', store: store() })
+        const first = await keys.issue({ owner: 'race' })
+        const rotating = Array.from({ length: count }, () => () => keys.rotate(first.id, { overlap: 60_000 }))
+        const work: (() => Promise<unknown>)[] = [...rotating]
+        work.splice(place % (count + 1), 0, () => keys.revoke(first.id))
+        const made = await Promise.allSettled(work.map((one) => one()))
+        const secrets = made.flatMap((one) => {
+          if (one.status === 'rejected') expect(one.reason).toBeInstanceOf(NoLiveKey)
+          const value: unknown = one.status === 'fulfilled' ? one.value : undefined
+          return typeof value === 'object' && value !== null && 'key' in value ? [String(value.key)] : []
+        })
+        for (const key of [first.key, ...secrets]) {
+          expect(verdictOf(await keys.authenticate(request, key))).toBe('invalid')
+        }
+      }),
+      { numRuns: 20 },
+    )
+  }, 60_000)
+
+  it('of any rotations at the same time exactly one secret has no end, and all others have one', async () => {
+    const keys = apiKeys({ prefix: 'acme', store: store() })
+    const first = await keys.issue({ owner: 'race' })
+    const rotated = await Promise.all(Array.from({ length: 8 }, () => keys.rotate(first.id, { overlap: 60_000 })))
+    const results = await Promise.all([first, ...rotated].map(async ({ key }) => keys.authenticate(request, key)))
+    const ends = results.map((result) => (E.isRight(result) ? result.right.expiresAt : result.left._tag))
+    expect(ends.filter((end) => end === undefined)).toHaveLength(1)
+    expect(ends.filter((end) => end instanceof Date)).toHaveLength(8)
+  })
+})
