@@ -42,6 +42,14 @@ describe('README.md', () => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(14 * 1024)
   })
 
+  it('names every part that package.json exports', () => {
+    // Safe: it is ours
+    const { exports } = JSON.parse(read('package.json')) as { readonly exports: Readonly<Record<string, unknown>> }
+    const parts = Object.keys(exports).filter((path) => /^\.(?:\/[\w-]+)?$/.test(path))
+    expect(parts.length).toBeGreaterThan(5)
+    for (const part of parts) expect(text).toContain(`\`koa-with-auth${part.slice(1)}\``)
+  })
+
   it('shows the answer that its example gives', async () => {
     const [example] = blocksOf('README.md')
     const folder = `${repository}spec/.generated/papers-${process.pid}`
