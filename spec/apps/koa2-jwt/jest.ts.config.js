@@ -1,0 +1,5 @@
+'use strict'
+module.exports = {
+  testMatch: ['**/tests/*.test.ts'],
+  transform: { '\\.ts$': ['ts-jest', { tsconfig: 'tsconfig.json' }] },
+}

@@ -1,0 +1,62 @@
+/**
+ * A whole application of koa 2, @koa/router 12 and CommonJS, tested with Jest: its own tests pass with koa-jwt, and after the
+ * migration that the guide "from koa-jwt" describes.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { appProject, type AppProject } from '../support/appProject.js'
+
+describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
+  let project: AppProject
+  beforeAll(async () => {
+    project = await appProject('koa2-jwt', {
+      koa: 'koa-2',
+      '@koa/router': 'koa-router-12',
+      '@types/koa': 'types-koa-2',
+      '@types/koa__router': 'types-koa-router-12',
+    })
+  }, 120_000)
+  afterAll(() => project?.remove())
+
+  const jest = (config: string, app: string) =>
+    project.run('jest', ['--config', config, '--ci', '--runInBand'], { APP: app })
+
+  it.each(['before', 'after'])(
+    'its own tests pass %s the migration, with babel-jest',
+    async (app) => {
+      const { code, text } = await jest('jest.babel.config.js', app)
+      expect(text).toMatch(/Tests: +6 passed, 6 total/)
+      expect(code).toBe(0)
+    },
+    120_000,
+  )
+
+  it('its tests fail where the guard of the router is left out', async () => {
+    const { code, text } = await jest('jest.babel.config.js', 'open')
+    expect(text).toContain('✕ tasks need a token')
+    expect(code).not.toBe(0)
+  }, 120_000)
+
+  it('ts-jest reads the types, under moduleResolution node', async () => {
+    const { code, text } = await jest('jest.ts.config.js', 'after')
+    expect(text).toMatch(/Tests: +1 passed, 1 total/)
+    expect(code).toBe(0)
+  }, 120_000)
+
+  it.each([
+    { compiler: 'typescript', options: [] },
+    { compiler: 'typescript-6', options: ['--ignoreDeprecations', '6.0'] },
+  ])(
+    '$compiler finds no mistake in the declarations, those of libraries included',
+    async ({ compiler, options }) => {
+      const { code, text } = await project.run(`../${compiler}/bin/tsc`, [
+        '--noEmit',
+        '-p',
+        'tsconfig.json',
+        ...options,
+      ])
+      expect(text).toBe('')
+      expect(code).toBe(0)
+    },
+    120_000,
+  )
+})

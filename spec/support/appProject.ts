@@ -1,0 +1,67 @@
+/**
+ * An application of spec/apps in a folder outside of the repository, with the packed package and the peers that it names.
+ *
+ * What it does not name comes from the repository's own node_modules, one folder up, so that nothing is fetched.
+ */
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { repository } from './typecheck.js'
+
+const run = promisify(execFile)
+
+/** What a program printed, and its exit code. */
+export interface Ran {
+  readonly code: number
+  readonly text: string
+}
+
+/** An application in a folder of its own. */
+export interface AppProject {
+  readonly folder: string
+  /** Runs a program of node_modules/.bin, as `npx` does. */
+  readonly run: (program: string, args: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ran>
+  readonly remove: () => void
+}
+
+/** Makes the project; `packages` maps the names that it imports to those under which the repository has them installed. */
+export const appProject = async (app: string, packages: Readonly<Record<string, string>>): Promise<AppProject> => {
+  const above = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-app-')))
+  const folder = join(above, 'app')
+  const modules = join(folder, 'node_modules')
+  const options = { cwd: repository, maxBuffer: 1 << 26 }
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', above], options)
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as ReadonlyArray<{ readonly filename: string }>
+  mkdirSync(join(modules, 'koa-with-auth'), { recursive: true })
+  await run('tar', [
+    '-xzf',
+    join(above, packed!.filename),
+    '--strip-components=1',
+    '-C',
+    join(modules, 'koa-with-auth'),
+  ])
+  cpSync(`${repository}spec/apps/${app}`, folder, { recursive: true })
+  for (const [name, installed] of Object.entries(packages)) {
+    cpSync(`${repository}node_modules/${installed}`, join(modules, name), { recursive: true, dereference: true })
+  }
+  symlinkSync(`${repository}node_modules`, join(above, 'node_modules'))
+  return {
+    folder,
+    run: (program, args, env = {}) =>
+      run(process.execPath, [join(above, 'node_modules/.bin', program), ...args], {
+        cwd: folder,
+        env: { ...process.env, NODE_ENV: 'test', ...env },
+        maxBuffer: 1 << 26,
+      }).then(
+        ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
+        // Safe: what execFile rejects with has all three
+        (error: unknown) => {
+          const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+          return { code, text: stdout + stderr }
+        },
+      ),
+    remove: () => rmSync(above, { recursive: true, force: true }),
+  }
+}
