@@ -28,7 +28,6 @@ const answering = (answer: unknown): Promise<Answer> =>
 
 describe("what a hook's answer is worth", () => {
   const passing: ReadonlyArray<readonly [what: string, answer: unknown, principal: unknown]> = [
-    ['{}', {}, {}],
     ['a list that is not empty', [undefined], [undefined]],
     ['Some of a value', O.some('a'), 'a'],
     ['Right of a value', E.right('a'), 'a'],
@@ -52,12 +51,22 @@ describe("what a hook's answer is worth", () => {
     ['Right of 0', E.right(0)],
     ['Right of a Left', E.right(E.left('why'))],
     ['Right of an empty text', E.right('')],
-    ['a Some without a value', { _tag: 'Some' }],
-    ['a Right without a value', { _tag: 'Right' }],
+    ['{}', {}],
+    ['{} without a prototype', Object.create(null)],
   ]
   test.each(failing)("what a hook's answer is worth: %s fails", async (_what, answer) => {
     expectDenied(await answering(answer), 401, [challenge.refusedBearer])
     expectDenied(await answering(Promise.resolve(answer)), 401, [challenge.refusedBearer])
+  })
+
+  const strange: ReadonlyArray<readonly [what: string, answer: unknown]> = [
+    ['a Some without a value', { _tag: 'Some' }],
+    ['a Right with another key', { _tag: 'Right', right: { username: 'root' }, username: 'mallory' }],
+    ['an Error', new Error('expired')],
+  ]
+  test.each(strange)("what a hook's answer is worth: %s is a 500: nobody passes", async (_what, answer) => {
+    expectCrashed(await answering(answer))
+    expectCrashed(await answering(Promise.resolve(answer)))
   })
 
   test("what a hook's answer is worth: map answers as a hook does", async () => {

@@ -63,8 +63,10 @@ describe('DESIGN "Three wings and a shell"', () => {
 
   it('core is pure: of koa only types, of Node nothing that does I/O', () => {
     const core = graph.filter((one) => folderOf(one.from) === 'core' && !inside(one) && !one.typeOnly)
-    const allowed = ['fp-ts', 'fp-ts/lib/function.js', 'io-ts', 'node:buffer', 'node:crypto', 'node:http']
+    const allowed = ['fp-ts', 'fp-ts/lib/function.js', 'io-ts', 'node:buffer', 'node:crypto', 'node:http', 'node:util']
     expect(written(core.filter(({ to }) => !allowed.includes(to)))).toStrictEqual([])
+    const util = core.filter(({ to }) => to === 'node:util').map(({ from }) => readFileSync(repository + from, 'utf8'))
+    for (const text of util) expect(text).toContain("import { types } from 'node:util'")
     // of node:http the table of status texts
     const http = core.filter(({ to }) => to === 'node:http').map(({ from }) => readFileSync(repository + from, 'utf8'))
     for (const text of http) expect(text).toContain("import { STATUS_CODES } from 'node:http'")

@@ -29,10 +29,9 @@ import { areStrong, keysMend } from '../core/signingKeys.js'
 const flag = t.union([t.boolean, t.null, t.undefined])
 
 /** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
-export const SessionUser = t.intersection([
-  t.type({ username: t.string }),
-  t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag }),
-])
+export const SessionUser = Object.freeze(
+  t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
+)
 
 /** @see SessionUser */
 export type SessionUser = t.TypeOf<typeof SessionUser>

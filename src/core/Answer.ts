@@ -3,18 +3,23 @@
  *
  * | answer                                          | verdict                                             |
  * |-------------------------------------------------|-----------------------------------------------------|
- * | `false 0 -0 0n NaN '' null undefined`, `[]`      | `invalid` (spec 5.1.2)                              |
+ * | `false 0 -0 0n NaN '' null undefined`            | `invalid` (spec 5.1.2)                              |
+ * | what found nothing: `[]`, `{}` (plain or null prototype, no own keys), a prototype | `invalid`        |
+ * | an Error, of any realm                          | `raised`, as if it had been thrown                  |
  * | any other value                                 | the principal (spec 5.1.1)                          |
  * | a promise, or anything with a `then`             | awaited, then tested again; a rejection is `raised`, of an `UnavailableError` `unavailable` |
  * | `None`, `Left`                                  | `invalid`; a `Left` that holds an AuthError: that    |
  * | an AuthError                                    | that failure, as if it stood on the left            |
  * | `Some`, `Right`                                 | unwrapped and tested again                          |
+ * | an object with one of these tags and other keys than fp-ts or this layer gives it | `raised`: data can hold a `_tag`, too |
  * | a function (Task, TaskEither, a bare RTE's answer) | run; must yield an Either, else `raised`          |
  * | an iterator (of a generator that nobody runs)   | `raised`                                            |
  */
 import { either as E } from 'fp-ts'
 import type { option as O } from 'fp-ts'
-import { invalid, isAuthError, raised, type AuthError } from './AuthError.js'
+import { hasExactKeys, invalid, isAuthError, raised, type AuthError } from './AuthError.js'
+import { deepFreeze } from './freeze.js'
+import { foundNothing, isErrorObject, isInheritedFunction } from './noPrincipal.js'
 import { failureOf } from './UnavailableError.js'
 
 /** What evaluating gives: at once where nothing was asynchronous. A promise of it never rejects. */
@@ -47,7 +52,7 @@ export type PrincipalOf<R> = 0 extends 1 & R
 export type NobodyOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
 
 /** @internal The failure of an answer that is no principal. */
-export const refused: E.Either<AuthError, never> = E.left(invalid)
+export const refused: E.Either<AuthError, never> = deepFreeze(E.left(invalid))
 
 /** How an evaluation ends, once the answer is known; `from` is what it was asked with. */
 export type Conclude<Q> = (result: E.Either<AuthError, unknown>, from: Q) => E.Either<AuthError, unknown>
@@ -70,7 +75,9 @@ export function fromAnswer(answer: unknown, conclude: Conclude<unknown> = asItIs
         (error: unknown) => conclude(E.left(failureOf(error)), from),
       )
     }
-    if (typeof answer === 'function') return fromTask(answer, conclude, from)
+    if (typeof answer === 'function') {
+      return isInheritedFunction(answer) ? conclude(refused, from) : fromTask(answer, conclude, from)
+    }
     if (Array.isArray(answer)) return conclude(answer.length === 0 ? refused : E.right(answer), from)
     return fromObject(answer, conclude, from)
   } catch (error) {
@@ -97,7 +104,7 @@ export const adopted = (answer: unknown): Promise<unknown> =>
     : new Promise((resolve) => resolve(answer))
 
 /** @internal Nobody: what `optional` passes where no credential was sent. */
-export const nobody: E.Either<AuthError, undefined> = E.right(undefined)
+export const nobody: E.Either<AuthError, undefined> = deepFreeze(E.right(undefined))
 
 const madeOfNobody = new WeakSet<object>([nobody])
 
@@ -143,22 +150,42 @@ const fromObject = (answer: object, conclude: Conclude<unknown>, from: unknown):
   if ('next' in answer && typeof answer.next === 'function') {
     return conclude(E.left(raised(new TypeError(noIterator))), from)
   }
-  if (!('_tag' in answer)) return conclude(E.right(answer), from)
-  // a failure that was not put on the left is one all the same
-  if (isAuthError(answer)) return conclude(E.left(answer), from)
-  switch (answer._tag) {
-    case 'None':
-      return conclude(refused, from)
-    case 'Some':
-      return fromAnswer('value' in answer && answer.value, conclude, from)
-    case 'Right':
-      return fromAnswer('right' in answer && answer.right, conclude, from)
-    case 'Left':
-      return conclude('left' in answer && isAuthError(answer.left) ? E.left(answer.left) : refused, from)
-    default:
-      return conclude(E.right(answer), from)
-  }
+  if (isErrorObject(answer)) return conclude(E.left(failureOf(answer)), from)
+  if (foundNothing(answer)) return conclude(refused, from)
+  return '_tag' in answer ? fromTagged(answer, answer._tag, conclude, from) : conclude(E.right(answer), from)
 }
+
+const fromTagged = (answer: object, tag: unknown, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
+  // a failure that was not put on the left is one all the same
+  if (isAuthError(answer)) {
+    return conclude(E.left(hasExactKeys(answer) ? answer : raised(new TypeError(strangeTag(answer._tag)))), from)
+  }
+  const payload = payloads.get(tag)
+  if (payload === undefined) return conclude(E.right(answer), from)
+  if (!isMadeByFpTs(answer, payload)) return conclude(E.left(raised(new TypeError(strangeTag(String(tag))))), from)
+  const value: unknown = payload === none ? undefined : Reflect.get(answer, payload)
+  if (payload !== 'left') return fromAnswer(value, conclude, from)
+  return conclude(isAuthError(value) ? E.left(value) : refused, from)
+}
+
+const none = ''
+
+// What fp-ts puts beside `_tag`
+const payloads: ReadonlyMap<unknown, string> = new Map([
+  ['None', none],
+  ['Some', 'value'],
+  ['Left', 'left'],
+  ['Right', 'right'],
+])
+
+// A row of a database can hold a `_tag` that its owner wrote; fp-ts's own values have these keys and no other
+const isMadeByFpTs = (answer: object, payload: string): boolean => {
+  const keys = payload === none ? ['_tag'] : ['_tag', payload]
+  return Reflect.ownKeys(answer).length === keys.length && keys.every((key) => isOwnData(answer, key))
+}
+
+const isOwnData = (answer: object, key: string): boolean =>
+  Object.getOwnPropertyDescriptor(answer, key)?.get === undefined && Object.hasOwn(answer, key)
 
 // A function is truthy, whatever it would answer: only a Task of an Either can have been meant (SECURITY A-31)
 const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
@@ -173,6 +200,9 @@ const isEither = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
 
 const noIterator = 'an authenticator answered an iterator, which nobody runs; is its hook a generator?'
+
+const strangeTag = (tag: string): string =>
+  `an authenticator answered an object whose _tag is "${tag}" and whose keys are not those of such a value; if it is data, answer a record without _tag`
 
 const noEither =
   'an authenticator answered a function that yields no Either; answer a value, a promise, an Option, an Either or a TaskEither'

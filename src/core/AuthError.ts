@@ -28,6 +28,7 @@
 import { number as N, ord as Ord, readonlyArray as RA } from 'fp-ts'
 import type { semigroup } from 'fp-ts'
 import type { Challenge } from './Challenge.js'
+import { deepFreeze, frozenCopy } from './freeze.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -79,34 +80,34 @@ export type AuthError =
 // -------------------------------------------------------------------------------------
 
 /** @see Absent */
-export const absent: AuthError = { _tag: 'absent' }
+export const absent: AuthError = deepFreeze({ _tag: 'absent' })
 
 /** @see Malformed */
-export const malformed: AuthError = { _tag: 'malformed' }
+export const malformed: AuthError = deepFreeze({ _tag: 'malformed' })
 
 /** @see Invalid */
-export const invalid: AuthError = { _tag: 'invalid' }
+export const invalid: AuthError = deepFreeze({ _tag: 'invalid' })
 
 /** @see Expired */
-export const expired: AuthError = { _tag: 'expired' }
+export const expired: AuthError = deepFreeze({ _tag: 'expired' })
 
 /** @see Forged */
-export const forged: AuthError = { _tag: 'forged' }
+export const forged: AuthError = deepFreeze({ _tag: 'forged' })
 
 /** @see Insufficient */
 export const insufficient = (scope?: ReadonlyArray<string>): AuthError =>
-  scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope }
+  deepFreeze(scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope: frozenCopy(scope) })
 
 /** @see Throttled */
 export const throttled = (retryAfter?: number): AuthError =>
-  retryAfter === undefined ? { _tag: 'throttled' } : { _tag: 'throttled', retryAfter }
+  deepFreeze(retryAfter === undefined ? { _tag: 'throttled' } : { _tag: 'throttled', retryAfter })
 
 /** @see Unavailable */
 export const unavailable = (retryAfter?: number): AuthError =>
-  retryAfter === undefined ? { _tag: 'unavailable' } : { _tag: 'unavailable', retryAfter }
+  deepFreeze(retryAfter === undefined ? { _tag: 'unavailable' } : { _tag: 'unavailable', retryAfter })
 
 /** @see Raised */
-export const raised = (error: unknown): AuthError => ({ _tag: 'raised', error })
+export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'raised', error })
 
 // -------------------------------------------------------------------------------------
 // refinements
@@ -131,6 +132,24 @@ const strengths: Readonly<Record<AuthError['_tag'], number>> = {
 export const isAuthError = (u: unknown): u is AuthError =>
   typeof u === 'object' && u !== null && '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
 
+/** @internal Whether an object has no other keys than its failure can have, so that it is no data that happens to hold a tag. */
+export const hasExactKeys = (error: AuthError): boolean =>
+  Object.hasOwn(error, '_tag') &&
+  Reflect.ownKeys(error).every(
+    (key) =>
+      (commonKeys.has(key) || key === ownKeys[error._tag]) &&
+      Object.getOwnPropertyDescriptor(error, key)?.get === undefined,
+  )
+
+const commonKeys: ReadonlySet<unknown> = new Set(['_tag', 'challenge', 'branches', 'skipped'])
+
+const ownKeys: { readonly [Tag in AuthError['_tag']]?: string } = {
+  insufficient: 'scope',
+  throttled: 'retryAfter',
+  unavailable: 'retryAfter',
+  raised: 'error',
+}
+
 /**
  * Whether a failure ends a list at once: after an outage or an exception no weaker alternative is tried, and a second scheme
  * is no way around a throttle.
@@ -142,7 +161,9 @@ export const stops = (error: AuthError): boolean => strengths[error._tag] === ST
 // -------------------------------------------------------------------------------------
 
 /** From the weakest to the strongest; the three that stop a list rank above all and equal one another. */
-export const byStrength: Ord.Ord<AuthError> = Ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord)
+export const byStrength: Ord.Ord<AuthError> = deepFreeze(
+  Ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord),
+)
 
 /** The failures that a fold met, in the order tried. */
 export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
@@ -158,10 +179,10 @@ export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.
  * assert.strictEqual(both._tag, 'expired')
  * assert.deepStrictEqual(AuthError.branchesOf(both), [AuthError.absent, AuthError.expired])
  */
-export const Semigroup: semigroup.Semigroup<AuthError> = {
-  concat: (first, second) => {
+export const Semigroup: semigroup.Semigroup<AuthError> = deepFreeze({
+  concat: (first: AuthError, second: AuthError): AuthError => {
     if (stops(first)) return first
     const strongest = byStrength.compare(second, first) > 0 ? second : first
     return { ...strongest, branches: RA.concat(branchesOf(second))(branchesOf(first)) }
   },
-}
+})

@@ -31,10 +31,11 @@ import { answerTo, fromAnswer, fromAnswerAboutNobody, isNobody, ofNobody, refuse
 import type { Evaluation, NobodyOf, PrincipalOf } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { make as challengeOf } from './Challenge.js'
+import { frozen, make as challengeOf } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
+import { deepFreeze, frozenCopy } from './freeze.js'
 import type { Kind } from './Kind.js'
 import { checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
 import { readBy } from './Reading.js'
@@ -93,7 +94,7 @@ export const make = <P>(
   rebuild?: Rebuild,
 ): Authenticator<P> =>
   Object.assign((request: Request) => async () => evaluate(request), {
-    description,
+    description: deepFreeze(description),
     evaluate,
     ...(rebuild !== undefined && { [inside]: rebuild }),
   })
@@ -105,8 +106,8 @@ type Result = E.Either<AuthError, unknown>
  * them. Failures that say nothing of their own are made once, so that the responder can keep their replies.
  */
 export const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
-  const invalid = E.left(Description.explained(description, AuthErrors.invalid))
-  const forged = E.left(Description.explained(description, AuthErrors.forged))
+  const invalid = Description.constantFailure(description, AuthErrors.invalid)
+  const forged = Description.constantFailure(description, AuthErrors.forged)
   return (result: Result, request: Request): Result => {
     if (E.isLeft(result)) return result === refused ? invalid : E.left(Description.explained(description, result.left))
     return ambient && isForged(request, settingsOf(request)) ? forged : result
@@ -150,18 +151,18 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     typeof sent === 'string' && sent.length > maxLength ? tooLong : credentials.validate(sent, noContext)
   const leaf: Description.Leaf = {
     _tag: 'Leaf',
-    scheme,
+    scheme: frozenCopy(scheme),
     ...(kind.schemeFor !== undefined && { schemeFor: kind.schemeFor }),
     ...(kind.schemeName !== undefined && { schemeName: kind.schemeName }),
     ...(kind.demands !== undefined && { demands: kind.demands }),
-    challenge,
+    challenge: typeof challenge === 'function' ? challenge : frozen(challenge),
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
   if (extract !== anything) readBy(leaf, { extract, decode })
   const conclude = concluding(leaf)
-  const absent = E.left(Description.explained(leaf, AuthErrors.absent))
-  const malformed = E.left(Description.explained(leaf, AuthErrors.malformed))
+  const absent = Description.constantFailure(leaf, AuthErrors.absent)
+  const malformed = Description.constantFailure(leaf, AuthErrors.malformed)
   const evaluate = (request: Request): Evaluation<unknown> => {
     try {
       const sent = extract(request)
@@ -256,7 +257,7 @@ export const altW =
     checkOrder('alt(...)', [self, other])
     // Behind a bad credential nobody is let in who sent none to an optional alternative
     const isOptional = Description.welcomesNobody(other.description)
-    const bare = E.left(Description.explained(other.description, AuthErrors.absent))
+    const bare = Description.constantFailure(other.description, AuthErrors.absent)
     const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {
       const second = isNobody(after) && before._tag !== 'absent' ? bare : after
       return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))

@@ -11,6 +11,8 @@
  * assert.strictEqual(Challenge.render('pets')(challenge), 'ApiKey realm="pets", in="header", name="X-API-Key"')
  */
 
+import { deepFreeze, frozenCopy } from './freeze.js'
+
 /** A scheme and its parameters; `realm` comes first when rendered. */
 export interface Challenge {
   readonly scheme: string
@@ -39,8 +41,12 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
     if (seen.has(name.toLowerCase())) throw new TypeError(`Challenge: the parameter "${name}" is given twice`)
     seen.add(name.toLowerCase())
   }
-  return { scheme, parameters }
+  return deepFreeze({ scheme, parameters: { ...parameters } })
 }
+
+/** @internal A challenge that nobody can write to: itself, or a copy of what a kind of another's making answered. */
+export const frozen = (challenge: Challenge): Challenge =>
+  Object.isFrozen(challenge) && Object.isFrozen(challenge.parameters) ? challenge : frozenCopy(challenge)
 
 const checkValue = (name: string, value: unknown): void => {
   if (!isQuotable(value)) {

@@ -14,6 +14,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import * as t from 'io-ts'
+import { deepFreeze } from './freeze.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -26,7 +27,7 @@ export interface BasicCredentials {
 }
 
 // io-ts keeps a rejected value, and the context that holds it, in its errors; a credential must not travel that way
-const refused: t.Validation<never> = t.failure(undefined, [], 'not well-formed')
+const refused: t.Validation<never> = deepFreeze(t.failure(undefined, [], 'not well-formed'))
 
 const codec = <A>(
   name: string,
@@ -34,14 +35,16 @@ const codec = <A>(
   read: (sent: string) => A | undefined,
   encode: (a: A) => string,
 ): t.Type<A, string, unknown> =>
-  new t.Type(
-    name,
-    is,
-    (u) => {
-      const value = typeof u === 'string' ? read(u) : undefined
-      return value === undefined ? refused : t.success(value)
-    },
-    encode,
+  Object.freeze(
+    new t.Type(
+      name,
+      is,
+      (u) => {
+        const value = typeof u === 'string' ? read(u) : undefined
+        return value === undefined ? refused : t.success(value)
+      },
+      encode,
+    ),
   )
 
 const pattern =

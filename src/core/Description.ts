@@ -3,9 +3,11 @@
  *
  * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
  */
+import type { either as E } from 'fp-ts'
 import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
-import type { Challenge } from './Challenge.js'
+import { frozen, type Challenge } from './Challenge.js'
+import { deepFreeze } from './freeze.js'
 import { fieldOf, type SecurityScheme } from './SecurityScheme.js'
 
 /** What an authenticator demands. */
@@ -129,7 +131,7 @@ export const challengesOf = (description: Description, error: AuthError = absent
   }
   if (description._tag !== 'Leaf') return children(description).flatMap((member) => challengesOf(member, error))
   const { challenge } = description
-  return [typeof challenge === 'function' ? challenge(error) : challenge]
+  return [frozen(typeof challenge === 'function' ? challenge(error) : challenge)]
 }
 
 /** Each once, in the order given. */
@@ -140,7 +142,7 @@ export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>):
   if (scopes.length === 0) return challenge
   const { scope } = challenge.parameters
   const told = scope === undefined ? scopes : distinctScopes([...scope.split(' '), ...scopes])
-  return { ...challenge, parameters: { ...challenge.parameters, scope: told.join(' ') } }
+  return deepFreeze({ ...challenge, parameters: { ...challenge.parameters, scope: told.join(' ') } })
 }
 
 /** Whether browsers send any of the credentials by themselves. */
@@ -163,9 +165,13 @@ export const fieldsOf = (description: Description): ReadonlyArray<string> => {
 export const readsQuery = (description: Description): boolean =>
   leaves(description).some(({ scheme }) => scheme?.type === 'apiKey' && scheme.in === 'query')
 
+/** @internal The failure that every request of a kind gets: one value, which nobody can write to. */
+export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
+  deepFreeze({ _tag: 'Left', left: explained(description, error) })
+
 /** A failure with the challenges of what failed, where it does not tell them already. Never throws. */
 export const explained = (description: Description, error: AuthError): AuthError => {
-  if (error.challenge !== undefined) return error
+  if (error.challenge !== undefined) return { ...error, challenge: frozen(error.challenge) }
   try {
     if (error.branches !== undefined) {
       return { ...error, branches: error.branches.flatMap((branch) => branchesOf(explained(description, branch))) }

@@ -23,6 +23,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'
+import { deepFreeze } from './freeze.js'
 import { checkHook, checkOptions, declareFactory } from './misuse.js'
 
 /** A response as data. An object body is sent as JSON: `application/problem+json` if it says nothing else (RFC 9457). */
@@ -44,9 +45,9 @@ export const problem = (status: number, detail: string = STATUS_CODES[status] ??
   body: { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail },
 })
 
-const unauthorized = problem(401)
-const insufficient = problem(403)
-const forged = problem(403, 'CSRF check Failed')
+const unauthorized = deepFreeze(problem(401))
+const insufficient = deepFreeze(problem(403))
+const forged = deepFreeze(problem(403, 'CSRF check Failed'))
 
 // RFC 9110 §10.2.3: a whole number of seconds
 const retryAfter = (seconds: number | undefined): string =>

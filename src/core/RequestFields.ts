@@ -4,9 +4,12 @@
  * Each reader answers with what the client sent: nothing, one string, or, when the field was sent more than once, all of
  * them as an array, which no codec of a credential accepts. It does not decode anything.
  *
- * They read `rawHeaders`, the query string and the Cookie field themselves: Node keeps the first of two Authorization
- * lines and joins others with commas, and `ctx.query` is an object with a prototype (SECURITY A-18, A-19, A-22).
+ * A header is read from `headers`, so that what middleware above took away or replaced counts as such, and so that it is found
+ * where an adapter gives no raw lines (serverless). `rawHeaders` tells whether the client sent it more than once: Node keeps the
+ * first of two Authorization lines and joins others with commas. The query is parsed here, because `ctx.query` is an object with
+ * a prototype (SECURITY A-18, A-19, A-22).
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import { option as O } from 'fp-ts'
 import type { Request } from 'koa'
 import { declareFactory } from './misuse.js'
@@ -28,7 +31,7 @@ const withoutBlanks = (value: string): string => {
 }
 
 /**
- * Reads a header field from the raw lines; `name` in any letter case.
+ * Reads a header field; `name` in any letter case. Sent on several lines, it is an array of all values.
  *
  * @example
  * import { headerField } from 'koa-with-auth'
@@ -36,20 +39,37 @@ const withoutBlanks = (value: string): string => {
  * const signature = headerField('X-Signature') // (request) => Option<string | string[]>
  */
 export const headerField = (name: string): ((request: Request) => O.Option<Sent>) => {
-  const wanted = name.toLowerCase()
-  const { length } = wanted
-  return (request) => {
-    const lines = request.req.rawHeaders
-    let found: Sent | undefined
-    for (let at = 0; at < lines.length; at += 2) {
-      const field = lines[at]
-      if (field === undefined || field.length !== length) continue
-      if (field !== name && field.toLowerCase() !== wanted) continue
-      const value = withoutBlanks(lines[at + 1] ?? '')
-      found = found === undefined ? value : typeof found === 'string' ? [found, value] : [...found, value]
-    }
-    return found === undefined ? O.none : O.some(found)
+  const key = name.toLowerCase()
+  return ({ req }) => {
+    const value = valueOf(req.headers, key)
+    if (value === undefined) return O.none
+    return O.some(repeatedLines(req.rawHeaders, name, key) ?? value)
   }
+}
+
+// The property itself, never an inherited one (`constructor`)
+const valueOf = (headers: IncomingHttpHeaders, key: string): Sent | undefined => {
+  const value: unknown = Object.hasOwn(headers, key) ? headers[key] : undefined
+  if (typeof value === 'string') return withoutBlanks(value)
+  if (value === undefined || value === null) return undefined
+  // Some adapters give an array for what was sent more than once; what is neither fits no credential
+  return Array.isArray(value) ? value.map((one) => withoutBlanks(String(one))) : []
+}
+
+// All values of a field that came on more than one line
+const repeatedLines = (lines: ReadonlyArray<string> = [], name: string, key: string): Sent | undefined => {
+  const { length } = key
+  let first: string | undefined
+  let all: string[] | undefined
+  for (let at = 0; at < lines.length; at += 2) {
+    const field = lines[at]
+    if (field === undefined || field.length !== length) continue
+    if (field !== name && field.toLowerCase() !== key) continue
+    const value = lines[at + 1] ?? ''
+    if (first === undefined) first = value
+    else (all ??= [withoutBlanks(first)]).push(withoutBlanks(value))
+  }
+  return all
 }
 
 /**
@@ -89,7 +109,7 @@ export const queryParameter =
 export const cookie =
   (name: string) =>
   (request: Request): O.Option<Sent> => {
-    const field = request.req.headers.cookie
+    const field = cookieField(request.req.headers)
     if (field === undefined || !field.includes(name)) return O.none
     const start = `${name}=`
     return sent(
@@ -102,6 +122,12 @@ export const cookie =
         .filter((value) => value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB),
     )
   }
+
+// Node joins several lines with `; `, as RFC 9113 §8.2.3 says
+const cookieField = (headers: IncomingHttpHeaders): string | undefined => {
+  const value = valueOf(headers, 'cookie')
+  return typeof value === 'object' ? value.join('; ') : value
+}
 
 const sent = (values: ReadonlyArray<string>): O.Option<Sent> => {
   const [first] = values

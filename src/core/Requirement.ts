@@ -18,6 +18,7 @@ import type { monoid } from 'fp-ts'
 import { allOf } from './allOf.js'
 import { anyOf } from './anyOf.js'
 import { fromCallable, map, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { deepFreeze } from './freeze.js'
 import { checkGroup, checkMember, declareFactory } from './misuse.js'
 
 /** What a level decided. */
@@ -46,10 +47,10 @@ export interface Also<P = unknown> {
 }
 
 /** @see Inherit */
-export const inherit: Requirement = { _tag: 'Inherit' }
+export const inherit: Requirement = deepFreeze({ _tag: 'Inherit' })
 
 /** @see Public */
-export const open: Requirement = { _tag: 'Public' }
+export const open: Requirement = deepFreeze({ _tag: 'Public' })
 
 /** @see Require */
 export const guardedBy = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
@@ -105,9 +106,9 @@ const added = (inherited: Authenticator<unknown> | undefined, { authenticators }
  * const { concat, empty } = Requirement.Monoid
  * assert.strictEqual(concat(Requirement.open, empty), Requirement.open)
  */
-export const Monoid: monoid.Monoid<Requirement> = {
+export const Monoid: monoid.Monoid<Requirement> = deepFreeze({
   empty: inherit,
-  concat: (outer, inner) => {
+  concat: (outer: Requirement, inner: Requirement): Requirement => {
     if (inner._tag === 'Inherit') return outer
     if (inner._tag !== 'Also' || outer._tag === 'Inherit') return inner
     if (outer._tag === 'Also') {
@@ -115,7 +116,7 @@ export const Monoid: monoid.Monoid<Requirement> = {
     }
     return added(outer._tag === 'Require' ? outer.authenticator : undefined, inner)
   },
-}
+})
 
 /** What is enforced when no level is left above: the authenticator, or `undefined` where anyone may call. */
 export const effective = (requirement: Requirement): Authenticator<unknown> | undefined => {

@@ -25,7 +25,7 @@ export interface Settings extends CrossOriginPolicy {
 }
 
 /** What holds where nothing was set. */
-export const defaults: Settings = {
+export const defaults: Settings = Object.freeze<Settings>({
   csrf: true,
   trustedOrigins: new Set(),
   realm: 'api',
@@ -34,7 +34,7 @@ export const defaults: Settings = {
   // never by omission: a server whose environment says nothing explains nothing
   explain: process.env['NODE_ENV'] === 'development',
   exceptionHandlers: new Map(),
-}
+})
 
 const key = Symbol.for('koa-with-auth/settings')
 

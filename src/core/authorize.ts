@@ -10,7 +10,8 @@ import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
-import { distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
+import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
+import { deepFreeze } from './freeze.js'
 import { checkDemanding, checkHook, checkMember, checkOptions, declareFactory } from './misuse.js'
 import { failureOf } from './UnavailableError.js'
 
@@ -26,7 +27,7 @@ const scoped =
     checkDemanding(`${place}(a)`, member)
     const description: Scoped = { _tag: 'Scoped', member, scopes }
     const all = distinctScopes([...scopesAround(member), ...scopes])
-    const insufficient = E.left(explained(description, AuthErrors.insufficient(all.length > 0 ? all : undefined)))
+    const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
     const told = scopes.length === 0 ? asItIs : tellingScopes(scopes)
     const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
     const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
@@ -78,7 +79,7 @@ const tellingScopes = (scopes: ReadonlyArray<string>) => {
     if (AuthErrors.stops(result.left)) return result
     const before = knownFailures.get(result.left)
     if (before !== undefined) return before
-    const made: E.Left<AuthError> = { _tag: 'Left', left: failureFor(result.left) }
+    const made: E.Left<AuthError> = deepFreeze({ _tag: 'Left', left: failureFor(result.left) })
     knownFailures.set(result.left, made)
     return made
   }

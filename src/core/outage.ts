@@ -16,11 +16,12 @@ import {
   rebuildOf,
   type Authenticator,
 } from './Authenticator.js'
+import { deepFreeze } from './freeze.js'
 import { checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
 
 type Result<P> = E.Either<AuthError, P>
 
-const tooSlow: Result<never> = E.left(unavailable())
+const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
 /** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
 export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>

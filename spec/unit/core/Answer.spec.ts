@@ -1,6 +1,7 @@
 /** Every line of the table in src/core/Answer.ts, at once and later. */
+import vm from 'node:vm'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
-import { AuthError } from 'koa-with-auth'
+import { AuthError, UnavailableError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import {
   adopted,
@@ -22,6 +23,89 @@ const configuration = E.left({ _tag: 'raised', error: expect.any(TypeError) as u
 const user = { user: 'anna' }
 const resolved = { then: (go: (value: unknown) => void) => go(user) }
 
+const elsewhere = (code: string): unknown => vm.runInNewContext(code)
+
+// what `table[key]`, and clients of stores, give for what is not there
+const nothing: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+  ['{}', {}],
+  ['{} without a prototype', Object.create(null)],
+  ['{} of another realm', elsewhere('({})')],
+  ['Object.prototype', Object.prototype],
+  ['Object.prototype of another realm', elsewhere('Object.prototype')],
+  ['Array.prototype', Array.prototype],
+  ['Function.prototype', Function.prototype],
+  ['Map.prototype', Map.prototype],
+  ['Map.prototype of another realm', elsewhere('Map.prototype')],
+  ['String.prototype', String.prototype],
+  ['the prototype of a class', Reflect.get(class User {}, 'prototype')],
+  ['the prototype of a class that extends another', Reflect.get(class User extends Map {}, 'prototype')],
+  ['what process.env inherits', Object.getPrototypeOf(process.env)],
+  ["{}['constructor']", {}.constructor],
+  ["{}['constructor'] of another realm", elsewhere('({}).constructor')],
+  ...Object.getOwnPropertyNames(Object.prototype)
+    .filter((name) => name !== '__proto__')
+    .map((name) => [`{}['${name}']`, Reflect.get({}, name)] as const),
+  ...['call', 'apply', 'bind'].map((name) => [`a function's ${name}`, Reflect.get(() => 1, name)] as const),
+]
+
+class Expired extends Error {
+  readonly _tag = 'Expired'
+}
+
+// what `catch((error) => error)` gives; of a prototype that is an Error's, too
+const errors: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+  ['an Error', new Error('expired')],
+  ['an Error of a class of its own, with a tag', new Expired('expired')],
+  ['an Error of another realm', elsewhere('new TypeError("expired")')],
+  ['an AggregateError', new AggregateError([])],
+  ['a DOMException', new DOMException('aborted', 'AbortError')],
+  ['an Error whose prototype was taken away', Object.setPrototypeOf(new Error('expired'), null)],
+  ['an Error made plain', Object.setPrototypeOf(new Error('expired'), Object.prototype)],
+  ['what inherits from an Error', Object.create(new Error('expired'))],
+  ["what inherits from another realm's Error", elsewhere('Object.create(RangeError.prototype)')],
+  ['a Proxy of an Error', new Proxy(new Error('expired'), {})],
+]
+
+const withGetter = (tag: string, key: string) =>
+  Object.defineProperty({ _tag: tag }, key, { get: () => ({ username: 'root' }), enumerable: true })
+
+// rows and claims whose owner wrote a `_tag` into them
+const root = { username: 'root', isSuperuser: true }
+const strange: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+  ['a Right with another key', { _tag: 'Right', right: root, username: 'mallory' }],
+  ['a Right of another order', { username: 'mallory', right: root, _tag: 'Right' }],
+  ['a Some with another key', { _tag: 'Some', value: root, username: 'mallory' }],
+  ['a Left with another key', { _tag: 'Left', left: AuthError.absent, username: 'mallory' }],
+  ['a None with another key', { _tag: 'None', username: 'mallory' }],
+  ['a None that has a value', { _tag: 'None', value: user }],
+  ['a Right without right', { _tag: 'Right' }],
+  ['a Right with value', { _tag: 'Right', value: root }],
+  ['a Right with a symbol', { _tag: 'Right', right: root, [Symbol('own')]: 1 }],
+  ['a Right with a hidden key', Object.defineProperty({ _tag: 'Right', right: root }, 'id', { value: 1 })],
+  ['a Right with a getter', withGetter('Right', 'right')],
+  ['a Some with a getter', withGetter('Some', 'value')],
+  ['a tag that is inherited', Object.create({ _tag: 'Right', right: root }, { username: { value: 'mallory' } })],
+  ['a tag and payload that are inherited', Object.create(E.right(root))],
+  ['a Proxy of a strange Right', new Proxy({ _tag: 'Right', right: root, username: 'mallory' }, {})],
+  ['an outage with another key', { _tag: 'unavailable', username: 'mallory' }],
+  ['an absence with another key', { _tag: 'absent', username: 'mallory' }],
+  ['an invalid with a scope', { _tag: 'invalid', scope: ['a'] }],
+  ['an invalid with a getter', withGetter('invalid', 'challenge')],
+  ['a failure that is inherited', Object.create(AuthError.expired, { username: { value: 'mallory' } })],
+]
+
+// what looks nearly the same, and is somebody
+const somebody: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+  ['an object with a key that is a symbol', { [Symbol('id')]: 1 }],
+  ['an object with a hidden key', Object.defineProperty({}, 'id', { value: 1 })],
+  ['an object whose keys hold nothing', { user: undefined }],
+  ['an object of a class, without keys', new (class User {})()],
+  ['an object that is made on a record', Object.create({ user: 'anna' })],
+  ['an object with a constructor of its own', { constructor: 'Acme' }],
+  ['a record with a message and a name', { name: 'anna', message: 'hello' }],
+  ['a Date', new Date(0)],
+]
+
 const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unknown }> = [
   ...[false, 0, -0, 0n, NaN, '', null, undefined].map((input) => ({
     description: `5.1.2 ${Object.is(input, -0) ? '-0' : typeof input === 'bigint' ? '0n' : JSON.stringify(input)} fails`,
@@ -29,7 +113,34 @@ const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unk
     expected: invalid,
   })),
   { description: '5.1.2 an empty array fails', input: [], expected: invalid },
-  { description: '5.1.1 {} passes', input: {}, expected: E.right({}) },
+  ...nothing.map(([description, input]) => ({
+    description: `R04 ${description} found nothing`,
+    input,
+    expected: invalid,
+  })),
+  ...errors.map(([description, input]) => ({
+    description: `R04 ${description} is raised`,
+    input,
+    expected: E.left(AuthError.raised(input)),
+  })),
+  ...strange.map(([description, input]) => ({
+    description: `R05 ${description} is a configuration error`,
+    input,
+    expected: configuration,
+  })),
+  ...somebody.map(([description, input]) => ({
+    description: `R04 ${description} passes`,
+    input,
+    expected: E.right(input),
+  })),
+  {
+    description: 'R05 Some of a strange tag is a configuration error',
+    input: O.some(strange[0]?.[1]),
+    expected: configuration,
+  },
+  { description: 'R04 Some of {} fails', input: O.some({}), expected: invalid },
+  { description: 'R04 Right of an Error is raised', input: E.right(error), expected: raised },
+  { description: 'R04 an IO of a Right of {} fails', input: () => E.right({}), expected: invalid },
   { description: '5.1.1 an array passes', input: [0], expected: E.right([0]) },
   { description: '5.1.1 true passes', input: true, expected: E.right(true) },
   { description: '5.1.1 a number passes', input: -1, expected: E.right(-1) },
@@ -148,10 +259,6 @@ describe('fromAnswer, later', () => {
 })
 
 describe('what nobody would expect', () => {
-  it('a None that has a value is a None', () => {
-    expect(fromAnswer({ _tag: 'None', value: user })).toStrictEqual(invalid)
-  })
-
   it('a Task is run without arguments', () => {
     expect(fromAnswer((...args: unknown[]) => E.right(args.length + 1))).toStrictEqual(E.right(1))
   })
@@ -172,6 +279,18 @@ describe('what nobody would expect', () => {
       expect(await messageOf(() => Promise.resolve(yielded))).toBe(words)
     },
   )
+
+  it.each(['Right', 'unavailable'])('a strange %s says what to do, and prints no data', async (tag) => {
+    expect(await messageOf({ _tag: tag, right: 'secret', username: 'mallory' })).toBe(
+      `an authenticator answered an object whose _tag is "${tag}" and whose keys are not those of such a value; if it is data, answer a record without _tag`,
+    )
+  })
+
+  it('an Error that says that a store is down is an outage, returned as thrown', async () => {
+    expect(await fromAnswer(new UnavailableError('down', { retryAfter: 3 }))).toStrictEqual(
+      E.left(AuthError.unavailable(3)),
+    )
+  })
 
   it('an iterator says what it comes from', async () => {
     expect(await messageOf([][Symbol.iterator]())).toBe(

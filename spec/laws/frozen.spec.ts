@@ -1,0 +1,226 @@
+/**
+ * R15: what all requests share cannot be written to: no exported constant, and no answer that an authenticator, a combinator or
+ * the default mapper gives again and again.
+ */
+import { either as E } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as t from 'io-ts'
+import * as root from 'koa-with-auth'
+import {
+  allOf,
+  also,
+  altW,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  AuthError,
+  authenticator,
+  authorize,
+  Challenge,
+  defaultErrorMapper,
+  describedAs,
+  firstPresent,
+  fromCallable,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  map,
+  optional,
+  recoverUnavailable,
+  requireScopes,
+  sessionAuth,
+  timeout,
+  type Authenticator,
+  type ErrorMapper,
+} from 'koa-with-auth'
+import * as auditing from 'koa-with-auth/audit'
+import * as signing from 'koa-with-auth/sessions'
+import { describe, expect, it } from 'vitest'
+import { inTime } from '../../src/core/outage.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+/** The paths below a value at which something could be written. */
+const writable = (value: unknown, at: string, seen = new Set<unknown>()): ReadonlyArray<string> => {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) return []
+  seen.add(value)
+  // io-ts's own codecs are io-ts's business: of ours, that they cannot be replaced
+  const own = value instanceof t.Type ? [] : Reflect.ownKeys(value)
+  const below = own.flatMap((key) => {
+    const property = Object.getOwnPropertyDescriptor(value, key)
+    return property !== undefined && 'value' in property && key !== 'prototype'
+      ? writable(property.value, `${at}.${String(key)}`, seen)
+      : []
+  })
+  // a function is called, not read; what it carries is looked at below
+  const isOpen = typeof value === 'object' && !isNamespace(value) && !Object.isFrozen(value)
+  return [...(isOpen ? [at] : []), ...below]
+}
+
+// The exports of a module: nobody can assign to them
+const isNamespace = (value: object): boolean => Object.prototype.toString.call(value) === '[object Module]'
+
+describe('what is exported', () => {
+  it.each([
+    ['koa-with-auth', root],
+    ['koa-with-auth/audit', auditing],
+    ['koa-with-auth/sessions', signing],
+  ])('%s: no constant can be written to', (name, entry) => {
+    expect(Object.keys(entry)).not.toStrictEqual([])
+    expect(writable(entry, name)).toStrictEqual([])
+  })
+
+  it('the law finds what can be written to', () => {
+    const planted = { a: Object.freeze({ b: { c: 1 } }), f: Object.assign(() => 1, { d: [] }) }
+    expect(writable(planted, 'x')).toStrictEqual(['x', 'x.a.b', 'x.f.d'])
+  })
+})
+
+const authenticate = (_request: unknown, key: string): unknown => key === 'k1' && { client: 'Acme' }
+const bearer = httpBearer({ authenticate: () => E.left(AuthError.expired) })
+const key = apiKeyHeader({ authenticate })
+const written = authenticator({
+  scheme: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: '/token', scopes: { read: 'reads' } } } },
+  challenge: (error) => ({ scheme: 'Own', parameters: { why: error._tag } }),
+  ambient: false,
+  extract: () => E.right('x') && { _tag: 'Some' as const, value: 'x' },
+  authenticate: () => false,
+})
+const passing = fromCallable(() => ({ scope: 'read' }))
+
+const authenticators: Readonly<Record<string, Authenticator<unknown>>> = {
+  bearer,
+  key,
+  written,
+  basic: httpBasicAuth({ authenticate: () => false }),
+  query: apiKeyQuery({ authenticate }),
+  cookie: apiKeyCookie({ authenticate }),
+  session: sessionAuth(),
+  custom: fromCallable(() => false),
+  allOf: allOf({ key, bearer }),
+  anyOf: anyOf([key, bearer]),
+  tagged: anyOf({ key, bearer }),
+  altW: pipe(
+    key,
+    altW(() => optional(bearer)),
+  ),
+  firstPresent: firstPresent([bearer, key]),
+  optional: optional(bearer),
+  lenient: lenient(bearer),
+  map: pipe(
+    bearer,
+    map(() => false),
+  ),
+  authorize: pipe(
+    passing,
+    authorize(() => false),
+  ),
+  scopedKey: pipe(bearer, requireScopes(['admin'], { granted: () => ['admin'] })),
+  requireScopes: pipe(passing, requireScopes(['admin'], { granted: ({ scope }) => scope })),
+  timeout: pipe(bearer, timeout(5)),
+  recoverUnavailable: pipe(
+    bearer,
+    recoverUnavailable(() => false),
+  ),
+  describedAs: describedAs(bearer)(bearer),
+  also: also(bearer).authenticators[0] ?? bearer,
+}
+
+const requests = {
+  bare: plainRequest(),
+  key: plainRequest({ fields: [['key', 'wrong']] }),
+  twice: plainRequest({
+    fields: [
+      ['key', 'a'],
+      ['key', 'b'],
+    ],
+  }),
+  token: plainRequest({ fields: [['Authorization', 'Bearer t']] }),
+  basic: plainRequest({ fields: [['Authorization', 'Basic x']] }),
+  forged: plainRequest({
+    method: 'POST',
+    fields: [
+      ['Cookie', 'key=k1'],
+      ['Sec-Fetch-Site', 'cross-site'],
+    ],
+  }),
+}
+
+describe('what an authenticator says', () => {
+  it.each(Object.entries(authenticators))('%s: its description cannot be written to', (name, { description }) => {
+    expect(writable(description, name)).toStrictEqual([])
+  })
+
+  const asked = Object.entries(authenticators).flatMap(([name, one]) =>
+    Object.entries(requests).map(([sent, request]) => [name, sent, one, request] as const),
+  )
+  it.each(asked)('%s, %s: what it answers twice cannot be written to', async (name, sent, { evaluate }, request) => {
+    const first = await evaluate(request)
+    const second = await evaluate(request)
+    const shared = reachable(second).filter((part) => reachable(first).includes(part))
+    expect(shared.flatMap((part) => writable(part, `${name} ${sent}`))).toStrictEqual([])
+  })
+
+  it('what the kind was made of stays writable', () => {
+    const scheme = { type: 'apiKey' as const, in: 'header' as const, name: 'X-Own' }
+    const challenge = { scheme: 'Own', parameters: { a: '1' } }
+    const own = authenticator({
+      scheme,
+      challenge,
+      ambient: false,
+      extract: () => ({ _tag: 'None' as const }),
+      authenticate: () => 1,
+    })
+    scheme.name = 'X-Other'
+    challenge.parameters.a = '2'
+    expect(own.description).toMatchObject({ scheme: { name: 'X-Own' }, challenge: { parameters: { a: '1' } } })
+  })
+})
+
+/** Every object below a value. */
+const reachable = (value: unknown, seen = new Set<unknown>()): ReadonlyArray<unknown> => {
+  if (typeof value !== 'object' || value === null || value instanceof Error || seen.has(value)) return []
+  seen.add(value)
+  return [value, ...Object.values(value).flatMap((one) => reachable(one, seen))]
+}
+
+describe('what is answered again and again', () => {
+  const failures = [
+    AuthError.absent,
+    AuthError.malformed,
+    AuthError.invalid,
+    AuthError.expired,
+    AuthError.forged,
+    AuthError.insufficient(),
+    AuthError.insufficient(['read']),
+    AuthError.unavailable(),
+    AuthError.unavailable(3),
+    AuthError.throttled(),
+    AuthError.throttled(3),
+  ]
+  const answered = (mapper: ErrorMapper) => failures.map((error) => mapper(error, requests.bare))
+
+  it('failures', () => {
+    expect(writable(Object.freeze(failures), 'failures')).toStrictEqual([])
+    const scope = ['read']
+    expect(AuthError.insufficient(scope)).toStrictEqual({ _tag: 'insufficient', scope })
+    expect(Object.isFrozen(scope)).toBe(false)
+  })
+
+  it('answers of the default mapper', () => {
+    const again = answered(defaultErrorMapper)
+    const shared = answered(defaultErrorMapper).flatMap((one) => (again.includes(one) ? [one] : []))
+    expect(shared).toHaveLength(7)
+    expect(writable(Object.freeze(shared), 'answers')).toStrictEqual([])
+  })
+
+  it('challenges', () => {
+    const parameters = { a: '1' }
+    expect(writable(Challenge.make('Own', parameters), 'challenge')).toStrictEqual([])
+    expect(Object.isFrozen(parameters)).toBe(false)
+  })
+
+  it('the answer to what is too slow', async () => {
+    expect(writable(await inTime(new Promise<never>(() => {}), 1), 'too slow')).toStrictEqual([])
+  })
+})

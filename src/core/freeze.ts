@@ -1,0 +1,28 @@
+/**
+ * Constants that all requests share cannot be written to: a slip in a mapper or a hook is a TypeError at the first request
+ * instead of one user's data in another one's answer.
+ */
+
+/** Freezes plain data, deeply. Functions, and objects with a prototype of their own (an Error, a RegExp), are left as they are. */
+export const deepFreeze = <A>(value: A): A => {
+  if (!isData(value)) return value
+  for (const key of Reflect.ownKeys(value)) deepFreeze(Reflect.get(value, key))
+  return Object.freeze(value)
+}
+
+/** A copy of plain data that is frozen, deeply; what the caller passed stays writable. */
+export const frozenCopy = <A>(value: A): A => {
+  if (!isData(value)) return value
+  const copy = Array.isArray(value)
+    ? value.map((one: unknown) => frozenCopy(one))
+    : Object.fromEntries(Object.entries(value).map(([key, one]) => [key, frozenCopy(one)]))
+  // Safe: the same keys, and a copy of each value
+  return Object.freeze(copy) as A
+}
+
+const isData = (value: unknown): value is object => {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
