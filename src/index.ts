@@ -11,8 +11,6 @@ import * as Requirements from './core/Requirement.js'
 
 // the algebra
 export {
-  alt,
-  altW,
   authenticator,
   fromCallable,
   isAuthenticator,
@@ -22,6 +20,7 @@ export {
   type PrincipalBehind,
 } from './core/Authenticator.js'
 export { anyOf, type Tagged } from './core/anyOf.js'
+export { alt, altW } from './core/alt.js'
 export { allOf, type Together } from './core/allOf.js'
 export { authorize, requireScopes, type Granted, type RequireScopesOptions } from './core/authorize.js'
 export { firstPresent } from './core/firstPresent.js'

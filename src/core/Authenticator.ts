@@ -37,7 +37,7 @@ import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
 import type { Kind } from './Kind.js'
-import { checkHook, checkKind, checkMember, checkOrder, declareFactory } from './misuse.js'
+import { checkHook, checkKind, checkMember, declareFactory } from './misuse.js'
 import { readBy } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
@@ -237,59 +237,6 @@ export const map = <A, B>(f: (principal: A) => B) => {
   }
 }
 
-/**
- * Tries another authenticator when this one fails, and keeps both failures; an outage or an exception is final.
- * `altW` lets the principals differ.
- *
- * @example
- * import { pipe } from 'fp-ts/lib/function.js'
- * import { altW, apiKeyHeader, httpBearer } from 'koa-with-auth'
- *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
- * const either = pipe(bearer, altW(() => key)) // Authenticator<{ user: string } | { client: string }>
- */
-export const altW =
-  <B>(that: () => Authenticator<B>) =>
-  <A>(self: Authenticator<A>): Authenticator<A | B> => {
-    const other = that()
-    for (const member of [self, other]) checkMember('alt(...)', member)
-    checkOrder('alt(...)', [self, other])
-    // Behind a bad credential nobody is let in who sent none to an optional alternative
-    const isOptional = Description.welcomesNobody(other.description)
-    const bare = Description.constantFailure(other.description, AuthErrors.absent)
-    const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {
-      const second = isNobody(after) && before._tag !== 'absent' ? bare : after
-      return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
-    }
-    const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {
-      if (E.isRight(first) || AuthErrors.stops(first.left)) return first
-      if (isOptional && first.left._tag !== 'absent' && !Description.isSent(other.description, request)) {
-        return collect(first.left, bare)
-      }
-      const second = other.evaluate(request)
-      return second instanceof Promise ? second.then((late) => collect(first.left, late)) : collect(first.left, second)
-    }
-    const evaluate = (request: Request): Evaluation<A | B> => {
-      const first = self.evaluate(request)
-      return first instanceof Promise ? first.then((late) => goOn(late, request)) : goOn(first, request)
-    }
-    const again = (wrap: Wrap) => altW(() => wrap(other))(wrap(self))
-    return make(Description.anyOf([self.description, other.description]), evaluate, again)
-  }
-
-/**
- * `altW` for principals of one type.
- *
- * @example
- * import { pipe } from 'fp-ts/lib/function.js'
- * import { alt, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
- *
- * const authenticate = (_request: unknown, key: string) => key === 'k1' && { client: 'Acme' }
- * const key = pipe(apiKeyHeader({ authenticate }), alt(() => apiKeyQuery({ authenticate }))) // Authenticator<{ client: string }>
- */
-export const alt: <P>(that: () => Authenticator<P>) => (self: Authenticator<P>) => Authenticator<P> = altW
-
-for (const [name, f] of Object.entries({ authenticator, fromCallable, map, altW })) {
+for (const [name, f] of Object.entries({ authenticator, fromCallable, map })) {
   declareFactory(name, f)
 }

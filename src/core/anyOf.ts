@@ -1,7 +1,8 @@
 /**
  * Alternatives: a list is tried in order, and a record also tells which one let in.
  */
-import { altW, fromCallable, make, map } from './Authenticator.js'
+import { altW } from './alt.js'
+import { fromCallable, make, map } from './Authenticator.js'
 import type { Authenticator, Member, PrincipalBehind } from './Authenticator.js'
 import { checkGroup, checkOrder, declareFactory } from './misuse.js'
 
