@@ -21,6 +21,8 @@ export interface Ran {
 /** An application in a folder of its own. */
 export interface AppProject {
   readonly folder: string
+  /** Runs Node. */
+  readonly node: (args: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ran>
   /** Runs a program of node_modules/.bin, as `npx` does. */
   readonly run: (program: string, args: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ran>
   readonly remove: () => void
@@ -47,21 +49,23 @@ export const appProject = async (app: string, packages: Readonly<Record<string, 
     cpSync(`${repository}node_modules/${installed}`, join(modules, name), { recursive: true, dereference: true })
   }
   symlinkSync(`${repository}node_modules`, join(above, 'node_modules'))
+  const node: AppProject['node'] = (args, env = {}) =>
+    run(process.execPath, args, {
+      cwd: folder,
+      env: { ...process.env, NODE_ENV: 'test', ...env },
+      maxBuffer: 1 << 26,
+    }).then(
+      ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
+      // Safe: what execFile rejects with has all three
+      (error: unknown) => {
+        const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+        return { code, text: stdout + stderr }
+      },
+    )
   return {
     folder,
-    run: (program, args, env = {}) =>
-      run(process.execPath, [join(above, 'node_modules/.bin', program), ...args], {
-        cwd: folder,
-        env: { ...process.env, NODE_ENV: 'test', ...env },
-        maxBuffer: 1 << 26,
-      }).then(
-        ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
-        // Safe: what execFile rejects with has all three
-        (error: unknown) => {
-          const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
-          return { code, text: stdout + stderr }
-        },
-      ),
+    node,
+    run: (program, args, env) => node([join(above, 'node_modules/.bin', program), ...args], env),
     remove: () => rmSync(above, { recursive: true, force: true }),
   }
 }
