@@ -1,0 +1,365 @@
+/** What holds while a provider is down, and while its keys change: never 401 or 500 for an outage, and few fetches. */
+import { httpJwt, type KeyOptions } from 'koa-with-auth/jwt'
+import { describe, expect, it } from 'vitest'
+import { stoppedClock } from '../support/clock.js'
+import {
+  API,
+  identityProvider,
+  processWarnings,
+  signedWith,
+  signingKey,
+  type IdentityProvider,
+  type Mood,
+  type SigningKey,
+} from '../support/identityProvider.js'
+import { INVALID, tokenSite, type TokenSite } from '../support/tokenSite.js'
+
+const HOUR = 3_600_000
+const MAX_AGE = 600_000
+const RETRY = 10_000
+const COOLDOWN = 30_000
+const TIMEOUT = 300
+
+const behind = async (keys: KeyOptions = {}, verified: false | undefined = undefined, isDiscovered = false) => {
+  const provider = await identityProvider()
+  const { issuer, jwksUri } = provider
+  const jwt = httpJwt({
+    issuer: isDiscovered ? issuer : { issuer, jwksUri },
+    audience: API,
+    keys: { timeout: TIMEOUT, refreshAhead: false, ...keys },
+    ...(verified === false && { verified }),
+  })
+  const site = await tokenSite(jwt)
+  // good for longer than any clock here is moved
+  const token = (key?: SigningKey, over = {}) =>
+    provider.token({ exp: Math.floor(Date.now() / 1000) + 100 * 3600, ...over }, key)
+  return { provider, jwt, ...site, token, fetches: () => provider.asked('/jwks') }
+}
+
+const unavailable = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: 'Service Unavailable' }
+
+const expectOutage = (answer: Awaited<ReturnType<TokenSite['get']>>): void => {
+  expect({ status: answer.status, ran: answer.ran, challenge: answer.challenge }).toEqual({
+    status: 503,
+    ran: 0,
+    challenge: null,
+  })
+  expect(JSON.parse(answer.text)).toEqual(unavailable)
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(Number(answer.headers.get('retry-after'))).toBeLessThanOrEqual(RETRY / 1000)
+}
+
+const moods: ReadonlyArray<Mood> = ['error', 'hanging', 'rubbish', 'empty', 'shapeless', 'redirecting', 'endless']
+const failing: ReadonlyArray<{ what: string; fail: (provider: IdentityProvider) => unknown }> = [
+  { what: 'refused', fail: (provider) => provider.stop() },
+  ...moods.map((mood) => ({ what: mood, fail: (provider: IdentityProvider) => (provider.mood = mood) })),
+]
+
+describe('the keys were never loaded', () => {
+  it.each(failing)('$what: 503 within the time limit, and nothing of the cause on the wire', async ({ fail }) => {
+    const warnings = processWarnings()
+    const { provider, get, token, errors } = await behind()
+    const sent = await token()
+    await fail(provider)
+    const begun = performance.now()
+    expectOutage(await get(sent))
+    expect(performance.now() - begun).toBeLessThan(TIMEOUT + 700)
+    expect(errors).toEqual([])
+    // the pause: at once, and without a fetch
+    const asked = provider.asked()
+    expectOutage(await get(sent))
+    expect(provider.asked()).toBe(asked)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings().filter((warning) => warning.includes(provider.issuer))).toEqual([
+      expect.stringMatching(/^ProviderWarning: httpJwt: the keys of http:\S+ cannot be loaded: it \S.+503$/),
+    ])
+    expect(warnings().join()).not.toContain('secret')
+  })
+
+  it.each(failing)('by discovery, $what: 503', async ({ fail }) => {
+    const { provider, get, token } = await behind({}, undefined, true)
+    const sent = await token()
+    await fail(provider)
+    const begun = performance.now()
+    expectOutage(await get(sent))
+    expect(performance.now() - begun).toBeLessThan(TIMEOUT + 700)
+  })
+
+  it('a provider that comes back is asked again after the pause', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind()
+    const sent = await token()
+    await provider.stop()
+    expectOutage(await get(sent))
+    await provider.start()
+    clock.move(RETRY - 1)
+    expectOutage(await get(sent))
+    clock.move(1)
+    expect((await get(sent)).status).toBe(200)
+  })
+
+  it('1,000 requests at once cost one fetch, up or down', async () => {
+    const { provider, get, token, fetches } = await behind({ timeout: 5000 })
+    const sent = await token()
+    const all = async () =>
+      new Set((await Promise.all(Array.from({ length: 1000 }, () => get(sent)))).map(({ status }) => status))
+    expect(await all()).toEqual(new Set([200]))
+    expect(fetches()).toBe(1)
+    const down = await behind({ timeout: 5000 })
+    down.provider.mood = 'error'
+    const other = await down.token()
+    const answers = await Promise.all(Array.from({ length: 1000 }, () => down.get(other)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
+    expect(down.fetches()).toBe(1)
+    expect(provider.asked()).toBe(1)
+  })
+
+  it('while it is down at most one fetch is made in each pause', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token, fetches } = await behind()
+    provider.mood = 'error'
+    const sent = await token()
+    for (let pause = 1; pause <= 4; pause++) {
+      for (let request = 0; request < 5; request++) {
+        expectOutage(await get(sent))
+        clock.move(RETRY / 5)
+      }
+      expect(fetches()).toBe(pause)
+    }
+  })
+})
+
+describe('the keys are known', () => {
+  it.each(failing)('$what: service goes on for staleIfError, then 503', async ({ fail }) => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({}, false)
+    const sent = await token()
+    expect((await get(sent)).status).toBe(200)
+    await fail(provider)
+    for (const ms of [MAX_AGE, HOUR / 2, HOUR / 2 - 1]) {
+      clock.move(ms)
+      expect((await get(sent)).status).toBe(200)
+    }
+    clock.move(1)
+    expectOutage(await get(sent))
+  })
+
+  it('stale too long is a 503 for tokens that are kept as verified, too', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
+    const sent = await token()
+    expect((await get(sent)).status).toBe(200)
+    provider.mood = 'error'
+    clock.move(20_999)
+    expect((await get(sent)).status).toBe(200)
+    clock.move(1)
+    expectOutage(await get(sent))
+    // and the provider is asked again, so the token is good again
+    provider.mood = 'well'
+    clock.move(RETRY)
+    expect((await get(sent)).status).toBe(200)
+  })
+
+  it('in an outage no request but the first waits for the provider', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({ timeout: 1000 }, false)
+    const sent = await token()
+    await get(sent)
+    provider.mood = 'hanging'
+    clock.move(MAX_AGE)
+    expect((await get(sent)).status).toBe(200)
+    clock.move(RETRY)
+    const begun = performance.now()
+    expect((await get(sent)).status).toBe(200)
+    expect(performance.now() - begun).toBeLessThan(500)
+  })
+
+  it.each(failing)('$what: an unknown kid is a 503, in the pause too, and known ones go on', async ({ fail }) => {
+    const { provider, get, token } = await behind()
+    const known = await token()
+    expect((await get(known)).status).toBe(200)
+    const other = await token(await signingKey('ES256', 'k2'))
+    await fail(provider)
+    for (let time = 0; time < 2; time++) {
+      expectOutage(await get(other))
+      expect((await get(known)).status).toBe(200)
+    }
+  })
+})
+
+describe('the keys change', () => {
+  it('a new kid is taken with one fetch, for however many requests at once', async () => {
+    const { provider, get, token, fetches } = await behind()
+    expect((await get(await token())).status).toBe(200)
+    const next = await signingKey('ES256', 'k2')
+    provider.keys.push(next)
+    const sent = await token(next)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => get(sent)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(fetches()).toBe(2)
+    expect((await get(await token())).status).toBe(200)
+  })
+
+  it('1,000 unknown kids cost one fetch in each cooldown, and are 401', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token, fetches } = await behind()
+    await get(await token())
+    const stranger = await signingKey('ES256', 'x')
+    const strangers = await Promise.all(
+      Array.from({ length: 1000 }, (_, at) => signedWith({ ...stranger, kid: `x${at}` }, provider.claims())),
+    )
+    const half = async (from: number) => {
+      const answers = await Promise.all(strangers.slice(from, from + 500).map((one) => get(one)))
+      expect(new Set(answers.map(({ status, challenge }) => `${status} ${challenge}`))).toEqual(
+        new Set([`401 ${INVALID}`]),
+      )
+    }
+    await half(0)
+    await half(500)
+    expect(fetches()).toBe(2)
+    clock.move(COOLDOWN - 1)
+    await get(strangers[0])
+    expect(fetches()).toBe(2)
+    clock.move(1)
+    await get(strangers[0])
+    await get(strangers[1])
+    expect(fetches()).toBe(3)
+  })
+
+  it('with nothing loaded yet, they cost one fetch in all', async () => {
+    const { provider, get, fetches } = await behind()
+    const stranger = await signingKey('ES256', 'x')
+    for (let at = 0; at < 20; at++) {
+      expect((await get(await signedWith({ ...stranger, kid: `x${at}` }, provider.claims()))).status).toBe(401)
+    }
+    expect(fetches()).toBe(1)
+  })
+
+  it('a withdrawn key is refused after maxAge, and its verified tokens with it', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({ maxAge: 20_000 })
+    const [first] = provider.keys
+    const next = await signingKey('ES256', 'k2')
+    provider.keys.push(next)
+    const [withdrawn, other] = [await token(first), await token(next)]
+    expect([(await get(withdrawn)).status, (await get(other)).status]).toEqual([200, 200])
+    provider.keys.shift()
+    clock.move(19_999)
+    expect((await get(withdrawn)).status).toBe(200)
+    clock.move(1)
+    const refused = await get(withdrawn)
+    expect([refused.status, refused.challenge, refused.ran]).toEqual([401, INVALID, 0])
+    expect((await get(other)).status).toBe(200)
+  })
+
+  it('a key that is exchanged under its kid is refused in the same way', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({ maxAge: 20_000 })
+    const sent = await token()
+    expect((await get(sent)).status).toBe(200)
+    provider.keys.splice(0, 1, await signingKey('ES256', 'k1'))
+    clock.move(20_000)
+    expect((await get(sent)).status).toBe(401)
+    expect((await get(await token())).status).toBe(200)
+  })
+
+  it('keys are fetched ahead, late in their age, while the old ones serve', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token, fetches } = await behind({ refreshAhead: true, timeout: 60_000 }, false)
+    const sent = await token()
+    await get(sent)
+    clock.move(MAX_AGE * 0.79)
+    await get(sent)
+    expect(fetches()).toBe(1)
+    provider.mood = 'hanging'
+    clock.move(MAX_AGE * 0.01)
+    const begun = performance.now()
+    expect((await get(sent)).status).toBe(200)
+    expect((await get(sent)).status).toBe(200)
+    expect(performance.now() - begun).toBeLessThan(1000)
+    expect(fetches()).toBe(2)
+  })
+
+  it('the same keys again keep what was verified: nothing is verified anew', async () => {
+    const clock = stoppedClock()
+    const { get, token, fetches } = await behind({ maxAge: 20_000 })
+    const sent = await token()
+    await get(sent)
+    clock.move(20_000)
+    expect((await get(sent)).status).toBe(200)
+    expect(fetches()).toBe(2)
+  })
+})
+
+describe('discovery', () => {
+  const found = async (
+    path: string,
+    document?: (provider: IdentityProvider) => Record<string, unknown> | undefined,
+  ) => {
+    const provider = await identityProvider(path)
+    const bare = path.replace(/\/$/, '')
+    const documents = [`/.well-known/oauth-authorization-server${bare}`, `${bare}/.well-known/openid-configuration`]
+    const { issuer } = provider
+    const { get } = await tokenSite(httpJwt({ issuer, audience: API, keys: { timeout: TIMEOUT } }))
+    if (document !== undefined) provider.documents[documents[0]!] = document(provider)
+    return { provider, get, documents }
+  }
+
+  it.each(['', '/', '/tenant', '/tenant/', '/a/b'])('issuer with the path %j: OpenID Connect', async (path) => {
+    const { provider, get, documents } = await found(path)
+    expect((await get(await provider.token())).status).toBe(200)
+    expect(documents.map(provider.asked)).toEqual([1, 1])
+  })
+
+  it.each(['', '/', '/tenant', '/tenant/'])('issuer with the path %j: RFC 8414 first', async (path) => {
+    const { provider, get, documents } = await found(path, () => ({}))
+    expect((await get(await provider.token())).status).toBe(200)
+    expect(documents.map(provider.asked)).toEqual([1, 0])
+  })
+
+  it.each<[string, (provider: IdentityProvider) => Record<string, unknown>]>([
+    ['of another issuer', ({ issuer }) => ({ issuer: `${issuer}/` })],
+    ['without an issuer', () => ({ issuer: undefined })],
+    ['without jwks_uri', () => ({ jwks_uri: undefined })],
+    ['whose jwks_uri is no URL', () => ({ jwks_uri: 'jwks' })],
+    ['whose jwks_uri is http', () => ({ jwks_uri: 'http://keys.example/jwks' })],
+  ])('a document %s is an outage, and no keys are asked for', async (_what, document) => {
+    const { provider, get } = await found('', document)
+    expectOutage(await get(await provider.token()))
+    expect(provider.asked('/jwks')).toBe(0)
+  })
+
+  it('a key set that has moved is found again', async () => {
+    const clock = stoppedClock()
+    const { provider, get } = await found('')
+    const long = { exp: Math.floor(Date.now() / 1000) + 3600 }
+    expect((await get(await provider.token(long))).status).toBe(200)
+    provider.documents['/.well-known/openid-configuration'] = { jwks_uri: `${provider.issuer}/moved` }
+    provider.documents['/moved'] = { keys: provider.keys.map(({ jwk }) => jwk) }
+    clock.move(MAX_AGE)
+    expect((await get(await provider.token(long))).status).toBe(200)
+    expect(provider.asked('/moved')).toBe(1)
+  })
+})
+
+describe('ready', () => {
+  it('loads the keys, so that no request waits', async () => {
+    const { provider, jwt, get, token } = await behind()
+    await jwt.ready()
+    expect(provider.asked('/jwks')).toBe(1)
+    expect((await get(await token())).status).toBe(200)
+    await jwt.ready()
+    expect(provider.asked('/jwks')).toBe(1)
+  })
+
+  it.each(failing)('$what: it resolves in time, and a process warning says so', async ({ fail }) => {
+    const warnings = processWarnings()
+    const { provider, jwt } = await behind()
+    await fail(provider)
+    const begun = performance.now()
+    expect(await jwt.ready()).toBeUndefined()
+    expect(performance.now() - begun).toBeLessThan(TIMEOUT + 1000)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings().filter((warning) => warning.includes(provider.issuer))).toHaveLength(1)
+  })
+})
