@@ -1,0 +1,32 @@
+/** The guides show what a migration changes: each diff is that of the two applications, whose own tests pass. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { documents } from '../support/docExamples.js'
+import { repository } from '../support/typecheck.js'
+
+// git says 1 where files differ
+const diffOf = (app: string): string => {
+  const files = [`spec/apps/${app}/before/app.js`, `spec/apps/${app}/after/app.js`]
+  const { stdout } = spawnSync('git', ['diff', '--no-index', '--no-color', '-U1', ...files], {
+    cwd: repository,
+    encoding: 'utf8',
+  })
+  return stdout.slice(stdout.indexOf('\n@@') + 1).replaceAll(/^@@.*$/gm, '@@').replaceAll(/^ $/gm, '')
+}
+
+const shown = documents().flatMap((guide) =>
+  [...readFileSync(repository + guide, 'utf8').matchAll(/^```diff app=(\S+)\n([\s\S]*?)^```$/gm)].map(
+    ({ 1: app = '', 2: diff = '' }) => ({ guide, app, diff }),
+  ),
+)
+
+describe('the diff of a migration', () => {
+  it('stands in the guides', () => {
+    expect(shown.map(({ app }) => app)).toContain('koa3-passport')
+  })
+
+  it.each(shown)('in $guide is that of $app', ({ app, diff }) => {
+    expect(diff).toBe(diffOf(app))
+  })
+})
