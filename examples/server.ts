@@ -8,8 +8,8 @@
  * database, so that several processes with the same KEYS serve one site).
  */
 import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
 import { BlockList, type AddressInfo } from 'node:net'
-import mount from 'koa-mount'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { createClient } from 'redis'
@@ -83,9 +83,15 @@ const app = exampleApp({
   store: redisUrl === '' ? sqliteStore({ url: databaseUrl }) : redisStore({ command }),
   tokens: redisUrl === '' ? databaseTokens(database) : redisTokens(command),
 })
-app.use(mount(application(keys)))
 
-const server = app.listen(Number(port), host, () => {
+// Two applications beside one another, each with its own sessions: mounted inside of the API (koa-mount), the small examples
+// would use its session
+const api = app.callback()
+const examples = application(keys).callback()
+const isExample = (url = '') => /^\/examples(?:[/?]|$)/i.test(url)
+const server = createServer((req, res) => void (isExample(req.url) ? examples : api)(req, res))
+
+server.listen(Number(port), host, () => {
   const { address, family, port: listening } = server.address() as AddressInfo
   if (!loopback.check(address, family === 'IPv6' ? 'ipv6' : 'ipv4')) {
     console.error(

@@ -148,12 +148,23 @@ describe('session user', () => {
     expectDenied(await ask(api, value), 401, [challenge.session])
   })
 
-  test('session user: what loadUser answers is decoded, too', async () => {
-    for (const value of ['anna', { username: 7 }, { username: 'anna', isSuperuser: 1 }, [{ username: 'anna' }]]) {
-      const api = await start(sessionAuth({ loadUser: async () => value }))
-      const headers = { Cookie: await signIn(api, { userId: 7 }) }
-      expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
-    }
+  test.each<readonly [unknown, RegExp]>([
+    ['anna', /loadUser must load an object with a username/],
+    [7, /loadUser must load an object/],
+    [[{ username: 'anna' }], /loadUser must load an object/],
+    [{ username: 7 }, /no username that is a string/],
+    [{ id: 7, email: 'anna@example.com' }, /no username that is a string/],
+    [{ username: 'anna', isSuperuser: 1 }, /isSuperuser of the loaded user is no boolean/],
+    [{ username: 'anna', isStaff: 'yes' }, /isStaff of the loaded user is no boolean/],
+    [{ username: 'anna', isActive: 1 }, /isActive of the loaded user is no boolean; load .*Boolean/],
+  ])('session user: %j of loadUser can never sign in: a 500 that names the field', async (value, message) => {
+    // Safe: it does not compile (spec/types), so it is what a program without types would do
+    const api = await start(sessionAuth({ loadUser: async () => value as never }))
+    const headers = { Cookie: await signIn(api, { userId: 7 }) }
+    expectCrashed(await api.ask('/x', { headers }))
+    expect(String(api.errors)).toMatch(message)
+    expect(String(api.errors)).toMatch(/^TypeError: sessionAuth, loadUser: /)
+    expect(String(api.errors)).not.toContain('example.com')
   })
 })
 

@@ -17,24 +17,18 @@ import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkName, checkOptions, checkRealm, declareFactory } from '../core/misuse.js'
 import { cookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
-import { sourceOf } from '../core/SessionSource.js'
-import { weaknessesOf } from '../core/sessionWeaknesses.js'
-import { areStrong, keysMend } from '../core/signingKeys.js'
+import { sourceOf } from '../core/session/SessionSource.js'
+import { weaknessesOf } from '../core/session/sessionWeaknesses.js'
+import { hasData, ownField, sessionData } from '../core/session/ownFields.js'
+import { declaredSessionCookie } from '../core/session/sessionCookie.js'
+import { notAUser, SessionUser, userFields, type LoadsUsers, type UserFields } from '../core/session/SessionUser.js'
+import { areStrong, keysFix } from '../core/session/signingKeys.js'
 
 // -------------------------------------------------------------------------------------
 // model
 // -------------------------------------------------------------------------------------
 
-// Databases write "not set" as null; anything else that is no boolean makes the user unreadable
-const flag = t.union([t.boolean, t.null, t.undefined])
-
-/** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
-export const SessionUser = Object.freeze(
-  t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
-)
-
-/** @see SessionUser */
-export type SessionUser = t.TypeOf<typeof SessionUser>
+export { SessionUser }
 
 /** What a session holds, as far as this layer knows. */
 export type SessionData = Readonly<Record<string, unknown>>
@@ -63,29 +57,33 @@ export type UserOf<R> = unknown extends R ? SessionUser : PrincipalOf<R> & Sessi
 // constructors
 // -------------------------------------------------------------------------------------
 
-const isActive = ({ isActive }: SessionUser): boolean => isActive === undefined || isActive === true
-
-const DEFAULT_COOKIE = 'koa.sess'
+const isActive = ({ isActive }: UserFields): boolean => isActive === undefined || isActive === true
 
 const unavailable = AuthErrors.unavailable()
 
-const cookieScheme = (name: string): ApiKeyScheme => ({
+const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   type: 'apiKey',
   in: 'cookie',
-  name,
   description: 'The session of who is signed in; browsers send its cookie by themselves.',
-})
+}
 
-const sessionKind = (factory: string, demands: string | undefined, qualifies: (user: SessionUser) => boolean) => {
-  const make = <R = unknown>(options: SessionAuthOptions<R> = {}): Authenticator<UserOf<R>> => {
+const sessionKind = (factory: string, demands: string | undefined, qualifies: (user: UserFields) => boolean) => {
+  const make = <R = unknown>(given?: SessionAuthOptions<R> & LoadsUsers<R>): Authenticator<UserOf<R>> => {
+    const options: SessionAuthOptions<R> = given === undefined ? {} : given
     checkOptions(factory, options, ['cookieName', 'loadUser', 'realm', ...documentation])
     const { cookieName, loadUser, realm } = options
     if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
     checkRealm(factory, realm)
-    const { scheme, ...named } = documented(factory, cookieScheme(cookieName ?? DEFAULT_COOKIE), options)
+    const { scheme, ...named } = documented(factory, { ...cookieScheme, name: cookieName ?? '' }, options)
     const session = authenticator({
-      scheme,
+      // routers are documented without a request, too, and before the application has its sessions
+      scheme: {
+        ...scheme,
+        get name() {
+          return cookieName ?? declaredSessionCookie()
+        },
+      },
       ...named,
       ...(demands !== undefined && { demands }),
       ...(cookieName === undefined && {
@@ -97,15 +95,24 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
       credentials: t.UnknownRecord,
       authenticate: ({ ctx }, data): unknown => {
         const source = sourceOf(ctx)
-        // nobody is anonymous because the store is down
+        // an outage makes no caller anonymous
         if (source?.isUnavailable() === true) return unavailable
-        if (loadUser !== undefined) return loadUser(data)
-        return source === undefined ? data['user'] : source.load(data)
+        if (loadUser !== undefined) return loadUser(sessionData(data))
+        if (source !== undefined) return source.load(data)
+        // data of the session, not what a program loads: what is no user is not logged in
+        const user = ownField(data, 'user')
+        return notAUser(user) === undefined && user
       },
     })
     const user = pipe(
       session,
-      map((u) => SessionUser.is(u) && u.username !== '' && isActive(u) && qualifies(u) && u),
+      map((u) => {
+        const mistake = notAUser(u)
+        if (mistake !== undefined) throw new TypeError(`${factory}, loadUser: ${mistake}`)
+        // Safe: what is no object is a mistake
+        const fields = userFields(u as object)
+        return fields.username !== '' && isActive(fields) && qualifies(fields) && u
+      }),
     )
     // Safe: what passed is a SessionUser, and it is what `loadUser` answered
     return user as Authenticator<unknown> as Authenticator<UserOf<R>>
@@ -176,24 +183,24 @@ const sessionOf = (factory: string, ctx: Context, userInSession: boolean): O.Opt
   warnOnce(ctx)
   const source = sourceOf(ctx)
   if (source?.isUnavailable() === true) return O.some(session)
-  if ('populated' in session && session.populated === false) return O.none
-  if (source !== undefined && userInSession) return source.isSignedIn(session) ? O.some(session) : O.none
-  return userInSession && (!('user' in session) || session.user === undefined || session.user === null)
-    ? O.none
-    : O.some(session)
+  if ('populated' in session && (session.populated === false || !hasData(session))) return O.none
+  if (!userInSession) return O.some(session)
+  const isSignedIn =
+    source === undefined ? (ownField(session, 'user') ?? undefined) !== undefined : source.isSignedIn(session)
+  return isSignedIn ? O.some(session) : O.none
 }
 
 const cookieNameOf = (ctx: Context): string => {
   const options: unknown = ctx['sessionOptions']
   return typeof options === 'object' && options !== null && 'key' in options && typeof options.key === 'string'
     ? options.key
-    : DEFAULT_COOKIE
+    : declaredSessionCookie()
 }
 
 // Whoever guesses a signing key makes himself any session (SECURITY A-33). Looked at every time, because keys are rotated
 // in place.
 const checkKeys = (factory: string, { app }: Context): void => {
-  if (!areStrong(app.keys)) throw new Error(`${factory}: ${keysMend}`)
+  if (!areStrong(app.keys)) throw new Error(`${factory}: ${keysFix}`)
 }
 
 const warned = new WeakSet<object>()

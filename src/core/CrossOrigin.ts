@@ -15,7 +15,7 @@ export interface CrossOriginPolicy {
   readonly trustedOrigins: ReadonlySet<string>
 }
 
-/** RFC 9110 §9.2.1, without TRACE (SECURITY A-35). */
+/** Whether a method is safe: RFC 9110 §9.2.1, without TRACE (SECURITY A-35). */
 export const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 
 // RFC 6454 §6.2: an origin has no user, no path, no query and no fragment
@@ -24,8 +24,26 @@ const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,*\s]+)$/
 const hostOf = (origin: string): string | undefined => serializedOrigin.exec(origin)?.[1]
 
 /** Whether a request that changes state comes from an origin that is neither the application's own nor trusted. */
-export const isForged = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean => {
-  if (!csrf || isSafe(request.method)) return false
+export const isForged = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean =>
+  csrf && !isSafeRequest(request) && isFromElsewhere(request, trustedOrigins)
+
+/**
+ * The same for what changes state whatever the method is, such as signing in: of another site, a safe request must be a
+ * top-level navigation (a link, a redirect), as the browser says by Sec-Fetch-Mode and Sec-Fetch-Dest. An image, a frame, a
+ * script, a fetch or a prefetch is none.
+ */
+export const isForgedChange = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean =>
+  csrf && isFromElsewhere(request, trustedOrigins) && !(isSafeRequest(request) && isTopLevelNavigation(request))
+
+// A WebSocket handshake is a GET that opens a channel for writes
+const isSafeRequest = ({ method, headers }: Request): boolean => isSafe(method) && headers.upgrade === undefined
+
+const isTopLevelNavigation = (request: Request): boolean =>
+  request.get('Sec-Fetch-Mode') === 'navigate' &&
+  request.get('Sec-Fetch-Dest') === 'document' &&
+  request.get('Sec-Purpose') === ''
+
+const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>): boolean => {
   const site = request.get('Sec-Fetch-Site')
   const origin = request.get('Origin')
   if (site === 'same-origin' || site === 'none') return false

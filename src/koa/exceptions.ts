@@ -9,8 +9,19 @@ import type { AuthResponse } from '../core/ErrorMapper.js'
 import { isClaimed } from './head.js'
 import { respondException } from './respond.js'
 
+const thrown = Symbol.for('koa-with-auth/thrown')
+
+/** Marks a request whose operation threw, whoever answers the exception: nothing of its session is kept. */
+export const markThrown = (ctx: Context): void => {
+  ctx[thrown] = true
+}
+
+/** Whether the operation threw. */
+export const hasThrown = (ctx: Context): boolean => ctx[thrown] === true
+
 /** Lets the registered handler answer; rejects with the exception where there is none. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
+  markThrown(ctx)
   const answer = handlerOf(settings.exceptionHandlers, error)
   // behind a head that is sent nobody can answer
   if (answer === undefined || ctx.headerSent) throw error

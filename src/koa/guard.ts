@@ -14,8 +14,9 @@ import { httpStatusOf } from '../core/ErrorMapper.js'
 import { handlerOf } from '../core/ExceptionHandler.js'
 import { inTime } from '../core/outage.js'
 import { effective, type Requirement } from '../core/Requirement.js'
+import { sourceOf } from '../core/session/SessionSource.js'
 import { settingsOf } from '../core/Settings.js'
-import { answerException, serverError } from './exceptions.js'
+import { answerException, markThrown, serverError } from './exceptions.js'
 import { markGuard, type Marked } from './guardMark.js'
 import { admittedBefore, claim, operationOf } from './head.js'
 import { inItsOperation } from './placement.js'
@@ -104,14 +105,23 @@ const goOn = (ctx: Context, next: Next, principal: unknown): Promise<unknown> =>
   const request = requestOf(ctx)
   if (!('auth' in request)) {
     request.auth = principal
-    return next()
+    return nextOf(ctx, next)
   }
   const outer = request.auth
   request.auth = principal
-  return next().finally(() => {
+  return nextOf(ctx, next).finally(() => {
     request.auth = outer
   })
 }
+
+// With sessions, middleware above that answers the exception must not hide from them that there was one
+const nextOf = (ctx: Context, next: Next): Promise<unknown> =>
+  sourceOf(ctx) === undefined
+    ? next()
+    : next().catch((error: unknown) => {
+        markThrown(ctx)
+        throw error
+      })
 
 // Node's own limit where the server sets none
 const MAX_HEADER_LINES = 1000

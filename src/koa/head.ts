@@ -10,6 +10,7 @@ import type { Context, Request } from 'koa'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
 import { settingsOf } from '../core/Settings.js'
 import { setChallenges } from './challenges.js'
+import { setGiven, type WriteHead } from './writeHead.js'
 
 type HeaderLine = readonly [name: string, value: string]
 
@@ -44,8 +45,6 @@ const exposingOf = (description: Description): Operation['exposesChallenges'] =>
   const some = leaves(description).flatMap(({ exposesChallenges }) => exposesChallenges ?? [])
   return some.length === 0 ? undefined : (request) => some.some((isExposed) => isExposed(request))
 }
-
-type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
 
 interface Claim {
   readonly ctx: Context
@@ -109,33 +108,9 @@ export const isClaimed = (response: ServerResponse): boolean => claimKey in resp
 function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
   // `claim` puts it there before this one
   const claimed = this[claimKey]!
-  // how Node itself calls it
-  if (rest.length === 0) {
-    complete(this, status, claimed)
-    return claimed.writeHead.call(this, status)
-  }
-  // Node's own reading: a message, then headers; or headers in the place of the message
-  const at = rest[1] === undefined || rest[1] === null ? 0 : 1
-  const headers = rest[at]
-  // What is told here would replace what stands there, so it is put there first, as Node itself does
-  const isSet = typeof headers === 'object' && headers !== null && setHeaders(this, headers)
+  const left = setGiven(this, rest)
   complete(this, status, claimed)
-  return claimed.writeHead.call(this, status, ...(isSet ? rest.slice(0, at) : rest))
-}
-
-const setHeaders = (response: ServerResponse, headers: object): boolean => {
-  if (!Array.isArray(headers)) {
-    // Safe: what Node would be given
-    for (const [name, value] of Object.entries(headers as Record<string, string>)) {
-      if (name !== '') response.setHeader(name, value)
-    }
-    return true
-  }
-  // names and values in turn; anything else is Node's to refuse
-  if (headers.length % 2 === 1) return false
-  for (let at = 0; at < headers.length; at += 2) response.removeHeader(headers[at])
-  for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at], headers[at + 1])
-  return true
+  return claimed.writeHead.call(this, status, ...left)
 }
 
 const complete = (response: ServerResponse, status: number, { ctx, operation, vary, fields, realm }: Claim): void => {

@@ -3,11 +3,12 @@
  * that was refused prolongs nothing (koa-session's `rolling` would).
  */
 import type { Context } from 'koa'
-import { sessionOf, textOf, type KoaSession, type Visit } from './Visit.js'
+import { hasData } from '../core/session/ownFields.js'
+import { sessionOf, textOf, type KoaSession, type RequestSession } from './RequestSession.js'
 import { unavailable } from './SignInRefused.js'
 import { StoreUnavailable } from '../stores/within.js'
 
-/** What is asked about. */
+/** What keeping a session needs to know of the application. */
 export interface CommitOptions {
   readonly https: boolean
   /** In milliseconds. */
@@ -24,53 +25,48 @@ export const checkSecure = (ctx: Context, https: boolean): void => {
 }
 
 /** Runs a change of the store; its outage is a refusal, and the session is not touched again in this request. */
-export const changing = (visit: Visit, change: () => Promise<void>): Promise<void> => {
-  const changed = tryChange(visit, change)
-  visit.changing = changed.catch(() => undefined)
-  return changed
-}
-
-const tryChange = async (visit: Visit, change: () => Promise<void>): Promise<void> => {
-  if (visit.fault !== undefined) throw unavailable(visit.fault)
+export const changing = async (session: RequestSession, change: () => Promise<void>): Promise<void> => {
+  if (session.storeError !== undefined) throw unavailable(session.storeError.error)
   try {
-    await change()
+    await session.changing(change)
   } catch (error) {
-    visit.fault = error
     throw error instanceof StoreUnavailable ? unavailable(error) : error
   }
 }
 
 /** Keeps what changed, and prolongs what was used. */
-export const commit = async (ctx: Context, visit: Visit, { https, idle }: CommitOptions): Promise<void> => {
-  // an operation that forgot to wait for a sign-in
-  await visit.changing
-  const session = sessionOf(ctx)
-  const { handle, kept } = visit
-  if (handle === undefined) return
-  if (visit.fault !== undefined) {
+export const commit = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
+  // an operation that forgot to await a sign-in
+  await session.settled()
+  const now = sessionOf(ctx)
+  const { koaSession, storedText, storeError } = session
+  if (koaSession === undefined) return
+  if (storeError !== undefined) {
     // an operation that needs no session is served all the same
-    if (session === null || session.populated) throw unavailable(visit.fault)
+    if (now === null || hasData(now)) throw unavailable(storeError.error)
     return
   }
-  if (textOf(session) !== kept) {
+  if (textOf(now) !== storedText) {
     checkSecure(ctx, https)
-    return changing(visit, () => {
-      if (session === null) return handle.manuallyCommit()
+    return changing(session, () => {
+      if (now === null) return koaSession.manuallyCommit()
       // a session that was ended in this request goes on under another id
-      return kept === null ? handle.regenerate() : saved(ctx, visit, handle)
+      return storedText === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
     })
   }
-  if (session === null || !isAging(session._expire, idle) || ctx.status >= 400 || ctx.headerSent) return
+  if (now === null || ctx.status >= 400 || ctx.headerSent) return
+  if (!isAging(now._expire, idle) && !session.isSignedByOlderKey) return
   checkSecure(ctx, https)
+  session.signedAnew(ctx)
   // a session that cannot be prolonged now is at the next request
-  await saved(ctx, visit, handle).catch(() => undefined)
+  await saved(ctx, session, koaSession).catch(() => undefined)
 }
 
 // The cookie of a session that is gone must not replace that of the sign-in that ended it
-const saved = async (ctx: Context, visit: Visit, handle: KoaSession): Promise<void> => {
+const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSession): Promise<void> => {
   const cookies = [ctx.res.getHeader('Set-Cookie') ?? []].flat().map(String)
-  await handle.save()
-  if (visit.isGone !== true) return
+  await koaSession.save()
+  if (!session.endedMeanwhile) return
   if (cookies.length === 0) ctx.res.removeHeader('Set-Cookie')
   else ctx.res.setHeader('Set-Cookie', cookies)
 }

@@ -1,23 +1,31 @@
 /**
- * What `sessions` can be told, and what holds where it is told nothing. What is weak is refused here.
+ * The options of `sessions` and their defaults. What is weak is refused here.
  */
 import type Koa from 'koa'
 import type { PrincipalOf } from '../core/Answer.js'
 import { token } from '../core/Challenge.js'
 import { checkHook, checkName, checkOptions, checkPositive } from '../core/misuse.js'
-import { areStrong, keysMend } from '../core/signingKeys.js'
+import { areStrong, keysFix } from '../core/session/signingKeys.js'
+import { applicationName } from './applicationName.js'
 import { memoryStore } from './memoryStore.js'
 import type { SessionStore } from './SessionStore.js'
 
 /** How an application keeps its sessions. All times are in milliseconds. */
 export interface SessionsOptions<R> {
   /**
-   * Loads a user by the identifier that the session holds, at each request that asks who is signed in; nothing refuses. A
-   * value, a promise, an Option, an Either or a TaskEither.
+   * Loads a user by the identifier that the session holds, at each request that asks who is signed in; `undefined` refuses.
+   * A value, a promise, an Option, an Either or a TaskEither. A user that can never sign in (no `username`, an `isActive` that
+   * is no boolean) does not compile, and is a 500 that names the field.
    */
   readonly loadUser: (id: string) => R
   /** What identifies a user. Default: its `username`. */
   readonly identify?: (user: PrincipalOf<R>) => string
+  /**
+   * What the application is called: its sessions are no other application's, also with the same signing keys and the same
+   * store. Who changes it signs every user out. Default: the name in the package.json of the program that runs, so give
+   * names to applications of one package that have different users.
+   */
+  readonly name?: string
   /** Where sessions are kept. Default: in memory; where NODE_ENV is `production` there is no default. */
   readonly store?: SessionStore
   /** How long a session lasts that is not used. Default 24 hours. */
@@ -26,9 +34,13 @@ export interface SessionsOptions<R> {
   readonly absolute?: number
   /** How long the store may take; then it is unavailable. Default 2 seconds. */
   readonly timeout?: number
-  /** Whether browsers come over https: then the cookie is `Secure`, and its name begins with `__Host-`. Default: whether NODE_ENV is `production`. */
+  /**
+   * Whether browsers come over https only: then the cookie is always `Secure`, its name begins with `__Host-`, and a session
+   * over http is a 500. `false`: the cookie is never `Secure`, with a warning. Default: `true` where NODE_ENV is `production`,
+   * elsewhere the cookie is `Secure` where the request is.
+   */
   readonly https?: boolean
-  /** The cookie's name. Default `session`, over https `__Host-session`. */
+  /** The cookie's name. Default `session`, with `https: true` `__Host-session`. */
   readonly cookieName?: string
   /** Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). */
   readonly sameSite?: 'lax' | 'strict'
@@ -40,11 +52,12 @@ export interface SessionsOptions<R> {
 export interface Decided {
   readonly loadUser: (id: string) => unknown
   readonly identify: (user: never) => unknown
+  readonly name: string
   readonly store: SessionStore
   readonly idle: number
   readonly absolute: number
   readonly timeout: number
-  readonly https: boolean
+  readonly https: boolean | undefined
   readonly cookieName: string
   readonly sameSite: 'lax' | 'strict'
   readonly maxLength: number
@@ -55,6 +68,7 @@ const MAX_DAYS = 400
 const known = [
   'loadUser',
   'identify',
+  'name',
   'store',
   'idle',
   'absolute',
@@ -76,8 +90,8 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   }
   checkOptions('sessions(app, options)', options, known)
   const isProduction = app.env === 'production'
-  const { loadUser, identify = usernameOf, https = isProduction } = options
-  const { cookieName = https ? '__Host-session' : 'session', sameSite = 'lax' } = options
+  const { loadUser, identify = usernameOf, name, https = isProduction || undefined } = options
+  const { cookieName = https === true ? '__Host-session' : 'session', sameSite = 'lax' } = options
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = options
   checkHook('sessions(app, { loadUser })', loadUser, 1)
   checkHook('sessions(app, { identify })', identify, 1)
@@ -91,19 +105,26 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     }
   }
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
-  if (typeof https !== 'boolean') throw new TypeError('sessions(app, { https }) must be true or false')
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    throw new TypeError('sessions(app, { name }) must be a string that is not empty')
+  }
+  if (https !== undefined && typeof https !== 'boolean')
+    throw new TypeError('sessions(app, { https }) must be true or false')
   if (sameSite !== 'lax' && sameSite !== 'strict') {
     throw new TypeError("sessions(app, { sameSite }) must be 'lax' or 'strict'")
   }
   checkName('sessions(app, { cookieName })', cookieName, token)
-  if (/^__(?:Host|Secure)-/i.test(cookieName) && !https) {
+  if (/^__(?:Host|Secure)-/i.test(cookieName) && https !== true) {
     throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} over https only; set https: true`)
   }
-  if (!areStrong(app.keys)) throw new TypeError(`sessions(app): ${keysMend}`)
+  if (!areStrong(app.keys)) throw new TypeError(`sessions(app): ${keysFix}`)
+  const store = storeOf(options.store, isProduction)
+  if (https === false) process.emitWarning(insecure, 'SessionWarning')
   return {
     loadUser,
     identify,
-    store: storeOf(options.store, isProduction),
+    name: name ?? applicationName(),
+    store,
     idle,
     absolute,
     timeout,
@@ -113,6 +134,9 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     maxLength,
   }
 }
+
+const insecure =
+  'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers come over https'
 
 const storeOf = (store: SessionStore | undefined, isProduction: boolean): SessionStore => {
   if (store === undefined) {

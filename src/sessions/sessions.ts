@@ -4,32 +4,36 @@
  * koa-session finds the cookie, and loads and keeps the data. What it leaves to its users is done here: when a session is
  * kept, what an outage of the store means, when a session is over, and what a sign-in changes.
  */
-import { randomBytes } from 'node:crypto'
 import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalOf } from '../core/Answer.js'
 import { declareFactory } from '../core/misuse.js'
-import { carrySource, type SessionSource } from '../core/SessionSource.js'
+import { carrySource, type SessionSource } from '../core/session/SessionSource.js'
+import type { LoadsUsers } from '../core/session/SessionUser.js'
+import { declareSessionCookie } from '../core/session/sessionCookie.js'
 import { settingsOf } from '../core/Settings.js'
+import { hasThrown } from '../koa/exceptions.js'
 import { claim, operationOf } from '../koa/head.js'
 import { respondFailure } from '../koa/respond.js'
 import { restore, take } from '../koa/ResponseSnapshot.js'
 import { commit } from './commit.js'
+import { koaSessionStore, type KoaSessionStore } from './koaSessionStore.js'
 import { decided, type SessionsOptions } from './options.js'
-import { koaSessionStore, type KoaSessionStore, type SessionStore } from './SessionStore.js'
-import { signedIn } from './SignedIn.js'
+import { requestSessionOf, type SessionOwner } from './RequestSession.js'
+import type { SessionStore } from './SessionStore.js'
 import { signing, type Signing } from './signing.js'
 import { SignInRefused } from './SignInRefused.js'
+import { takeBack } from './takeBack.js'
 import { timedStore } from './timedStore.js'
-import { sessionOf, textOf, visitOf } from './Visit.js'
+import { keepUncached } from './uncached.js'
 
-// Signing in and out is for anybody
-const anybody = operationOf({ _tag: 'AnyOf', members: [] })
+// Anonymous callers sign in
+const anonymous = operationOf({ _tag: 'AnyOf', members: [] })
 
 const apps = new WeakSet<object>()
 
-// What holds above the sessions, where everybody would be anonymous (SECURITY D-S12)
+// Above the sessions every caller would be anonymous (SECURITY D-S12)
 const misplaced: SessionSource = {
   isUnavailable: () => {
     throw new Error('sessions(app, ...) must be called before the routers are mounted')
@@ -69,84 +73,97 @@ const misplaced: SessionSource = {
  * })
  * app.use(router.routes())
  */
-export const sessions = <R>(app: Koa, options: SessionsOptions<R>): Signing<PrincipalOf<R>> => {
-  const { loadUser, identify, idle, absolute, timeout, https, cookieName, sameSite, maxLength, ...given } = decided(
-    app,
-    options,
-  )
+export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R>): Signing<PrincipalOf<R>> => {
+  const settled = decided(app, options)
+  const { loadUser, identify, name, idle, absolute, timeout, https, cookieName, sameSite, maxLength } = settled
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
   apps.add(app)
-  const store = timedStore(given.store, timeout)
-  const source: SessionSource = {
-    isUnavailable: () => false,
-    isSignedIn: (session) => signedIn(session) !== undefined,
-    load: (session) => {
-      const auth = signedIn(session)
-      return auth !== undefined && loadUser(auth.id)
-    },
-  }
-  const isDown: SessionSource = { ...source, isUnavailable: () => true }
-  // Safe: it is the prototype of every context; a request that comes by the sessions carries its own
+  declareSessionCookie(cookieName)
+  const store = timedStore(settled.store, timeout)
+  const owner: SessionOwner = { keys: () => app.keys, name, loadUser }
+  const toTakeBack = { store, cookieName, idle, absolute }
+  // Safe: it is the prototype of every context; a request that comes through the sessions carries its own
   carrySource(app.context as Context, misplaced)
   const run = koaSession(
     {
+      ...unpolluted,
       key: cookieName,
       maxAge: idle,
       signed: true,
       httpOnly: true,
-      secure: https,
+      // without it: where the request is
+      ...(https !== undefined && { secure: https }),
       sameSite,
       autoCommit: false,
-      genid: () => randomBytes(32).toString('base64url'),
-      store: watched(koaSessionStore(store, { lifetime: absolute, maxLength }), store, absolute),
+      genid: (ctx: Context) => requestSessionOf(ctx).renamed(ctx),
+      store: watched(koaSessionStore(store, { idle, lifetime: absolute, maxLength }), store, absolute),
     },
     app,
   )
   app.use(async (ctx: Context, next: Next) => {
+    if (ctx.app !== app) throw new Error(mounted)
+    const session = requestSessionOf(ctx)
+    session.takenOn(owner)
+    carrySource(ctx, session)
+    keepUncached(ctx.res, cookieName)
     const before = take(ctx.response)
     try {
       await run(ctx, async () => {
-        const visit = visitOf(ctx)
-        const session = sessionOf(ctx)
-        if (session !== null) visit.handle = session
-        visit.kept = textOf(session)
-        carrySource(ctx, visit.fault === undefined ? source : isDown)
+        session.opened(ctx)
         await next()
-        await commit(ctx, visit, { https, idle })
+        if (hasThrown(ctx)) await takeBack(ctx, session, toTakeBack)
+        else await commit(ctx, session, { https: https === true, idle })
       })
     } catch (error) {
+      await takeBack(ctx, session, toTakeBack)
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
-      // closes a stream that nobody will read
+      // closes a stream that will not be read
       ctx.body = null
       restore(ctx.response, before)
-      claim(ctx, anybody, anybody.refused)
-      respondFailure(ctx, error.failure, settingsOf(ctx.request), anybody)
+      claim(ctx, anonymous, anonymous.refused)
+      respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   })
-  return signing({ identify, store, https, absolute })
+  return signing({ owner, identify, store, https: https === true, absolute })
 }
 
-// A store for koa-session that answers nothing in an outage, and nothing for a session that is over
-const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number): KoaSessionStore => {
-  const isOver = async (data: object): Promise<boolean> => {
-    const auth = signedIn(data)
-    if (auth === undefined) return false
-    return auth.at + absolute <= Date.now() || (await store.markOf(auth.id)) !== auth.mark
-  }
-  return {
-    ...kept,
-    get: async (id, maxAge, options) => {
-      try {
-        const data = await kept.get(id, maxAge, options)
-        return typeof data === 'object' && data !== null && !(await isOver(data)) ? data : undefined
-      } catch (error) {
-        if (options.ctx !== undefined) visitOf(options.ctx).fault = error
-        return undefined
-      }
-    },
-  }
+// koa-mount runs middleware of one application on a context of another, whose session it would take for its own
+const mounted =
+  'sessions(app): the request is of another application, inside of which this one is mounted (koa-mount), and so is its session. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
+
+// koa-session and its cookies read these whether they are given or not, from a polluted prototype, too (SECURITY D-S12)
+const unpolluted = {
+  externalKey: undefined,
+  ContextStore: undefined,
+  valid: undefined,
+  beforeSave: undefined,
+  prefix: undefined,
+  rolling: false,
+  renew: false,
+  path: '/',
+  domain: undefined,
+  overwrite: true,
 }
+
+// A store for koa-session that resolves to nothing in an outage and for a session that is over, and to no forged sign-in
+const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number): KoaSessionStore => ({
+  ...kept,
+  get: async (id, maxAge, options) => {
+    const session = requestSessionOf(options.ctx ?? {})
+    try {
+      const data = await kept.get(id, maxAge, options)
+      if (typeof data !== 'object' || data === null) return undefined
+      const auth = session.recognized(id, data)
+      if (auth === undefined) Reflect.deleteProperty(data, 'auth')
+      else if (auth.at + absolute <= Date.now() || (await store.markOf(auth.id)) !== auth.mark) return undefined
+      return data
+    } catch (error) {
+      session.failed(error)
+      return undefined
+    }
+  },
+})
 
 declareFactory('sessions', sessions)

@@ -3,14 +3,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'koa'
-import { isForged } from '../core/CrossOrigin.js'
+import { isForgedChange } from '../core/CrossOrigin.js'
 import { checkOptions } from '../core/misuse.js'
+import { hasData, ownField, sessionData } from '../core/session/ownFields.js'
 import { settingsOf } from '../core/Settings.js'
 import { changing, checkSecure } from './commit.js'
+import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import type { SessionStore } from './SessionStore.js'
-import type { SignedIn } from './SignedIn.js'
 import { forged, unavailable } from './SignInRefused.js'
-import { sessionOf, textOf, visitOf, type Visit } from './Visit.js'
 
 /** Any context of Koa's or of a router's. */
 export interface WithRequest {
@@ -19,7 +19,7 @@ export interface WithRequest {
 
 /** What a sign-in takes along. */
 export interface LogInOptions {
-  /** Keys of the old session that the new one keeps, as a basket. Default none. */
+  /** Keys of the old session that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string>
 }
 
@@ -28,6 +28,8 @@ export interface Signing<U> {
   /**
    * Signs a user in: refuses what another site made the browser send, gives the session a new id, drops what it held
    * except `keep`, and resolves when the store has it. Rejects with `SignInRefused`, which is answered with 403 or 503.
+   *
+   * In an operation that answers GET, HEAD or OPTIONS, another site is refused unless it navigated to it (a link, a redirect).
    */
   readonly logIn: (ctx: WithRequest, user: U, options?: LogInOptions) => Promise<void>
   /** Ends the session, for copies of its cookie and for requests that are under way, too. Rejects as `logIn` does. */
@@ -38,6 +40,7 @@ export interface Signing<U> {
 
 /** What signing needs of the application. */
 export interface SigningOptions {
+  readonly owner: SessionOwner
   readonly identify: (user: never) => unknown
   readonly store: SessionStore
   readonly https: boolean
@@ -48,52 +51,69 @@ export interface SigningOptions {
 // A mark is kept longer than any session that could carry an older one
 const MARK_LIFETIMES = 10
 
-const begin = ({ request }: WithRequest): { readonly ctx: Request['ctx']; readonly visit: Visit } => {
-  if (isForged(request, settingsOf(request))) throw forged()
-  const visit = visitOf(request.ctx)
-  if (visit.handle === undefined)
-    throw new Error('logIn, logOut: call sessions(app, ...) before the routers are mounted')
-  return { ctx: request.ctx, visit }
+interface Begun {
+  readonly ctx: Request['ctx']
+  readonly session: RequestSession
+}
+
+const begin = ({ request }: WithRequest, owner: SessionOwner): Begun => {
+  if (isForgedChange(request, settingsOf(request))) throw forged()
+  const session = requestSessionOf(request.ctx)
+  if (!session.isOf(owner)) {
+    throw new Error(
+      'logIn, logOut: the request did not come through this sessions(app, ...); call it before the routers are mounted, and use the functions that it returned for the same application',
+    )
+  }
+  return { ctx: request.ctx, session }
 }
 
 /** Makes the functions. */
-export const signing = <U>({ identify, store, https, absolute }: SigningOptions): Signing<U> => ({
+export const signing = <U>({ owner, identify, store, https, absolute }: SigningOptions): Signing<U> => ({
   logIn: async (context, user, options = {}) => {
     checkOptions('logIn(ctx, user, options)', options, ['keep'])
-    const { keep = [] } = options
-    if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be a list of keys')
-    const { ctx, visit } = begin(context)
+    const keep: unknown = ownField(options, 'keep') ?? []
+    if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
+    const { ctx, session } = begin(context, owner)
     // Safe: `identify` takes what `loadUser` loads
     const id = identify(user as never)
     if (typeof id !== 'string' || id === '') {
-      throw new TypeError('logIn(ctx, user): identify must answer a text that is not empty')
+      throw new TypeError('logIn(ctx, user): identify must return a string that is not empty')
     }
     checkSecure(ctx, https)
-    await changing(visit, async () => {
+    await changing(session, async () => {
       const mark: unknown = await store.markOf(id)
-      if (typeof mark !== 'string') throw new TypeError('the session store: markOf must answer a text')
-      const auth: SignedIn = { id, at: Date.now(), mark }
-      const old = Object.entries(sessionOf(ctx) ?? {}).filter(([name]) => keep.includes(name))
-      ctx['session'] = { ...Object.fromEntries(old), auth }
-      await sessionOf(ctx)?.regenerate()
-      visit.kept = textOf(sessionOf(ctx))
+      if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
+      const old = sessionOf(ctx)
+      const data = old === null ? {} : sessionData(old)
+      for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
+      ctx['session'] = data
+      session.signingIn({ id, at: Date.now(), mark })
+      try {
+        await sessionOf(ctx)?.regenerate()
+      } finally {
+        session.signingIn(undefined)
+      }
+      session.stored(ctx)
     })
     ctx.set('Cache-Control', 'no-store')
   },
   logOut: async (context) => {
-    const { ctx, visit } = begin(context)
-    const session = sessionOf(ctx)
-    if (session?.populated === true) checkSecure(ctx, https)
-    await changing(visit, async () => {
-      if (session === null || !session.populated) return
+    const { ctx, session } = begin(context, owner)
+    const now = sessionOf(ctx)
+    const isEmpty = now === null || !hasData(now)
+    if (!isEmpty) checkSecure(ctx, https)
+    await changing(session, async () => {
+      if (isEmpty) return
       ctx['session'] = null
-      await visit.handle?.manuallyCommit()
-      visit.kept = null
+      await session.koaSession?.manuallyCommit()
+      session.signedOut()
     })
     ctx.set('Cache-Control', 'no-store')
   },
   logOutEverywhere: async (id) => {
-    if (typeof id !== 'string' || id === '') throw new TypeError('logOutEverywhere(id): id must be a text')
+    if (typeof id !== 'string' || id === '') {
+      throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
+    }
     await store.mark(id, randomBytes(16).toString('base64url'), absolute * MARK_LIFETIMES).catch((error: unknown) => {
       throw unavailable(error)
     })

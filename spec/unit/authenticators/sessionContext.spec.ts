@@ -3,7 +3,7 @@ import { either as E } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { carrySource, type SessionSource } from '../../../src/core/SessionSource.js'
+import { carrySource, type SessionSource } from '../../../src/core/session/SessionSource.js'
 import { plainRequest } from '../../support/plainRequest.js'
 
 const app = new Koa()

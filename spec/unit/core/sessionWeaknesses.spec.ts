@@ -1,6 +1,6 @@
 /** Each weakness of a koa-session set up by hand is named, alone, and none of one that is strong. */
 import { describe, expect, it } from 'vitest'
-import { weaknessesOf } from '../../../src/core/sessionWeaknesses.js'
+import { weaknessesOf } from '../../../src/core/session/sessionWeaknesses.js'
 
 const strong = { store: {}, sameSite: 'lax', secure: true }
 

@@ -1,7 +1,7 @@
 /** SECURITY A-33: keys that could be guessed. */
 import Keygrip from 'keygrip'
 import { describe, expect, it } from 'vitest'
-import { areStrong, keysMend } from '../../../src/core/signingKeys.js'
+import { areStrong, keysFix } from '../../../src/core/session/signingKeys.js'
 
 const long = 'k'.repeat(32)
 
@@ -28,7 +28,7 @@ describe('areStrong', () => {
   })
 
   it('what to do is said with the length', () => {
-    expect(keysMend).toBe(
+    expect(keysFix).toBe(
       "app.keys must hold keys of at least 32 characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code",
     )
   })

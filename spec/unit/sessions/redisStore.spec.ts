@@ -1,8 +1,9 @@
 /** What only the Redis store does: which commands it sends, and what it makes of answers that it does not expect. */
 import { randomUUID } from 'node:crypto'
-import { koaSessionStore, type SessionStore } from 'koa-with-auth/sessions'
+import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { koaSessionStore } from '../../../src/sessions/koaSessionStore.js'
 import { describeWithRedis, missingRedis, redisServer } from '../../support/redisServer.js'
 import { clients, type Connected } from '../../support/sessionStores.js'
 

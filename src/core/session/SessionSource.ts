@@ -1,25 +1,25 @@
 /**
- * What `koa-with-auth/sessions` tells the session authenticators about a request: whether its session can be known, and who
- * is signed in. A plain koa-session tells nothing.
+ * What `koa-with-auth/sessions` knows about the session of a request: whether its store failed, and who is signed in.
+ * The session authenticators read it. A plain koa-session has none.
  */
 import type { Context } from 'koa'
 
 /** Where the user of a request's session comes from. */
 export interface SessionSource {
-  /** Whether the store could not be asked, or not in time. */
+  /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
-  /** Whether somebody is signed in. */
+  /** Whether a user is signed in. */
   readonly isSignedIn: (session: object) => boolean
-  /** Loads who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
+  /** Loads the user who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
   readonly load: (session: object) => unknown
 }
 
 const key = Symbol.for('koa-with-auth/session')
 
-/** Lets a request carry it. */
+/** Puts the source on a context. */
 export const carrySource = (ctx: Context, source: SessionSource): void => {
   ctx[key] = source
 }
 
-/** What a request carries. */
+/** The source on a context. */
 export const sourceOf = (ctx: Context): SessionSource | undefined => ctx[key]

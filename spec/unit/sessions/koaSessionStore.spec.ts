@@ -1,8 +1,9 @@
 /** `koaSessionStore`: which of insert, update and end a question of koa-session becomes, for a plain koa-session, too. */
 import Koa from 'koa'
 import koaSession from 'koa-session'
-import { koaSessionStore, memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
+import { koaSessionStore } from '../../../src/sessions/koaSessionStore.js'
 import { listen } from '../../support/server.js'
 import { strongKey, watchedStore } from '../../support/sessionsApp.js'
 

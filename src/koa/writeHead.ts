@@ -1,0 +1,36 @@
+/**
+ * How the head of a response is written, whoever writes it: Koa, a handler by `writeHead`, a stream.
+ *
+ * Node writes every head by the response's `writeHead`. Whoever replaces it calls the one before. The headers that it is
+ * given would replace those that are set, so they are set first, as Node itself does.
+ */
+import type { ServerResponse } from 'node:http'
+
+/** Node's own, in every form in which it can be called. */
+export type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
+
+/** Sets the headers that `writeHead` was given after the status, and returns what is left of its arguments. */
+export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  // how Node itself calls it
+  if (rest.length === 0) return rest
+  // Node's own reading: a message, then headers; or headers in the place of the message
+  const at = rest[1] === undefined || rest[1] === null ? 0 : 1
+  const headers = rest[at]
+  const isSet = typeof headers === 'object' && headers !== null && setHeaders(response, headers)
+  return isSet ? rest.slice(0, at) : rest
+}
+
+const setHeaders = (response: ServerResponse, headers: object): boolean => {
+  if (!Array.isArray(headers)) {
+    // Safe: what Node would be given
+    for (const [name, value] of Object.entries(headers as Record<string, string>)) {
+      if (name !== '') response.setHeader(name, value)
+    }
+    return true
+  }
+  // names and values in turn; anything else is Node's to refuse
+  if (headers.length % 2 === 1) return false
+  for (let at = 0; at < headers.length; at += 2) response.removeHeader(headers[at])
+  for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at], headers[at + 1])
+  return true
+}

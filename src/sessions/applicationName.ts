@@ -1,0 +1,32 @@
+/**
+ * What an application is called that was given no name: as the package is whose program runs.
+ *
+ * All processes of a service agree on it, wherever they are deployed, and two services on one Redis differ.
+ */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** The name of the package that a folder belongs to. */
+export const packageNameAt = (folder: string): string | undefined => {
+  for (let at = folder; ; at = dirname(at)) {
+    const name = nameIn(join(at, 'package.json'))
+    if (name !== undefined || dirname(at) === at) return name
+  }
+}
+
+const nameIn = (file: string): string | undefined => {
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
+    return typeof content.name === 'string' && content.name !== '' ? content.name : undefined
+  } catch {
+    // there is none here, or none that can be read
+    return undefined
+  }
+}
+
+/** The name of the program's package, else of the working directory's, else `''`. */
+export const applicationName = (): string => {
+  const [, program] = process.argv
+  return (program === undefined ? undefined : packageNameAt(dirname(program))) ?? packageNameAt(process.cwd()) ?? ''
+}

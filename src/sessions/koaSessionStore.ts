@@ -1,0 +1,110 @@
+/**
+ * A backend as koa-session's store.
+ *
+ * koa-session does not say whether an id is new, so what was read or written in a request is remembered: such an id is only
+ * updated, any other only inserted. So a slow request that read a session before it was ended cannot bring it back
+ * (SECURITY D-S4).
+ */
+import { ownField } from '../core/session/ownFields.js'
+import { requestSessionOf } from './RequestSession.js'
+import { digestOf, type SessionStore } from './SessionStore.js'
+
+/** What koa-session takes as its `store`; `ctx` is the request's context, which it always gives. */
+export interface KoaSessionStore {
+  readonly get: (id: string, maxAge: number, options: { readonly ctx?: object }) => Promise<unknown>
+  readonly set: (
+    id: string,
+    data: unknown,
+    maxAge: number | 'session',
+    options: { readonly ctx?: object },
+  ) => Promise<void>
+  readonly destroy: (id: string, options: { readonly ctx?: object }) => Promise<void>
+}
+
+/** How a store is used. */
+export interface StoreLimits {
+  /** How long a session lasts that is not used, in milliseconds. Without one: as long as was written with it. */
+  readonly idle?: number
+  /** How long an ended session is remembered, in milliseconds: as long as it could have lasted. */
+  readonly lifetime: number
+  /** The longest session, in characters of its JSON. */
+  readonly maxLength: number
+}
+
+/**
+ * Makes the store. It rejects with what the backend rejects with, and with a RangeError for a session that is too large;
+ * `get` resolves to nothing for a text that holds no session, and for a session that was not used for too long.
+ */
+export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength }: StoreLimits): KoaSessionStore => ({
+  get: async (id, _maxAge, { ctx = {} }) => {
+    const text: unknown = await store.read(digestOf(id))
+    const data = typeof text === 'string' ? parsed(text) : undefined
+    if (typeof text !== 'string' || data === undefined) return undefined
+    requestSessionOf(ctx).read(id, text)
+    return inTime(data, idle)
+  },
+  set: async (id, data, maxAge, { ctx = {} }) => {
+    const text = JSON.stringify(unpolluted(data))
+    if (text.length > maxLength) {
+      throw new RangeError(`the session is ${text.length} characters long; at most ${maxLength} are kept`)
+    }
+    const session = requestSessionOf(ctx)
+    const lasting = maxAge === 'session' ? lifetime : maxAge
+    if (!session.ids.has(id)) await store.insert(digestOf(id), text, lasting)
+    else if (!(await store.update(digestOf(id), text, lasting))) session.lost()
+    session.wrote(id)
+  },
+  destroy: async (id, { ctx = {} }) => {
+    const session = requestSessionOf(ctx)
+    // an id that was made for this request, and never kept, needs no end
+    if (!session.ids.has(id)) return
+    await store.end(digestOf(id), lifetime)
+    session.ended(id)
+  },
+})
+
+type SessionData = Record<string, unknown>
+
+// koa-session assigns every key to an object with methods and accessors of its own (SECURITY D-S9)
+const reserved = new Set(
+  ['__proto__ constructor toJSON isNew length populated maxAge externalKey save regenerate commit manuallyCommit']
+    .join(' ')
+    .split(' ')
+    .concat('_requireSave', '_session'),
+)
+
+// Without a prototype: koa-session copies inherited keys, too
+const parsed = (text: string): SessionData | undefined => {
+  try {
+    const read: unknown = JSON.parse(text)
+    if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
+    // Safe: an object without a prototype has no fields yet
+    const data = Object.create(null) as SessionData
+    for (const [key, value] of Object.entries(read)) if (!reserved.has(key)) data[key] = value
+    return data
+  } catch {
+    return undefined
+  }
+}
+
+// What koa-session would take over the option for ever: how long the session lasted when it was written
+const inTime = (data: SessionData, idle: number | undefined): SessionData | undefined => {
+  const { _expire: expires, _maxAge: lasted } = data
+  if (idle === undefined) return data
+  delete data['_maxAge']
+  if (typeof expires !== 'number' || typeof lasted !== 'number') return data
+  const ends = Math.min(expires, expires - lasted + idle)
+  data['_expire'] = ends
+  return ends <= Date.now() ? undefined : data
+}
+
+// koa-session's data include what its session inherits
+const unpolluted = (data: unknown): unknown =>
+  typeof data !== 'object' || data === null
+    ? data
+    : Object.fromEntries(Object.keys(data).flatMap((key) => fieldIn(data, key)))
+
+const fieldIn = (data: object, key: string): ReadonlyArray<readonly [string, unknown]> => {
+  const value = ownField(data, key)
+  return value === undefined ? [] : [[key, value]]
+}

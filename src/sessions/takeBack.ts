@@ -1,0 +1,43 @@
+/**
+ * What is done about the session of an operation that threw, whoever answers the exception: nothing of it is kept. Its
+ * cookie is not sent, an id that was made in the request is ended, and what was written under an older one is put back.
+ *
+ * A session that was ended stays ended.
+ */
+import type { Context } from 'koa'
+import type { RequestSession } from './RequestSession.js'
+import { digestOf, type SessionStore } from './SessionStore.js'
+
+/** What taking back needs to know of the application. All times are in milliseconds. */
+export interface TakeBackOptions {
+  readonly store: SessionStore
+  readonly cookieName: string
+  readonly idle: number
+  readonly absolute: number
+}
+
+/** Takes back what the request did. Never rejects: in an outage nobody got the cookie of what is left in the store. */
+export const takeBack = async (
+  ctx: Context,
+  session: RequestSession,
+  { store, cookieName, idle, absolute }: TakeBackOptions,
+): Promise<void> => {
+  await session.settled()
+  if (!ctx.headerSent) dropCookies(ctx, cookieName)
+  for (const [id, { textRead, isWritten, isEnded }] of session.ids) {
+    if (!isWritten || isEnded) continue
+    const undo = textRead === undefined ? store.end(digestOf(id), absolute) : store.update(digestOf(id), textRead, idle)
+    await undo.then(
+      () => session.ended(id),
+      () => undefined,
+    )
+  }
+}
+
+const dropCookies = ({ res }: Context, cookieName: string): void => {
+  const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  const others = lines.filter((line) => !line.startsWith(`${cookieName}=`) && !line.startsWith(`${cookieName}.sig=`))
+  if (others.length === lines.length) return
+  if (others.length === 0) res.removeHeader('Set-Cookie')
+  else res.setHeader('Set-Cookie', others)
+}
