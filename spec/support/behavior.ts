@@ -51,7 +51,7 @@ export const running = async (build: (app: Koa, answering: Answering) => void): 
   onTestFinished(close)
   const ask = async (path = '/x', sending: Sending = {}): Promise<Answer> => {
     const before = seen.length
-    const answer = await exchange(port, path, sending)
+    const answer = await askPort(port, path, sending)
     return { ...answer, seen: seen.slice(before) }
   }
   return { url, port, errors, ask }
@@ -64,7 +64,8 @@ export const operation = <P>(guard: Guard<P>, above: (app: Koa) => void = () => 
     app.use(new Router().all('/x', guard, answering).routes())
   })
 
-const exchange = (port: number, path: string, { method = 'GET', headers = {}, body }: Sending) =>
+/** Asks a server on a port of the loopback address. */
+export const askPort = (port: number, path: string, { method = 'GET', headers = {}, body }: Sending) =>
   new Promise<Omit<Answer, 'seen'>>((resolve, reject) => {
     const outgoing = open(
       { port, host: '127.0.0.1', path, method, headers: { ...headers }, agent: false },

@@ -45,7 +45,9 @@ const programs = [program, 'spec/support/sessionSiteStores', 'spec/support/sessi
  * The site's program and the package's sources as JavaScript, in a folder where the package finds itself by its name. A test
  * that needs `dist` would depend on who built it when.
  */
-export const buildSite = (): { readonly folder: string; readonly remove: () => void } => {
+export const buildSite = (
+  more: ReadonlyArray<string> = [],
+): { readonly folder: string; readonly remove: () => void } => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-site-'))
   const compilerOptions = { ...ownOptions(), module: ts.ModuleKind.ESNext }
   const write = (from: string, to: string): void => {
@@ -60,7 +62,7 @@ export const buildSite = (): { readonly folder: string; readonly remove: () => v
   for (const file of sources.filter((one) => one.endsWith('.ts'))) {
     write(`src/${file}`, `dist/${file.replace(/\.ts$/, '.js')}`)
   }
-  for (const one of programs) write(`${one}.ts`, `${one}.js`)
+  for (const one of [...programs, ...more]) write(`${one}.ts`, `${one}.js`)
   writeFileSync(join(folder, 'package.json'), readFileSync(`${repository}package.json`))
   symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
@@ -76,6 +78,14 @@ export const siteCommand = (
   args: ['--expose-gc', join(folder, `${program}.js`)],
   env: { KEYS: keys, NODE_ENV: 'test', ...env },
 })
+
+/** Starts another program of the folder, and resolves when it prints its port. */
+export const startProgram = (
+  folder: string,
+  path: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Pick<Site, 'port' | 'stop'>> =>
+  startSite({ command: process.execPath, args: [join(folder, `${path}.js`)], env: { NODE_ENV: 'test', ...env } })
 
 /** Starts a site, and resolves when it listens. */
 export const startSite = async ({ command, args, env }: SiteCommand): Promise<Site> => {

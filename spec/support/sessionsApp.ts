@@ -4,7 +4,16 @@ import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { authSettings, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type SessionsOptions, type SessionStore, type Signing } from 'koa-with-auth/sessions'
-import { challenge, expectDenied, expectPassed, running, type Answer, type Running, type Sending } from './behavior.js'
+import {
+  askPort,
+  challenge,
+  expectDenied,
+  expectPassed,
+  running,
+  type Answer,
+  type Running,
+  type Sending,
+} from './behavior.js'
 
 /** Long enough to be accepted. */
 export const strongKey = 'a signing key that is long enough, for tests'
@@ -196,7 +205,11 @@ export interface Visitor {
   readonly header: () => string
 }
 
-const visitor = (api: Running, own: ReadonlyMap<string, string> = new Map()): Visitor => {
+/** Somebody's browser at a port of the loopback address. */
+export const visitorOf = (port: number): Visitor =>
+  visitor({ ask: async (path = '/', sending = {}) => ({ ...(await askPort(port, path, sending)), seen: [] }) })
+
+const visitor = (api: Pick<Running, 'ask'>, own: ReadonlyMap<string, string> = new Map()): Visitor => {
   const cookies = new Map(own)
   const header = () => [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const ask = async (path: string, { headers, ...sending }: Sending = {}): Promise<Answer> => {

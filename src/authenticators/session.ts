@@ -19,7 +19,7 @@ import { cookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { weaknessesOf } from '../core/session/sessionWeaknesses.js'
-import { hasData, ownField, sessionData } from '../core/session/ownFields.js'
+import { hasData, sessionField, sessionData } from '../core/session/sessionFields.js'
 import { declaredSessionCookie } from '../core/session/sessionCookie.js'
 import { notAUser, SessionUser, userFields, type LoadsUsers, type UserFields } from '../core/session/SessionUser.js'
 import { areStrong, keysFix } from '../core/session/signingKeys.js'
@@ -100,7 +100,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
         if (loadUser !== undefined) return loadUser(sessionData(data))
         if (source !== undefined) return source.load(data)
         // data of the session, not what a program loads: what is no user is not logged in
-        const user = ownField(data, 'user')
+        const user = sessionField(data, 'user')
         return notAUser(user) === undefined && user
       },
     })
@@ -186,7 +186,7 @@ const sessionOf = (factory: string, ctx: Context, userInSession: boolean): O.Opt
   if ('populated' in session && (session.populated === false || !hasData(session))) return O.none
   if (!userInSession) return O.some(session)
   const isSignedIn =
-    source === undefined ? (ownField(session, 'user') ?? undefined) !== undefined : source.isSignedIn(session)
+    source === undefined ? (sessionField(session, 'user') ?? undefined) !== undefined : source.isSignedIn(session)
   return isSignedIn ? O.some(session) : O.none
 }
 

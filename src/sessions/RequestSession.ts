@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Context } from 'koa'
-import { sessionData } from '../core/session/ownFields.js'
+import { sessionData } from '../core/session/sessionFields.js'
 import type { SessionSource } from '../core/session/SessionSource.js'
 import { bind, boundBy, signedInOf, type SignedIn, type SignIn } from './SignedIn.js'
 

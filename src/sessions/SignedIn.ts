@@ -6,7 +6,7 @@
  * sessions is needed, and no comparison of clocks that differ between machines. Without the MAC, whoever writes into a
  * session, by a polluted prototype, by `Object.assign(ctx.session, body)` or in the database, would sign in as anybody.
  */
-import { ownField } from '../core/session/ownFields.js'
+import { ownField, sessionField } from '../core/session/sessionFields.js'
 import { signed, signedBy } from '../core/session/signingKeys.js'
 
 /** Who signed in, and when; `at` is in milliseconds since 1970. */
@@ -33,7 +33,7 @@ export interface SignInBinding {
 
 /** The record in a session, whether it is genuine or not; `undefined` where none is. */
 export const signedInOf = (session: object): SignedIn | undefined => {
-  const auth = ownField(session, 'auth')
+  const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
   const [id, at, mark, mac] = ['id', 'at', 'mark', 'mac'].map((name) => ownField(auth, name))
   return typeof id === 'string' &&

@@ -3,7 +3,7 @@
  * that was refused prolongs nothing (koa-session's `rolling` would).
  */
 import type { Context } from 'koa'
-import { hasData } from '../core/session/ownFields.js'
+import { hasData } from '../core/session/sessionFields.js'
 import { sessionOf, textOf, type KoaSession, type RequestSession } from './RequestSession.js'
 import { unavailable } from './SignInRefused.js'
 import { StoreUnavailable } from '../stores/within.js'

@@ -5,7 +5,7 @@
  * updated, any other only inserted. So a slow request that read a session before it was ended cannot bring it back
  * (SECURITY D-S4).
  */
-import { ownField } from '../core/session/ownFields.js'
+import { sessionField } from '../core/session/sessionFields.js'
 import { requestSessionOf } from './RequestSession.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 
@@ -105,6 +105,6 @@ const unpolluted = (data: unknown): unknown =>
     : Object.fromEntries(Object.keys(data).flatMap((key) => fieldIn(data, key)))
 
 const fieldIn = (data: object, key: string): ReadonlyArray<readonly [string, unknown]> => {
-  const value = ownField(data, key)
+  const value = sessionField(data, key)
   return value === undefined ? [] : [[key, value]]
 }

@@ -3,7 +3,7 @@
  */
 import * as t from 'io-ts'
 import type { PrincipalOf } from '../Answer.js'
-import { userField } from './ownFields.js'
+import { userField } from './sessionFields.js'
 
 // Databases write "not set" as null; anything else that is no boolean makes the user unreadable
 const flag = t.union([t.boolean, t.null, t.undefined])

@@ -2,19 +2,24 @@
  * Fields of records that decide who is signed in and what they may do, read so that a polluted prototype decides nothing.
  *
  * Code elsewhere in the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So inherited
- * values do not count, nor does a value that some loop over inherited keys (koa-session's constructor has one) copied.
+ * values do not count. Of a session the values do not count either that koa-session copied from there: it loops over
+ * inherited keys when it makes a session, and when it writes one.
  */
 
-/** The value of an own property; `undefined` where there is none, or where it is what `Object.prototype` was polluted with. */
-export const ownField = (record: object, name: string): unknown => {
-  if (!Object.hasOwn(record, name)) return undefined
-  const value: unknown = Reflect.get(record, name)
-  return name in Object.prototype && value === Reflect.get(Object.prototype, name) ? undefined : value
+/** The value of an own property; `undefined` where there is none. */
+export const ownField = (record: object, name: string): unknown =>
+  Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
+
+/** The same of a session: `undefined` also for what `Object.prototype` was polluted with. */
+export const sessionField = (session: object, name: string): unknown => {
+  const value = ownField(session, name)
+  if (!(name in Object.prototype)) return value
+  return JSON.stringify(value) === JSON.stringify(Reflect.get(Object.prototype, name)) ? undefined : value
 }
 
-/** The same for a loaded user: the getters of its class count, too. Merging data into a prototype cannot make a getter. */
+/** The same of a loaded user: the getters of its class count, too. Merging data into a prototype cannot make a getter. */
 export const userField = (user: object, name: string): unknown => {
-  if (Object.hasOwn(user, name)) return ownField(user, name)
+  if (Object.hasOwn(user, name)) return Reflect.get(user, name)
   let at: unknown = Object.getPrototypeOf(user)
   while (typeof at === 'object' && at !== null && at !== Object.prototype) {
     const property = Object.getOwnPropertyDescriptor(at, name)
@@ -31,7 +36,7 @@ export const sessionData = (session: object): Record<string, unknown> => {
   for (const name of Object.keys(session)) {
     // koa-session's own rule of what is data (lib/session.js, toJSON)
     if (name === 'isNew' || name.startsWith('_')) continue
-    const value = ownField(session, name)
+    const value = sessionField(session, name)
     if (value !== undefined && typeof value !== 'function') data[name] = value
   }
   return data

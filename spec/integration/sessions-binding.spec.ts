@@ -1,0 +1,214 @@
+/** R12, R16: a sign-in holds in the session and the application where it was made, and nowhere else. */
+import { createHash } from 'node:crypto'
+import Keygrip from 'keygrip'
+import Koa from 'koa'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { describe, expect, it } from 'vitest'
+import { applicationName } from '../../src/sessions/applicationName.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  setCookies,
+  strongKey,
+  type Visitor,
+} from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+
+const anna = { username: 'anna', isActive: true }
+const root = { username: 'root', isSuperuser: true }
+const digestOf = ({ cookies }: Visitor, name = 'session'): string =>
+  createHash('sha256')
+    .update(cookies.get(name) ?? '')
+    .digest('base64url')
+
+type Data = Record<string, unknown>
+const sessionAt = (ctx: object): Data => (ctx as { readonly session: Data }).session
+
+// who writes what a client sends into the session
+const wizard = (app: Koa) =>
+  app.use(
+    at('/wizard', (ctx) => {
+      Object.assign(sessionAt(ctx), JSON.parse(new URLSearchParams(ctx.querystring).get('data') ?? '{}'))
+    }),
+  )
+const ask = (one: Visitor, data: object) => one.post(`/wizard?data=${encodeURIComponent(JSON.stringify(data))}`)
+
+describeLastingStores((store) => {
+  describe('R12 who can write keys of the session', () => {
+    const mac = 'A'.repeat(43)
+    it.each([
+      ['as it was before', { id: 'root', at: Date.now(), mark: '' }],
+      ['with a MAC', { id: 'root', at: Date.now(), mark: '', mac }],
+      ['with an empty MAC', { id: 'root', at: Date.now(), mark: '', mac: '' }],
+      ['with a MAC that is an array', { id: 'root', at: Date.now(), mark: '', mac: [mac] }],
+      ['with a far time', { id: 'root', at: 9e15, mark: '', mac }],
+    ])('is not signed in by a record %s', async (_what, auth) => {
+      const { visitor, loaded } = await sessionsApp(store, { below: wizard })
+      const one = visitor()
+      expect((await ask(one, { step: 1, auth })).status).toBe(200)
+      await expectAnonymous(one)
+      expect((await one.ask('/super')).status).toBe(401)
+      expect(loaded()).toBe(0)
+      // what is no forgery is kept
+      expect((await one.ask('/read')).body).toEqual({ step: 1 })
+    })
+
+    it('cannot take the record of another session over', async () => {
+      const { visitor } = await sessionsApp(store, { below: wizard })
+      const admin = visitor()
+      await admin.post('/login?user=root')
+      const { auth } = (await admin.ask('/read')).body as Data
+      const one = visitor()
+      await ask(one, { auth: auth as object })
+      await expectAnonymous(one)
+      await one.post('/login')
+      await ask(one, { auth: auth as object })
+      await expectAnonymous(one)
+      await expectSignedIn(admin, root)
+    })
+
+    it.each(['id', 'at', 'mark', 'mac'])('cannot change %s of a record that is good', async (field) => {
+      const { visitor, users } = await sessionsApp(store, { below: wizard })
+      users.set('sam', { username: 'sam' })
+      const one = visitor()
+      await one.post('/login')
+      const { auth } = (await one.ask('/read')).body as { auth: Data }
+      const changed = { id: 'sam', at: Number(auth['at']) + 1, mark: 'other', mac: 'A'.repeat(43) }
+      await ask(one, { auth: { ...auth, [field]: Reflect.get(changed, field) as unknown } })
+      await expectAnonymous(one)
+    })
+
+    it('is not signed in within the same request either', async () => {
+      const { visitor, loaded } = await sessionsApp(store, {
+        below: (app) =>
+          app.use(async (ctx, next) => {
+            sessionAt(ctx)['auth'] = { id: 'root', at: Date.now(), mark: '', mac }
+            await next()
+          }),
+      })
+      await expectAnonymous(visitor())
+      expect(loaded()).toBe(0)
+    })
+  })
+
+  describe('R12 who can write the store', () => {
+    it('cannot sign in: not by a text of his own, not by that of another session', async () => {
+      const { visitor } = await sessionsApp(store)
+      const [one, admin] = [visitor(), visitor()]
+      await one.post('/login')
+      await admin.post('/login?user=root')
+      const text = (await store().read(digestOf(admin))) ?? ''
+      expect(text).toContain('"root"')
+      await store().update(digestOf(one), text, 60_000)
+      await expectAnonymous(one)
+      await store().update(digestOf(one), text.replace('"root"', '"anna"'), 60_000)
+      await expectAnonymous(one)
+      await expectSignedIn(admin, root)
+    })
+  })
+
+  describe('R16 two services with the same keys and the same store', () => {
+    const visit = async (first: object, second: object) => {
+      const [shop, admin] = [await sessionsApp(store, first), await sessionsApp(store, second)]
+      const one = shop.visitor()
+      await one.post('/login?user=root')
+      return { shop, admin, one, there: admin.visitor(one.cookies) }
+    }
+
+    it('of different names do not accept each other’s sessions', async () => {
+      const { one, there, admin } = await visit({ name: 'shop' }, { name: 'admin' })
+      expect((await there.ask('/super')).status).toBe(401)
+      await expectAnonymous(there)
+      expect(admin.loaded()).toBe(0)
+      await expectSignedIn(one, root)
+    })
+
+    it('of different packages do not: the name is the package’s by default', async () => {
+      const { there } = await visit({}, { name: 'another-package' })
+      await expectAnonymous(there)
+      const same = await visit({}, { name: applicationName() })
+      await expectSignedIn(same.there, root)
+    })
+
+    it('of the same name are the processes of one service', async () => {
+      const { there } = await visit({ name: 'shop' }, { name: 'shop' })
+      await expectSignedIn(there, root)
+    })
+  })
+
+  describe('rotated keys', () => {
+    const [old, fresh] = ['o'.repeat(40), 'n'.repeat(40)]
+    const makers: ReadonlyArray<readonly [string, (keys: string[]) => Koa['keys']]> = [
+      ['arrays', (keys) => keys],
+      ['Keygrips', (keys) => new Keygrip(keys)],
+      ['Keygrips of SHA-256', (keys) => new Keygrip(keys, 'sha256', 'base64')],
+    ]
+    it.each(makers)('%s: an older key still verifies, and what it signed is signed anew', async (_how, make) => {
+      const { app, visitor } = await sessionsApp(store, { keys: make([old]) })
+      const one = visitor()
+      await one.post('/login')
+      app.keys = make([fresh, old])
+      expect(setCookies(await one.ask('/open')).length).toBeGreaterThan(0)
+      await expectSignedIn(one, anna)
+      app.keys = make([fresh])
+      await expectSignedIn(one, anna)
+      app.keys = make(['x'.repeat(40)])
+      await expectAnonymous(one)
+    })
+  })
+
+  describe('a new id in the same request', () => {
+    it('by regenerate() keeps who is signed in, and ends the old id', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app) =>
+          app.use(
+            at('/again', async (ctx) => {
+              await (ctx['session'] as unknown as { regenerate: () => Promise<void> }).regenerate()
+            }),
+          ),
+      })
+      const one = visitor()
+      await one.post('/login')
+      const before = one.copy()
+      await one.post('/again')
+      expect(one.cookies.get('session')).not.toBe(before.cookies.get('session'))
+      await expectSignedIn(one, anna)
+      await expectAnonymous(before)
+    })
+
+    it('after signing out takes no record along that the operation held back', async () => {
+      const { visitor } = await sessionsApp(store, {
+        below: (app, { logOut }) =>
+          app.use(
+            at('/held', async (ctx) => {
+              const { auth } = sessionAt(ctx)
+              await logOut(ctx)
+              ctx['session'] = { auth }
+            }),
+          ),
+      })
+      const one = visitor()
+      await one.post('/login')
+      await one.post('/held')
+      await expectAnonymous(one)
+    })
+  })
+})
+
+describe('R12 a record that a store answers with', () => {
+  it('with inherited fields is none', async () => {
+    const kept: SessionStore = memoryStore()
+    const { visitor } = await sessionsApp(() => kept, { keys: [strongKey] })
+    const one = visitor()
+    await one.post('/login')
+    const text = (await kept.read(digestOf(one))) ?? ''
+    const { auth, ...rest } = JSON.parse(text) as Data
+    await kept.update(digestOf(one), `{"__proto__":{"auth":${JSON.stringify(auth)}},"a":1}`, 60_000)
+    await expectAnonymous(one)
+    const inherited = `{"auth":{"__proto__":${JSON.stringify(auth)}},"_expire":${String(rest['_expire'])}}`
+    await kept.update(digestOf(one), inherited, 60_000)
+    await expectAnonymous(one)
+  })
+})

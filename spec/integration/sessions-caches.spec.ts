@@ -1,0 +1,271 @@
+/** R03: no shared cache may keep an answer that sets the session's cookie, whoever wrote its Cache-Control, and whenever. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import type Koa from 'koa'
+import type { Context } from 'koa'
+import { withAuth } from 'koa-with-auth'
+import Router from '@koa/router'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { sessionsApp, setCookies, visitorOf } from '../support/sessionsApp.js'
+
+const PUBLIC = 'public, max-age=3600'
+
+// Safe: some of what is tried here is not in Node's types
+const head = (ctx: Context, ...args: unknown[]): void => {
+  ctx.respond = false
+  Reflect.apply(ctx.res.writeHead, ctx.res, args)
+  ctx.res.end('news')
+}
+
+type Way = (ctx: Context) => unknown
+
+// how an operation changes the session and declares its answer public
+const ways: Readonly<Record<string, Way>> = {
+  'the handler before': (ctx) => {
+    ctx.set('Cache-Control', PUBLIC)
+    ctx.body = 'news'
+  },
+  'the handler, several lines': (ctx) => {
+    ctx.set('Cache-Control', ['private', 's-maxage=3600'])
+    ctx.body = 'news'
+  },
+  'the handler, private in a string': (ctx) => {
+    ctx.set('Cache-Control', 'public, x="a, private, no-store"')
+    ctx.body = 'news'
+  },
+  'the handler, private for one field': (ctx) => {
+    ctx.set('Cache-Control', 'private="x-name", max-age=3600')
+    ctx.body = 'news'
+  },
+  'a stream': (ctx) => {
+    ctx.set('Cache-Control', PUBLIC)
+    ctx.body = Readable.from(['news'])
+  },
+  'nothing at all': (ctx) => {
+    ctx.body = 'news'
+  },
+  'Expires alone': (ctx) => {
+    ctx.set('Expires', new Date(Date.now() + 3_600_000).toUTCString())
+    ctx.body = 'news'
+  },
+}
+
+const targeted = [
+  'CDN-Cache-Control',
+  'Cloudflare-CDN-Cache-Control',
+  'Surrogate-Control',
+  'Edge-Control',
+  'X-Accel-Expires',
+]
+
+const expectUncached = (headers: Readonly<Record<string, unknown>>): void => {
+  expect(String(headers['cache-control'])).toMatch(/^(?:private, )?no-store$/)
+  for (const name of targeted) expect(headers[name.toLowerCase()]).toBeUndefined()
+}
+
+const serving = (way: Way, above: (app: Koa) => void = () => {}) =>
+  sessionsApp(undefined, {
+    above,
+    below: (app) =>
+      app.use(
+        new Router()
+          .get('/news', withAuth(null), async (ctx) => {
+            // Safe: koa-session's session
+            Object.assign(ctx['session'] as object, { seen: true })
+            // Safe: the router's context is Koa's
+            await way(ctx as Context)
+          })
+          .routes(),
+      ),
+  })
+
+describe('R03 an operation that changes the session', () => {
+  it.each(Object.entries(ways))('%s', async (_what, way) => {
+    const { visitor } = await serving(way)
+    const answer = await visitor().ask('/news')
+    expect([answer.status, answer.body, setCookies(answer).length]).toEqual([200, 'news', 2])
+    expectUncached(answer.headers)
+  })
+
+  it.each(targeted)('%s, which some caches read instead (RFC 9213), is taken off', async (name) => {
+    const { visitor } = await serving((ctx) => {
+      ctx.set(name, 'max-age=3600')
+      ctx.body = 'news'
+    })
+    const answer = await visitor().ask('/news')
+    expect(setCookies(answer)).toHaveLength(2)
+    expectUncached(answer.headers)
+  })
+})
+
+// who writes the head by himself, after a sign-in: its cookie is set already
+const heads: Readonly<Record<string, Way>> = {
+  'no headers': (ctx) => (ctx.set('Cache-Control', PUBLIC), head(ctx, 200)),
+  'an object': (ctx) => head(ctx, 200, { 'Cache-Control': PUBLIC }),
+  'an object in other letters': (ctx) => head(ctx, 200, { 'CACHE-CONTROL': PUBLIC }),
+  'a message and an object': (ctx) => head(ctx, 200, 'OK', { 'Cache-Control': PUBLIC }),
+  'no message and an object': (ctx) => head(ctx, 200, undefined, { 'Cache-Control': PUBLIC }),
+  'an array': (ctx) => head(ctx, 200, ['Cache-Control', PUBLIC]),
+  'a message and an array': (ctx) => head(ctx, 200, 'OK', ['cache-control', PUBLIC]),
+  'an array with the name twice': (ctx) => head(ctx, 200, ['Cache-Control', 'private', 'Cache-Control', PUBLIC]),
+  'the cookies given again': (ctx) =>
+    head(ctx, 200, { 'Set-Cookie': ctx.res.getHeader('Set-Cookie'), 'Cache-Control': PUBLIC }),
+  flushHeaders: (ctx) => {
+    ctx.respond = false
+    ctx.res.statusCode = 200
+    ctx.res.setHeader('Cache-Control', PUBLIC)
+    ctx.res.flushHeaders()
+    ctx.res.end('news')
+  },
+  'the first write': (ctx) => {
+    ctx.respond = false
+    ctx.res.statusCode = 200
+    ctx.res.setHeader('Cache-Control', PUBLIC)
+    ctx.res.write('ne')
+    ctx.res.end('ws')
+  },
+  'a pipe': (ctx) => {
+    ctx.respond = false
+    ctx.res.statusCode = 200
+    ctx.res.setHeader('Cache-Control', PUBLIC)
+    Readable.from(['news']).pipe(ctx.res)
+  },
+}
+
+describe('R03 an operation that signs in, and writes its head by itself', () => {
+  it.each(Object.entries(heads))('%s', async (_what, write) => {
+    const { visitor } = await sessionsApp(undefined, {
+      below: (app, { logIn }) =>
+        app.use(async (ctx: Context, next) => {
+          if (ctx.path !== '/head') return void (await next())
+          await logIn(ctx, { username: 'anna', isActive: true })
+          await write(ctx)
+        }),
+    })
+    const answer = await visitor().post('/head')
+    expect([answer.status, answer.body, setCookies(answer).length]).toEqual([200, 'news', 2])
+    expectUncached(answer.headers)
+  })
+})
+
+describe('R03 middleware above the sessions', () => {
+  const news: Way = (ctx) => {
+    ctx.body = 'news'
+  }
+  it('that sets Cache-Control afterwards', async () => {
+    const { visitor } = await serving(news, (app) =>
+      app.use(async (ctx, next) => {
+        await next()
+        ctx.set('Cache-Control', PUBLIC)
+      }),
+    )
+    expectUncached((await visitor().ask('/news')).headers)
+  })
+
+  // as the package on-headers does it
+  it.each<readonly [string, (ctx: Context) => void]>([
+    ['setHeader', ({ res }) => void res.setHeader('Cache-Control', PUBLIC)],
+    ['appendHeader', ({ res }) => void res.appendHeader('Cache-Control', PUBLIC)],
+    ['removeHeader', ({ res }) => res.removeHeader('Cache-Control')],
+    ['setHeader for a CDN', ({ res }) => void res.setHeader('CDN-Cache-Control', PUBLIC)],
+  ])('that replaced writeHead, and calls %s in it', async (_how, change) => {
+    const { visitor } = await serving(news, (app) =>
+      app.use(async (ctx: Context, next) => {
+        const { res } = ctx
+        const writeHead = res.writeHead
+        Object.assign(res, {
+          writeHead: (...args: unknown[]): unknown => {
+            change(ctx)
+            res.setHeader('X-Above', 'yes')
+            return Reflect.apply(writeHead, res, args)
+          },
+        })
+        await next()
+      }),
+    )
+    const answer = await visitor().ask('/news')
+    expect([answer.status, answer.headers['x-above'], setCookies(answer).length]).toEqual([200, 'yes', 2])
+    expectUncached(answer.headers)
+  })
+
+  it('that replaced writeHead, and gives it headers', async () => {
+    const { visitor } = await serving(news, (app) =>
+      app.use(async (ctx: Context, next) => {
+        const { res } = ctx
+        const writeHead = res.writeHead
+        Object.assign(res, {
+          writeHead: (status: number): unknown => Reflect.apply(writeHead, res, [status, { 'Cache-Control': PUBLIC }]),
+        })
+        await next()
+      }),
+    )
+    expectUncached((await visitor().ask('/news')).headers)
+  })
+})
+
+describe('R03 what stays as the operation wrote it', () => {
+  it('an answer that sets no cookie of the session', async () => {
+    const { visitor } = await sessionsApp(undefined, {
+      below: (app) =>
+        app.use(async (ctx, next) => {
+          if (ctx.path !== '/plain') return void (await next())
+          ctx.cookies.set('theme', 'dark')
+          ctx.set({ 'Cache-Control': PUBLIC, 'CDN-Cache-Control': 'max-age=60' })
+          ctx.body = 'news'
+        }),
+    })
+    const answer = await visitor().ask('/plain')
+    expect([answer.headers['cache-control'], answer.headers['cdn-cache-control']]).toEqual([PUBLIC, 'max-age=60'])
+    expect(setCookies(answer)[0]).toMatch(/^theme=dark/)
+  })
+
+  it.each(['private', 'no-store', 'private, max-age=60', 'no-cache, PRIVATE'])('%s', async (value) => {
+    const { visitor } = await serving((ctx) => {
+      ctx.set('Cache-Control', value)
+      ctx.body = 'news'
+    })
+    const answer = await visitor().ask('/news')
+    expect([answer.headers['cache-control'], setCookies(answer).length]).toEqual([value, 2])
+  })
+})
+
+it('R03 a cache that keeps what it may (RFC 9111) hands no session on', async () => {
+  const site = await sessionsApp(undefined, {
+    idle: 1000,
+    below: (app) =>
+      app.use(
+        new Router()
+          .get('/news', withAuth(null), (ctx) => {
+            ctx.set('Cache-Control', PUBLIC)
+            ctx.body = 'news'
+          })
+          .routes(),
+      ),
+  })
+  const kept = new Map<string, { status: number; headers: object; text: string }>()
+  const cache = createServer((req, res) => {
+    void (async () => {
+      const { url = '', method = 'GET' } = req
+      const known = method === 'GET' ? kept.get(url) : undefined
+      if (known !== undefined) return res.writeHead(known.status, { ...known.headers }).end(known.text)
+      const { headers, status, body } = await site.ask(url, { method, headers: { Cookie: req.headers.cookie ?? '' } })
+      const text = typeof body === 'string' ? body : JSON.stringify(body)
+      const { 'content-length': _length, ...rest } = headers
+      if (/public/.test(headers['cache-control'] ?? '')) kept.set(url, { status, headers: rest, text })
+      return res.writeHead(status, rest).end(text)
+    })()
+  })
+  await new Promise<void>((resolve) => cache.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void cache.close())
+  const { port } = cache.address() as AddressInfo
+  const anna = visitorOf(port)
+  await anna.post('/login')
+  await new Promise((resolve) => setTimeout(resolve, 550))
+  const prolonged = await anna.ask('/news')
+  expect(setCookies(prolonged)).toHaveLength(2)
+  const mallory = visitorOf(port)
+  await mallory.ask('/news')
+  expect((await mallory.ask('/me')).status).toBe(401)
+  expect([...kept.keys()]).toEqual(['/news'])
+})

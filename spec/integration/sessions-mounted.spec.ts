@@ -1,0 +1,145 @@
+/** R01: an application with sessions that is mounted inside of another one never takes the other's session for its own. */
+import Router from '@koa/router'
+import Koa, { type Context, type Middleware, type Next } from 'koa'
+import compose from 'koa-compose'
+import mount from 'koa-mount'
+import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
+import { memoryStore, sessions, type Signing } from 'koa-with-auth/sessions'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { running } from '../support/behavior.js'
+import { listen } from '../support/server.js'
+import { visitorOf } from '../support/sessionsApp.js'
+
+interface User {
+  readonly username: string
+  readonly isSuperuser?: boolean
+}
+
+interface Site {
+  readonly app: Koa
+  readonly signing: Signing<User>
+  /** How often a user was loaded, and a guarded handler ran. */
+  readonly counts: { loaded: number; ran: number }
+}
+
+// each has users, keys, a store and a cookie of its own
+const site = (name: string, users: Map<string, User>): Site => {
+  const app = new Koa({ keys: [name.repeat(40)] })
+  const counts = { loaded: 0, ran: 0 }
+  const loadUser = (id: string) => {
+    counts.loaded++
+    return users.get(id)
+  }
+  const signing = sessions(app, { name, loadUser, store: memoryStore(), cookieName: name })
+  const router = new Router()
+  router.post('/register/:name', withAuth(null), async (ctx) => {
+    const user = { username: String(ctx.params['name']) }
+    users.set(user.username, user)
+    await signing.logIn(ctx, user)
+    ctx.status = 204
+  })
+  router.post('/out/:name', withAuth(null), async (ctx) => {
+    await signing.logOutEverywhere(String(ctx.params['name']))
+    ctx.status = 204
+  })
+  for (const [path, guard] of [
+    ['/me', withAuth(sessionAuth())],
+    ['/root', withAuth(sessionAuthSuperUser())],
+  ] as const) {
+    router.get(path, guard, (ctx) => {
+      counts.ran++
+      ctx.body = ctx.request.auth.username
+    })
+  }
+  app.use(router.routes())
+  return { app, signing, counts }
+}
+
+const admins = () => new Map([['root', { username: 'root', isSuperuser: true }]])
+
+const within: Readonly<Record<string, (inner: Koa) => Middleware>> = {
+  'koa-mount': (inner) => mount('/admin', inner),
+  'a composition of its middleware': (inner) => {
+    const run = compose(inner.middleware) as Middleware
+    return async (ctx: Context, next: Next) => {
+      if (!ctx.path.startsWith('/admin')) return next()
+      ctx.path = ctx.path.slice('/admin'.length)
+      return run(ctx, next)
+    }
+  },
+}
+
+describe.each(Object.entries(within))('R01 mounted by %s', (_how, into) => {
+  const start = async () => {
+    const [shop, admin] = [site('shop', new Map()), site('admin', admins())]
+    shop.app.silent = true
+    shop.app.use(into(admin.app))
+    const served = await listen(shop.app)
+    onTestFinished(served.close)
+    return { shop, admin, served, one: visitorOf(served.port) }
+  }
+
+  it('a customer who calls himself root is no administrator: 500, and no user is loaded by the inner loadUser', async () => {
+    const { admin, served, one } = await start()
+    expect((await one.post('/register/root')).status).toBe(204)
+    for (const path of ['/admin/root', '/admin/me']) {
+      const answer = await one.ask(path)
+      expect([answer.status, answer.body, answer.headers['set-cookie']]).toEqual([
+        500,
+        'Internal Server Error',
+        undefined,
+      ])
+    }
+    expect(admin.counts).toEqual({ loaded: 0, ran: 0 })
+    for (const error of served.errors)
+      expect(String(error)).toMatch(/koa-mount.*Mount routers instead.*app\.callback\(\)/)
+  })
+
+  it('nor is an administrator signed in to the shop, and signing out everywhere inside says so', async () => {
+    const { shop, one } = await start()
+    expect((await one.post('/admin/register/anna')).status).toBe(500)
+    expect((await one.ask('/me')).status).toBe(401)
+    await one.post('/register/root')
+    expect((await one.post('/admin/out/root')).status).toBe(500)
+    // the outer application works as ever
+    expect((await one.ask('/me')).body).toBe('root')
+    expect(shop.counts.ran).toBe(1)
+    expect((await one.post('/out/root')).status).toBe(204)
+    expect((await one.ask('/me')).status).toBe(401)
+  })
+})
+
+it('R01 the functions of another application sign nobody in: a 500 that names the fix', async () => {
+  const admin = site('admin', admins())
+  let shop: Signing<User> | undefined
+  const api = await running((app) => {
+    app.keys = ['shop'.repeat(40)]
+    shop = sessions(app, { loadUser: (username) => ({ username }) })
+    app.use(async (ctx) => {
+      await (ctx.path === '/in' ? admin.signing.logIn(ctx, { username: 'root' }) : admin.signing.logOut(ctx))
+    })
+  })
+  expect(shop).toBeDefined()
+  for (const path of ['/in', '/out']) {
+    const answer = await api.ask(path, { method: 'POST' })
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
+  }
+  for (const error of api.errors) expect(String(error)).toMatch(/did not come through this sessions\(app/)
+})
+
+it('R01 side by side, by its own callback, each has its own sessions', async () => {
+  const [shop, admin] = [site('shop', new Map()), site('admin', admins())]
+  const inner = admin.app.callback()
+  shop.app.middleware.unshift(async (ctx: Context, next: Next) => {
+    if (!ctx.path.startsWith('/admin')) return next()
+    ctx.respond = false
+    ctx.req.url = ctx.url.slice('/admin'.length)
+    return inner(ctx.req, ctx.res)
+  })
+  const served = await listen(shop.app)
+  onTestFinished(served.close)
+  const one = visitorOf(served.port)
+  await one.post('/register/root')
+  expect((await one.ask('/admin/me')).status).toBe(401)
+  expect((await one.ask('/me')).body).toBe('root')
+})

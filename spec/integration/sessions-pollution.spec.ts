@@ -1,0 +1,92 @@
+/** R09: a polluted prototype signs nobody in, gives no right and takes no session away; each in a process of its own. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { buildSite, startProgram } from '../support/sessionSite.js'
+import { visitorOf, type Visitor } from '../support/sessionsApp.js'
+
+let site: ReturnType<typeof buildSite>
+beforeAll(() => {
+  site = buildSite(['spec/support/pollutedApp'])
+})
+afterAll(() => site.remove())
+
+const start = async (env: Readonly<Record<string, string>> = {}) => {
+  const child = await startProgram(site.folder, 'spec/support/pollutedApp', env)
+  onTestFinished(child.stop)
+  return { visitor: () => visitorOf(child.port) }
+}
+
+const payloads: ReadonlyArray<readonly [string, object]> = [
+  ['a record of who is signed in', { auth: { id: 'sue', at: 9e15, mark: '', mac: '' } }],
+  ['fields of one', { id: 'sue', at: 9e15, mark: '', mac: '' }],
+  ['a user', { user: { username: 'sue', isSuperuser: true } }],
+  ['what a session says of its user', { userId: 'sue' }],
+  ['rights', { isSuperuser: true, isStaff: true, isActive: true }],
+  ['no activity', { isActive: null }],
+  ['a user name', { username: 'sue' }],
+  ['a failure of the store', { fault: 'x', storeError: { error: 'x' }, error: 'x' }],
+  ['what is kept at a sign-in', { keep: 'basket' }],
+  [
+    'options of koa-session',
+    { externalKey: 'x', ContextStore: 'x', valid: 'x', beforeSave: 'x', rolling: true, renew: true },
+  ],
+  ['options of cookies', { domain: 'evil.example', path: '/nowhere' }],
+  ['what koa-session keeps', { _maxAge: 1, _session: true, _expire: 1, populated: true }],
+  ['methods', { toJSON: 'x', save: 'x', regenerate: 'x' }],
+]
+
+// JSON.stringify drops what a literal's own __proto__ would be, so the text is put together
+const polluting = (fields: object): string => `{"__proto__":${JSON.stringify(fields)}}`
+
+const merge = async (one: Visitor, text: string, query = ''): Promise<void> => {
+  expect((await one.ask(`/merge${query}`, { method: 'POST', body: text })).status).toBe(204)
+}
+
+const statuses = async (one: Visitor) =>
+  Promise.all(['/open', '/me', '/root', '/staff', '/by-key'].map(async (path) => (await one.ask(path)).status))
+
+describe.each([
+  ['koa-with-auth/sessions', {}],
+  ['a plain koa-session', { PLAIN: '1' }],
+])('R09 %s', (how, env: Readonly<Record<string, string>>) => {
+  // a plain koa-session reads its own options off the prototype, which nobody can help
+  const chosen = payloads.filter(
+    ([what]) => how !== 'a plain koa-session' || !/^options|koa-session|methods/.test(what),
+  )
+
+  it.each(chosen)('%s on every object', async (_what, fields) => {
+    const { visitor } = await start(env)
+    const [stranger, buyer, anna, sue] = [visitor(), visitor(), visitor(), visitor()]
+    await buyer.post('/basket')
+    await anna.post('/login/anna')
+    await sue.post('/login/sue')
+    await merge(visitor(), polluting(fields))
+    // twice: what a request wrote is read by the next
+    for (let at = 0; at < 2; at++) {
+      expect(await statuses(stranger)).toEqual([200, 401, 401, 401, 401])
+      expect(await statuses(buyer)).toEqual([200, 401, 401, 401, 401])
+      expect(await statuses(anna)).toEqual([200, 200, 401, 401, 401])
+      expect((await sue.ask('/me')).body).toBe('sue')
+      await buyer.post('/basket')
+      await stranger.post('/basket')
+    }
+    // who signs in now is who he is
+    const late = visitor()
+    const answer = await late.post('/login/anna')
+    expect(answer.status).toBe(204)
+    for (const line of answer.headers['set-cookie'] ?? []) expect(line).not.toContain('evil.example')
+    expect(await statuses(late)).toEqual([200, 200, 401, 401, 401])
+  })
+})
+
+describe('R09 a class of users', () => {
+  it('whose prototype was polluted gives no right; its getters count', async () => {
+    const { visitor } = await start()
+    const [row, boss] = [visitor(), visitor()]
+    await row.post('/login/row')
+    await boss.post('/login/boss')
+    expect(await statuses(row)).toEqual([200, 200, 401, 401, 401])
+    expect(await statuses(boss)).toEqual([200, 200, 200, 200, 401])
+    await merge(visitor(), '{"constructor":{"prototype":{"isStaff":true}}}', '?into=row')
+    expect(await statuses(row)).toEqual([200, 200, 401, 401, 401])
+  })
+})
