@@ -1,4 +1,4 @@
-/** Comparing secrets: right for any strings, never throws, digests are compared whatever the lengths (A-15). */
+/** Comparing secrets: right for any strings, never throws, whatever their lengths (A-15). */
 import { constantTimeEqual } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 
@@ -10,6 +10,15 @@ describe('A-15 constantTimeEqual', () => {
     { description: 'one empty', input: ['', 'a'], expected: false },
     { description: 'another letter case', input: ['Secret', 'secret'], expected: false },
     { description: 'a trailing NUL', input: ['a', 'a\0'], expected: false },
+    { description: 'of 256 characters and the same', input: ['a'.repeat(256), 'a'.repeat(256)], expected: true },
+    {
+      description: 'of 256 characters, the last differs',
+      input: ['a'.repeat(256), `${'a'.repeat(255)}b`],
+      expected: false,
+    },
+    { description: 'of 256 and 257 characters', input: ['a'.repeat(256), 'a'.repeat(257)], expected: false },
+    { description: 'of 257 characters and the same', input: ['a'.repeat(257), 'a'.repeat(257)], expected: true },
+    { description: 'shorter than the one compared before', input: ['a', 'aaaa'], expected: false },
     { description: 'lengths that differ by 100 000', input: ['a', 'a'.repeat(100_001)], expected: false },
     { description: 'long and the same', input: ['ab'.repeat(50_000), 'ab'.repeat(50_000)], expected: true },
     { description: 'beyond ASCII', input: ['пароль', 'пароль'], expected: true },
