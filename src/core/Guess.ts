@@ -1,0 +1,69 @@
+/**
+ * What a guess is counted under: the account that it names, and the address that it comes from.
+ *
+ * Limiters see digests, so that a store of counts is no list of users and addresses to read.
+ */
+import { createHash } from 'node:crypto'
+import { addressShare } from './addressShare.js'
+import { isThenable } from './Answer.js'
+import type { Limiter, Limiters } from './Limiter.js'
+import { checkOptions } from './misuse.js'
+
+/** Whom a credential is a guess at, and where it comes from. */
+export interface Guess {
+  /** The account that it names; letter case and blanks around it make no other. None: it counts under its address alone. */
+  readonly account?: string | undefined
+  /** Default: the client's address, of IPv6 its /64 network. */
+  readonly address?: string | undefined
+}
+
+/** @internal One count of a guess. */
+export interface Count {
+  readonly limiter: Limiter
+  readonly key: string
+  /** Beyond so many it is too much, although the limiter allows it. */
+  readonly atMost?: number | undefined
+}
+
+/** @internal The counts of a guess, the narrow ones first: what they refuse is not counted at the others. */
+export const countsIn = (limiters: Limiters) => {
+  const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
+  const share = addressShare(limiters)
+  return (account: string | undefined, address: string): ReadonlyArray<Count> => {
+    const from = { limiter: anyAccount ?? accountAndAddress, key: digest('address', address) }
+    if (account === undefined) return [from]
+    // many stores find "Anna" as "anna", and each spelling would be guessed at by itself
+    const whose = account.normalize('NFKC').trim().toLowerCase()
+    const counts: Count[] = [{ limiter: accountAndAddress, key: digest('account and address', whose, address) }]
+    if (anyAccount !== undefined) counts.push(from)
+    if (everywhere === undefined) return counts
+    if (share !== undefined) counts.push({ limiter: everywhere, key: digest('share', whose, address), atMost: share })
+    return [...counts, { limiter: everywhere, key: digest('account', whose) }]
+  }
+}
+
+const digest = (...parts: ReadonlyArray<string>): string =>
+  createHash('sha256')
+    .update(parts.map((part) => `${part.length}:${part}`).join(''), 'utf16le')
+    .digest('base64url')
+
+/** @internal The account of credentials that name one as Basic does. */
+export const usernameIn = (_request: unknown, credentials: unknown): Guess => {
+  if (typeof credentials !== 'object' || credentials === null || !('username' in credentials)) return {}
+  const { username } = credentials
+  return typeof username === 'string' ? { account: username } : {}
+}
+
+/** @internal TypeError for what `keys` may not answer. */
+export const checkGuess = (guess: unknown): Guess => {
+  if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but answered a promise')
+  checkOptions('the answer of throttled({ keys })', guess, ['account', 'address'])
+  // Safe: it is an object
+  const { account, address } = guess as { readonly account?: unknown; readonly address?: unknown }
+  if (!isStringOrNone(account) || !isStringOrNone(address)) {
+    throw new TypeError('throttled({ keys }) must answer an account and an address that are strings or undefined')
+  }
+  return { account, address }
+}
+
+const isStringOrNone = (u: unknown): u is string | undefined => u === undefined || typeof u === 'string'

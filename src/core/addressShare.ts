@@ -1,0 +1,26 @@
+/**
+ * How many of an account's guesses one address may take: so few that it can never take them all, and lock the account's owner
+ * out.
+ *
+ * The narrow limits often see to that: 5 in 15 minutes cannot come to 1,000 in a day. Where they do not, an address gets less
+ * than half of what the account allows, because two of its windows can meet in one of the account's.
+ */
+import { numberIn, type Limiter, type Limiters } from './Limiter.js'
+
+/** The share of one address; `undefined` where the other limits are narrow enough, or nobody can tell. */
+export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
+  if (account === undefined) return undefined
+  const points = numberIn(account, 'points')
+  if (points === undefined) return undefined
+  const most = Math.min(...[accountAndAddress, address].map((one) => mostWithin(one, numberIn(account, 'duration'))))
+  return most < points ? undefined : Math.max(1, Math.floor((points - 1) / 2))
+}
+
+// How many a limiter lets pass in any `duration` seconds; 0 is for ever
+const mostWithin = (limiter: Limiter | undefined, duration: number | undefined): number => {
+  const points = numberIn(limiter, 'points')
+  const own = numberIn(limiter, 'duration')
+  if (points === undefined || own === undefined || duration === undefined) return Infinity
+  if (own === 0) return points
+  return duration === 0 ? Infinity : points * (Math.ceil(duration / own) + 1)
+}

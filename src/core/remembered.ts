@@ -1,0 +1,102 @@
+/**
+ * `remembered`: within a window that its author chose, a credential that passed passes without asking its hook again.
+ *
+ * In that window a changed password, a revoked key and a deleted user still pass, unless `forget` is called. Remembered is
+ * the principal that one kind let in, by a digest of its credential; nothing about the request is. So a hook that decides by
+ * more than the credential, such as the path, must not be remembered.
+ *
+ * - Successes alone are kept: a credential that failed is asked about each time. Nobody can be locked out, and no memory filled.
+ * - The same credential in parallel is asked about once, and all get that answer (single flight).
+ * - CSRF is checked each time, and so is `authorize`, inside of it or around.
+ *
+ * Law (spec/laws/remembered.spec.ts): within its window `remembered(options)(a)` decides as `a` did, behind it as `a` does.
+ */
+import { randomBytes } from 'node:crypto'
+import { either as E, option as O } from 'fp-ts'
+import type { Request } from 'koa'
+import type { Evaluation } from './Answer.js'
+import { make, type Authenticator } from './Authenticator.js'
+import { credentialKey } from './credentialKey.js'
+import { isForged } from './CrossOrigin.js'
+import { explained } from './Description.js'
+import { checkHook, checkOptions, checkPositive, declareFactory } from './misuse.js'
+import { settingsOf } from './Settings.js'
+import { failureOf } from './UnavailableError.js'
+import { verifications } from './verifications.js'
+import { aroundEach, type Around } from './wrapping.js'
+
+/** How long and how much is remembered. */
+export interface RememberedOptions {
+  /** The window, in milliseconds: for so long a credential that was revoked still passes. */
+  readonly maxAge: number
+  /** How many verifications are kept; beyond, those that were not used for the longest time go. Default 1000. */
+  readonly size?: number
+}
+
+/** The combinator that `remembered` makes: all authenticators that it is put around share its room. */
+export interface Remembered<P> {
+  <A extends P>(self: Authenticator<A>): Authenticator<A>
+  /**
+   * Forgets every verification whose principal `predicate` is true of, those under way included, and answers how many were
+   * kept of them: call it when a password changes or a key is revoked. It reaches this process alone.
+   */
+  readonly forget: (predicate: (principal: P) => boolean) => number
+}
+
+/**
+ * For `maxAge` milliseconds after a credential passed, the same credential passes without asking the hook, even if it was
+ * revoked meanwhile; never longer than the principal's `expiresAt` (a Date, or milliseconds). Requests share the principal,
+ * so do not change it. `forget` takes verifications back. In lists it goes around each kind. TypeError for options that
+ * cannot work, and for a plain function, whose credential nobody knows.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { constantTimeEqual, httpBasicAuth, remembered } from 'koa-with-auth'
+ *
+ * const basic = httpBasicAuth({
+ *   authenticate: async (_request, username, password) => constantTimeEqual(password, 's3cret') && { username },
+ * })
+ * const recent = remembered<{ username: string }>({ maxAge: 60_000, size: 1000 })
+ * const quick = pipe(basic, recent)
+ *
+ * const onPasswordChanged = (name: string) => recent.forget(({ username }) => username === name)
+ */
+export const remembered = <P = unknown>(options: RememberedOptions): Remembered<P> => {
+  checkOptions('remembered', options, ['maxAge', 'size'])
+  const { maxAge, size = 1000 } = options
+  checkPositive('remembered({ maxAge })', maxAge)
+  checkPositive('remembered({ size })', size)
+  const secret = randomBytes(32)
+  const kept = verifications(maxAge, size)
+  const kinds = new WeakMap<Authenticator<unknown>, number>()
+  let made = 0
+
+  const around: Around = (self, leaf, { extract }) => {
+    const kind = kinds.get(self) ?? made++
+    kinds.set(self, kind)
+    const evaluate = (request: Request): Evaluation<unknown> => {
+      try {
+        const sent = extract(request)
+        if (O.isNone(sent)) return self.evaluate(request)
+        // what another site made a browser send never meets what passed, nor the other way round
+        const origin = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
+        const key = credentialKey(secret, `${kind}${origin}`, sent.value)
+        return kept.recall(key, () => self.evaluate(request), settingsOf(request).timeout)
+      } catch (error) {
+        return E.left(explained(leaf, failureOf(error)))
+      }
+    }
+    return make(leaf, evaluate)
+  }
+
+  // Safe: what is let in is what the authenticator itself let in
+  const combinator = aroundEach('remembered(...)', around) as <A extends P>(self: Authenticator<A>) => Authenticator<A>
+  const forget = (predicate: (principal: P) => boolean): number => {
+    checkHook('remembered(...).forget(predicate)', predicate, 1)
+    // Safe: all that is kept was let in by authenticators of P
+    return kept.forget((principal) => predicate(principal as P))
+  }
+  return declareFactory('remembered(...)', Object.assign(combinator, { forget }))
+}
+
+declareFactory('remembered', remembered)

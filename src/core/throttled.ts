@@ -1,0 +1,119 @@
+/**
+ * `throttled`: guesses are counted, and beyond the limit nobody is asked: `throttled`, a 429 that ends a list.
+ *
+ * A guess is a credential that comes to `malformed` or `invalid`. Each is counted before the hook is asked, and taken back if
+ * it comes to anything else: guesses in parallel cannot pass before any of them was counted. A success takes its own back and
+ * resets nothing, so who knows one password cannot guess at others for ever. `absent` is never counted.
+ *
+ * | credential                        | counts under                                              |
+ * |-----------------------------------|-----------------------------------------------------------|
+ * | names an account (a user name)    | account and address; and each by itself, where it has a limiter |
+ * | names none (a key, a token), or is malformed | its address                                    |
+ *
+ * A stranger at one address never locks an account out: what is refused under account and address is not counted under the
+ * account, and no address takes all that an account allows (`addressShare.ts`).
+ *
+ * Law (spec/laws/throttled.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
+ */
+import { either as E, option as O } from 'fp-ts'
+import type { Request } from 'koa'
+import type { Evaluation } from './Answer.js'
+import * as AuthErrors from './AuthError.js'
+import type { AuthError } from './AuthError.js'
+import { make, type Authenticator } from './Authenticator.js'
+import { clientAddress } from './ClientAddress.js'
+import { explained } from './Description.js'
+import { checkGuess, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
+import { checkLimiters, countOne, type Limiter, type Limiters } from './Limiter.js'
+import { checkHook, checkOptions, declareFactory } from './misuse.js'
+import { readBy } from './Reading.js'
+import { failureOf } from './UnavailableError.js'
+import { aroundEach, type Around } from './wrapping.js'
+
+/** How guesses are counted. */
+export interface ThrottledOptions<C> {
+  /** Counts them, together by account and address, or each by itself; rate-limiter-flexible's classes fit. */
+  readonly limiter: Limiter | Limiters
+  /**
+   * What to count a credential under, of credentials that are not malformed; limiters see digests of it. Default: their
+   * `username`, if they have one, and the client's address.
+   */
+  readonly keys?: (request: Request, credentials: C) => Guess
+  /** When a limiter fails: `unavailable`, a 503 (the default), or `unthrottled`: the hook is asked all the same. */
+  readonly onStoreError?: 'unavailable' | 'unthrottled'
+}
+
+/**
+ * Counts guesses, and refuses beyond the limit with 429 and `Retry-After`, before the hook is asked. In lists it goes around
+ * each kind. TypeError for options that cannot work, and for a plain function, whose credential nobody knows.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { constantTimeEqual, httpBasicAuth, throttled } from 'koa-with-auth'
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ *
+ * const basic = httpBasicAuth({
+ *   authenticate: (_request, username, password) => constantTimeEqual(password, 's3cret') && { username },
+ * })
+ * // five wrong passwords of one account from one address in 15 minutes
+ * const limiter = new RateLimiterMemory({ points: 5, duration: 15 * 60 })
+ * const guarded = pipe(basic, throttled({ limiter }))
+ */
+export const throttled = <C = unknown>(
+  options: ThrottledOptions<C>,
+): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
+  checkOptions('throttled', options, ['limiter', 'keys', 'onStoreError'])
+  const { limiter, keys = usernameIn, onStoreError = 'unavailable' } = options
+  const limiters = checkLimiters(limiter)
+  checkHook('throttled({ keys })', keys, 2)
+  if (onStoreError !== 'unavailable' && onStoreError !== 'unthrottled') {
+    throw new TypeError("throttled({ onStoreError }) must be 'unavailable' or 'unthrottled'")
+  }
+  const countsOf = countsIn(limiters)
+
+  const around: Around = (self, leaf, reading) => {
+    const { extract, decode } = reading
+    const description = readBy({ ...leaf, throttled: true as const }, reading)
+    const failed = (error: AuthError) => E.left(explained(leaf, error))
+    const asked = async (request: Request, counts: ReadonlyArray<Count>): Promise<E.Either<AuthError, unknown>> => {
+      const counted: Array<() => void> = []
+      const giveBack = () => counted.forEach((back) => back())
+      for (const { limiter, key, atMost = Infinity } of counts) {
+        const one = await countOne(limiter, key)
+        if (one._tag === 'Counted') counted.push(one.giveBack)
+        if (one._tag === 'Failed' && onStoreError === 'unthrottled') continue
+        if (one._tag === 'Counted' && (one.total ?? 0) <= atMost) continue
+        giveBack()
+        return failed(one._tag === 'Failed' ? AuthErrors.unavailable() : AuthErrors.throttled(one.retryAfter))
+      }
+      const result = await self.evaluate(request)
+      if (!isGuess(result)) giveBack()
+      return result
+    }
+    const evaluate = (request: Request): Evaluation<unknown> => {
+      try {
+        const sent = extract(request)
+        if (O.isNone(sent)) return self.evaluate(request)
+        const decoded = decode(sent.value)
+        // Safe: the author of `keys` says what the kind reads. What is malformed names no account
+        const { account, address } = E.isLeft(decoded) ? {} : checkGuess(keys(request, decoded.right as C))
+        return asked(request, countsOf(account, address ?? clientAddress(request)))
+      } catch (error) {
+        return failed(failureOf(error))
+      }
+    }
+    return make(description, evaluate)
+  }
+  // Safe: what is let in is what the authenticator itself let in
+  const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
+  return declareFactory('throttled(...)', combinator)
+}
+
+// Whether it was a guess, although another may have answered in its place
+const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
+  E.isLeft(result) &&
+  AuthErrors.branchesOf(result.left).some(
+    ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
+  )
+
+declareFactory('throttled', throttled)

@@ -1,0 +1,104 @@
+/**
+ * Verifications that passed, each by its key for a time, and those under way.
+ *
+ * It knows neither credentials nor requests. Failures are never kept, nor what `optional` made of no credential.
+ */
+import { either as E } from 'fp-ts'
+import { isNobody, type Evaluation } from './Answer.js'
+import type { AuthError } from './AuthError.js'
+
+type Result = E.Either<AuthError, unknown>
+
+interface Kept {
+  readonly result: E.Right<unknown>
+  readonly since: number
+  readonly until: number
+}
+
+interface UnderWay {
+  readonly evaluation: Promise<Result>
+  readonly since: number
+}
+
+/** Verifications, `size` of them at most, `maxAge` milliseconds each. */
+export interface Verifications {
+  /** What passed before, what is under way and no older than `patience`, or else what `verify` comes to. */
+  readonly recall: (key: string, verify: () => Evaluation<unknown>, patience: number) => Evaluation<unknown>
+  /** Forgets those whose principal is so; what is under way is not kept. */
+  readonly forget: (predicate: (principal: unknown) => boolean) => number
+}
+
+/** Nothing kept yet. */
+export const verifications = (maxAge: number, size: number): Verifications => {
+  const passed = new Map<string, Kept>()
+  const underWay = new Map<string, UnderWay>()
+
+  const keep = (key: string, result: Result, since: number): void => {
+    if (E.isLeft(result) || isNobody(result)) return
+    const until = Math.min(since + maxAge, endOf(result.right))
+    if (!(Date.now() < until)) return
+    passed.delete(key)
+    passed.set(key, { result, since, until })
+    for (const oldest of passed.keys()) {
+      if (passed.size <= size) return
+      passed.delete(oldest)
+    }
+  }
+
+  const recall: Verifications['recall'] = (key, verify, patience) => {
+    const now = Date.now()
+    const found = passed.get(key)
+    if (found !== undefined) {
+      passed.delete(key)
+      // a clock that was set back makes nothing last longer
+      if (found.since <= now && now < found.until) {
+        passed.set(key, found)
+        return found.result
+      }
+    }
+    const other = underWay.get(key)
+    // one that never settles is not waited for by everybody
+    if (other !== undefined && other.since <= now && now - other.since < patience) return other.evaluation
+    const evaluation = verify()
+    if (!(evaluation instanceof Promise)) {
+      keep(key, evaluation, now)
+      return evaluation
+    }
+    const own: UnderWay = {
+      since: now,
+      evaluation: evaluation.then((result) => {
+        // not what was forgotten meanwhile, nor what another has overtaken
+        if (underWay.get(key) === own) {
+          underWay.delete(key)
+          keep(key, result, now)
+        }
+        return result
+      }),
+    }
+    underWay.set(key, own)
+    return own.evaluation
+  }
+
+  const forget: Verifications['forget'] = (predicate) => {
+    underWay.clear()
+    const before = passed.size
+    try {
+      for (const [key, { result }] of passed) if (predicate(result.right)) passed.delete(key)
+    } catch (error) {
+      // of whom it cannot be told, nobody passes without being asked
+      passed.clear()
+      throw error
+    }
+    return before - passed.size
+  }
+  return { recall, forget }
+}
+
+/** When a principal's own time is over; one that says so in another way than a Date or milliseconds is not kept. */
+const endOf = (principal: unknown): number => {
+  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return Infinity
+  const { expiresAt } = principal
+  if (expiresAt === undefined || expiresAt === null) return Infinity
+  if (expiresAt instanceof Date) return expiresAt.getTime()
+  return typeof expiresAt === 'number' ? expiresAt : NaN
+}

@@ -1,0 +1,36 @@
+/**
+ * Puts a combinator around each credential of an authenticator: of one kind around all of it, with what `map` made of it;
+ * of several around every kind by itself, so that lists, `optional` and `authorize` decide about what it comes to.
+ *
+ * So nothing that decides about the request (`authorize`, CSRF) is ever inside, and no member of a list hides another.
+ */
+import { rebuildOf, type Authenticator } from './Authenticator.js'
+import type { Leaf } from './Description.js'
+import { checkMember } from './misuse.js'
+import { readingOf, type Reading } from './Reading.js'
+
+/** @internal What is put around an authenticator of one kind of credential. */
+export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: Reading) => Authenticator<unknown>
+
+/** @internal TypeError where a credential cannot be seen. */
+export const aroundEach =
+  (place: string, around: Around) =>
+  (self: Authenticator<unknown>): Authenticator<unknown> => {
+    checkMember(`${place}(a)`, self)
+    const rebuild = rebuildOf(self)
+    if (rebuild !== undefined) return rebuild(aroundEach(place, around))
+    // Safe: a caller without types could pass any function
+    const { description } = self as Partial<Authenticator<unknown>>
+    if (description !== undefined && description._tag !== 'Leaf') {
+      throw new TypeError(
+        `${place}(a): a hides the authenticators that it is made of; put ${place} around each of them`,
+      )
+    }
+    const reading = description && readingOf(description)
+    if (description === undefined || reading === undefined) {
+      throw new TypeError(
+        `${place}(a): a is a plain function, so nobody knows which credential it reads; write a kind: authenticator({ extract, ... })`,
+      )
+    }
+    return around(self, description, reading)
+  }
