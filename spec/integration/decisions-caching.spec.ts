@@ -42,30 +42,52 @@ describe('authenticated responses', () => {
     expect(cached.headers).toMatchObject({ 'cache-control': 'private, max-age=60', vary: 'Authorization' })
   })
 
-  const varying: ReadonlyArray<readonly [what: string, guard: Guard<never>, vary: string | undefined]> = [
-    ['a bearer', withAuth(token), 'Authorization'],
-    ['Basic', withAuth(httpBasicAuth({ authenticate: () => true })), 'Authorization'],
-    ['a header key', withAuth(apiKeyHeader({ paramName: 'X-API-Key', authenticate })), 'X-API-Key'],
-    ['a cookie key', withAuth(apiKeyCookie({ authenticate })), 'Cookie'],
-    ['a session', withAuth(session), 'Cookie'],
-    ['a query key, which is part of the URL', withAuth(apiKeyQuery({ authenticate })), undefined],
-    ['a callable, which may read anything', withAuth(() => true), '*'],
+  const varying: ReadonlyArray<
+    readonly [what: string, serve: () => ReturnType<typeof handling>, vary: string | undefined]
+  > = [
+    ['a bearer', () => handling(withAuth(token), write), 'Authorization'],
+    ['Basic', () => handling(withAuth(httpBasicAuth({ authenticate: () => true })), write), 'Authorization'],
+    [
+      'a header key',
+      () => handling(withAuth(apiKeyHeader({ paramName: 'X-API-Key', authenticate })), write),
+      'X-API-Key',
+    ],
+    ['a cookie key', () => handling(withAuth(apiKeyCookie({ authenticate })), write), 'Cookie'],
+    ['a session', () => handling(withAuth(session), write), 'Cookie'],
+    [
+      'a query key, which is part of the URL',
+      () => handling(withAuth(apiKeyQuery({ authenticate })), write),
+      undefined,
+    ],
+    [
+      'a callable, which may read anything',
+      () =>
+        handling(
+          withAuth(() => true),
+          write,
+        ),
+      '*',
+    ],
     [
       'a list: every field that any alternative reads, once',
-      withAuth([
-        apiKeyHeader({ paramName: 'X-API-Key', authenticate }),
-        session,
-        apiKeyQuery({ authenticate }),
-        token,
-        apiKeyCookie({ authenticate }),
-        apiKeyHeader({ paramName: 'x-api-key', authenticate }),
-      ]),
+      () =>
+        handling(
+          withAuth([
+            apiKeyHeader({ paramName: 'X-API-Key', authenticate }),
+            session,
+            apiKeyQuery({ authenticate }),
+            token,
+            apiKeyCookie({ authenticate }),
+            apiKeyHeader({ paramName: 'x-api-key', authenticate }),
+          ]),
+          write,
+        ),
       'X-API-Key, Cookie, Authorization',
     ],
   ]
   const named = (vary: string | undefined) => vary?.toLowerCase().split(', ').sort()
-  test.each(varying)('authenticated responses: Vary for %s, passed or denied', async (_what, guard, vary) => {
-    const { ask } = await handling(guard, write)
+  test.each(varying)('authenticated responses: Vary for %s, passed or denied', async (_what, serve, vary) => {
+    const { ask } = await serve()
     const credentials = { ...bearer('t').headers, Cookie: 'key=t', key: 't', 'X-API-Key': 't' }
     for (const answer of [await ask('/x?key=t', { headers: credentials }), await ask()]) {
       expect(named(answer.headers['vary'])).toEqual(named(vary))
