@@ -1,0 +1,237 @@
+/**
+ * The cache of verified tokens, against a model that verifies every token anew: it never lets in what verification would refuse,
+ * whatever the clock, the keys and the tokens do. And no byte of a token is in an answer, a log line or an error.
+ */
+import { either as E } from 'fp-ts'
+import fc from 'fast-check'
+import { decodeJwt, jwtVerify } from 'jose'
+import type { Authenticator } from 'koa-with-auth'
+import { httpJwt } from 'koa-with-auth/jwt'
+import { describe, expect, it } from 'vitest'
+import { stoppedClock, type Clock } from '../support/clock.js'
+import { API, identityProvider, signedWith, signingKey, type SigningKey } from '../support/identityProvider.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+const TOLERANCE = 5
+const MAX_AGE = 60_000
+
+type Step =
+  | { readonly what: 'send'; readonly token: number }
+  | { readonly what: 'wait'; readonly ms: number }
+  | { readonly what: 'publish'; readonly key: number }
+  | { readonly what: 'withdraw'; readonly key: number }
+  | { readonly what: 'fail' | 'recover' }
+
+const KEYS = 2
+const TOKENS = 10
+const MAX_TOKEN_AGE = 150
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { arbitrary: fc.record({ what: fc.constant('send' as const), token: fc.nat(TOKENS - 1) }), weight: 8 },
+  {
+    arbitrary: fc.record({
+      what: fc.constant('wait' as const),
+      ms: fc.oneof(
+        { arbitrary: fc.integer({ min: 1, max: 40_000 }), weight: 3 },
+        { arbitrary: fc.integer({ min: -90_000, max: -1 }), weight: 1 },
+      ),
+    }),
+    weight: 4,
+  },
+  { arbitrary: fc.record({ what: fc.constant('publish' as const), key: fc.nat(KEYS - 1) }), weight: 1 },
+  { arbitrary: fc.record({ what: fc.constant('withdraw' as const), key: fc.nat(KEYS - 1) }), weight: 1 },
+  { arbitrary: fc.record({ what: fc.constantFrom('fail' as const, 'recover' as const) }), weight: 1 },
+)
+
+// Half of them with a provider that is always up, and a clock that only goes on
+const isCalm = (one: Step): boolean => one.what !== 'fail' && (one.what !== 'wait' || one.ms > 0)
+const steps = fc
+  .tuple(fc.array(step, { minLength: 20, maxLength: 60 }), fc.boolean())
+  .map(([all, calm]) => (calm ? all.filter(isCalm) : all))
+
+const requestWith = (token: string) => plainRequest({ fields: [['Authorization', `Bearer ${token}`]] })
+
+/** What a token is, without any of this package: jose alone, and arithmetic. */
+const isGood = async (token: string, keys: ReadonlyArray<SigningKey>, now: number): Promise<boolean> => {
+  const { exp = 0, iat = 0, nbf = 0 } = decodeJwt(token)
+  if (now / 1000 >= exp + TOLERANCE || iat > now / 1000 + TOLERANCE || nbf > now / 1000 + TOLERANCE) return false
+  if (now / 1000 - iat > MAX_TOKEN_AGE + TOLERANCE) return false
+  for (const { publicKey } of keys) {
+    const options = { audience: API, currentDate: new Date(exp * 1000 - 1000), clockTolerance: 1e9 }
+    if (
+      await jwtVerify(token, publicKey, options).then(
+        () => true,
+        () => false,
+      )
+    )
+      return true
+  }
+  return false
+}
+
+describe('the verified cache', () => {
+  it('lets in exactly what is good by keys that are no older than maxAge, or known in an outage', async () => {
+    const [clock, provider] = [stoppedClock(), await identityProvider()]
+    const all = [provider.keys[0]!, await signingKey('ES256', 'k2')]
+    const start = Date.now()
+    const at = Math.floor(start / 1000)
+    const tokens = await Promise.all(
+      Array.from({ length: TOKENS }, (_, index) =>
+        signedWith(
+          all[index % KEYS]!,
+          provider.claims({
+            jti: String(index),
+            iat: at + ((index * 7) % 40) - 20,
+            nbf: at + ((index * 11) % 60) - 50,
+            exp: at + 20 + ((index * 97) % 400),
+            ...(index === 9 && { aud: 'other' }),
+          }),
+        ),
+      ),
+    )
+    const met = { hit: 0, refused: 0, admitted: 0, stale: 0 }
+    await fc.assert(
+      fc.asyncProperty(steps, fc.boolean(), async (steps, isSmall) => {
+        clock.move(start - Date.now())
+        provider.mood = 'well'
+        provider.keys.splice(0, Infinity, ...all)
+        const { issuer, jwksUri } = provider
+        const jwt = httpJwt({
+          issuer: { issuer, jwksUri },
+          audience: API,
+          keys: { maxAge: MAX_AGE, refreshAhead: false, cooldown: 0, retry: 1 },
+          verified: { size: isSmall ? 2 : 100, maxAge: 300_000 },
+          maxTokenAge: MAX_TOKEN_AGE,
+        })
+        // what the provider published within the last maxAge, and all before it in an outage
+        const published: { readonly keys: ReadonlyArray<SigningKey>; readonly until: { at: number } }[] = [
+          { keys: [...provider.keys], until: { at: Infinity } },
+        ]
+        let wasSetBack = false
+        let hasFailed = false
+        const change = () => {
+          published.at(-1)!.until.at = Date.now()
+          published.push({ keys: [...provider.keys], until: { at: Infinity } })
+        }
+        for (const one of steps) {
+          await apply(one, clock, provider, all, change)
+          if (one.what === 'wait' && one.ms < 0) wasSetBack = true
+          if (one.what === 'fail') hasFailed = true
+          if (one.what !== 'send') continue
+          const token = tokens[one.token]!
+          const now = Date.now()
+          const evaluation = jwt.evaluate(requestWith(token))
+          const isHit = !(evaluation instanceof Promise)
+          const result = await evaluation
+          // where the clock was set back or the provider failed, any key that was ever published may be in force
+          const isLong = wasSetBack || hasFailed
+          const inForce = published
+            .filter(({ until }) => isLong || until.at > now - MAX_AGE)
+            .flatMap(({ keys }) => keys)
+          const ever = await isGood(token, inForce, now)
+          if (E.isRight(result)) expect(ever).toBe(true)
+          // and it is not one that refuses all: what is good by the keys published now is let in, unless nobody can tell
+          else if (!hasFailed && (await isGood(token, provider.keys, now))) expect.fail(`${result.left._tag}: refused`)
+          if (E.isRight(result)) met[isHit ? 'hit' : 'admitted']++
+          else met[result.left._tag === 'unavailable' ? 'stale' : 'refused']++
+        }
+      }),
+      { numRuns: 150 },
+    )
+    for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(20)
+  }, 120_000)
+
+  const apply = async (
+    one: Step,
+    clock: Clock,
+    provider: Awaited<ReturnType<typeof identityProvider>>,
+    all: ReadonlyArray<SigningKey>,
+    change: () => void,
+  ): Promise<void> => {
+    switch (one.what) {
+      case 'wait':
+        return clock.move(one.ms)
+      case 'fail':
+      case 'recover':
+        provider.mood = one.what === 'fail' ? 'error' : 'well'
+        return
+      case 'publish':
+        if (provider.keys.includes(all[one.key]!)) return
+        provider.keys.push(all[one.key]!)
+        return change()
+      case 'withdraw':
+        // one that publishes no key at all is down
+        if (provider.keys.length === 1 || !provider.keys.includes(all[one.key]!)) return
+        provider.keys.splice(provider.keys.indexOf(all[one.key]!), 1)
+        return change()
+      case 'send':
+        return
+    }
+  }
+
+  const settled = async (options: object = {}) => {
+    const provider = await identityProvider()
+    const { issuer, jwksUri } = provider
+    const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API, ...options })
+    const ask = (token: string) => jwt.evaluate(requestWith(token))
+    return { provider, ask, jwt: jwt as Authenticator<unknown> }
+  }
+
+  it('a token that was verified is answered at once; a refused one is verified again', async () => {
+    const { provider, ask } = await settled()
+    const [good, bad] = [await provider.token(), await signedWith(await signingKey('ES256', 'k1'), provider.claims())]
+    for (const token of [good, bad]) await ask(token)
+    expect(ask(good)).not.toBeInstanceOf(Promise)
+    expect(ask(bad)).toBeInstanceOf(Promise)
+    const { ask: never } = await settled({ verified: false })
+    await never(good)
+    expect(never(good)).toBeInstanceOf(Promise)
+  })
+
+  it('not beyond exp, not beyond maxAge, and no more than size', async () => {
+    const clock = stoppedClock()
+    const { provider, ask } = await settled({ verified: { size: 2, maxAge: 30_000 } })
+    const now = Math.floor(Date.now() / 1000)
+    const tokens = await Promise.all(
+      [10, 1000, 1001].map((left) => provider.token({ exp: now + left, iat: now, jti: String(left) })),
+    )
+    const isKept = (at: number) => !(ask(tokens[at]!) instanceof Promise)
+    for (const at of [0, 1]) await ask(tokens[at]!)
+    expect([isKept(0), isKept(1)]).toEqual([true, true])
+    clock.move(now * 1000 + 10_000 - Date.now())
+    expect([isKept(0), isKept(1)]).toEqual([false, true])
+    clock.move(21_001)
+    expect(isKept(1)).toBe(false)
+    for (const at of [1, 2]) await ask(tokens[at]!)
+    expect([isKept(1), isKept(2)]).toEqual([true, true])
+    const more = await provider.token({ exp: now + 1002, iat: now })
+    await ask(more)
+    expect([isKept(1), isKept(2)]).toEqual([false, true])
+  })
+
+  it('what a hook changes in its claims does not stay in it', async () => {
+    const seen: unknown[] = []
+    const authenticate = (_request: unknown, claims: Record<string, unknown>) => {
+      seen.push(structuredClone(claims))
+      claims['sub'] = 'root'
+      ;(claims['roles'] as string[]).push('admin')
+      return claims
+    }
+    const { provider, ask } = await settled({ authenticate })
+    const token = await provider.token({ roles: ['user'] })
+    for (let time = 0; time < 3; time++) await ask(token)
+    expect(seen).toHaveLength(3)
+    for (const claims of seen) expect(claims).toMatchObject({ sub: 'anna', roles: ['user'] })
+  })
+
+  it('the hook is asked for every request, so a token can be revoked', async () => {
+    const revoked = new Set<unknown>()
+    const { provider, ask } = await settled({
+      authenticate: (_request: unknown, claims: { jti: string }) => !revoked.has(claims.jti) && claims,
+    })
+    const token = await provider.token({ jti: 'j' })
+    expect(E.isRight(await ask(token))).toBe(true)
+    revoked.add('j')
+    expect(await ask(token)).toMatchObject(E.left({ _tag: 'invalid' }))
+  })
+})
