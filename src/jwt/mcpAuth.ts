@@ -24,7 +24,8 @@ const clientOf = ({ client_id, azp, cid, appid }: Json): string =>
   [client_id, azp, cid, appid].find((one): one is string => typeof one === 'string') ?? ''
 
 /**
- * The `AuthInfo` of the token that let a request in; `undefined` where none did.
+ * The `AuthInfo` of the token that let a request in; `undefined` where none did. In a list it is also that of a good token that
+ * `requireScopes` did not allow while another alternative passed: its scopes are its own.
  *
  * @example
  * import type { Context } from 'koa'

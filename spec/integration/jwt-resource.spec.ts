@@ -1,0 +1,296 @@
+/** A protected resource that clients can discover (RFC 9728): challenges, the document, origins, and a 403 from inside a handler. */
+import Router from '@koa/router'
+import { pipe } from 'fp-ts/lib/function.js'
+import Koa, { type Context } from 'koa'
+import { apiKeyHeader, optional, requireScopes, withAuth } from 'koa-with-auth'
+import {
+  httpJwt,
+  insufficientScope,
+  mcpAuth,
+  protectedResource,
+  scopesOf,
+  type HttpJwt,
+  type JwtClaims,
+  type ProtectedResourceOptions,
+} from 'koa-with-auth/jwt'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { identityProvider } from '../support/identityProvider.js'
+import { ask, listen } from '../support/server.js'
+import { tokenSite } from '../support/tokenSite.js'
+
+const MCP = 'https://api.example/mcp'
+const DOCUMENT = 'https://api.example/.well-known/oauth-protected-resource/mcp'
+const METADATA = `resource_metadata="${DOCUMENT}"`
+const forbidden = { type: 'about:blank', title: 'Forbidden', status: 403 }
+
+const given: ProtectedResourceOptions = {
+  resource: MCP,
+  authorizationServers: ['https://login.example/'],
+  scopes: ['files:read', 'files:write'],
+}
+
+const behind = async (over: Partial<ProtectedResourceOptions> = {}, handler?: (ctx: Context) => unknown) => {
+  const provider = await identityProvider()
+  const { issuer, jwksUri } = provider
+  const resource = protectedResource({ ...given, ...over })
+  const jwt = httpJwt({ issuer: { issuer, jwksUri }, protectedResource: resource })
+  const reader = pipe(jwt, requireScopes(['files:read'], { granted: scopesOf }))
+  const token = (scope: string, aud = resource.resource) => provider.token({ aud, scope, client_id: 'app' })
+  const site = await tokenSite(reader, { above: () => [resource.metadata], ...(handler !== undefined && { handler }) })
+  return { ...site, provider, jwt, resource, token }
+}
+
+describe('challenges', () => {
+  it('a 401 names the document and the scopes; the audience is the resource', async () => {
+    const { get, token } = await behind()
+    const none = await get()
+    expect([none.status, none.challenge, none.ran]).toEqual([
+      401,
+      `Bearer realm="api", ${METADATA}, scope="files:read"`,
+      0,
+    ])
+    const other = await get(await token('files:read', 'https://api.example'))
+    expect([other.status, other.challenge, other.ran]).toEqual([
+      401,
+      `Bearer realm="api", ${METADATA}, error="invalid_token", scope="files:read"`,
+      0,
+    ])
+    expect((await get(await token('files:read'))).status).toBe(200)
+  })
+
+  it('a 403 does, too', async () => {
+    const { get, token } = await behind()
+    const low = await get(await token('files:write'))
+    expect([low.status, low.challenge, low.ran]).toEqual([
+      403,
+      `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="files:read"`,
+      0,
+    ])
+    expect(JSON.parse(low.text)).toMatchObject(forbidden)
+  })
+
+  it('an audience of its own goes before the resource', async () => {
+    const provider = await identityProvider()
+    const { issuer, jwksUri } = provider
+    const resource = protectedResource(given)
+    const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: 'api://guid', protectedResource: resource })
+    const { get } = await tokenSite(jwt)
+    expect((await get(await provider.token({ aud: MCP }))).status).toBe(401)
+    expect((await get(await provider.token({ aud: 'api://guid' }))).status).toBe(200)
+  })
+})
+
+describe('the document', () => {
+  it.each([
+    { resource: MCP, path: '/.well-known/oauth-protected-resource/mcp' },
+    { resource: 'https://api.example/a/b/', path: '/.well-known/oauth-protected-resource/a/b/' },
+    { resource: 'https://api.example', path: '/.well-known/oauth-protected-resource' },
+    { resource: 'https://api.example/', path: '/.well-known/oauth-protected-resource' },
+  ])('RFC 9728 §3.1 of $resource is at $path, and nowhere else', async ({ resource, path }) => {
+    const { url } = await behind({ resource, name: 'Files', documentation: 'https://docs.example/?q' })
+    const answer = await ask(`${url}${path}`, { headers: { Host: 'evil.example' } })
+    expect(answer.status).toBe(200)
+    expect(JSON.parse(answer.text)).toEqual({
+      resource,
+      authorization_servers: ['https://login.example/'],
+      scopes_supported: ['files:read', 'files:write'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Files',
+      resource_documentation: 'https://docs.example/?q',
+    })
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=3600')
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+    for (const other of [`${path}x`, '/.well-known', '/.well-known/oauth-protected-resource/other', '/mcp']) {
+      expect((await ask(`${url}${other}`)).status).toBe(404)
+    }
+  })
+
+  it.each([
+    { method: 'HEAD', status: 200 },
+    { method: 'OPTIONS', status: 204 },
+    { method: 'POST', status: 405 },
+    { method: 'DELETE', status: 405 },
+  ])('$method: $status, from every origin', async ({ method, status }) => {
+    const { url } = await behind({ origins: ['https://app.example'] })
+    const path = '/.well-known/oauth-protected-resource/mcp'
+    for (const origin of ['https://evil.example', 'null', 'https://app.example']) {
+      const answer = await ask(`${url}${path}`, { method, headers: { Origin: origin } })
+      expect([answer.status, answer.text]).toEqual([status, status === 405 ? 'Method Not Allowed' : ''])
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+      expect(answer.headers.get('allow')).toBe(method === 'HEAD' ? null : 'GET, HEAD, OPTIONS')
+    }
+    const preflight = await ask(`${url}${path}`, {
+      method: 'OPTIONS',
+      headers: { Origin: 'https://evil.example', 'Access-Control-Request-Headers': 'mcp-protocol-version' },
+    })
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('*')
+    expect(preflight.headers.get('access-control-allow-methods')).toContain('GET')
+  })
+})
+
+describe('origins', () => {
+  const methods = ['GET', 'HEAD', 'POST', 'DELETE']
+
+  it.each(methods)(
+    '%s from one that is not allowed is a 403, with a good token, a bad one and none',
+    async (method) => {
+      const { get, token, ran } = await behind({ origins: ['https://app.example'] })
+      const good = await token('files:read')
+      for (const origin of [
+        'https://evil.example',
+        'null',
+        'https://app.example.evil',
+        'https://app.example:444',
+        'http://app.example',
+      ]) {
+        for (const sent of [good, `${good}x`, undefined]) {
+          const answer = await get(sent, { Origin: origin }, method)
+          expect([answer.status, answer.challenge]).toEqual([403, null])
+          expect(answer.headers.get('access-control-expose-headers')).toBeNull()
+        }
+      }
+      expect(ran()).toBe(0)
+    },
+  )
+
+  it.each(methods)('%s from one that is, or from no browser, is answered as ever', async (method) => {
+    const { get, token } = await behind({ origins: ['https://app.example', 'https://other.example:8443'] })
+    const good = await token('files:read')
+    const none: Record<string, string> = {}
+    for (const headers of [{ Origin: 'https://app.example' }, { Origin: 'https://other.example:8443' }, none]) {
+      expect((await get(good, headers, method)).status).toBe(200)
+      expect((await get(undefined, headers, method)).status).toBe(401)
+    }
+  })
+
+  it('those that are allowed may read the challenge, and answers vary by Origin', async () => {
+    const { get, token } = await behind({ origins: ['https://app.example'] }, (ctx) => {
+      if (ctx.query['fail'] !== undefined) throw new Error('hidden')
+      ctx.set('Access-Control-Expose-Headers', 'X-Own')
+      ctx.status = 204
+    })
+    const origin = { Origin: 'https://app.example' }
+    const refused = await get(undefined, origin)
+    expect(refused.headers.get('access-control-expose-headers')).toBe('WWW-Authenticate')
+    expect(refused.headers.get('vary')).toBe('Authorization, Origin')
+    const passed = await get(await token('files:read'), origin)
+    expect(passed.headers.get('access-control-expose-headers')).toBe('X-Own, WWW-Authenticate')
+    const elsewhere = await get(undefined)
+    expect(elsewhere.headers.get('access-control-expose-headers')).toBeNull()
+    expect(elsewhere.headers.get('vary')).toBe('Authorization, Origin')
+  })
+
+  it("'any' is all of them but null; without origins none is looked at", async () => {
+    const any = await behind({ origins: 'any' })
+    expect((await any.get(await any.token('files:read'), { Origin: 'https://evil.example' })).status).toBe(200)
+    expect((await any.get(await any.token('files:read'), { Origin: 'null' })).status).toBe(403)
+    const open = await behind()
+    expect((await open.get(await open.token('files:read'), { Origin: 'null' })).status).toBe(200)
+  })
+})
+
+describe('insufficientScope', () => {
+  it('answers 403 with these scopes and those of the operation, and the handler goes no further', async () => {
+    const { get, token, errors } = await behind({}, (ctx) => {
+      if (!mcpAuth(ctx)?.scopes.includes('files:write')) return insufficientScope(ctx, ['files:write'])
+      ctx.body = 'saved'
+    })
+    const low = await get(await token('files:read'))
+    expect([low.status, low.challenge]).toEqual([
+      403,
+      `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="files:write files:read"`,
+    ])
+    expect(JSON.parse(low.text)).toMatchObject(forbidden)
+    expect((await get(await token('files:read files:write'))).text).toBe('saved')
+    expect(errors).toEqual([])
+  })
+
+  it('of a list it is the bearer that is told; outside of a guarded operation it is a TypeError', async () => {
+    const { jwt } = await behind()
+    const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
+    const { get } = await tokenSite([jwt, key], { handler: (ctx) => insufficientScope(ctx, ['admin']) })
+    const answer = await get(undefined, { 'X-API-Key': 'k' })
+    expect([answer.status, answer.challenge]).toEqual([
+      403,
+      `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="admin"`,
+    ])
+    const app = new Koa()
+    app.use((ctx) => insufficientScope(ctx, ['admin']))
+    const { url, errors, close } = await listen(app)
+    onTestFinished(close)
+    expect((await ask(url)).status).toBe(500)
+    expect(String(errors[0])).toMatch(/TypeError: insufficientScope\(ctx, scopes\) must be called by the handler/)
+  })
+})
+
+describe('mcpAuth', () => {
+  const telling = async (auth: (jwt: HttpJwt<JwtClaims>) => unknown) => {
+    const told: unknown[] = []
+    const { jwt, token, provider } = await behind()
+    const router = new Router()
+    // Safe: `withAuth` checks what it is given when it runs
+    router.get('/me', withAuth(auth(jwt) as typeof jwt), (ctx) => {
+      told.push(mcpAuth(ctx))
+      ctx.status = 204
+    })
+    const { url, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    const get = (headers: Record<string, string>) => ask(`${url}/me`, { headers })
+    return { told, token, get, provider }
+  }
+
+  it('is what the SDK wants to know', async () => {
+    const { told, token, get, provider } = await telling((jwt) => jwt)
+    const sent = await token('files:read files:write')
+    await get({ Authorization: `Bearer ${sent}` })
+    expect(told).toEqual([
+      {
+        token: sent,
+        clientId: 'app',
+        scopes: ['files:read', 'files:write'],
+        expiresAt: expect.any(Number),
+        resource: new URL(MCP),
+        resourceMetadataUrl: DOCUMENT,
+        extra: expect.objectContaining({ sub: 'anna', iss: provider.issuer }),
+      },
+    ])
+  })
+
+  it.each([
+    { claims: { azp: 'a' }, expected: 'a' },
+    { claims: { cid: 'c' }, expected: 'c' },
+    { claims: { appid: 'd' }, expected: 'd' },
+    { claims: {}, expected: '' },
+  ])('the client of $claims is $expected', async ({ claims, expected }) => {
+    const { told, get, provider } = await telling((jwt) => jwt)
+    await get({ Authorization: `Bearer ${await provider.token({ aud: MCP, ...claims })}` })
+    expect(told).toEqual([expect.objectContaining({ clientId: expected })])
+  })
+
+  it('is undefined where no token let the request in', async () => {
+    const anonymous = await telling((jwt) => optional(jwt))
+    await anonymous.get({})
+    expect(anonymous.told).toEqual([undefined])
+    const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
+    const listed = await telling((jwt) => [jwt, key])
+    const bad = await listed.provider.token({ aud: 'other' })
+    await listed.get({ Authorization: `Bearer ${bad}`, 'X-API-Key': 'k' })
+    expect(listed.told).toEqual([undefined])
+  })
+})
+
+describe('scopesOf', () => {
+  it.each([
+    { claims: { scope: 'a b' }, expected: ['a', 'b'] },
+    { claims: { scope: ' a  b ' }, expected: ['a', 'b'] },
+    { claims: { scope: '' }, expected: [] },
+    { claims: { scp: 'a b' }, expected: ['a', 'b'] },
+    { claims: { scp: ['a', 'b', 1, ''] }, expected: ['a', 'b'] },
+    { claims: { scope: 'a', scp: ['b'] }, expected: ['a'] },
+    { claims: { scope: 1 }, expected: [] },
+    { claims: {}, expected: [] },
+  ])('of $claims', ({ claims, expected }) => {
+    expect(scopesOf(claims)).toEqual(expected)
+  })
+})
