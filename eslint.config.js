@@ -10,6 +10,7 @@ export default tseslint.config(
       'spec/.generated/',
       'spec/types/fixtures/',
       'spec/bench/',
+      'spec/support/traced/',
       '.ci/',
     ],
   },

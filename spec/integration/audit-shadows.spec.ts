@@ -88,7 +88,7 @@ const rows: ReadonlyArray<Row> = [
   { first: ['get', /^\/\d{4}$/], second: ['get', '/:id'], extent: 'unknown', left: 'GET /x', taken: 'GET /1234' },
   { first: ['get', '/:id'], second: ['get', /^\/[0-9a-f]{8}$/], extent: 'unknown', taken: 'GET /0123abcd' },
   { first: ['get', /^\/x/], second: ['get', /^\/x/], extent: 'all', taken: 'GET /x' },
-  { first: ['get', /^\/x/], second: ['get', /^\/y/], extent: 'unknown', left: 'GET /y' },
+  { first: ['get', /^\/x/], second: ['get', /^\/y/], extent: 'none', left: 'GET /y' },
   { first: ['get', /^\/x/gi], second: ['get', '/x'], extent: 'all', why: 'asked anew each time' },
   {
     first: ['get', '/:a'],

@@ -59,7 +59,7 @@ describe('refused on the line', () => {
     {
       description: 'twice in one operation of a plain router that is derived later',
       run: () => withAuth(a)(new Router().all('/x', asMiddleware(a), asMiddleware(null), handler('p'))),
-      message: 'all /x: withAuth(...) stands twice in it; leave one',
+      message: 'ALL /x: withAuth(...) stands twice in it; leave one',
     },
     {
       description: 'twice in one operation of a plain router that is mounted in a derived one',

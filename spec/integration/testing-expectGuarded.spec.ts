@@ -14,6 +14,7 @@ import {
   optional,
   withAuth,
 } from 'koa-with-auth'
+import { seal } from 'koa-with-auth/audit'
 import { BrokenLaws, expectGuarded, sendBearer, type Application, type GuardedOptions } from 'koa-with-auth/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 
@@ -107,6 +108,44 @@ describe('a guarded application', () => {
     const answer = await fetch(`http://127.0.0.1:${port}/x`, { headers: { authorization: 'Bearer supersecret' } })
     expect([answer.status, await answer.text(), handled]).toStrictEqual([200, 'data', 1])
     server.close()
+  })
+})
+
+describe('a sealed router', () => {
+  const sealed = () => {
+    const router = withAuth(bearer)(new Router()).get('/x/:id', handler).get('/health', withAuth(null), handler)
+    router.register('/two', ['GET', 'POST'], [withAuth(null), handler] as never)
+    return seal(router as unknown as Router, { public: open })
+  }
+  const open = ['GET /health', 'GET /two', 'POST /two']
+
+  it('is checked, as often as one likes, and stays sealed; the list is the one that seal takes', async () => {
+    const router = sealed()
+    const app = serving(router)
+    for (let turn = 0; turn < 2; turn++) {
+      const checked = await expectGuarded(app, router, { public: open })
+      expect(checked.map(({ operation, protection }) => `${operation} ${protection}`)).toStrictEqual([
+        'GET /x/:id guarded',
+        'GET /health public',
+        'GET /two public',
+        'POST /two public',
+      ])
+    }
+    expect(handled).toBe(0)
+    expect(() => router.get('/late', handler)).toThrow(/after seal/)
+    expect(() => router.stack[0]!.stack.pop()).toThrow(TypeError)
+    router.stack[0]!.stack[0] = handler as never
+    expect(() => router.match('/x/1', 'GET')).toThrow(/its guard was replaced/)
+  })
+
+  it('two at once are refused, and what ends in an error leaves nothing behind', async () => {
+    const router = sealed()
+    const app = serving(router)
+    const first = expectGuarded(app, router)
+    await expect(expectGuarded(app, router)).rejects.toThrow(/at work on this router already/)
+    await first
+    expect(await broken(app, router, { public: ['GET /x/:id'] })).not.toStrictEqual([])
+    expect(await broken(app, router, { public: open })).toStrictEqual([])
   })
 })
 

@@ -2,6 +2,7 @@
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { also, apiApp, apiKeyCookie, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { audit, seal } from 'koa-with-auth/audit'
 import { expectGuarded, withPrincipal } from 'koa-with-auth/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, listen } from '../support/server.js'
@@ -135,19 +136,69 @@ describe('the original', () => {
 })
 
 describe('by accident', () => {
-  it('NODE_ENV production refuses it where it is written', () => {
-    vi.stubEnv('NODE_ENV', 'production')
-    expect(() => withPrincipal(anna)).toThrow(/NODE_ENV is production/)
+  it.each(['production', 'prod', 'Production', 'staging', 'development', ''])(
+    'R20 NODE_ENV %j refuses it where it is written',
+    (env) => {
+      vi.stubEnv('NODE_ENV', env)
+      expect(() => withPrincipal(anna)).toThrow(new RegExp(`NODE_ENV is test; here it is ${env}`))
+    },
+  )
+
+  it('R20 so does no NODE_ENV', () => {
+    vi.stubEnv('NODE_ENV', undefined)
+    expect(() => withPrincipal(anna)).toThrow(
+      /here it is not set: set it, or write withPrincipal\(.*outsideTests: true/,
+    )
   })
 
-  it('NODE_ENV production refuses every request of a copy that was made before', async () => {
-    const copy = withPrincipal(anna)(routerOf())
+  it('an option lets it run elsewhere, but not where NODE_ENV is production', async () => {
+    vi.stubEnv('NODE_ENV', 'development')
+    const copy = withPrincipal(anna, { outsideTests: true })(routerOf())
+    expect(await told(copy, '/inherited')).toStrictEqual([200, anna])
     vi.stubEnv('NODE_ENV', 'production')
     expect((await told(copy, '/inherited'))[0]).toBe(500)
+    expect(() => withPrincipal(anna, { outsideTests: true })).toThrow(/here it is production/)
+    expect(() => withPrincipal(anna, { outside: true } as never)).toThrow(/no option "outside"/)
+  })
+
+  it('R20 another NODE_ENV refuses every request of a copy that was made before', async () => {
+    const copy = withPrincipal(anna)(routerOf())
+    for (const env of ['production', 'prod', undefined]) {
+      vi.stubEnv('NODE_ENV', env)
+      expect((await told(copy, '/inherited'))[0]).toBe(500)
+    }
   })
 
   it('what is no router is a TypeError that names the mend', () => {
     expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(TypeError)
     expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(/pass the router/)
+  })
+})
+
+describe('R20 the audit calls its operations public, and seal refuses them in every nesting', () => {
+  const one = () => withAuth(bearer)(new Router()).get('/me', tell)
+  const nestings: ReadonlyArray<readonly [string, () => RouterInstance]> = [
+    ['the copy', () => withPrincipal(anna)(one())],
+    ['mounted', () => new Router().use(withPrincipal(anna)(one()).routes())],
+    ['mounted in a guarded router', () => withAuth(bearer)(new Router()).use(withPrincipal(anna)(one()).routes())],
+    ['guarded again', () => withAuth(bearer)(withPrincipal(anna)(one()))],
+    ['guarded once more', () => withAuth(bearer)(withAuth(cookie)(withPrincipal(anna)(one())))],
+    ['with one that adds', () => withAuth(also(bearer))(withPrincipal(anna)(one()))],
+    ['of one that adds', () => withPrincipal(anna)(new Router().get('/me', withAuth(also(bearer)), tell))],
+    ['of an optional one', () => withPrincipal(anna)(new Router().get('/me', withAuth(optional(bearer)), tell))],
+    ['twice', () => withPrincipal(anna)(withPrincipal(anna)(one()))],
+    ['of a sealed router', () => withPrincipal(anna)(seal(one()))],
+  ]
+
+  it.each(nestings)('%s', (_what, make) => {
+    expect(audit(make()).operations).toMatchObject([
+      { operation: 'GET /me', access: 'public', decidedBy: ['withPrincipal, for tests'] },
+    ])
+    expect(String(audit(make()))).toContain('public (withPrincipal, for tests)')
+    for (const open of [[], ['GET /me']]) {
+      expect(() => seal(make(), { public: open })).toThrow(
+        /GET \/me: withPrincipal lets everybody in, and is for tests: seal the router that it was made of/,
+      )
+    }
   })
 })

@@ -25,7 +25,7 @@ export const [alsoA, alsoB, alsoC] = [also(credential('a')), also(credential('b'
 export const { open } = Requirement
 
 /** A guard that stands in an operation. */
-export const on = (requirement: Requirement): never => guardFor(requirement, ['operation']) as never
+export const on = (requirement: Requirement): never => guardFor(requirement, { levels: ['operation'] }) as never
 
 /** The functions of each layer, by name; a guard by what it demands, in order. */
 export const names = ({ stack }: RouterInstance): string[] =>

@@ -17,6 +17,8 @@ export interface PathPattern {
   readonly isExact: boolean
   /** Whether it has no captures: it accepts one path, in its spellings. */
   readonly isLiteral: boolean
+  /** Whether letter case counts. */
+  readonly isSensitive: boolean
   /** Its segments, for a first look. */
   readonly shapes: ReadonlyArray<Shape>
   /** Paths that it accepts, as different as a few can be. */
@@ -61,8 +63,7 @@ export const make = (
 ): PathPattern | undefined => {
   const flat = flattened(path)
   if (flat === undefined || flat.length > MAX_ALTERNATIVES) return undefined
-  const text = (chars: string): Step[] =>
-    chars.split('').map((char) => ({ _tag: 'Text', char, isSensitive: sensitive }))
+  const text = (chars: string): Step[] => stepsOfText(chars, sensitive)
   const stepsOf = (token: Token): Step[] =>
     token.type === 'text' ? text(token.value) : token.type === 'param' ? [{ _tag: 'Segment' }] : [{ _tag: 'Anything' }]
   // What may follow: a slash at the end, and where the path only begins so, everything below it
@@ -76,10 +77,25 @@ export const make = (
     starts: states.map((_, at) => states.slice(0, at).reduce((sum, { length }) => sum + length, 0)),
     isExact: flat.every(isPlain),
     isLiteral: end && flat.every((tokens) => tokens.every(({ type }) => type === 'text')),
+    isSensitive: sensitive,
     shapes: flat.map((tokens) => shapeOf(tokens, end)),
     samples: samplesOf(flat, end ? (strict ? [''] : ['', '/']) : ['', '/x']),
   }
 }
+
+/** The automaton of all paths that begin with a text, letter case aside. */
+export const startingWith = (text: string): PathPattern => ({
+  states: [...statesOf(stepsOfText(text, false)), ...statesOf([...stepsOfText(text, false), { _tag: 'Anything' }])],
+  starts: [0, text.length + 1],
+  isExact: true,
+  isLiteral: false,
+  isSensitive: false,
+  shapes: [{ segments: text.split('/').slice(0, -1).map(foldedText), isOpen: true }],
+  samples: [],
+})
+
+const stepsOfText = (chars: string, isSensitive: boolean): Step[] =>
+  chars.split('').map((char) => ({ _tag: 'Text', char, isSensitive }))
 
 const flattened = (path: string): Token[][] | undefined => {
   try {
@@ -129,7 +145,7 @@ const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): Shape => {
   const whole =
     wildcardAt < 0 ? segments.slice(0, segments.findLastIndex((one) => one !== '') + 1) : segments.slice(0, -1)
   return {
-    segments: whole.map((one) => (one.includes(capture) ? undefined : one.split('').map(folded).join(''))),
+    segments: whole.map((one) => (one.includes(capture) ? undefined : foldedText(one))),
     isOpen: wildcardAt >= 0 || !end,
   }
 }
@@ -155,6 +171,8 @@ const folded = (char: string): string => {
   const upper = char.toUpperCase()
   return upper.length !== 1 || (char > '\x7f' && upper <= '\x7f') ? char : upper
 }
+
+const foldedText = (text: string): string => text.split('').map(folded).join('')
 
 /** Whether a step takes a character. */
 export const takes = (step: Step, char: string): boolean => {

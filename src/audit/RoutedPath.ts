@@ -5,23 +5,24 @@
  */
 import { modernPath } from '../koa/pathSyntax.js'
 import { findPath, type Found } from './comparePatterns.js'
-import { areApart, make, type PathOptions, type PathPattern } from './PathPattern.js'
+import type { RouterLayer } from '../koa/RoutedOperation.js'
+import { withoutPosition } from '../koa/routerCopy.js'
+import { areApart, make, type PathPattern } from './PathPattern.js'
+import { boundOf, refusesInEveryCase } from './RegExpBound.js'
 
 /** The path of a layer. */
 export interface RoutedPath {
   /** `undefined` for a RegExp. */
   readonly pattern: PathPattern | undefined
+  /** Accepts all that the path accepts, and perhaps more. */
+  readonly bound: PathPattern | undefined
   /** Whether it accepts a path, as the router has it. */
   readonly matches: (path: string) => boolean
-  readonly source: string
+  readonly regexp: RegExp
 }
 
 /** What is read of a layer. */
-export interface LayerPath {
-  readonly path: string | RegExp
-  readonly regexp: RegExp
-  readonly opts: PathOptions & { readonly pathAsRegExp?: unknown }
-}
+export type LayerPath = Pick<RouterLayer, 'path' | 'regexp' | 'opts'>
 
 /** How two paths lie to one another. */
 export interface Relation {
@@ -43,9 +44,15 @@ const below = String.raw`(?:\/|$)`
 /** Reads the path of a layer. */
 export const routedPath = (layer: LayerPath): RoutedPath => {
   const { regexp } = layer
-  // an own copy: with the flags g and y a RegExp remembers where it stopped
-  const own = regexp instanceof RegExp ? new RegExp(regexp.source, regexp.flags.replace(/[gy]/g, '')) : /(?!)/
-  return { pattern: patternOf(layer), matches: (candidate) => own.test(candidate), source: String(regexp) }
+  const pattern = patternOf(layer)
+  // a layer without one (its path is empty) cannot be asked, and ends in a 500
+  const own = regexp === undefined ? /(?!)/ : withoutPosition(regexp)
+  return {
+    pattern,
+    bound: pattern ?? boundOf(own),
+    matches: (candidate) => own.test(candidate),
+    regexp: own,
+  }
 }
 
 const patternOf = (layer: LayerPath): PathPattern | undefined => {
@@ -66,14 +73,20 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   if (first.pattern !== undefined && second.pattern !== undefined) {
     return relatePatterns(first, first.pattern, second, second.pattern)
   }
-  if (first.source === second.source) return { overlap: 'yes', isWithin: true, isAround: true, isNarrower: false }
+  if (String(first.regexp) === String(second.regexp))
+    return { overlap: 'yes', isWithin: true, isAround: true, isNarrower: false }
+  if (areBoundApart(first, second)) return apart
   const known = first.pattern ?? second.pattern
   const paths = known?.samples ?? probes
   const shared = paths.filter((path) => first.matches(path) && second.matches(path))
   const [example] = shared
-  // A path without captures is tried in all its spellings
   const isLiteral = known?.isLiteral === true
-  if (example === undefined) return { ...apart, overlap: isLiteral ? 'no' : 'unknown' }
+  if (example === undefined) {
+    // A path without captures is tried in all its spellings, but for letter case
+    const other = first.pattern === undefined ? first : second
+    const isProven = isLiteral && (known.isSensitive || refusesInEveryCase(other.regexp, paths))
+    return { ...apart, overlap: isProven ? 'no' : 'unknown' }
+  }
   const missed = paths.filter((path) => second.matches(path) && !first.matches(path))
   return {
     overlap: 'yes',
@@ -84,6 +97,11 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
     isNarrower: [...probes, `${example}x`, `${example}/x`].some((path) => second.matches(path) && !first.matches(path)),
   }
 }
+
+const areBoundApart = ({ bound: one }: RoutedPath, { bound: other }: RoutedPath): boolean =>
+  one !== undefined &&
+  other !== undefined &&
+  (areApart(one, other) || findPath('of both', one, other, () => true) === 'none')
 
 const apart: Relation = { overlap: 'no', isWithin: false, isAround: false, isNarrower: false }
 

@@ -7,17 +7,10 @@
 import { leaves, welcomesNobody, type Description } from '../core/Description.js'
 import { declareFactory } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'
+import { functionName, pathInWords, type AnyRouter } from '../koa/RoutedOperation.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
 import { middlewareName, middlewareOf, type MiddlewareLayer } from './middleware.js'
-import {
-  functionName,
-  isBehindItsHandler,
-  layersOf,
-  pathInWords,
-  routesOf,
-  type AnyRouter,
-  type Route,
-} from './Route.js'
+import { pathLayersOf, routesOf, type Route } from './Route.js'
 import { aheadOf, orderOf, type RunsFirst } from './shadows.js'
 import { inWords } from './words.js'
 
@@ -64,7 +57,7 @@ export interface Reading {
 
 /** Reads a router; TypeError for what is none. */
 export const readingOf = (place: string, router: AnyRouter): Reading => {
-  const layers = layersOf(place, router)
+  const layers = pathLayersOf(place, router)
   const runsFirst = orderOf(router)
   const routes = routesOf(layers)
   const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'
@@ -80,7 +73,7 @@ export const auditOf = ({ routes, middleware, runsFirst }: Reading): Audit => {
       path: pathInWords(route.layer),
       access: accessOf(route),
       protection: protectionOf(route),
-      decidedBy: [...(route.guard?.levels ?? [])],
+      decidedBy: [...route.levels],
       shadowedBy: aheadOf(route, routes, runsFirst).map(({ route: ahead, ...shadow }) => ({
         operation: ahead.name,
         access: accessOf(ahead),
@@ -100,18 +93,18 @@ export const auditOf = ({ routes, middleware, runsFirst }: Reading): Audit => {
 
 // What its guard enforces; nothing where the handler runs before it
 const demandOf = (route: Route): Description | undefined =>
-  route.guard === undefined || isBehindItsHandler(route)
-    ? undefined
-    : Requirement.effective(route.guard.requirement)?.description
+  route.isBehindItsHandler ? undefined : Requirement.effective(route.requirement)?.description
 
 const accessOf = (route: Route): Access => {
+  if (route.guard?.isForTests === true) return 'public'
   const demand = demandOf(route)
   if (demand !== undefined) return welcomesNobody(demand) ? 'optional' : 'guarded'
-  return route.guard?.requirement._tag === 'Public' && !isBehindItsHandler(route) ? 'public' : 'undecided'
+  return route.requirement._tag === 'Public' && !route.isBehindItsHandler ? 'public' : 'undecided'
 }
 
 const protectionOf = (route: Route): string => {
-  if (isBehindItsHandler(route)) return 'undecided (withAuth(...) stands behind the handler)'
+  if (route.isBehindItsHandler) return 'undecided (withAuth(...) stands behind the handler)'
+  if (route.guard?.isForTests === true) return 'public (withPrincipal, for tests)'
   const demand = demandOf(route)
   return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'
 }
@@ -121,6 +114,6 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   const isCustom = demand !== undefined && leaves(demand).some(({ scheme }) => scheme === undefined)
   return [
     ...(isCustom ? ['authenticator' as const] : []),
-    ...(route.path.pattern === undefined ? ['path' as const] : []),
+    ...(route.accepted.pattern === undefined ? ['path' as const] : []),
   ]
 }

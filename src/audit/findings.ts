@@ -4,44 +4,49 @@
  * An operation that lets in anonymous callers must be public on purpose, which is why it has to be listed, `optional(...)`
  * included; and nothing may answer in front of a guard that was not listed either.
  */
-import { isAsset } from '../koa/assetMark.js'
+import { isSettings } from '../koa/authSettings.js'
+import { originalOf } from '../koa/layer.js'
+import { isAsset } from '../koa/pageAsset.js'
 import type { Audit, AuditedOperation, Shadow } from './Audit.js'
 import type { Reading } from './auditRouter.js'
 import { middlewareName } from './middleware.js'
-import { isSettings } from './ownMiddleware.js'
-import { originalOf, type Route } from './Route.js'
+import type { Route } from './Route.js'
 
-/** What may be open, and what may run unguarded. */
+/** What may be open, and what may run unguarded, as `seal` was given it. */
 export interface Allowed {
   readonly public: ReadonlyArray<string>
   readonly middleware: ReadonlyArray<Function>
 }
 
 /** Everything about a router that is not allowed. */
-export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => [
-  ...audit.operations.flatMap((operation, at) => openness(operation, pageOf(operation, reading.routes[at]), allowed)),
-  ...audit.operations.flatMap(shadowing),
-  ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
-    // what stands before the guard of a public operation is as public as that
-    guard === undefined || audit.operations[at]?.access !== 'guarded'
-      ? []
-      : ahead.filter(isStranger(allowed)).map(beforeGuard(name)),
-  ),
-  ...reading.middleware
-    .filter(({ guarded }) => guarded === 'no')
-    .flatMap(({ path, functions }) => functions.filter(isStranger(allowed)).map(unguarded(path))),
-  ...allowed.public.flatMap((entry) => listing(entry, audit.operations)),
-]
+export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
+  const isUnlisted = unlistedAmong(reading, allowed)
+  return [
+    ...audit.operations.flatMap((operation, at) => openness(operation, reading.routes[at]!, allowed)),
+    ...audit.operations.flatMap(shadowing),
+    ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
+      // what stands before the guard of a public operation is as public as that
+      guard === undefined || audit.operations[at]?.access !== 'guarded'
+        ? []
+        : ahead.filter(isUnlisted).map(beforeGuard(name)),
+    ),
+    ...reading.middleware
+      .filter(({ guarded }) => guarded === 'no')
+      .flatMap(({ path, functions }) => functions.filter(isUnlisted).map(unguarded(path))),
+    ...allowed.public.flatMap((entry) => listing(entry, audit.operations)),
+  ]
+}
 
 // Listing a page lists what it loads
-const pageOf = ({ operation }: AuditedOperation, route: Route | undefined): string =>
-  route?.layer.stack.some(isAsset) === true ? operation.slice(0, operation.lastIndexOf('/')) : operation
+const pageOf = ({ operation }: AuditedOperation, route: Route): string =>
+  route.functions.some(isAsset) ? operation.slice(0, operation.lastIndexOf('/')) : operation
 
-const openness = (
-  { operation, access, protection, decidedBy }: AuditedOperation,
-  page: string,
-  allowed: Allowed,
-): ReadonlyArray<string> => {
+const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): ReadonlyArray<string> => {
+  const { operation, access, protection, decidedBy } = audited
+  const page = pageOf(audited, route)
+  if (route.guard?.isForTests === true) {
+    return [`${operation}: withPrincipal lets everybody in, and is for tests: seal the router that it was made of`]
+  }
   const isListed = allowed.public.includes(operation) || allowed.public.includes(page)
   if (access === 'undecided') {
     return decidedBy.length > 0
@@ -73,10 +78,17 @@ const inFront =
     }
   }
 
-const isStranger =
-  ({ middleware }: Allowed) =>
-  (f: Function): boolean =>
-    !isSettings(f) && !middleware.includes(originalOf(f))
+// dd-trace wraps functions as they come in, and keeps their names. So a listed function that is nowhere in the router is
+// taken for one of its name.
+const unlistedAmong = ({ routes, middleware }: Reading, allowed: Allowed): ((f: Function) => boolean) => {
+  const present = new Set([...routes, ...middleware].flatMap(({ functions }) => functions.map(originalOf)))
+  const wrapped = allowed.middleware.filter((f) => f.name !== '' && !present.has(f))
+  return (f) => {
+    const original = originalOf(f)
+    const isWrapped = wrapped.some(({ name, length }) => name === original.name && length === original.length)
+    return !isSettings(f) && !allowed.middleware.includes(original) && !isWrapped
+  }
+}
 
 const beforeGuard =
   (operation: string) =>

@@ -4,9 +4,9 @@
  *
  * What `app.use` mounts, and what answers where no operation matches, is no part of a router.
  */
-import { isOfApplication } from '../koa/application.js'
-import { isSettings } from './ownMiddleware.js'
-import { functionName, type Placed, type Route } from './Route.js'
+import { isSettings } from '../koa/authSettings.js'
+import { functionName } from '../koa/RoutedOperation.js'
+import type { PathLayer, Route } from './Route.js'
 import { relate } from './RoutedPath.js'
 import type { RunsFirst } from './shadows.js'
 
@@ -21,7 +21,7 @@ export interface MiddlewareLayer {
 
 /** The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only. */
 export const middlewareOf = (
-  layers: ReadonlyArray<Placed>,
+  layers: ReadonlyArray<PathLayer>,
   routes: ReadonlyArray<Route>,
   runsFirst: RunsFirst,
   isClosed: (route: Route) => boolean,
@@ -29,16 +29,16 @@ export const middlewareOf = (
   layers
     .filter(({ layer }) => layer.methods.length === 0)
     .map((placed) => {
-      const met = routes.filter((route) => relate(placed.path, route.path).overlap !== 'no')
+      const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
       const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
       return {
         path: scopeOf(placed),
-        functions: placed.layer.stack.filter((f) => !isOfApplication(f)),
+        functions: placed.functions,
         guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
       }
     })
 
-const scopeOf = ({ layer: { path, opts } }: Placed): string => {
+const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
   if (typeof path !== 'string') return String(path)
   return opts.end === false || opts.pathAsRegExp === true
     ? `${path.replace(everything, '').replace(/\/$/, '')}/*`

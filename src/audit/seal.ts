@@ -5,9 +5,9 @@
  * operation matches.
  */
 import { checkOptions, declareFactory } from '../core/misuse.js'
+import type { AnyRouter } from '../koa/RoutedOperation.js'
 import { auditOf, readingOf } from './auditRouter.js'
 import { findingsOf } from './findings.js'
-import type { AnyRouter } from './Route.js'
 import { close } from './sealing.js'
 
 /** What may be open. */
@@ -18,7 +18,10 @@ export interface SealOptions {
    * docs page brings along what it loads; its document is an operation of its own. Default none.
    */
   readonly public?: ReadonlyArray<string>
-  /** Functions that may run where no guard covers them: CORS, a body parser. Known by identity. Default none. */
+  /**
+   * Functions that may run where no guard covers them: CORS, a body parser. Known by identity; one that is nowhere in the
+   * router, because a tracer wrapped it, by its name. Default none.
+   */
   readonly middleware?: ReadonlyArray<Function>
 }
 
@@ -30,7 +33,8 @@ export interface SealOptions {
  * - a guarded one that a public one answers first;
  * - middleware of `router.use`, or in front of a guard, that is not listed. `authSettings` and `operation` need not be.
  *
- * Routes, middleware, `param` hooks and prefixes that come later are a TypeError, too. A copy that `withAuth(a)(router)` makes
+ * Call it before `app.use`: some tracers replace functions there. Routes, middleware, `param` hooks and prefixes that come
+ * later are a TypeError, too. A copy that `withAuth(a)(router)` makes
  * is a router of its own: seal that one.
  *
  * @example

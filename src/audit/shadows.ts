@@ -5,7 +5,8 @@
  * A narrower path in front of a wider one is no shadow: `/users/me` stands in its own line of the audit, and what it takes
  * from `/users/:id` is all that it answers.
  */
-import type { AnyRouter, Placed, Route } from './Route.js'
+import type { AnyRouter } from '../koa/RoutedOperation.js'
+import type { PathLayer, Route } from './Route.js'
 import { relate } from './RoutedPath.js'
 
 /** How much of an operation another one takes; of a RegExp, or of several captures in one segment, it may be `unknown`. */
@@ -20,23 +21,23 @@ export interface Ahead {
 }
 
 /** Whether the first of two layers that match a request runs before the second, or instead of it. */
-export type RunsFirst = (first: Placed, second: Placed) => boolean
+export type RunsFirst = (first: PathLayer, second: PathLayer) => boolean
 
 /** In which order a router runs its layers. */
 export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
   switch (opts.exclusive) {
     case undefined:
     case false:
-      return (first, second) => first.at < second.at
+      return (first, second) => first.index < second.index
     // the layer with the fewest captures alone
     case 'specificity':
       return (first, second) => {
         const difference = first.layer.paramNames.length - second.layer.paramNames.length
-        return difference < 0 || (difference === 0 && first.at < second.at)
+        return difference < 0 || (difference === 0 && first.index < second.index)
       }
     // the last layer alone
     default:
-      return (first, second) => first.at > second.at
+      return (first, second) => first.index > second.index
   }
 }
 
@@ -50,7 +51,7 @@ const taken = (first: Route, second: Route): ReadonlyArray<Ahead> => {
   const methods = second.methods.filter((method) => first.methods.includes(method))
   const [method] = methods
   if (method === undefined) return []
-  const { overlap, example, isWithin, isAround, isNarrower } = relate(first.path, second.path)
+  const { overlap, example, isWithin, isAround, isNarrower } = relate(first.accepted, second.accepted)
   if (overlap === 'no') return []
   const takesAllMethods = methods.length === second.methods.length
   const takesNoOther = methods.length === first.methods.length

@@ -13,14 +13,12 @@
  * | the two functions           | a mark, so that levels and the audit know them                      |
  */
 import type { Context, Middleware, Next } from 'koa'
+import { aheadOfParams, applicationMark, applicationSettingsMark, applicationsMark } from '../core/marks.js'
 import { carry, settingsOf, type Settings } from '../core/Settings.js'
 import type { Addition } from './authSettings.js'
-import { aheadOfParams } from './guardMark.js'
 import { answerException } from './exceptions.js'
-
-const onRouter = Symbol.for('koa-with-auth/application')
-const onLayer = Symbol.for('koa-with-auth/applications')
-const onFunction = Symbol.for('koa-with-auth/application-settings')
+import type { LayerFunction } from './layer.js'
+import { notWrapped } from './notWrapped.js'
 
 /** What each layer of an application carries. */
 export interface Application {
@@ -110,10 +108,11 @@ const outsideOf = ({ within }: Settings, key: symbol): Settings | undefined =>
   within === undefined || within.application === key ? within?.outer : outsideOf(within.outer, key)
 
 // `param`: they stay outside of the hooks of a router, which are the application's too
-const marked = <F extends Function>(f: F): F => Object.assign(f, { [onFunction]: true, param: aheadOfParams })
+const marked = <F extends Function>(f: F): F =>
+  notWrapped(Object.assign(f, { [applicationSettingsMark]: true, param: aheadOfParams }))
 
 /** Whether a function is one of the two. */
-export const isOfApplication = (f: Function): boolean => onFunction in f
+export const isOfApplication = (f: Function): boolean => applicationSettingsMark in f
 
 // -------------------------------------------------------------------------------------
 // routers and layers
@@ -122,40 +121,36 @@ export const isOfApplication = (f: Function): boolean => onFunction in f
 /** The application of a router; `undefined` where it has none. */
 export const applicationOf = (router: object): Application | undefined =>
   // Safe: `setApplication` alone writes it
-  Reflect.get(router, onRouter) as Application | undefined
+  Reflect.get(router, applicationMark) as Application | undefined
 
 /** Makes a router the one of an application: what comes in then belongs to it. */
 export const setApplication = <R extends object>(router: R, of: Application | undefined): R =>
-  of === undefined ? router : Object.assign(router, { [onRouter]: of })
-
-/** What of a layer is read and arranged. */
-interface Arranged<F> {
-  stack: F[]
-  opts: object
-}
+  of === undefined ? router : Object.assign(router, { [applicationMark]: of })
 
 /** The identities of the applications that a layer belongs to, outermost first. */
 export const applicationsOf = ({ opts }: { readonly opts: object }): ReadonlyArray<object> =>
   // Safe: only identities are written there, below
-  (Reflect.get(opts, onLayer) as ReadonlyArray<object> | undefined) ?? []
+  (Reflect.get(opts, applicationsMark) as ReadonlyArray<object> | undefined) ?? []
 
-/** Arranges what a layer holds, and puts an application around it; applications that are there already stay. */
-export const arrangeWithin = <F extends Function, L extends Arranged<F>>(
-  layer: L & Arranged<F>,
+/** Arranges the functions of a layer; those of applications around them stay outside. */
+export const arrangedWithin = (
+  functions: ReadonlyArray<LayerFunction>,
+  arrange: (own: ReadonlyArray<LayerFunction>) => ReadonlyArray<LayerFunction>,
+): ReadonlyArray<LayerFunction> => {
+  const isOwn = ({ written }: LayerFunction): boolean => !isOfApplication(written)
+  const [first, last] = [functions.findIndex(isOwn), functions.findLastIndex(isOwn)]
+  return [...functions.slice(0, first), ...arrange(functions.slice(first, last + 1)), ...functions.slice(last + 1)]
+}
+
+/** Puts an application around the functions of a layer, unless it is there. */
+export const putAround = (
+  layer: { opts: object },
+  functions: ReadonlyArray<LayerFunction>,
   of: Application | undefined,
-  arrange: (layer: L) => void,
-): void => {
-  const { stack } = layer
-  const isOwn = (f: F): boolean => !isOfApplication(f)
-  const [first, last] = [stack.findIndex(isOwn), stack.findLastIndex(isOwn)]
-  const [ahead, behind] = [stack.slice(0, first), stack.slice(last + 1)]
-  layer.stack = stack.slice(first, last + 1)
-  arrange(layer)
-  layer.stack = [...ahead, ...layer.stack, ...behind]
-  if (of === undefined || applicationsOf(layer).includes(of.identity)) return
-  // Safe: the two are middleware, whatever the router's context
-  layer.stack = [of.begin as unknown as F, ...layer.stack, of.end as unknown as F]
+): ReadonlyArray<LayerFunction> => {
+  if (of === undefined || applicationsOf(layer).includes(of.identity)) return functions
   setApplications(layer, [of.identity, ...applicationsOf(layer)])
+  return [{ runs: of.begin, written: of.begin }, ...functions, { runs: of.end, written: of.end }]
 }
 
 /** A copied layer belongs to the application of the copied router. */
@@ -166,5 +161,5 @@ export const exchangeApplication = (layer: { opts: object }, from: Application, 
   )
 
 const setApplications = (layer: { opts: object }, identities: ReadonlyArray<object>): void => {
-  layer.opts = { ...layer.opts, [onLayer]: identities }
+  layer.opts = { ...layer.opts, [applicationsMark]: identities }
 }

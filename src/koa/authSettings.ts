@@ -6,8 +6,10 @@ import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
 import { addHandlers, type ExceptionHandler } from '../core/ExceptionHandler.js'
 import { checkHook, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
+import { settingsMark } from '../core/marks.js'
 import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
 import { answerException } from './exceptions.js'
+import { notWrapped } from './notWrapped.js'
 
 /** What an application may decide. Settings below others add to them. */
 export interface AuthSettings {
@@ -83,10 +85,12 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
   return add
 }
 
-const mark = Symbol.for('koa-with-auth/settings')
-
 // so that the audit knows it
-const markSettings = <F extends Function>(settings: F): F => Object.assign(settings, { [mark]: true })
+const markSettings = <F extends Function>(settings: F): F =>
+  notWrapped(Object.assign(settings, { [settingsMark]: true }))
+
+/** Whether a function is what `authSettings` made. */
+export const isSettings = (f: Function): boolean => settingsMark in f
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 const applySettings = (add: Addition): Middleware => {

@@ -17,7 +17,7 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { settingsOf } from '../core/Settings.js'
 import { answerException, markThrown, serverError } from './exceptions.js'
-import { markGuard, type Marked } from './guardMark.js'
+import { markGuard, type Marked, type Origin } from './guardMark.js'
 import { admittedBefore, claim, operationOf } from './head.js'
 import { inItsOperation } from './placement.js'
 import { respondFailure, respondTooManyFields } from './respond.js'
@@ -33,9 +33,9 @@ export const enforce = (requirement: Requirement): Enforce => {
 }
 
 /** A guard for the layer of a route; it guards no routers. */
-export const guardFor = (requirement: Requirement, levels: ReadonlyArray<string>): Enforce & Marked => {
+export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Marked => {
   const run = enforce(requirement)
-  return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement, levels)
+  return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement, origin)
 }
 
 const admitAnyone: Enforce = (ctx, next) => {

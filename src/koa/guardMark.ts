@@ -1,31 +1,41 @@
 /**
- * How a guard is told from other middleware, and kept in front of `param` hooks.
+ * How a guard is told from other middleware, and kept ahead of `param` hooks.
  *
- * Whoever reads what protects a route (levels, OpenAPI, the audit) reads the `requirement` that its guard carries.
+ * Whoever reads what protects a route (levels, OpenAPI, the audit) reads what its guard carries. All of it is properties of
+ * the function, so that a tracer's wrapper that copies properties is the same guard.
  */
+import { aheadOfParams, guardMark } from '../core/marks.js'
 import type { Requirement } from '../core/Requirement.js'
+import { notWrapped } from './notWrapped.js'
 
-const mark = Symbol.for('koa-with-auth/guard')
+/** What a level is known by: the guards that it put in and the router that it made carry the same one. */
+export interface Level {
+  readonly name: string
+}
 
-/**
- * The router sorts `param` hooks among the functions of a layer by their `param`, and puts them in front of the first that
- * has none. No path has a parameter of this name, so what carries it stays in front of them (SECURITY D-R10).
- */
-export const aheadOfParams = Symbol('ahead of param hooks')
-
-/** What tells a guard from other functions. */
-export interface Marked {
-  readonly requirement: Requirement
+/** Where a guard comes from. */
+export interface Origin {
   /** Where it was decided, from the outermost that counts to the innermost: `operation`, or which router. */
   readonly levels: ReadonlyArray<string>
+  /** The level that put it into its layer; `undefined` for one that is written in an operation. */
+  readonly level?: Level | undefined
+  /** The guard of the operation that it replaces, because that one adds to the levels above. */
+  readonly replaces?: (Function & Marked) | undefined
+  /** Whether it lets everybody in, for tests: what stands behind it is not protected. */
+  readonly isForTests?: boolean
+}
+
+/** What tells a guard from other functions. */
+export interface Marked extends Origin {
+  readonly requirement: Requirement
 }
 
 /** Marks a function as the guard of a requirement. */
 export const markGuard = <F extends Function>(
   guard: F,
   requirement: Requirement,
-  levels: ReadonlyArray<string> = ['operation'],
-): F & Marked => Object.assign(guard, { requirement, levels, param: aheadOfParams, [mark]: true })
+  origin: Origin = { levels: ['operation'] },
+): F & Marked => notWrapped(Object.assign(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
 
 /** Whether a function is a guard. */
-export const isGuard = (f: unknown): f is Marked => typeof f === 'function' && mark in f
+export const isGuard = (f: unknown): f is Function & Marked => typeof f === 'function' && guardMark in f

@@ -4,9 +4,10 @@
  * Everywhere else it is refused: on the line itself where a guard can see that, else with a 500 that names the mend. A
  * guard that runs in the wrong place never lets a request through.
  */
-import type { Layer } from '@koa/router'
 import type { Context } from 'koa'
+import { guardedMark } from '../core/marks.js'
 import { tooOld } from './routerSupport.js'
+import type { Layer } from './routerTypes.js'
 
 const mend = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
@@ -21,11 +22,12 @@ export const refuseUse = (guard: object): void => {
   Object.defineProperties(guard, { router: refuse('router.use'), _name: refuse('app.use') })
 }
 
-const guarded = Symbol('the captures of the layer in which a guard ran')
+const wrapped =
+  'a tracer that wraps the functions of a layer and drops their properties looks the same: let it leave alone what has the property Symbol.for("koa-with-auth/guard")'
 
 /** Throws unless a guard runs in the layer of a route, and as the first guard in it. */
 export const inItsOperation = (ctx: Context): void => {
-  const context: Context & { [guarded]?: unknown } = ctx
+  const context: Context & { [guardedMark]?: unknown } = ctx
   const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
   if (!isRunning(layers, ctx['routerPath'])) {
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
@@ -34,8 +36,10 @@ export const inItsOperation = (ctx: Context): void => {
   }
   // The router makes a new array of captures for every layer that it runs, so it tells which one runs
   const captures: unknown = ctx['captures']
-  if (context[guarded] === captures) throw new Error('withAuth(...) stands twice in one operation; leave one')
-  context[guarded] = captures
+  if (context[guardedMark] === captures) {
+    throw new Error(`withAuth(...) stands twice in one operation; leave one (${wrapped})`)
+  }
+  context[guardedMark] = captures
 }
 
 // A layer without methods is `use` middleware

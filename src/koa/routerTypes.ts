@@ -15,3 +15,6 @@ export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
 
 /** Middleware of a router. */
 export type RouterMiddleware<S = DefaultState, C = DefaultContext> = Middleware<S, RouterContext<S, C>>
+
+/** A layer of a router of @koa/router. */
+export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]

@@ -6,15 +6,15 @@ import type { RouterInstance } from '@koa/router'
 import type { Context, Next } from 'koa'
 import type { Member } from '../core/Authenticator.js'
 import { checkOptions } from '../core/misuse.js'
-import { markAsset } from '../koa/assetMark.js'
+import { markAsset } from '../koa/pageAsset.js'
 import { withAuth } from '../koa/withAuth.js'
 import { assetOf, assetsIn, type Asset } from './assets.js'
 import { cachedOpenApi } from './cachedDocument.js'
 import { checkOpenApiOptions, openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
-import { viewOf, type MountedRouter, type View } from './mountedOperations.js'
+import { isPartOf, markPart, viewOf, type MountedRouter, type Part, type View } from './mountedOperations.js'
 import { operation, withoutExtensions } from './operation.js'
 import { fieldsOf, htmlOf, originsOf, type Page } from './page.js'
-import { checkPage, documentPart, pageOptionNames, type DocsPageOptions } from './pageOptions.js'
+import { checkPage, documentPart as documentOptionsOf, pageOptionNames, type DocsPageOptions } from './pageOptions.js'
 import { serveAsset, withoutSlash } from './serve.js'
 
 /** What a docs page is made of. */
@@ -33,39 +33,38 @@ export const addDocs = <S, C, T, D>(
   { place, options, folder }: DocsParts,
 ): void => {
   checkOptions(place, withoutExtensions(options), [...openApiOptionNames, ...pageOptionNames])
-  const document = documentPart(options)
+  const document = documentOptionsOf(options)
   checkOpenApiOptions(place, document)
   const settings = checkPage(place, options)
   const { path, documentPath } = settings
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves them undecided
   const guards = 'auth' in options ? [withAuth(options.auth as Member)] : []
-  const get = (at: string, handler: Handler): void => {
+  const get = (at: string, handler: Handler, mark: (f: Function) => Function): void => {
     // Safe: a guard is middleware, and nothing here reads the router's own context
-    const functions = [operation({ undocumented: true }), ...guards, handler] as unknown as never[]
+    const functions = [mark(operation({ undocumented: true })), ...guards, handler] as unknown as never[]
     target.get(at, ...functions)
   }
 
+  const documentPart: Part = { path: documentPath }
   const serveDocument: Handler = (ctx, next) =>
-    isTaken(ctx, serveDocument) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
+    isTaken(ctx, documentPart) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
   // Safe: it is only read
-  const describe = describing(viewOf(described as unknown as MountedRouter, serveDocument), document)
-  get(documentPath, serveDocument)
+  const describe = describing(viewOf(described as unknown as MountedRouter, documentPart), document)
+  get(documentPath, serveDocument, markPart(documentPart))
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
   const page: Page = { ...settings, title, description, origins: originsOf(servers) }
   const html = assetOf('text/html; charset=utf-8', htmlOf(page))
   const fields = fieldsOf(page)
+  const pagePart: Part = { path }
   const servePage: Handler = (ctx, next) => {
-    if (isTaken(ctx, servePage)) return next()
+    if (isTaken(ctx, pagePart)) return next()
     return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
   }
-  get(path, servePage)
+  get(path, servePage, markPart(pagePart))
   for (const { name, load } of assetsIn(folder)) {
-    get(
-      `${path}/${name}`,
-      markAsset(async (ctx: Context) => serveAsset(ctx, await load())),
-    )
+    get(`${path}/${name}`, async (ctx: Context) => serveAsset(ctx, await load()), markAsset)
   }
 }
 
@@ -74,11 +73,13 @@ type Handler = (ctx: Context, next: Next) => unknown
 const routerOf = (ctx: Context): MountedRouter => ctx['router']
 
 // An operation of the application's own at the same path counts, wherever it was registered
-const isTaken = (ctx: Context, own: Handler): boolean =>
-  routerOf(ctx).stack.some(
-    ({ path, methods, stack }) =>
-      path === ctx['routerPath'] && methods.includes('GET') && !stack.some((f: unknown) => f === own),
+const isTaken = (ctx: Context, part: Part): boolean => {
+  const layers = routerOf(ctx).stack.filter(
+    ({ path, methods }) => path === ctx['routerPath'] && methods.includes('GET'),
   )
+  // one of them runs now, even where a tracer hides its mark
+  return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
+}
 
 // The document for a request, as an asset
 const describing = (view: View, options: OpenApiOptions): ((ctx: Context) => Asset) => {

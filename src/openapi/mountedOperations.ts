@@ -5,7 +5,9 @@
  * router that dispatches (`ctx.router`); of that, what lies below the place where the own router was mounted. A page that
  * stands beside its router describes the router as it is.
  */
-import type { Layer } from '@koa/router'
+import { docsMark } from '../core/marks.js'
+import { functionsOf } from '../koa/layer.js'
+import type { Layer } from '../koa/routerTypes.js'
 
 /** What of a router is described. */
 export interface MountedRouter {
@@ -23,11 +25,28 @@ export interface Place {
 /** The operations to describe; always the same value for the same router and place. */
 export type View = (place: Place) => MountedRouter
 
-/** How a router looks from its operation that runs this function, wherever that was mounted. */
-export const viewOf = (own: MountedRouter, f: Function): View => {
+/** A part of a docs page: the page itself, or its document. What is compared is which object it is. */
+export interface Part {
+  readonly path: string
+}
+
+/** Marks a function of the operation that serves a part. */
+export const markPart =
+  (part: Part) =>
+  <F extends Function>(f: F): F =>
+    Object.assign(f, { [docsMark]: part })
+
+/** Whether a layer serves a part. */
+export const isPartOf =
+  (part: Part) =>
+  (layer: Layer): boolean =>
+    functionsOf(layer).some(({ written }) => Reflect.get(written, docsMark) === part)
+
+/** How a router looks from its operation that serves a part, wherever that was mounted. */
+export const viewOf = (own: MountedRouter, part: Part): View => {
   const views = new WeakMap<MountedRouter, Map<string, MountedRouter>>()
   return ({ router, layerPath }) => {
-    const layer = own.stack.find(({ stack }) => stack.some((one: unknown) => one === f))
+    const layer = own.stack.find(isPartOf(part))
     if (layer === undefined) return own
     const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
     if (base === '') return router

@@ -6,7 +6,8 @@
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { checkOptions, declareFactory } from '../core/misuse.js'
-import { aheadOfParams } from '../koa/guardMark.js'
+import { aheadOfParams, operationMark } from '../core/marks.js'
+import { notWrapped } from '../koa/notWrapped.js'
 
 /** OpenAPI 3.1's Operation Object without `security`, which is read off the guard. */
 export type OperationOptions = Omit<OpenAPIV3_1.OperationObject, 'security'> & {
@@ -20,8 +21,6 @@ export type OperationOptions = Omit<OpenAPIV3_1.OperationObject, 'security'> & {
 export interface Described {
   (ctx: unknown, next: Next): Promise<unknown>
 }
-
-const mark = Symbol.for('koa-with-auth/operation')
 
 const kinds: Readonly<Record<string, string>> = {
   tags: 'a list',
@@ -81,11 +80,13 @@ export const operation = (description: OperationOptions): Described => {
       throw new TypeError(`operation({ ${name} }) must be ${kind}`)
     }
   }
-  const described = Object.assign((_ctx: unknown, next: Next) => next(), {
-    [mark]: description,
-    // Middleware in front of a guard is wrapped where levels arrange a layer; what carries this stays what it is
-    param: aheadOfParams,
-  })
+  const described = notWrapped(
+    Object.assign((_ctx: unknown, next: Next) => next(), {
+      [operationMark]: description,
+      // Middleware in front of a guard is wrapped where levels arrange a layer; what carries this stays what it is
+      param: aheadOfParams,
+    }),
+  )
   refuseUse(described)
   return described
 }
@@ -110,11 +111,11 @@ const refuseUse = (described: object): void => {
   Object.defineProperties(described, { router: refuse('router.use'), _name: refuse('app.use') })
 }
 
-const isDescribed = (f: Function): f is Function & { readonly [mark]: OperationOptions } => mark in f
+const isDescribed = (f: Function): f is Function & { readonly [operationMark]: OperationOptions } => operationMark in f
 
 /** What the functions of a layer say about their operation. TypeError, naming `place`, where two of them do. */
 export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): OperationOptions => {
   const [described, second] = functions.filter(isDescribed)
   if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) stands twice in it; leave one`)
-  return described?.[mark] ?? {}
+  return described?.[operationMark] ?? {}
 }

@@ -7,7 +7,7 @@ import type { Layer } from '@koa/router'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import type { Requirement } from '../core/Requirement.js'
-import { operationsOf, type MountedOperation } from '../koa/operations.js'
+import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/RoutedOperation.js'
 import { methodsOf, type ListedMethod } from './methods.js'
 import { descriptionAmong, type OperationOptions } from './operation.js'
 import { templatesOf, type PathTemplate } from './pathTemplates.js'
@@ -71,7 +71,9 @@ export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes 
     secured.set(requirement, known)
     return known
   }
-  const read = operationsOf(router).flatMap((operation) => readOne(operation, securityBehind))
+  const read = layersOf(router)
+    .filter(({ layer }) => layer.methods.length > 0)
+    .flatMap((layer) => readOne(layer, securityBehind))
   return {
     operations: read.flatMap(({ operations }) => operations),
     undescribed: read.flatMap(({ undescribed }) => undescribed),
@@ -80,12 +82,11 @@ export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes 
 }
 
 const readOne = (
-  { methods, path, requirement, functions }: MountedOperation,
+  { layer: { methods, path }, label: place, requirement, functions }: RoutedLayer<ReadLayer>,
   securityBehind: (requirement: Requirement) => Security,
 ) => {
   const { listed, others } = methodsOf(methods)
   const called = [...listed.map((method) => method.toUpperCase()), ...others]
-  const place = `${others.length > 0 ? 'all' : called.join(', ')} ${String(path)}`
   const described = descriptionAmong(functions, place)
   if (described.undocumented === true) return []
 

@@ -5,9 +5,9 @@
  * ones in all the places that its description names, and with repeated ones. No handler runs meanwhile. It does not look
  * for operations that no router has, nor at what `use` middleware answers by itself.
  */
-import type { RouterInstance } from '@koa/router'
 import { checkOptions, checkPositive } from '../core/misuse.js'
 import { checkAll, type CheckedOperation, type GuardedOptions } from './checkOperations.js'
+import type { RouterInstance } from '../koa/routerTypes.js'
 import { checkRouter, testedOf } from './operations.js'
 import { serve, type Application } from './probe.js'
 import { layTripwires } from './tripwires.js'

@@ -1,16 +1,17 @@
 /**
  * The operations of a router as something to send requests to: a name, a target for every method, and its layer.
  */
-import type { Layer, RouterInstance } from '@koa/router'
 import { compile } from 'path-to-regexp'
 import { leaves, welcomesNobody, type Description } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
-import { guardAmong } from '../koa/operations.js'
+import { operationsOf, pathInWords } from '../koa/RoutedOperation.js'
+import type { Layer, RouterInstance } from '../koa/routerTypes.js'
 import { placeOf, type Place } from './Place.js'
 
-/** One layer of a router that answers requests. */
+/** One operation of a router. */
 export interface Tested {
   readonly layer: Layer
+  /** What a client can send, HEAD last. */
   readonly methods: ReadonlyArray<string>
   readonly path: string
   /** `GET /pets`; `ALL /pets` where it answers every method. */
@@ -25,9 +26,6 @@ export interface Tested {
 /** Whether anyone may call, also as nobody. */
 export const isOpen = ({ description }: Tested): boolean => description === undefined || welcomesNobody(description)
 
-// More methods than anybody writes down: `router.all`
-const MANY = 10
-
 /** How paths are filled. */
 export interface Filling {
   /** Values of path parameters, by name; `1` for the others. */
@@ -38,29 +36,22 @@ export interface Filling {
 
 /** The operations of a router in the order in which it tries them. */
 export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
-  router.stack
-    .filter(({ methods }) => methods.length > 0)
-    .map((layer) => {
-      const path = String(layer.path)
-      // GET brings HEAD along
-      const [first = 'GET', second] = layer.methods.filter((method) => method !== 'HEAD')
-      const name = `${layer.methods.length > MANY ? 'ALL' : second === undefined ? first : `${first},${second}`} ${path}`
-      const guard = guardAmong(layer.stack)
-      const description = guard === undefined ? undefined : effective(guard.requirement)?.description
-      return {
-        layer,
-        // what a client can send, HEAD last
-        methods: [
-          ...layer.methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
-          ...layer.methods.filter((method) => method === 'HEAD'),
-        ],
-        path,
-        name,
-        target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
-        description,
-        places: description === undefined ? [] : leaves(description).flatMap((leaf) => placeOf(leaf) ?? []),
-      }
-    })
+  operationsOf(router).map(({ layer, name, methods, requirement, isBehindItsHandler }) => {
+    const path = pathInWords(layer)
+    const description = isBehindItsHandler ? undefined : effective(requirement)?.description
+    return {
+      layer,
+      methods: [
+        ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
+        ...methods.filter((method) => method === 'HEAD'),
+      ],
+      path,
+      name,
+      target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
+      description,
+      places: description === undefined ? [] : leaves(description).flatMap((leaf) => placeOf(leaf) ?? []),
+    }
+  })
 
 const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
   if (typeof layer.path !== 'string') return undefined

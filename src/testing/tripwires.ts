@@ -1,12 +1,16 @@
 /**
- * Tripwires: what stands behind the guards of a router is taken away for a while, and tells whether it would have run.
+ * Tripwires: for a while a router answers with copies of its layers in which nothing stands behind the guards but a wire
+ * that tells whether a handler would have run.
  *
- * No handler of the user's runs meanwhile, so a breach does no harm and needs no database. Middleware in front of a guard,
- * and above the router, runs as ever.
+ * No handler of the user's runs meanwhile, so a breach does no harm and needs no database. Middleware ahead of a guard, and
+ * above the router, runs as ever. The router's own layers are not touched: it may be sealed.
  */
-import type { RouterInstance } from '@koa/router'
 import type { Context } from 'koa'
+import { tripwiresMark } from '../core/marks.js'
 import { isGuard } from '../koa/guardMark.js'
+import { functionsOf, write } from '../koa/layer.js'
+import { copyLayer } from '../koa/routerCopy.js'
+import type { Layer, RouterInstance } from '../koa/routerTypes.js'
 import type { Tested } from './operations.js'
 
 /** The field with which a request says which one it is. */
@@ -26,43 +30,64 @@ export interface Tripwires {
   readonly remove: () => void
 }
 
-type Stack = Tested['layer']['stack']
-
-const laid = new WeakSet<object>()
-
 /** Lays them; `remove` brings the handlers back. Error where others are laid already. */
 export const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
-  if (laid.has(router)) throw new Error('expectGuarded is at work on this router already; await the first')
-  laid.add(router)
+  if (Reflect.get(router, tripwiresMark) === true) {
+    throw new Error('expectGuarded is at work on this router already; await the first')
+  }
   const traces = new Map<string, Trace>()
   const traceOf = (probe: string): Trace => {
     const trace = traces.get(probe) ?? { reached: [], ran: undefined }
     traces.set(probe, trace)
     return trace
   }
-  const before = operations.map(({ layer }) => [layer, layer.stack] as const)
-  for (const tested of operations) tested.layer.stack = wired(tested, traceOf)
+  const layers = new Map(operations.map(({ layer }) => [layer, wired(layer, operations, traceOf)]))
+  const wire = (layer: Layer): Layer => layers.get(layer) ?? layer
+  const own = Object.getOwnPropertyDescriptor(router, 'match')
+  const { match } = router
+  Object.defineProperties(router, {
+    [tripwiresMark]: { value: true, configurable: true },
+    match: {
+      value(this: RouterInstance, path: string, method: string) {
+        const matched = match.call(this, path, method)
+        return { ...matched, path: matched.path.map(wire), pathAndMethod: matched.pathAndMethod.map(wire) }
+      },
+      configurable: true,
+    },
+  })
   return {
     traceOf,
     remove: () => {
-      for (const [layer, stack] of before) layer.stack = stack
-      laid.delete(router)
+      Reflect.deleteProperty(router, tripwiresMark)
+      Reflect.deleteProperty(router, 'match')
+      if (own !== undefined) Object.defineProperty(router, 'match', own)
     },
   }
 }
 
-const wired = (tested: Tested, traceOf: Tripwires['traceOf']): Stack => {
-  const { stack } = tested.layer
-  const at = stack.findIndex((f) => isGuard(f))
-  const reach: Stack[number] = (ctx, next) => {
-    traceOf(ctx.get(PROBE)).reached.push(tested)
+const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwires['traceOf']): Layer => {
+  const functions = functionsOf(layer)
+  const guardAt = functions.findIndex(({ written }) => isGuard(written))
+  const ofLayer = operations.filter((tested) => tested.layer === layer)
+  const askedBy = ({ method }: Pick<Context, 'method'>): Tested =>
+    ofLayer.find(({ methods }) => methods.includes(method)) ?? ofLayer[0]!
+  const reach = (ctx: Context, next: () => Promise<unknown>): Promise<unknown> => {
+    traceOf(ctx.get(PROBE)).reached.push(askedBy(ctx))
     return next()
   }
-  const trip: Stack[number] = (ctx) => {
-    traceOf(ctx.get(PROBE)).ran = { by: tested, auth: authOf(ctx) }
+  const trip = (ctx: Context): void => {
+    traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: authOf(ctx) }
     ctx.status = 204
   }
-  return at === -1 ? [reach, trip] : [...stack.slice(0, at), reach, stack[at]!, trip]
+  const [reaching, tripping] = [reach, trip].map((f) => ({ runs: f, written: f }))
+  const copy = copyLayer(layer)
+  write(
+    copy,
+    guardAt === -1
+      ? [reaching!, tripping!]
+      : [...functions.slice(0, guardAt), reaching!, functions[guardAt]!, tripping!],
+  )
+  return copy
 }
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')

@@ -3,18 +3,33 @@
  *
  * It does not ask authenticators, nor whether a write comes from another site; everything else runs as in production.
  */
-import type { Layer, RouterInstance } from '@koa/router'
 import { either as E } from 'fp-ts'
 import { make, type Authenticator } from '../core/Authenticator.js'
+import { checkOptions } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
 import { isGuard, type Marked } from '../koa/guardMark.js'
+import { functionsOf, write } from '../koa/layer.js'
+import { copyLayer, copyRouter, watched } from '../koa/routerCopy.js'
+import type { RouterInstance } from '../koa/routerTypes.js'
 import { checkRouter } from './operations.js'
 
-const refuseProduction = (): void => {
-  if (process.env['NODE_ENV'] === 'production') {
-    throw new Error('withPrincipal lets everybody in; it refuses to where NODE_ENV is production')
-  }
+const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void => {
+  const env = process.env['NODE_ENV']
+  if (env === 'test' || (outsideTests && env !== 'production')) return
+  throw new Error(
+    `withPrincipal lets everybody in, so it works where NODE_ENV is test; ${
+      env === 'production'
+        ? 'here it is production'
+        : `here it is ${env === undefined ? 'not set' : env}: set it, or write withPrincipal(principal, { outsideTests: true })`
+    }`,
+  )
+}
+
+/** Where `withPrincipal` may let everybody in. */
+export interface PrincipalOptions {
+  /** Also where NODE_ENV is not `test`, for a server of a developer's own; never where it is `production`. Default false. */
+  readonly outsideTests?: boolean
 }
 
 /**
@@ -22,7 +37,8 @@ const refuseProduction = (): void => {
  * `ctx.request.auth`, behind `also` as `{ inherited, own }`. Public operations stay public, the router itself stays as it is,
  * and the copy takes no operations of its own.
  *
- * Throws where NODE_ENV is `production`, also at every request. TypeError for what is no router.
+ * Throws where NODE_ENV is not `test`, also at every request. The audit calls its operations public, `seal` refuses them.
+ * TypeError for what is no router.
  *
  * @example
  * import Router from '@koa/router'
@@ -43,16 +59,22 @@ const refuseProduction = (): void => {
  * assert.strictEqual(await (await fetch(`http://127.0.0.1:${port}/me`)).text(), 'anna')
  * server.close()
  */
-export const withPrincipal = (principal: unknown): (<R extends object>(router: R) => R) => {
-  refuseProduction()
+export const withPrincipal = (
+  principal: unknown,
+  options: PrincipalOptions = {},
+): (<R extends object>(router: R) => R) => {
+  checkOptions('withPrincipal', options, ['outsideTests'])
+  refuseOutsideTests(options)
   const letIn = (asked: Authenticator<unknown>): Authenticator<unknown> =>
     make(asked.description, () => {
-      refuseProduction()
+      refuseOutsideTests(options)
       return E.right(principal)
     })
-  const opened = (guard: Marked): Function => {
-    const asked = Requirement.effective(guard.requirement)
-    return guardFor(asked === undefined ? Requirement.open : Requirement.guardedBy(letIn(asked)), guard.levels)
+  const opened = ({ requirement, levels }: Marked): Function => {
+    const asked = Requirement.effective(requirement)
+    return asked === undefined
+      ? guardFor(Requirement.open, { levels })
+      : guardFor(Requirement.guardedBy(letIn(asked)), { levels: ['withPrincipal, for tests'], isForTests: true })
   }
   return <R extends object>(router: R): R =>
     // Safe: it has the prototype and the properties of `router`
@@ -60,21 +82,23 @@ export const withPrincipal = (principal: unknown): (<R extends object>(router: R
 }
 
 const copyOf = (router: RouterInstance, opened: (guard: Marked) => Function): RouterInstance => {
-  const copy: RouterInstance = Object.assign(Object.create(Object.getPrototypeOf(router)), router)
-  copy.opts = { ...router.opts }
-  copy.methods = [...router.methods]
-  copy.params = { ...router.params }
-  const stack = router.stack.map((layer): Layer =>
-    Object.assign(Object.create(Object.getPrototypeOf(layer)), layer, {
-      methods: [...layer.methods],
-      stack: layer.stack.map((f) => (isGuard(f) ? opened(f) : f)),
-    }),
-  )
-  // What the original's levels would decide about it is not known here
-  Object.defineProperty(stack, 'push', {
-    value: () => {
-      throw new Error('withPrincipal(principal)(router) is a copy; register on the router itself, and copy it then')
-    },
+  const layers = router.stack.map((layer) => {
+    const copy = copyLayer(layer)
+    write(
+      copy,
+      functionsOf(layer).map(({ runs, written }) => {
+        const f = isGuard(written) ? opened(written) : undefined
+        return f === undefined ? { runs, written } : { runs: f, written: f }
+      }),
+    )
+    return copy
   })
-  return Object.defineProperty(copy, 'stack', { value: Object.freeze(stack), enumerable: true })
+  // What the original's levels would decide about it is not known here
+  const refuse = (): never => {
+    throw new Error('withPrincipal(principal)(router) is a copy; register on the router itself, and copy it then')
+  }
+  return Object.defineProperty(copyRouter(router), 'stack', {
+    value: Object.freeze(watched(layers, refuse)),
+    enumerable: true,
+  })
 }

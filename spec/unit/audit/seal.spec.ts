@@ -207,6 +207,28 @@ describe('accepted', () => {
   })
 })
 
+describe('R06 a function that a tracer wrapped and named as it was', () => {
+  const wrapped = Object.defineProperty(
+    (ctx: never, next: () => Promise<unknown>) => Reflect.apply(cors, undefined, [ctx, next]) as unknown,
+    'name',
+    { value: 'cors' },
+  )
+
+  it('is the one that is listed, where that one is nowhere in the router', () => {
+    expect(findings(closed().use(wrapped).get('/x', handle), { middleware: [cors] })).toEqual([])
+  })
+
+  it('is another one, where that one is in the router, and where the name is none', () => {
+    const router = closed().use(cors).use('/x', wrapped).get('/x', handle)
+    expect(findings(router, { middleware: [cors] })).toHaveLength(1)
+    const [anonymous, other] = [() => (_ctx: unknown, next: () => Promise<unknown>) => next()].flatMap((f) => [
+      f(),
+      f(),
+    ])
+    expect(findings(closed().use(anonymous!).get('/x', handle), { middleware: [other!] })).toHaveLength(1)
+  })
+})
+
 describe('misuse', () => {
   const place = 'seal(router, { public, middleware })'
   it.each([

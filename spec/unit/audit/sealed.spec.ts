@@ -18,7 +18,7 @@ const kinds: ReadonlyArray<{ kind: string; make: () => RouterInstance }> = [
 ]
 
 const changes: ReadonlyArray<{ change: string; says: RegExp; apply: (router: RouterInstance) => unknown }> = [
-  { change: 'get', says: /^GET \/late comes behind seal\(router\)/, apply: (r) => r.get('/late', handle) },
+  { change: 'get', says: /^GET \/late comes after seal\(router\)/, apply: (r) => r.get('/late', handle) },
   { change: 'head', says: /^HEAD \/late comes/, apply: (r) => r.head('/late', handle) },
   { change: 'all', says: /^ALL \/late comes/, apply: (r) => r.all('/late', handle) },
   { change: 'redirect', says: /^ALL \/a comes/, apply: (r) => r.redirect('/a', '/b') },
@@ -28,7 +28,7 @@ const changes: ReadonlyArray<{ change: string; says: RegExp; apply: (router: Rou
   { change: 'stack.push', says: /^GET \/late comes/, apply: (r) => r.stack.push(late.stack[0]!) },
   { change: 'stack.unshift', says: /^GET \/late comes/, apply: (r) => r.stack.unshift(late.stack[0]!) },
   { change: 'stack.splice', says: /^GET \/late comes/, apply: (r) => r.stack.splice(0, 1, late.stack[0]!) },
-  { change: 'stack.pop', says: /^the router comes/, apply: (r) => r.stack.pop() },
+  { change: 'stack.pop', says: /^a change of the router comes/, apply: (r) => r.stack.pop() },
   { change: 'stack[n] =', says: /./, apply: (r) => (r.stack[0] = late.stack[0]!) },
   { change: 'stack.length =', says: /./, apply: (r) => (r.stack.length = 0) },
   { change: 'stack.reverse', says: /./, apply: (r) => r.use('/', go) && r.stack.reverse() },
@@ -37,8 +37,8 @@ const changes: ReadonlyArray<{ change: string; says: RegExp; apply: (router: Rou
   { change: 'other functions for a layer', says: /./, apply: (r) => (r.stack.at(-1)!.stack = [handle]) },
   { change: "a layer's methods", says: /./, apply: (r) => r.stack.at(-1)!.methods.push('PUT') },
   { change: "a layer's path", says: /./, apply: (r) => r.stack.at(-1)!.setPrefix('/p') },
-  { change: 'param', says: /^router\.param\(\.\.\.\) comes behind/, apply: (r) => r.param('id', go as never) },
-  { change: 'prefix', says: /^router\.prefix\(\.\.\.\) comes behind/, apply: (r) => r.prefix('/p') },
+  { change: 'param', says: /^router\.param\(\.\.\.\) comes after/, apply: (r) => r.param('id', go as never) },
+  { change: 'prefix', says: /^router\.prefix\(\.\.\.\) comes after/, apply: (r) => r.prefix('/p') },
 ]
 
 const layersOf = ({ stack }: RouterInstance) =>
@@ -99,4 +99,56 @@ it('a route that comes by an old reference to the stack is not served', () => {
   seal(router)
   stack.push(late.stack[0]!)
   expect(router.match('/late', 'GET').route).toBe(false)
+})
+
+describe('functions of a sealed layer', () => {
+  const functionsOf = (router: RouterInstance): unknown[] => router.stack[0]!.stack
+
+  it.each(['push', 'pop', 'shift', 'splice', 'reverse', 'sort', 'fill', 'copyWithin'] as const)(
+    '%s is a TypeError that names the operation and changes nothing',
+    (name) => {
+      const router = seal(new Router().get('/x', guard, handle))
+      const before = [...functionsOf(router)]
+      const change = functionsOf(router)[name] as (...args: unknown[]) => unknown
+      expect(() => change.call(functionsOf(router), handle, 0)).toThrow(/^a function of GET \/x comes after seal/)
+      expect(functionsOf(router)).toEqual(before)
+    },
+  )
+
+  it('none can be added or taken away by its index', () => {
+    const functions = functionsOf(seal(new Router().get('/x', guard, handle)))
+    expect(() => (functions[2] = handle)).toThrow(TypeError)
+    expect(() => (functions.length = 0)).toThrow(TypeError)
+    expect(() => Reflect.deleteProperty(functions, '0') || expect.unreachable()).toThrow()
+    expect(functions).toHaveLength(2)
+  })
+
+  it('R18 a tracer may replace a handler in place, and a guard by a wrapper that is the same guard', () => {
+    const router = seal(new Router().get('/x', guard, handle))
+    const functions = functionsOf(router)
+    const same = Object.assign(() => {}, { ...(functions[0] as object) })
+    Object.getOwnPropertySymbols(functions[0]).forEach((mark) => Reflect.set(same, mark, true))
+    functions[1] = () => {}
+    functions[0] = same
+    expect(router.match('/x', 'GET').route).toBe(true)
+  })
+
+  it('a request to an operation whose guard was replaced by what is none is an error that says so', () => {
+    for (const other of [go, guardOf(null), guardOf(httpBearer({ authenticate: () => true }))]) {
+      const router = seal(new Router().get('/x', guard, handle).get('/y', guard, handle))
+      functionsOf(router)[0] = other
+      expect(() => router.match('/x', 'GET')).toThrow(/^GET \/x: its guard was replaced after seal\(router\)/)
+      expect(router.match('/y', 'GET').route).toBe(true)
+      expect(router.match('/z', 'GET').route).toBe(false)
+    }
+  })
+
+  it('what a tracer that drops properties had wrapped before is sealed as it is, where a level remembers it', () => {
+    const router = withAuth(bearer)(new Router()).get('/x', handle) as unknown as RouterInstance
+    const functions = functionsOf(router) as Array<(...args: unknown[]) => unknown>
+    for (const [at, f] of functions.entries()) functions[at] = (...args) => f(...args)
+    expect(audit(seal(router)).operations).toMatchObject([{ access: 'guarded', decidedBy: ['router'] }])
+    expect(router.match('/x', 'GET').route).toBe(true)
+    expect(() => seal(new Router().get('/x', ...(functions as never[])))).toThrow(/GET \/x is undecided/)
+  })
 })

@@ -2,9 +2,8 @@
 import Koa, { type Context } from 'koa'
 import { authSettings, type AuthResponse, type AuthSettings } from 'koa-with-auth'
 import { expect, it } from 'vitest'
-import { isSettings } from '../../../src/audit/ownMiddleware.js'
 import { defaults, settingsOf, type Settings } from '../../../src/core/Settings.js'
-import { settingsFrom } from '../../../src/koa/authSettings.js'
+import { isSettings, settingsFrom } from '../../../src/koa/authSettings.js'
 
 const outer: Settings = {
   csrf: false,

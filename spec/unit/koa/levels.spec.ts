@@ -2,7 +2,8 @@
 import Router, { type Layer, type RouterInstance } from '@koa/router'
 import { Requirement } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { aheadOfParams, isGuard } from '../../../src/koa/guardMark.js'
+import { aheadOfParams } from '../../../src/core/marks.js'
+import { isGuard } from '../../../src/koa/guardMark.js'
 import { atLevel } from '../../../src/koa/levels.js'
 import { a, alsoA, b, go, handle, names, on, open } from '../../support/levelNames.js'
 

@@ -240,7 +240,7 @@ describe('what operation({ ... }) adds', () => {
     [
       'operation({ ... }) twice in one route',
       (r) => r.all('/a', operation({}), withAuth(bearer), operation({}), none),
-      'all /a: operation({ ... }) stands twice in it; leave one',
+      'ALL /a: operation({ ... }) stands twice in it; leave one',
     ],
     [
       'one schemeName for two schemes',

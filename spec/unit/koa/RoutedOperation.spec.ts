@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { fromCallable, Requirement, withAuth } from 'koa-with-auth'
 import { expect, it } from 'vitest'
-import { operationsOf } from '../../../src/koa/operations.js'
+import { operationsOf } from '../../../src/koa/RoutedOperation.js'
 
 const handle = () => {}
 const a = fromCallable(() => 'anna')
@@ -14,8 +14,8 @@ it('operations in their order, each with what was decided and where; `use` middl
   const router = new Router()
   router.use('/p', inner.routes())
   router.get('/bare', handle)
-  const told = operationsOf(router).map(({ methods, path, requirement, levels, functions }) => ({
-    operation: `${methods.at(-1)} ${String(path)}`,
+  const told = operationsOf(router).map(({ name, requirement, levels, functions }) => ({
+    operation: name,
     requirement,
     levels,
     functions: functions.length,

@@ -1,0 +1,162 @@
+/**
+ * Spec 5.6 where something wraps the functions of layers (R06): a tracer that keeps their properties changes nothing; one that
+ * drops them closes what levels cannot tell any more, and says so. Two copies of the package are one.
+ */
+import Router from '@koa/router'
+import fc from 'fast-check'
+import Koa, { type Context, type Next } from 'koa'
+import { also, apiKeyHeader, withAuth, type Guard } from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
+import { callsOf, get, guardOf } from '../support/levels.js'
+import { serve } from '../support/server.js'
+import { noTracer, plans, routerOf, tracers, type Step, type Tracer } from '../support/wrapping.js'
+
+const keyOf = (name: string) =>
+  apiKeyHeader({ paramName: `X-${name}`, authenticate: (_request, sent) => sent === name && name })
+const membersOf = { a: keyOf('a'), b: keyOf('b'), c: keyOf('c') }
+type Factory = (auth: unknown) => Guard<unknown>
+const guardsMadeBy = (make: Factory, adding: typeof also): ReadonlyArray<Guard<unknown>> => [
+  make(null),
+  make(membersOf.a),
+  make(membersOf.b),
+  make(adding(membersOf.b)),
+  make(adding(membersOf.c)),
+]
+const guards = guardsMadeBy(guardOf, also)
+const guardAt = (at: number): Guard<unknown> => guards[at]!
+
+const served = serve(() => new Koa().use((ctx: Context, next: Next) => current(ctx, next)))
+let current: (ctx: Context, next: Next) => unknown = (_ctx, next) => next()
+
+/** What each operation of a router answers to every set of keys; a router that cannot be built answers nothing. */
+const answersOf = async (make: () => Router): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
+  let router: Router
+  try {
+    router = make()
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError)
+    return []
+  }
+  current = router.routes() as never
+  const paths = router.stack.filter(({ methods }) => methods.length > 0).map(({ path }) => String(path))
+  return Promise.all(
+    paths.map((path) =>
+      Promise.all(
+        [[], ['a'], ['b'], ['a', 'b'], ['a', 'b', 'c']].map(async (sent) => {
+          const headers = Object.fromEntries(sent.map((name) => [`x-${name}`, name]))
+          const { status, text } = await get(served.port, path.replaceAll(':p', '1'), undefined, { headers })
+          return `${status} ${status === 200 ? text : ''}`
+        }),
+      ),
+    ),
+  )
+}
+
+const tracedRoot =
+  (plan: ReadonlyArray<Step>, tracer: Tracer, at = guardAt) =>
+  (): Router => {
+    const root = new Router().use('/root', routerOf(plan, 'wrapped', tracer, at).routes())
+    // before it is mounted in the application, and again behind that
+    tracer.trace(root)
+    return root
+  }
+
+const numRuns = 60
+const budget = { timeout: 120_000 }
+
+describe('R06 a tracer that copies properties changes nothing', () => {
+  for (const [name, tracer] of Object.entries(tracers).filter(([does]) => does.startsWith('copies'))) {
+    test(name, budget, () =>
+      fc.assert(
+        fc.asyncProperty(plans(guards.length), async (plan) => {
+          const expected = await answersOf(tracedRoot(plan, noTracer))
+          expect(await answersOf(tracedRoot(plan, tracer))).toEqual(expected)
+        }),
+        { numRuns },
+      ),
+    )
+  }
+})
+
+describe('R06 a tracer that drops properties opens nothing', () => {
+  for (const [name, tracer] of Object.entries(tracers).filter(([does]) => does.startsWith('drops'))) {
+    test(name, budget, async () => {
+      let same = 0
+      await fc.assert(
+        fc.asyncProperty(plans(guards.length), async (plan) => {
+          const expected = await answersOf(tracedRoot(plan, noTracer))
+          callsOf('wrapped')
+          served.errors.length = 0
+          const answers = await answersOf(tracedRoot(plan, tracer))
+          const admitted = answers.flat().filter((answer) => answer.startsWith('200')).length
+          expect(callsOf('wrapped')).toBe(admitted)
+          for (const [operation, each] of answers.entries()) {
+            for (const [at, answer] of each.entries()) {
+              const without = expected[operation]?.[at]
+              if (answer === without) same++
+              // an operation that is closed to all asks first for what a level around it demands
+              else expect(answer, `operation ${operation}, keys ${at}, else ${without}`).toMatch(/^(?:500|401)/)
+            }
+          }
+          for (const error of served.errors) expect(String(error)).toContain('Symbol.for("koa-with-auth/guard")')
+        }),
+        { numRuns },
+      )
+      expect(same).toBeGreaterThan(0)
+    })
+  }
+
+  test('where a level arranged the layers it changes nothing: they remember their functions', budget, () => {
+    const levelFirst = plans(guards.length).map((plan): ReadonlyArray<Step> => {
+      const leveled = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> => [
+        { _tag: 'Level', guard: 0 },
+        ...steps
+          // a hook of a parent that is wrapped, too, is a function that nothing remembers: then the level is refused
+          .filter(({ _tag }) => _tag !== 'Hook')
+          .map((step): Step => (step._tag === 'Mount' ? { ...step, steps: leveled(step.steps) } : step)),
+      ]
+      return leveled(plan)
+    })
+    return fc.assert(
+      fc.asyncProperty(levelFirst, async (plan) => {
+        const expected = await answersOf(tracedRoot(plan, noTracer))
+        for (const name of ['drops properties, in place', 'drops properties, into other arrays']) {
+          expect(await answersOf(tracedRoot(plan, tracers[name]!)), name).toEqual(expected)
+        }
+      }),
+      { numRuns },
+    )
+  })
+})
+
+describe('R06 two copies of the package are one', () => {
+  test('levels, guards and what adds to them are the same, whoever made them', budget, async () => {
+    vi.resetModules()
+    const other = await import('koa-with-auth')
+    expect(other.withAuth).not.toBe(withAuth)
+    const theirs = guardsMadeBy(other.withAuth as Factory, other.also)
+    await fc.assert(
+      fc.asyncProperty(
+        plans(guards.length),
+        fc.constantFrom(...Object.keys(tracers).slice(0, 3)),
+        async (plan, name) => {
+          const expected = await answersOf(tracedRoot(plan, noTracer))
+          let turn = 0
+          const alternating = (at: number): Guard<unknown> => (turn++ % 2 === 0 ? guards : theirs)[at]!
+          expect(await answersOf(tracedRoot(plan, noTracer, alternating))).toEqual(expected)
+          turn = 1
+          expect(await answersOf(tracedRoot(plan, tracers[name]!, alternating))).toEqual(expected)
+        },
+      ),
+      { numRuns },
+    )
+  })
+
+  test('a guard of each in one operation is a mistake that lets nobody in', async () => {
+    vi.resetModules()
+    const other = await import('koa-with-auth')
+    const twice = new Router().get('/x/:p', guards[1] as never, (other.withAuth as Factory)(null) as never, () => {})
+    const answers = await answersOf(() => twice)
+    expect(answers).toEqual([['401 ', '500 ', '401 ', '500 ', '500 ']])
+  })
+})

@@ -1,0 +1,8 @@
+/** Tells whether dd-trace wraps the functions of layers; it is set up by `--import dd-trace/initialize.mjs`. */
+import { channel } from 'node:diagnostics_channel'
+
+globalThis.traced = () => {
+  const seen = new Set()
+  channel('apm:koa:middleware:enter').subscribe(({ route }) => seen.add(route))
+  return { use: () => {}, result: () => [...seen].filter((route) => typeof route === 'string') }
+}

@@ -1,0 +1,50 @@
+/**
+ * The marks that this package puts on values, all of them in one place. Each is a `Symbol.for`, so that two copies of the
+ * package in one process (an ES module and a CommonJS one, two versions) recognize each other's, and so that a debugger
+ * shows them.
+ */
+
+/** On a function: it is a guard, see `koa/guardMark.ts`. */
+export const guardMark = Symbol.for('koa-with-auth/guard')
+
+/**
+ * The `param` of functions that stay ahead of `param` hooks. The router sorts hooks among the functions of a layer by their
+ * `param`, and puts them in front of the first that has none. No path has a parameter of this name (D-R10).
+ */
+export const aheadOfParams = Symbol.for('koa-with-auth/ahead-of-params')
+
+/** On a router: the level that made it, see `koa/levels.ts`. */
+export const levelMark = Symbol.for('koa-with-auth/level')
+
+/** On a layer: its functions as they were written, see `koa/layer.ts`. */
+export const layerMark = Symbol.for('koa-with-auth/layer')
+
+/** On a router: the application that it is, see `koa/application.ts`. */
+export const applicationMark = Symbol.for('koa-with-auth/application')
+
+/** On the `opts` of a layer: the identities of its applications, outermost first. */
+export const applicationsMark = Symbol.for('koa-with-auth/applications')
+
+/** On a function: it sets the settings of an application in a layer, or takes them back. */
+export const applicationSettingsMark = Symbol.for('koa-with-auth/application-settings')
+
+/** On a Koa context: the captures of the layer whose guard ran last, see `koa/placement.ts`. */
+export const guardedMark = Symbol.for('koa-with-auth/guarded')
+
+/** On a function: it describes its operation, see `openapi/operation.ts`. */
+export const operationMark = Symbol.for('koa-with-auth/operation')
+
+/** On a function: which docs page its operation belongs to, see `openapi/docsRoutes.ts`. */
+export const docsMark = Symbol.for('koa-with-auth/docs')
+
+/** On a function: it serves a part of the page one path segment above. */
+export const assetMark = Symbol.for('koa-with-auth/asset')
+
+/** On middleware: it carries settings, see `koa/authSettings.ts`. */
+export const settingsMark = Symbol.for('koa-with-auth/settings')
+
+/** On a router and its layers: they are sealed, see `audit/sealing.ts`. */
+export const sealedMark = Symbol.for('koa-with-auth/sealed')
+
+/** On a router: `expectGuarded` is at work on it. */
+export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')

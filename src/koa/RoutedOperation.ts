@@ -1,0 +1,164 @@
+/**
+ * The operations of a router, and what each requires after all levels: the one reader of routers, for messages of levels,
+ * OpenAPI, the audit, `seal` and `expectGuarded`.
+ *
+ * It reads the layers that run, mounted routers included, so nothing is declared twice. An operation is one method of a layer;
+ * `use` middleware is none.
+ */
+import { METHODS } from 'node:http'
+import { operationMark } from '../core/marks.js'
+import * as Requirement from '../core/Requirement.js'
+import { isOfApplication } from './application.js'
+import { isGuard, type Marked } from './guardMark.js'
+import { functionsOf, originalOf, type LayerFunction } from './layer.js'
+
+/** A layer of a router of @koa/router. */
+export interface RouterLayer {
+  /** The pattern, with all prefixes; a RegExp as it was written. */
+  readonly path: string | RegExp
+  readonly regexp: RegExp
+  readonly methods: ReadonlyArray<string>
+  readonly paramNames: ReadonlyArray<unknown>
+  readonly stack: ReadonlyArray<Function>
+  readonly opts: {
+    readonly sensitive?: boolean | undefined
+    readonly strict?: boolean | undefined
+    readonly end?: boolean | undefined
+    readonly pathAsRegExp?: unknown
+  }
+}
+
+/** A router of @koa/router, whatever its context. */
+export interface AnyRouter {
+  readonly stack: ReadonlyArray<RouterLayer>
+  readonly opts: { readonly exclusive?: unknown }
+}
+
+/** A layer, its functions and its guard. */
+export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
+  readonly layer: L
+  /** Its place among the layers, from 0. */
+  readonly index: number
+  /** The pattern, with all prefixes; a RegExp as it was written. */
+  readonly path: string | RegExp
+  /** Its operations in words, as `GET, POST /x`; `use /x` for middleware. */
+  readonly label: string
+  /** The functions as they were written, in the order in which they run; those of applications aside. */
+  readonly functions: ReadonlyArray<Function>
+  /** Its guard, wherever it stands. */
+  readonly guard: (Function & Marked) | undefined
+  /** What the levels decided; `Inherit` where none did. */
+  readonly requirement: Requirement.Requirement
+  /** Where that was decided. */
+  readonly levels: ReadonlyArray<string>
+  /** The functions that run before the guard, descriptions aside. */
+  readonly ahead: ReadonlyArray<Function>
+  /** Whether nothing stands behind its guard: what stands ahead of it is then the handler, and is not guarded. */
+  readonly isBehindItsHandler: boolean
+}
+
+/** An operation: one method of a layer. */
+export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends RoutedLayer<L> {
+  /** What it is called: `GET /users/:id`. */
+  readonly name: string
+  /** `GET`, which answers HEAD, too; `ALL` for all that Node knows. */
+  readonly method: string
+  /** What requests can ask for. */
+  readonly methods: ReadonlyArray<string>
+}
+
+/** What of a layer is read here. */
+export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
+  readonly path: string | RegExp
+  readonly opts?: { readonly pathAsRegExp?: unknown }
+}
+
+/** All layers of a router, `use` middleware included, in the order in which it tries them. */
+export const layersOf = <L extends ReadLayer>(router: {
+  readonly stack: ReadonlyArray<L>
+}): ReadonlyArray<RoutedLayer<L>> => router.stack.map(readLayer)
+
+/** The operations of a router, in the order in which it tries them. */
+export const operationsOf = <L extends ReadLayer>(router: {
+  readonly stack: ReadonlyArray<L>
+}): ReadonlyArray<RoutedOperation<L>> => layersOf(router).flatMap(operationsIn)
+
+/** The operations of a layer. */
+export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): ReadonlyArray<RoutedOperation<L>> =>
+  Object.entries(methodsOf(routed.layer)).map(([method, methods]) => ({
+    ...routed,
+    method,
+    methods,
+    name: `${method} ${pathInWords(routed.layer)}`,
+  }))
+
+const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
+  const functions = functionsOf(layer)
+    .map(({ written }: LayerFunction) => written)
+    .filter((f) => !isOfApplication(f))
+  const guardAt = functions.findIndex(isGuard)
+  const guard = functions.find(isGuard)
+  const ahead = functions.slice(0, Math.max(guardAt, 0)).filter((f) => !isDescription(f))
+  return {
+    layer,
+    index,
+    path: layer.path,
+    label: labelOf(layer),
+    functions,
+    guard,
+    requirement: guard?.requirement ?? Requirement.inherit,
+    levels: guard?.levels ?? [],
+    ahead,
+    isBehindItsHandler: ahead.length > 0 && guardAt === functions.length - 1,
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// names
+// -------------------------------------------------------------------------------------
+
+/** What the operations of a layer are called in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
+export const labelOf = (layer: ReadLayer): string => {
+  const methods = layer.methods.length === 0 ? ['use'] : Object.keys(methodsOf(layer))
+  return `${methods.join(', ')} ${pathInWords(layer)}`
+}
+
+/** A path as it was written, prefixes included. */
+export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): string =>
+  typeof path === 'string' && opts?.pathAsRegExp === true ? `/${path}/` : String(path)
+
+// Which methods each operation of a layer answers
+const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
+  // once each, although the router adds HEAD to what has it
+  const all = [...new Set([...reading, ...methods])]
+  // what Node knows differs from version to version
+  if (METHODS.every((method) => all.includes(method))) return { ALL: all }
+  const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
+  return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
+}
+
+/** What a function is called, for whoever reads the audit. */
+export const functionName = (f: Function): string => {
+  const param: unknown = Reflect.get(f, 'param')
+  const name = originalOf(f).name || 'anonymous'
+  return typeof param === 'string' ? `param ${param}: ${name}` : name
+}
+
+const isDescription = (f: Function): boolean => operationMark in f
+
+// -------------------------------------------------------------------------------------
+// refinements
+// -------------------------------------------------------------------------------------
+
+/** Checks that a value is a router of @koa/router. TypeError, beginning with the place, for anything else. */
+export const checkRouter = (place: string, u: unknown): void => {
+  if (typeof u === 'function' && 'router' in u) {
+    throw new TypeError(
+      `${place} takes the router itself, not its routes(): write ${place.replace('router', 'routes.router')}`,
+    )
+  }
+  if (typeof u !== 'object' || u === null || !('stack' in u) || !Array.isArray(u.stack)) {
+    throw new TypeError(`${place} takes a router of @koa/router`)
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * The functions of one layer of a router: what is written in it, what runs, and the order in which they must run.
+ *
+ * A tracer may replace the functions of a layer by its own. A copy of their properties is still a guard; what has no
+ * properties is not. So a layer that a level arranged remembers its functions under a mark, which mounting copies, and a
+ * function that runs is taken for the one that was written at its place.
+ *
+ * The order, where there is a guard:
+ *
+ * | functions                         | `param`         | why they stand there                               |
+ * |-----------------------------------|-----------------|----------------------------------------------------|
+ * | what was written ahead of a guard | `aheadOfParams` | a rate limiter runs first                          |
+ * | the guard                         | `aheadOfParams` |                                                    |
+ * | `param` hooks                     | their name      | they look things up: only for who is let in        |
+ * | the handlers                      | none            | the router puts later hooks in front of the first  |
+ */
+import { aheadOfParams, layerMark } from '../core/marks.js'
+import { isGuard, type Marked } from './guardMark.js'
+import type { Layer } from './routerTypes.js'
+
+/** A function of a layer: what runs, and what was written there. Without a tracer they are the same. */
+export interface LayerFunction {
+  readonly runs: Function
+  readonly written: Function
+}
+
+/** What of a layer is read here. */
+export interface FunctionsOfLayer {
+  readonly stack: ReadonlyArray<Function>
+}
+
+interface Remembering extends FunctionsOfLayer {
+  readonly [layerMark]?: { readonly functions: ReadonlyArray<Function> }
+}
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** The functions of a layer, in the order in which they run. */
+export const functionsOf = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> =>
+  rememberedBy(layer) ?? layer.stack.map((f) => ({ runs: f, written: f }))
+
+/** The guard among the functions of a layer. */
+export const guardAmong = (functions: ReadonlyArray<LayerFunction>): (Function & Marked) | undefined =>
+  functions.map(({ written }) => written).find(isGuard)
+
+/** Whether a layer had a guard, and its functions were changed since in a way that no tracer changes them. */
+export const hasLostItsGuard = (layer: FunctionsOfLayer): boolean => {
+  const { [layerMark]: memory }: Remembering = layer
+  return memory !== undefined && memory.functions.some(isGuard) && guardAmong(functionsOf(layer)) === undefined
+}
+
+// Function by function; `undefined` where nothing is remembered, or where it does not fit what runs
+const rememberedBy = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> | undefined => {
+  const { [layerMark]: memory, stack }: Remembering = layer
+  if (memory === undefined) return undefined
+  const { functions } = memory
+  let at = 0
+  const read: LayerFunction[] = []
+  for (const runs of stack) {
+    const written = functions[at]
+    const isLaterHook = isParamHook(runs) && (written === undefined || originalOf(written) !== originalOf(runs))
+    if (written === undefined && !isLaterHook) return undefined
+    if (!isLaterHook) at++
+    read.push({ runs, written: isLaterHook || written === undefined || isGuard(runs) ? runs : written })
+  }
+  return at === functions.length ? read : undefined
+}
+
+const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
+
+const isParamHook = (f: object): boolean => typeof paramOf(f) === 'string'
+
+/** The function that the user wrote: the router wraps `param` hooks. */
+export const originalOf = (f: Function): Function => {
+  const original: unknown = Reflect.get(f, '_originalFn')
+  return typeof original === 'function' ? original : f
+}
+
+// -------------------------------------------------------------------------------------
+// combinators
+// -------------------------------------------------------------------------------------
+
+/** Gives a layer these functions. Always a new array: the layers of one `get([path, path], ...)` share theirs. */
+export const write = <S, C>(layer: Layer<S, C>, functions: ReadonlyArray<LayerFunction>): void => {
+  // Safe: they are the functions of the layer, and guards, which are middleware whatever the router's context
+  layer.stack = functions.map(({ runs }) => runs) as Layer<S, C>['stack']
+  Object.assign(layer, { [layerMark]: { functions: functions.map(({ written }) => written) } })
+}
+
+/** The functions with a guard ahead of all of them. */
+export const guardedBy = (
+  guard: Function & Marked,
+  functions: ReadonlyArray<LayerFunction>,
+): ReadonlyArray<LayerFunction> => [same(guard), ...functions]
+
+/** The functions with another guard in the place of one; without it where there is no other. */
+export const exchanged = (
+  functions: ReadonlyArray<LayerFunction>,
+  from: Function & Marked,
+  to: (Function & Marked) | undefined,
+): ReadonlyArray<LayerFunction> =>
+  functions.flatMap((one) => (one.written !== from ? [one] : to === undefined ? [] : [same(to)]))
+
+const same = (f: Function): LayerFunction => ({ runs: f, written: f })
+
+/** The functions in their order. TypeError, beginning with the name, for two guards, and for one without a handler. */
+export const arranged = (functions: ReadonlyArray<LayerFunction>, name: string): ReadonlyArray<LayerFunction> => {
+  const at = functions.findIndex(({ written }) => isGuard(written))
+  if (at === -1) return functions
+  if (functions.some(({ written }, other) => other > at && isGuard(written))) {
+    throw new TypeError(`${name}: withAuth(...) stands twice in it; leave one`)
+  }
+  if (at === functions.length - 1) {
+    throw new TypeError(`${name}: withAuth(...) has no handler behind it; it stands behind the path`)
+  }
+  if (at === 0) return functions
+  const ahead = functions.slice(0, at)
+  const isHook = ({ runs, written }: LayerFunction): boolean => isParamHook(runs) || isParamHook(written)
+  return [
+    ...ahead.filter((f) => !isHook(f)).map((f) => (paramOf(f.runs) === aheadOfParams ? f : same(keptAhead(f)))),
+    ...functions.slice(at, at + 1),
+    ...ahead.filter(isHook),
+    ...functions.slice(at + 1),
+  ]
+}
+
+// Middleware that the user put ahead of a guard (a rate limiter) also runs before `param` hooks that come later
+const keptAhead = ({ runs, written }: LayerFunction): Function =>
+  Object.assign((...args: ReadonlyArray<unknown>): unknown => Reflect.apply(runs, undefined, args), {
+    param: aheadOfParams,
+    _originalFn: originalOf(written),
+  })

@@ -1,0 +1,65 @@
+/**
+ * Copies of routers and layers that share nothing which the router changes in place, and stacks that are watched.
+ *
+ * What it knows of the inside of @koa/router is pinned by spec/integration/router-facts.spec.ts.
+ */
+import type { Layer, RouterInstance } from './routerTypes.js'
+
+/** A copy with the same prototype, and its own of everything that the router changes in place; the stack aside. */
+export const copyRouter = <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
+  const copy: RouterInstance<S, C> = Object.assign(Object.create(Object.getPrototypeOf(router)), router)
+  copy.opts = { ...router.opts }
+  copy.methods = [...router.methods]
+  copy.params = Object.fromEntries(
+    Object.entries(router.params).map(([name, hooks]) => [name, Array.isArray(hooks) ? [...hooks] : hooks]),
+  )
+  const events: unknown = Reflect.get(router, '_events')
+  if (typeof events === 'object' && events !== null) Reflect.set(copy, '_events', copyEvents(events))
+  return copy
+}
+
+const copyEvents = (events: object): object => {
+  const handlers: unknown = Reflect.get(events, '_handlers')
+  const copy: object = Object.assign(Object.create(Object.getPrototypeOf(events)), events)
+  if (!(handlers instanceof Map)) return copy
+  const copies = [...handlers].map(([event, list]) => [event, Array.isArray(list) ? [...list] : list] as const)
+  return Object.assign(copy, { _handlers: new Map(copies) })
+}
+
+/** A copy of a layer; its functions are still the same array. */
+export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
+  const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
+  copy.methods = [...layer.methods]
+  copy.paramNames = [...layer.paramNames]
+  copy.opts = { ...layer.opts }
+  return copy
+}
+
+/**
+ * Gives a layer a RegExp without the flags g and y. With them it remembers where it stopped, so that a request could switch
+ * the route off for the next one.
+ */
+export const forgetPosition = (layer: { regexp: RegExp }): void => {
+  const { regexp } = layer
+  if (regexp?.global || regexp?.sticky) layer.regexp = withoutPosition(regexp)
+}
+
+/** A RegExp that matches the same at every call. */
+export const withoutPosition = ({ source, flags }: RegExp): RegExp => new RegExp(source, flags.replace(/[gy]/g, ''))
+
+const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort', 'fill', 'copyWithin'] as const
+
+/** Calls `before` with what each method that changes an array is given, before it does. The methods cannot be replaced. */
+export const watched = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
+  const watch = (name: (typeof mutators)[number]) => ({
+    value: (...given: never[]): unknown => {
+      before(given)
+      return Reflect.apply(Array.prototype[name], array, given)
+    },
+  })
+  return Object.defineProperties(array, Object.fromEntries(mutators.map((name) => [name, watch(name)])))
+}
+
+/** Whether a value is a layer. */
+export const isLayer = (u: unknown): u is Layer =>
+  typeof u === 'object' && u !== null && 'stack' in u && 'methods' in u && 'path' in u
