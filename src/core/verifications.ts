@@ -57,8 +57,9 @@ export const verifications = (maxAge: number, size: number): Verifications => {
       }
     }
     const other = underWay.get(key)
-    // one that never settles is not waited for by everybody
-    if (other !== undefined && other.since <= now && now - other.since < patience) return other.evaluation
+    // one that never settles is not waited for by everybody, and none is older than what is kept
+    const age = other === undefined ? -1 : now - other.since
+    if (other !== undefined && age >= 0 && age < patience && age < maxAge) return other.evaluation
     const evaluation = verify()
     if (!(evaluation instanceof Promise)) {
       keep(key, evaluation, now)
