@@ -74,7 +74,14 @@ export const packedProject = async (beside: ReadonlyArray<string>): Promise<Pack
   const packed = parsePacked(stdout)
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
   // Peers are left out here: they come from the repository, so that nothing of them is fetched
-  await npm(folder, 'install', '--prefer-offline', '--legacy-peer-deps', '--ignore-scripts', join(source, packed.filename))
+  await npm(
+    folder,
+    'install',
+    '--prefer-offline',
+    '--legacy-peer-deps',
+    '--ignore-scripts',
+    join(source, packed.filename),
+  )
   for (const name of beside) {
     mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
     symlinkSync(realpathSync(`${repository}node_modules/${name}`), join(folder, 'node_modules', name))

@@ -1,0 +1,43 @@
+/** End to end with `oidc-provider`: a real client gets a real token, and discovery finds the keys. */
+import { pipe } from 'fp-ts/lib/function.js'
+import { requireScopes } from 'koa-with-auth'
+import { httpIntrospection, httpJwt, scopesOf } from 'koa-with-auth/jwt'
+import { describe, expect, it } from 'vitest'
+import { authorizationServer, CLIENT, RESOURCE_SERVER } from '../support/authorizationServer.js'
+import { API } from '../support/identityProvider.js'
+import { INVALID, tokenSite } from '../support/tokenSite.js'
+
+describe('oidc-provider', () => {
+  it.each(['ES256', 'RS256', 'EdDSA'])('a client-credentials token signed with %s, by discovery', async (alg) => {
+    const { issuer, token, asked } = await authorizationServer('jwt', alg)
+    const jwt = httpJwt({ issuer, audience: API, profile: 'rfc9068' })
+    await jwt.ready()
+    const { get } = await tokenSite(pipe(jwt, requireScopes(['notes:read'], { granted: scopesOf })))
+    const sent = await token(API, 'notes:read')
+    const passed = await get(sent)
+    expect([passed.status, passed.ran]).toEqual([200, 1])
+    expect(JSON.parse(passed.text)).toMatchObject({ iss: issuer, aud: API, client_id: CLIENT.id, scope: 'notes:read' })
+    expect((await get(await token(API, 'notes:write'))).challenge).toBe(
+      'Bearer realm="api", error="insufficient_scope", scope="notes:read"',
+    )
+    const other = await get(await token('https://other.example', 'notes:read'))
+    expect([other.status, other.challenge, other.ran]).toEqual([401, `${INVALID}, scope="notes:read"`, 0])
+    expect(asked.filter((one) => one.startsWith('GET /.well-known') || one === 'GET /jwks').length).toBeLessThanOrEqual(
+      3,
+    )
+  })
+
+  it('an opaque token, by introspection', async () => {
+    const { issuer, token } = await authorizationServer('opaque')
+    const { get } = await tokenSite(
+      httpIntrospection({ issuer, client: RESOURCE_SERVER, audience: API, timeout: 5000 }),
+    )
+    const passed = await get(await token(API, 'notes:read'))
+    expect([passed.status, passed.ran]).toEqual([200, 1])
+    expect(JSON.parse(passed.text)).toMatchObject({ active: true, aud: API, scope: 'notes:read' })
+    for (const bad of [await token('https://other.example', 'notes:read'), 'rubbish']) {
+      const refused = await get(bad)
+      expect([refused.status, refused.challenge, refused.ran]).toEqual([401, INVALID, 0])
+    }
+  })
+})

@@ -1,0 +1,93 @@
+/** `oidc-provider` on loopback: it issues real access tokens to a client, JSON Web Tokens or opaque ones. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK } from 'jose'
+import { Provider } from 'oidc-provider'
+import { onTestFinished } from 'vitest'
+import { signingKey } from './identityProvider.js'
+
+export const CLIENT = { id: 'app', secret: 'a-secret-of-the-client' }
+
+/** Who asks about opaque tokens: what the form encoding changes. */
+export const RESOURCE_SERVER = { id: 'the api', secret: 'a+b%&=: c' }
+
+export interface AuthorizationServer {
+  readonly issuer: string
+  /** The access token that the server issues to the client. */
+  readonly token: (resource: string, scope: string) => Promise<string>
+  /** The requests that it got, as `GET /path`. */
+  readonly asked: ReadonlyArray<string>
+}
+
+/** Runs until the test is finished. */
+export const authorizationServer = async (
+  format: 'jwt' | 'opaque' = 'jwt',
+  alg = 'ES256',
+): Promise<AuthorizationServer> => {
+  const asked: string[] = []
+  const state: { provider?: Provider } = {}
+  const server = createServer((req, res) => {
+    asked.push(`${req.method} ${req.url}`)
+    state.provider?.callback()(req, res)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { privateKey } = await signingKey(alg, 'k1')
+  state.provider = new Provider(issuer, {
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'k1', alg, use: 'sig' }] },
+    clients: [
+      {
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+        id_token_signed_response_alg: alg,
+      },
+      {
+        client_id: RESOURCE_SERVER.id,
+        client_secret: RESOURCE_SERVER.secret,
+        grant_types: [],
+        redirect_uris: [],
+        response_types: [],
+        id_token_signed_response_alg: alg,
+      },
+    ],
+    scopes: ['notes:read', 'notes:write'],
+    ttl: { ClientCredentials: 600 },
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_ctx: unknown, resource: string) => ({
+          scope: 'notes:read notes:write',
+          audience: resource,
+          accessTokenTTL: 600,
+          accessTokenFormat: format,
+          ...(format === 'jwt' && { jwt: { sign: { alg } } }),
+        }),
+      },
+    },
+  })
+  const form = (value: string) => new URLSearchParams({ '': value }).toString().slice(1)
+  const basic = Buffer.from(`${form(CLIENT.id)}:${form(CLIENT.secret)}`).toString('base64')
+  const token = async (resource: string, scope: string): Promise<string> => {
+    const response = await fetch(`${issuer}/token`, {
+      method: 'POST',
+      headers: { Authorization: `Basic ${basic}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', resource, scope }),
+    })
+    const answer = (await response.json()) as { access_token?: string }
+    if (answer.access_token === undefined) throw new Error(JSON.stringify(answer))
+    return answer.access_token
+  }
+  return { issuer, token, asked }
+}
