@@ -8,7 +8,7 @@ import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import * as t from 'io-ts'
-import { AuthError, authenticator, Challenge, constantTimeEqual, headerField, withAuth } from 'koa-with-auth'
+import { AuthError, authenticator, Challenge, constantTimeEqual, fromHeader, withAuth } from 'koa-with-auth'
 
 // Replace this with your own keys, kept outside the code.
 const senders = new Map([['shop', 'a shared key of thirty-two bytes']])
@@ -39,7 +39,7 @@ const signed = authenticator({
   scheme: { type: 'apiKey', in: 'header', name: 'X-Signature', description: '<until>.<HMAC-SHA256>' },
   challenge: Challenge.make('Signature', { name: 'X-Signature', algorithm: 'hmac-sha256' }),
   ambient: false,
-  extract: headerField('X-Signature'),
+  extract: fromHeader('X-Signature'),
   credentials: Signature,
   authenticate: (request, { until, mac }) => {
     const sender = [...senders].find(([, key]) =>

@@ -8,7 +8,7 @@
 import Router from '@koa/router'
 import type { RouterInstance } from '@koa/router'
 import type { DefaultContext, DefaultState } from 'koa'
-import type { Member, PrincipalBehind } from './core/Authenticator.js'
+import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
 import { checkOptions, declareFactory } from './core/misuse.js'
 import * as Requirement from './core/Requirement.js'
@@ -78,10 +78,12 @@ const known = ['title', 'version', 'prefix', 'auth', 'docs', ...settingNames]
  * app.use(api.routes()).use(api.allowedMethods())
  */
 export function apiApp(options: ApiAppOptions & { readonly auth: null }): ApiApp<undefined>
-export function apiApp<const L extends readonly [Member, ...Member[]]>(
+export function apiApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   options: ApiAppOptions & { readonly auth: L },
-): ApiApp<PrincipalBehind<L[number]>>
-export function apiApp<M extends Member>(options: ApiAppOptions & { readonly auth: M }): ApiApp<PrincipalBehind<M>>
+): ApiApp<PrincipalOf<L[number]>>
+export function apiApp<M extends AuthenticatorLike>(
+  options: ApiAppOptions & { readonly auth: M },
+): ApiApp<PrincipalOf<M>>
 export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
 export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
   checkOptions('apiApp', options, known)
@@ -103,7 +105,7 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
 
   const router = new Router(prefix === undefined ? {} : { prefix })
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
-  const requirement = 'auth' in options ? withAuth(options.auth as Member).requirement : Requirement.inherit
+  const requirement = 'auth' in options ? withAuth(options.auth as AuthenticatorLike).requirement : Requirement.inherit
   const guarded = atLevel(
     requirement,
     'application',

@@ -12,12 +12,12 @@ import * as Requirements from './core/Requirement.js'
 // the algebra
 export {
   authenticator,
-  fromCallable,
+  fromFunction,
   isAuthenticator,
   map,
   type Authenticator,
-  type Member,
-  type PrincipalBehind,
+  type AuthenticatorLike,
+  type PrincipalOf,
 } from './core/Authenticator.js'
 export { anyOf, type Tagged } from './core/anyOf.js'
 export { alt, altW } from './core/alt.js'
@@ -33,8 +33,8 @@ export type { Guess } from './core/Guess.js'
 export type { Limiter, Limiters } from './core/Limiter.js'
 export { also, type Also } from './core/Requirement.js'
 export { describedAs } from './core/describedAs.js'
-export type { Kind } from './core/Kind.js'
-export type { Evaluation, NobodyOf, PrincipalOf } from './core/Answer.js'
+export type { AuthenticatorOptions } from './core/AuthenticatorOptions.js'
+export type { Evaluation, AnonymousOf, PrincipalFromAnswer } from './core/Answer.js'
 export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
   ApiKeyScheme,
@@ -49,6 +49,17 @@ export type {
 export const AuthError = AuthErrors
 /** Why a request was not authenticated. */
 export type AuthError = AuthErrors.AuthError
+export type {
+  Absent,
+  Expired,
+  Forged,
+  Insufficient,
+  Invalid,
+  Malformed,
+  Raised,
+  Throttled,
+  Unavailable,
+} from './core/AuthError.js'
 
 /** What a 401 offers: constructor and rendering. */
 export const Challenge = Challenges
@@ -62,7 +73,7 @@ export type Requirement = Requirements.Requirement
 
 // what clients send
 export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from './core/Credentials.js'
-export { authorization, cookie, headerField, queryParameter, type Sent } from './core/RequestFields.js'
+export { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from './core/RequestFields.js'
 export { constantTimeEqual } from './core/constantTimeEqual.js'
 
 // the kinds

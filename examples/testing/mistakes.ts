@@ -8,9 +8,9 @@ import {
   AuthError,
   authenticator,
   Challenge,
-  cookie,
+  fromCookie,
   CookieKey,
-  headerField,
+  fromHeader,
   HeaderKey,
   httpBearer,
 } from 'koa-with-auth'
@@ -64,7 +64,7 @@ const noneAsTruthy = (request: Request) => async () => E.right({ user: O.fromNul
 const otherHeader = authenticator({
   ...webhook,
   scheme: { ...scheme, name: 'X-Key' },
-  extract: headerField('X-API-Key'),
+  extract: fromHeader('X-API-Key'),
   authenticate: (_request, key) => key === 'Partner-Key' && { client: 'Acme' },
 })
 
@@ -108,7 +108,7 @@ const notAmbient = authenticator({
   scheme: { type: 'apiKey', in: 'cookie', name: 'key' },
   challenge: Challenge.make('ApiKey', { in: 'cookie', name: 'key' }),
   ambient: false,
-  extract: cookie('key'),
+  extract: fromCookie('key'),
   credentials: CookieKey,
   authenticate: (_request, key) => key === 'Partner-Key' && { client: 'Acme' },
 })

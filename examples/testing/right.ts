@@ -13,10 +13,10 @@ import {
   apiKeyQuery,
   AuthError,
   authenticator,
-  authorization,
+  fromAuthorization,
   Challenge,
   constantTimeEqual,
-  headerField,
+  fromHeader,
   HeaderKey,
   httpBasicAuth,
   httpBearer,
@@ -45,7 +45,7 @@ const webhook = authenticator({
   scheme: { type: 'apiKey', in: 'header', name: 'X-Hook-Secret' },
   challenge: Challenge.make('Webhook'),
   ambient: false,
-  extract: headerField('X-Hook-Secret'),
+  extract: fromHeader('X-Hook-Secret'),
   credentials: HeaderKey,
   authenticate: (_request, secret) => constantTimeEqual(secret, 's3cret') && { sender: 'shop' },
 })
@@ -53,7 +53,7 @@ const webhook = authenticator({
 const local = (request: Request) => request.socket.remoteAddress === '127.0.0.1' && { from: 'here' }
 
 const bareTaskEither = (request: Request) => async () => {
-  const sent = authorization('Bearer')(request)
+  const sent = fromAuthorization('Bearer')(request)
   if (O.isNone(sent)) return E.left(AuthError.absent)
   return sent.value === 'Bearer supersecret' ? E.right({ user: 'anna' }) : E.left(AuthError.invalid)
 }

@@ -3,12 +3,12 @@
  *
  * `lawsOf` lists what must hold for every authenticator, one test for each law.
  */
-import type { Member } from 'koa-with-auth'
+import type { AuthenticatorLike } from 'koa-with-auth'
 import { lawsOf, type LawOptions } from 'koa-with-auth/testing'
 
 /** An authenticator, and what it must let in. */
 export interface Subject {
-  readonly authenticator: Member
+  readonly authenticator: AuthenticatorLike
   readonly valid: LawOptions['valid']
 }
 

@@ -18,7 +18,7 @@ import {
   sessionAuth,
   sessionAuthSuperUser,
   withAuth,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { bearer, operation, running, type Answer, type Sending } from '../support/behavior.js'
@@ -62,7 +62,7 @@ describe('upstream middleware that throws behind a denial', () => {
         : ['Custom realm="api"']
 
   test.each(denials)('%s: an error is not stored, and varies on what was read', async (_what, auth, sent, vary) => {
-    const { ask } = await operation(withAuth(auth as Member), (app) => {
+    const { ask } = await operation(withAuth(auth as AuthenticatorLike), (app) => {
       app.use(throwing(() => new Error('afterwards')))
     })
     const answer = await ask('/x', sent === '' ? {} : bearer(sent))
@@ -71,7 +71,7 @@ describe('upstream middleware that throws behind a denial', () => {
   })
 
   test.each(denials)('%s: a 401 offers the operation’s challenges', async (what, auth, sent, vary) => {
-    const { ask } = await operation(withAuth(auth as Member), (app) => {
+    const { ask } = await operation(withAuth(auth as AuthenticatorLike), (app) => {
       app.use(async (ctx, next) => {
         await next()
         ctx.throw(401)
@@ -167,7 +167,7 @@ describe('a 401 that an admitted handler answers', () => {
     const { ask } = await running((app) => {
       app.on('error', () => undefined)
       // Safe: the router asks for its own context type
-      const layer = withAuth(auth as Member) as unknown as Middleware
+      const layer = withAuth(auth as AuthenticatorLike) as unknown as Middleware
       app.use(new Router().all('/x', layer as never, handle as never).routes())
     })
     return ask('/x', sent)

@@ -31,28 +31,28 @@ const answersByItself = (ctx: Context, next: Next) => {
 
 const guarded = () => withAuth(bearer)(new Router()) as unknown as RouterInstance
 
-describe('a router that is refused lets a bare request in, and its mend closes it', () => {
+describe('a router that is refused lets a bare request in, and its fix closes it', () => {
   it.each<{
     name: string
     router: () => RouterInstance
     options?: SealOptions
     says: string
     who: string
-    mended: () => RouterInstance
+    fixed: () => RouterInstance
   }>([
     {
       name: 'undecided',
       router: () => new Router().get('/me', handler('me')),
       says: 'GET /me is undecided',
       who: 'me',
-      mended: () => guarded().get('/me', handler('me')),
+      fixed: () => guarded().get('/me', handler('me')),
     },
     {
       name: 'public without being listed',
       router: () => guarded().get('/me', open, handler('me')),
       says: 'GET /me is public',
       who: 'me',
-      mended: () => guarded().get('/me', handler('me')),
+      fixed: () => guarded().get('/me', handler('me')),
     },
     {
       name: 'shadowed by a public one',
@@ -60,7 +60,7 @@ describe('a router that is refused lets a bare request in, and its mend closes i
       options: { public: ['GET /:page'] },
       says: 'GET /me is guarded, but GET /:page, which is public, answers it first',
       who: 'page',
-      mended: () => guarded().get('/me', handler('me')).get('/:page', open, handler('page')),
+      fixed: () => guarded().get('/me', handler('me')).get('/:page', open, handler('page')),
     },
     {
       name: 'answered by middleware that no guard covers',
@@ -70,7 +70,7 @@ describe('a router that is refused lets a bare request in, and its mend closes i
           .get('/me', handler('me')),
       says: 'use /*: no guard covers answersByItself',
       who: 'middleware',
-      mended: () =>
+      fixed: () =>
         guarded()
           .get('/me', handler('me'))
           .use(answersByItself as never),
@@ -80,12 +80,12 @@ describe('a router that is refused lets a bare request in, and its mend closes i
       router: () => new Router().get('/me', handler('me'), guardOf(bearer) as never),
       says: 'GET /me: its withAuth(...) stands behind the handler',
       who: 'me',
-      mended: () => new Router().get('/me', guardOf(bearer) as never, handler('me')),
+      fixed: () => new Router().get('/me', guardOf(bearer) as never, handler('me')),
     },
-  ])('$name', async ({ router, options, says, who, mended }) => {
+  ])('$name', async ({ router, options, says, who, fixed }) => {
     expect(() => seal(router(), options)).toThrow(says)
     expect(await bare(router(), '/me', who)).toMatchObject({ status: 200, calls: 1 })
-    const sealed = seal(mended(), options)
+    const sealed = seal(fixed(), options)
     expect(await bare(sealed, '/me', who)).toMatchObject({ status: 401, calls: 0 })
     expect((await get(served.port, '/me', 'supersecret')).status).toBe(200)
   })

@@ -16,7 +16,7 @@ import {
   optional,
   recoverUnavailable,
   timeout,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { guardedApp, rawRequest, sendCounted } from '../support/guardedApp.js'
@@ -83,7 +83,7 @@ describe('requests that are given up', () => {
 describe('hostile hooks in combinations', () => {
   let hook: () => unknown = () => false
   const one = httpBearer<unknown>({ authenticate: () => hook() })
-  const plain: Member = () => hook()
+  const plain: AuthenticatorLike = () => hook()
   const good = httpBearer({ authenticate: () => ({ user: 'anna' }) })
   const down = recoverUnavailable(() => hook())
   /** Each lets in somebody only if the hook alone would; nobody is `undefined`. */

@@ -6,11 +6,11 @@ import {
   AuthError,
   authSettings,
   describedAs,
-  fromCallable,
+  fromFunction,
   httpBearer,
   map,
   withAuth,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
 import {
@@ -71,7 +71,7 @@ describe("what a hook's answer is worth", () => {
 
   test("what a hook's answer is worth: map answers as a hook does", async () => {
     for (const [, answer] of failing) {
-      const mapped = map(() => answer)(fromCallable(() => 'somebody'))
+      const mapped = map(() => answer)(fromFunction(() => 'somebody'))
       const { ask } = await operation(withAuth(mapped))
       expectDenied(await ask(), 401, [challenge.custom])
     }
@@ -129,7 +129,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
     expectDenied(await described.ask(), 401, [challenge.key('header')])
   })
 
-  const raw: ReadonlyArray<readonly [what: string, auth: Member]> = [
+  const raw: ReadonlyArray<readonly [what: string, auth: AuthenticatorLike]> = [
     ['rejects', () => () => Promise.reject(new Error('down'))],
     ['yields no Either', () => () => Promise.resolve('a')],
     ['yields true', () => () => true],

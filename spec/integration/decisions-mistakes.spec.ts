@@ -8,13 +8,13 @@ import {
   authenticator,
   authSettings,
   describedAs,
-  fromCallable,
+  fromFunction,
   httpBasicAuth,
   httpBearer,
   map,
   sessionAuth,
   withAuth,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { bearer, bearerOf, expectDenied, expectPassed, running } from '../support/behavior.js'
@@ -27,7 +27,7 @@ class Strategy {
 const good = bearerOf('t')
 
 // What a user of plain JavaScript may pass: the types refuse every one of them
-const asAuth = (value: unknown) => value as Member
+const asAuth = (value: unknown) => value as AuthenticatorLike
 
 const wrong: ReadonlyArray<readonly [what: string, value: unknown, message: RegExp]> = [
   ['an empty list', [], /empty list/],
@@ -72,7 +72,7 @@ test.each(wrong.filter(([, value]) => !Array.isArray(value)))(
   '`auth: []`, a non-function, ...: %s is a TypeError for the combinators, too',
   (_what, value) => {
     for (const set of [
-      () => fromCallable(asAuth(value)),
+      () => fromFunction(asAuth(value)),
       () => anyOf([good, asAuth(value)]),
       () => anyOf({ good, other: asAuth(value) }),
       () => altW(() => asAuth(value) as typeof good)(good),

@@ -196,7 +196,7 @@ describe('`app.keys` where session auth is used', () => {
     ['one short key among long ones', [signingKey, 'short']],
     ['a string', signingKey],
     ['a key that is no string', [7]],
-  ])('`app.keys` %s: a 500 that names the mend, and no handler runs', async (_what, keys) => {
+  ])('`app.keys` %s: a 500 that names the fix, and no handler runs', async (_what, keys) => {
     const { ask, errors } = await serving(keys)
     expectCrashed(await ask('/session'))
     expectCrashed(await ask('/list'))
@@ -225,7 +225,7 @@ describe('`app.keys` where session auth is used', () => {
   })
 })
 
-test('D-S12 session auth without koa-session above it is a 500 that names the mend', async () => {
+test('D-S12 session auth without koa-session above it is a 500 that names the fix', async () => {
   const { ask, errors } = await operation(withAuth(sessionAuth()), (app) => {
     app.keys = [signingKey]
   })

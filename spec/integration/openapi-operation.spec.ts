@@ -106,12 +106,12 @@ it('the principal keeps its type behind it', () => {
 })
 
 describe('operation({ ... }) where it describes nothing', () => {
-  it('is refused by router.use and app.use, in words that name the mend', () => {
-    const mend = /describes nothing; write router\.get\(path, operation\(\{ \.\.\. \}\), handler\)$/
-    expect(() => new Router().use(about('x'))).toThrow(mend)
-    expect(() => new Router().use('/x', about('x'))).toThrow(mend)
-    expect(() => apiApp().use(about('x'))).toThrow(mend)
-    expect(() => new Koa().use(about('x'))).toThrow(mend)
+  it('is refused by router.use and app.use, in words that name the fix', () => {
+    const fix = /describes nothing; write router\.get\(path, operation\(\{ \.\.\. \}\), handler\)$/
+    expect(() => new Router().use(about('x'))).toThrow(fix)
+    expect(() => new Router().use('/x', about('x'))).toThrow(fix)
+    expect(() => apiApp().use(about('x'))).toThrow(fix)
+    expect(() => new Koa().use(about('x'))).toThrow(fix)
   })
 
   it('is no authenticator', () => {

@@ -1,4 +1,4 @@
-/** Configuration that would let everybody in, or nobody: a TypeError where it is written, naming the place and the mend. */
+/** Configuration that would let everybody in, or nobody: a TypeError where it is written, naming the place and the fix. */
 import Router from '@koa/router'
 import * as api from 'koa-with-auth'
 import {
@@ -83,9 +83,9 @@ describe('withAuth of what is no authenticator', () => {
 
   const makers = Object.entries(api).filter(([, value]) => typeof value === 'function' && !isAuthenticator(value))
   const factories = [
-    'alt altW anyOf authenticator describedAs fromCallable map apiKeyCookie apiKeyHeader apiKeyQuery httpBasicAuth',
+    'alt altW anyOf authenticator describedAs fromFunction map apiKeyCookie apiKeyHeader apiKeyQuery httpBasicAuth',
     'httpBearer sessionAuth sessionAuthIsStaff sessionAuthSuperUser withAuth authSettings',
-    'authorization cookie headerField queryParameter apiApp',
+    'authorization cookie fromHeader fromQuery apiApp',
   ].flatMap((names) => names.split(' '))
 
   test.each(factories)('withAuth(%s), a factory that was not called, is a TypeError that says so', (name) => {

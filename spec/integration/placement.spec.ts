@@ -78,7 +78,7 @@ describe('refused on the line', () => {
     },
   ]
 
-  test.each(cases)('$description is a TypeError that names the place and the mend', ({ run, message }) => {
+  test.each(cases)('$description is a TypeError that names the place and the fix', ({ run, message }) => {
     expect(run).toThrow(new TypeError(message))
   })
 
@@ -93,7 +93,7 @@ describe('refused on the line', () => {
     ['the Router class', Router],
   ]
 
-  test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the mend', (_description, given) => {
+  test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the fix', (_description, given) => {
     expect(() => (withAuth(a) as (u: unknown) => unknown)(given)).toThrow(
       new TypeError(
         'withAuth(a)(...) takes a router of @koa/router; for its routes() write withAuth(a)(router).routes()',
@@ -125,7 +125,7 @@ describe('what cannot be seen before a request', () => {
     ['/apart', 'stands twice in one operation; leave one'],
     ['/composed', 'stands twice in one operation; leave one'],
     ['/derived', 'stands twice in one operation; leave one'],
-  ])('%s is 500 for whoever has the credential, and the error names the mend', async (path, message) => {
+  ])('%s is 500 for whoever has the credential, and the error names the fix', async (path, message) => {
     served.errors.length = 0
     expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({
       status: 500,

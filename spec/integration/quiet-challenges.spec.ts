@@ -1,5 +1,5 @@
 /** No browser prompt where a script asked: which combinations of header fields quieten `Basic`, and that nothing else changes. */
-import { Challenge, authenticator, httpBasicAuth, httpBearer, withAuth, type Member } from 'koa-with-auth'
+import { Challenge, authenticator, httpBasicAuth, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { option as O } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
 import { operation } from '../support/behavior.js'
@@ -72,7 +72,7 @@ describe('among others', () => {
       authenticate: (_request, sent: string) => sent,
     })
   const asked = async (auth: unknown, above?: Parameters<typeof operation>[1]) => {
-    const { ask } = await operation(withAuth(auth as Member), above)
+    const { ask } = await operation(withAuth(auth as AuthenticatorLike), above)
     return (await ask('/x', { headers: from('cors') })).challenges
   }
 

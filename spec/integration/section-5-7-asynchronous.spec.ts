@@ -1,7 +1,7 @@
 /** Section 5.7 of the behavior specification: asynchronous authentication. Every kind accepts it (DESIGN). */
 import Router from '@koa/router'
 import { taskEither as TE } from 'fp-ts'
-import { withAuth, type Member } from 'koa-with-auth'
+import { withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
 import { challenge, expectDenied, expectPassed, operation, running } from '../support/behavior.js'
 import { kinds, listOf } from '../support/behaviorKinds.js'
@@ -59,7 +59,7 @@ describe('5.7.2 the built-in kinds accept asynchronous hooks (decision "asynchro
     const slow = row.make(() => later({ via: 'slow' }))
     const refusing = row.make(() => later(false))
     for (const list of [[slow], [refusing, slow], [() => false, slow], [refusing, () => false, slow]]) {
-      const { ask } = await operation(withAuth(listOf<Member>(list)))
+      const { ask } = await operation(withAuth(listOf<AuthenticatorLike>(list)))
       expectPassed(await ask(...row.carrying), { via: 'slow' })
     }
   })

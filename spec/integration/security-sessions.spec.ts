@@ -143,7 +143,7 @@ describe('A-33 signing keys that could be guessed', () => {
     ['undefined behind a strong one', [STRONG, undefined]],
     ['a number', [12345678901234567890]],
     ['a list in the list', [[STRONG]]],
-  ])('A-33 app.keys %s: 500 with an error that names the mend, and nobody gets in', (_what, keys) =>
+  ])('A-33 app.keys %s: 500 with an error that names the fix, and nobody gets in', (_what, keys) =>
     withKeys(keys, async (under, port, errors) => {
       for (const lines of [[], [forgedWith('')], [forgedWith('keyboard cat')]]) {
         errors.length = 0

@@ -57,7 +57,7 @@ describe('D-S12 the cookie', () => {
     expect(store.asked).toEqual([])
   })
 
-  it('session auth above the sessions is a 500 that names the mend, and signing in there, too', async () => {
+  it('session auth above the sessions is a 500 that names the fix, and signing in there, too', async () => {
     const { ask, errors } = await running((app, answering) => {
       app.keys = [strongKey]
       const router = new Router().get('/me', withAuth(sessionAuth()), answering)
@@ -181,7 +181,7 @@ describe('D-S11 one instance for an application', () => {
     expect(() => sessions(other, { loadUser: () => anna })).toThrow(/has sessions already/)
   })
 
-  it('a call that failed can be mended', () => {
+  it('a call that failed can be fixed', () => {
     const app = new Koa()
     expect(() => sessions(app, { loadUser: () => anna })).toThrow(/app\.keys/)
     app.keys = [strongKey]

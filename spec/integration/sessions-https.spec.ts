@@ -114,7 +114,7 @@ describe('behind a proxy that ends TLS', () => {
     ['without app.proxy', false, { 'X-Forwarded-Proto': 'https' }],
     ['over http all the way', true, { 'X-Forwarded-Proto': 'http' }],
     ['without the proxy’s header', true, {}],
-  ])('%s: a 500 that names the mend, before the store is touched', async (_how, proxy, headers) => {
+  ])('%s: a 500 that names the fix, before the store is touched', async (_how, proxy, headers) => {
     const { visitor, store, errors } = await sessionsApp(undefined, {
       https: true,
       above: (app) => {

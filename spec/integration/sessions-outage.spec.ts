@@ -38,7 +38,7 @@ const breaking = (site: SessionsApp, methods: ReadonlyArray<keyof SessionStore>,
   for (const method of methods) Object.assign(site.store.instead, { [method]: fault })
 }
 
-const mending = (site: SessionsApp): void => {
+const fixing = (site: SessionsApp): void => {
   for (const method of Object.keys(site.store.instead)) Object.assign(site.store.instead, { [method]: undefined })
 }
 
@@ -65,7 +65,7 @@ describeLastingStores((store) => {
       const open = await user.ask('/open')
       expect([open.status, open.seen.length, setCookies(open)]).toEqual([200, 1, []])
       expect(site.loaded()).toBe(0)
-      mending(site)
+      fixing(site)
       await expectSignedIn(user, anna)
     })
 
@@ -86,7 +86,7 @@ describeLastingStores((store) => {
       const stranger = site.visitor()
       expectUnavailable(await stranger.post('/login'))
       expectUnavailable(await user.post('/everywhere'))
-      mending(site)
+      fixing(site)
       await expectSignedIn(user, anna)
       await expectAnonymous(stranger)
     })
@@ -96,7 +96,7 @@ describeLastingStores((store) => {
       breaking(site, everything, fault)
       expectUnavailable(await user.post('/set?basket=pear'), 1)
       expectUnavailable(await site.visitor().post('/set?basket=pear'), 1)
-      mending(site)
+      fixing(site)
       expect(Object.keys((await user.ask('/read')).body as object)).toEqual(['auth'])
     })
   })
@@ -119,7 +119,7 @@ describeLastingStores((store) => {
       expectUnavailable(await user.post('/logout'))
       expectUnavailable(await user.post('/login?user=root'))
       await expectSignedIn(user, anna)
-      mending(site)
+      fixing(site)
       expect((await user.post('/logout')).status).toBe(200)
       await expectAnonymous(thief)
     })
@@ -139,7 +139,7 @@ describeLastingStores((store) => {
       breaking(site, ['markOf'], fault)
       expectUnavailable(await user.ask('/me'))
       expectUnavailable(await site.visitor().post('/login'))
-      mending(site)
+      fixing(site)
       await expectSignedIn(user, anna)
     })
 
@@ -160,7 +160,7 @@ describeLastingStores((store) => {
         const { site, user } = await start(store, { below })
         breaking(site, everything, faults[how]!)
         expectUnavailable(await act(user))
-        mending(site)
+        fixing(site)
         await expectSignedIn(user, anna)
       })
 

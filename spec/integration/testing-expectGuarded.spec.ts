@@ -150,7 +150,7 @@ describe('a sealed router', () => {
 })
 
 describe('breaches', () => {
-  it('all are told at once, each with its operation, what was sent, and the mend', async () => {
+  it('all are told at once, each with its operation, what was sent, and the fix', async () => {
     const router = new Router()
     router.get('/open', withAuth(() => ({ user: 'anybody' })), handler) // prettier-ignore
     router.get('/throws', withAuth(() => { throw new Error('no') }), handler) // prettier-ignore
@@ -166,7 +166,7 @@ describe('breaches', () => {
     ])
     expect(message).toContain('GET /open\n')
     expect(message).toContain('Error: no')
-    expect(message).toContain('mend: ')
+    expect(message).toContain('fix: ')
   })
 
   it.each([

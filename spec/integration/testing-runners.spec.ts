@@ -33,12 +33,12 @@ describe('test runners', () => {
     expect(counted(output, /# pass (\d+)/)).toBeGreaterThan(100)
   }, 60_000)
 
-  it('node:test: red for the wrong ones, with the counterexample and the mend', async () => {
+  it('node:test: red for the wrong ones, with the counterexample and the fix', async () => {
     const { code, output } = await project.node('--test', '--test-reporter=tap', 'mistakes.node.js')
     expect(code).toBe(1)
     expect(counted(output, /# fail (\d+)/)).toBeGreaterThanOrEqual(14)
     expect(output).toContain('X-PIN: 04711')
-    expect(output).toContain('mend: ')
+    expect(output).toContain('fix: ')
   }, 60_000)
 
   it('vitest: green for the right ones', async () => {
@@ -47,12 +47,12 @@ describe('test runners', () => {
     expect(counted(output, /Tests +(\d+) passed/)).toBeGreaterThan(100)
   }, 60_000)
 
-  it('vitest: red for the wrong ones, with the counterexample and the mend', async () => {
+  it('vitest: red for the wrong ones, with the counterexample and the fix', async () => {
     const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'mistakes.test.js')
     expect(code).toBe(1)
     expect(counted(output, /Tests +(\d+) failed/)).toBeGreaterThanOrEqual(14)
     expect(output).toContain('X-PIN: 04711')
-    expect(output).toContain('mend: ')
+    expect(output).toContain('fix: ')
   }, 60_000)
 
   it('needs no globals of a runner', async () => {

@@ -4,18 +4,18 @@ import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { authError } from '../support/arbitraries.js'
 
-const { Semigroup, branchesOf, byStrength, stops } = AuthError
+const { Semigroup, branchesOf, Ord, stops } = AuthError
 const { concat } = Semigroup
 
-describe('AuthError.byStrength is a total order', () => {
+describe('AuthError.Ord is a total order', () => {
   it('reflexive, antisymmetric up to strength, transitive, total', () => {
     fc.assert(
       fc.property(authError, authError, authError, (a, b, c) => {
-        expect(byStrength.equals(a, a)).toBe(true)
-        expect(byStrength.compare(a, b)).toBe(-byStrength.compare(b, a) + 0)
-        expect(byStrength.compare(a, b) === 0).toBe(byStrength.equals(a, b))
-        if (byStrength.compare(a, b) <= 0 && byStrength.compare(b, c) <= 0) {
-          expect(byStrength.compare(a, c)).toBeLessThanOrEqual(0)
+        expect(Ord.equals(a, a)).toBe(true)
+        expect(Ord.compare(a, b)).toBe(-Ord.compare(b, a) + 0)
+        expect(Ord.compare(a, b) === 0).toBe(Ord.equals(a, b))
+        if (Ord.compare(a, b) <= 0 && Ord.compare(b, c) <= 0) {
+          expect(Ord.compare(a, c)).toBeLessThanOrEqual(0)
         }
       }),
     )
@@ -25,17 +25,17 @@ describe('AuthError.byStrength is a total order', () => {
     const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
     const ascending = [absent, malformed, invalid, expired, forged, insufficient(), unavailable()]
     ascending.forEach((weaker, at) => {
-      for (const stronger of ascending.slice(at + 1)) expect(byStrength.compare(weaker, stronger)).toBe(-1)
+      for (const stronger of ascending.slice(at + 1)) expect(Ord.compare(weaker, stronger)).toBe(-1)
     })
-    expect(byStrength.equals(unavailable(), raised(null))).toBe(true)
-    expect(byStrength.equals(throttled(), unavailable())).toBe(true)
+    expect(Ord.equals(unavailable(), raised(null))).toBe(true)
+    expect(Ord.equals(throttled(), unavailable())).toBe(true)
   })
 
   it('a failure that stops a list is stronger than every other', () => {
     fc.assert(
       fc.property(authError, authError, (a, b) => {
         fc.pre(stops(a) && !stops(b))
-        expect(byStrength.compare(a, b)).toBe(1)
+        expect(Ord.compare(a, b)).toBe(1)
       }),
     )
   })
@@ -55,7 +55,7 @@ describe('AuthError.Semigroup', () => {
     fc.assert(
       fc.property(authError, authError, (a, b) => {
         fc.pre(!stops(a))
-        const { branches: _, ...expected } = byStrength.compare(b, a) > 0 ? b : a
+        const { branches: _, ...expected } = Ord.compare(b, a) > 0 ? b : a
         expect(concat(a, b)).toMatchObject(expected)
       }),
     )

@@ -85,7 +85,7 @@ describe('alt', () => {
           const branches = AuthError.branchesOf(result.left)
           expect(branches.map(({ challenge }) => challenge?.scheme)).toStrictEqual(list.map(({ name }) => name))
           for (const { challenge, _tag } of branches) expect(challenge?.parameters).toStrictEqual({ error: _tag })
-          const strongest = [...branches].sort(AuthError.byStrength.compare).at(-1)
+          const strongest = [...branches].sort(AuthError.Ord.compare).at(-1)
           expect(result.left._tag).toBe(strongest?._tag)
         },
       ),

@@ -1,12 +1,12 @@
 /** Requirement: the monoid in which the innermost decision wins (spec 5.6). */
 import fc, { type Arbitrary } from 'fast-check'
-import { fromCallable, Requirement } from 'koa-with-auth'
+import { fromFunction, Requirement } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 
 const { Monoid, inherit, open, guardedBy } = Requirement
 const { concat, empty } = Monoid
 
-const required = ['a', 'b', 'c'].map((name) => guardedBy(fromCallable(() => name)))
+const required = ['a', 'b', 'c'].map((name) => guardedBy(fromFunction(() => name)))
 const requirement: Arbitrary<Requirement> = fc.constantFrom(inherit, open, ...required)
 
 describe('Requirement.Monoid', () => {

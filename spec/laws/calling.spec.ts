@@ -2,7 +2,7 @@
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { allOf, also, altW, anyOf, AuthError, authorize, describedAs, firstPresent, fromCallable } from 'koa-with-auth'
+import { allOf, also, altW, anyOf, AuthError, authorize, describedAs, firstPresent, fromFunction } from 'koa-with-auth'
 import { isAuthenticator, lenient, map, optional, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
 import { Requirement, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ type Make = (a: Authenticator<unknown>) => Authenticator<unknown>
 
 const other = build(leaf('other', { outcome: 'expired' }))
 const below = (requirement: Requirement): Authenticator<unknown> =>
-  Requirement.effective(requirement) ?? fromCallable(() => 'anyone')
+  Requirement.effective(requirement) ?? fromFunction(() => 'anyone')
 
 /** Every combinator of an authenticator that demands something. */
 const combinators: Readonly<Record<string, Make>> = {
@@ -63,9 +63,9 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
   it('A-30 A-31 never throws, never rejects, and lets in nothing falsy but nobody, whatever the hook does', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
-        const made = make(fromCallable(() => hook()))
+        const made = make(fromFunction(() => hook()))
         for (const result of [await made.evaluate(plainRequest()), await made(plainRequest())()]) {
-          if (E.isLeft(result)) expect(AuthError.isAuthError(result.left)).toBe(true)
+          if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
           else if (make !== optional && make !== lenient) expect(Boolean(result.right)).toBe(true)
         }
       }),
@@ -75,18 +75,18 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
 })
 
 describe('the functions that combinators are given', () => {
-  const anna = fromCallable(() => 'anna')
-  const down = fromCallable(() => E.left(AuthError.unavailable()))
+  const anna = fromFunction(() => 'anna')
+  const down = fromFunction(() => E.left(AuthError.unavailable()))
   const places: Readonly<Record<string, (hook: () => unknown) => Authenticator<unknown>>> = {
     authorize: (hook) => authorize(() => hook() as boolean)(anna),
     recoverUnavailable: (hook) => recoverUnavailable(() => hook())(down),
-    'map of nobody': (hook) => map(() => hook())(optional(fromCallable(() => E.left(AuthError.absent)))),
+    'map of nobody': (hook) => map(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
   }
   it.each(Object.entries(places))('A-30 whatever %s is answered, it never throws or rejects', async (name, make) => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
         const result = await make(hook).evaluate(plainRequest())
-        if (E.isLeft(result)) expect(AuthError.isAuthError(result.left)).toBe(true)
+        if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
         else if (name === 'authorize') expect(result.right).toBe('anna')
         else if (name === 'map of nobody') expect(result.right === undefined || Boolean(result.right)).toBe(true)
         else expect(Boolean(result.right)).toBe(true)

@@ -1,10 +1,10 @@
 /** The readers of a description agree with what runs: what can be sent, what was sent, and who is welcome. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { authenticator, Challenge, fromCallable, sessionAuth, type Description } from 'koa-with-auth'
+import { authenticator, Challenge, fromFunction, sessionAuth, type Description } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { alternativesOf } from '../../src/core/alternatives.js'
-import { isSent, leaves, welcomesNobody } from '../../src/core/Description.js'
+import { isSent, leaves, admitsAnonymous } from '../../src/core/Description.js'
 import { leavesOf, welcomes, type Tree } from '../support/evaluator.js'
 import { plainRequest } from '../support/plainRequest.js'
 import { build, fieldsOf, tree } from '../support/trees.js'
@@ -101,14 +101,14 @@ describe('alternativesOf', () => {
   })
 })
 
-describe('welcomesNobody', () => {
+describe('admitsAnonymous', () => {
   it('is true of exactly what a request without any credentials passes', async () => {
     const welcomed = { yes: 0, no: 0 }
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const made = build(of)
         const result = await made.evaluate(plainRequest({ method: 'POST', fields: fieldsOf([]) }))
-        expect(welcomesNobody(made.description)).toBe(E.isRight(result))
+        expect(admitsAnonymous(made.description)).toBe(E.isRight(result))
         expect(welcomes(of)).toBe(E.isRight(result))
         welcomed[E.isRight(result) ? 'yes' : 'no']++
         // and then there is an alternative that asks for nothing
@@ -151,7 +151,7 @@ describe('isSent', () => {
     authenticate: () => 'anna',
   })
   it.each<{ description: string; input: Description }>([
-    { description: 'a plain function', input: fromCallable(() => false).description },
+    { description: 'a plain function', input: fromFunction(() => false).description },
     { description: 'a kind whose extract throws', input: throwing.description },
     { description: 'a session without koa-session', input: sessionAuth().description },
   ])('what cannot be told counts as sent: $description', ({ input }) => {

@@ -8,7 +8,7 @@ import {
   authenticator,
   Challenge,
   describedAs,
-  fromCallable,
+  fromFunction,
   httpBearer,
   map,
   type Authenticator,
@@ -68,21 +68,21 @@ const isEither = (u: unknown): boolean =>
 const expectVerdict = async (made: Authenticator<unknown>) => {
   for (const result of [await made.evaluate(plainRequest()), await made(plainRequest())()]) {
     expect(isEither(result)).toBe(true)
-    if (E.isLeft(result)) expect(AuthError.isAuthError(result.left)).toBe(true)
+    if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
     else expect(Boolean(result.right)).toBe(true)
   }
 }
 
 const inEveryPlace = (hook: () => unknown): ReadonlyArray<Authenticator<unknown>> => {
-  const called = fromCallable(() => hook())
+  const called = fromFunction(() => hook())
   const bearer = httpBearer({ authenticate: () => 'anna' })
   const sent = { challenge: Challenge.make('Test'), ambient: true, extract: () => O.some('sent') }
   return [
     called,
     authenticator({ ...sent, authenticate: () => hook() }),
-    alt(() => called)(fromCallable((): unknown => false)),
-    map(() => hook())(fromCallable(() => 'anna')),
-    map(() => hook())(fromCallable(() => Promise.resolve('anna'))),
+    alt(() => called)(fromFunction((): unknown => false)),
+    map(() => hook())(fromFunction(() => 'anna')),
+    map(() => hook())(fromFunction(() => Promise.resolve('anna'))),
     // Safe: what a caller without types could pass
     describedAs(bearer)((() => hook()) as never),
     describedAs(bearer)((() => () => hook()) as never),
@@ -119,7 +119,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
         for (const made of [
           bearer,
           describedAs(bearer)(() => async () => answer),
-          map(hook)(fromCallable(() => 'x')),
+          map(hook)(fromFunction(() => 'x')),
         ]) {
           expect(isEither(await made.evaluate(plainRequest({ fields })))).toBe(true)
         }

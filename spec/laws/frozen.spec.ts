@@ -21,7 +21,7 @@ import {
   defaultErrorMapper,
   describedAs,
   firstPresent,
-  fromCallable,
+  fromFunction,
   httpBasicAuth,
   httpBearer,
   lenient,
@@ -86,7 +86,7 @@ const written = authenticator({
   extract: () => E.right('x') && { _tag: 'Some' as const, value: 'x' },
   authenticate: () => false,
 })
-const passing = fromCallable(() => ({ scope: 'read' }))
+const passing = fromFunction(() => ({ scope: 'read' }))
 
 const authenticators: Readonly<Record<string, Authenticator<unknown>>> = {
   bearer,
@@ -96,7 +96,7 @@ const authenticators: Readonly<Record<string, Authenticator<unknown>>> = {
   query: apiKeyQuery({ authenticate }),
   cookie: apiKeyCookie({ authenticate }),
   session: sessionAuth(),
-  custom: fromCallable(() => false),
+  custom: fromFunction(() => false),
   allOf: allOf({ key, bearer }),
   anyOf: anyOf([key, bearer]),
   tagged: anyOf({ key, bearer }),

@@ -2,7 +2,7 @@
 import { either as E } from 'fp-ts'
 import { identity, pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { AuthError, fromCallable, map } from 'koa-with-auth'
+import { AuthError, fromFunction, map } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { build, observe, readable, request, shape } from '../support/arbitraries.js'
 import { plainRequest } from '../support/plainRequest.js'
@@ -49,8 +49,8 @@ describe('map', () => {
   })
 
   it.each([false, 0, -0, 0n, NaN, '', null, undefined, []])('5.1.2 refuses %o', async (falsy) => {
-    const refused = map(() => falsy)(fromCallable(() => 'anna'))
-    for (const mapped of [refused, map(() => Promise.resolve(falsy))(fromCallable(() => 'anna'))]) {
+    const refused = map(() => falsy)(fromFunction(() => 'anna'))
+    for (const mapped of [refused, map(() => Promise.resolve(falsy))(fromFunction(() => 'anna'))]) {
       expect(await mapped.evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
     }
   })
@@ -59,7 +59,7 @@ describe('map', () => {
     const error = new Error('in map')
     const throwing = map(() => {
       throw error
-    })(fromCallable(() => 'anna'))
+    })(fromFunction(() => 'anna'))
     expect(await throwing.evaluate(plainRequest())).toMatchObject(E.left(AuthError.raised(error)))
   })
 })

@@ -7,7 +7,7 @@ import {
   apiKeyCookie,
   AuthError,
   firstPresent,
-  fromCallable,
+  fromFunction,
   map,
   recoverUnavailable,
   timeout,
@@ -30,7 +30,7 @@ describe('timeout', () => {
       }),
     )
     const request = plainRequest()
-    const plain = fromCallable(() => 'anna')
+    const plain = fromFunction(() => 'anna')
     expect(timeout(1)(plain).evaluate(request)).toStrictEqual(plain.evaluate(request))
   })
 

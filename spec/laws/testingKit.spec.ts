@@ -27,7 +27,7 @@ import {
   type PlannedOperation,
 } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { AuthError, cookie, headerField, queryParameter } from 'koa-with-auth'
+import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
 import { misspellings } from '../../src/testing/misspellings.js'
 import { placesIn, putting, valuesAt, without } from '../../src/testing/Place.js'
 import { listen } from '../support/server.js'
@@ -78,9 +78,9 @@ describe('sketches', () => {
           sendQuery('key', parameter),
         )
         const request = plainRequest(whole)
-        expect(headerField('X-API-Key')(request)).toMatchObject({ value: header })
-        expect(cookie('sid')(request)).toMatchObject({ value: CookieKey.encode(inCookie) })
-        expect(queryParameter('key')(request)).toMatchObject({ value: parameter })
+        expect(fromHeader('X-API-Key')(request)).toMatchObject({ value: header })
+        expect(fromCookie('sid')(request)).toMatchObject({ value: CookieKey.encode(inCookie) })
+        expect(fromQuery('key')(request)).toMatchObject({ value: parameter })
       }),
     )
   })
@@ -111,7 +111,7 @@ describe('sketches', () => {
 })
 
 it('every failure of the arbitrary is one', () => {
-  fc.assert(fc.property(failures(), (error) => AuthError.isAuthError(error)))
+  fc.assert(fc.property(failures(), (error) => AuthError.is(error)))
 })
 
 describe('authenticators', () => {

@@ -7,14 +7,14 @@ import {
   apiKeyQuery,
   authenticator,
   Challenge,
-  cookie,
+  fromCookie,
   CookieKey,
   describedAs,
   httpBasicAuth,
   httpBearer,
   map,
   sessionAuth,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { basic, bearer, challenge, type Sending } from './behavior.js'
 
@@ -31,7 +31,7 @@ const inHeader: Sending = { headers: { key: 'good' } }
 
 export interface AmbientRow {
   readonly what: string
-  readonly auth: Member
+  readonly auth: AuthenticatorLike
   /** Absent: the session's cookie, which is got by signing in. */
   readonly sending?: Sending
   readonly path?: string
@@ -120,7 +120,7 @@ export const ambient: ReadonlyArray<AmbientRow> = [
     auth: authenticator({
       challenge: Challenge.make('Ticket'),
       ambient: true,
-      extract: cookie('key'),
+      extract: fromCookie('key'),
       credentials: CookieKey,
       authenticate: good,
     }),
@@ -173,7 +173,7 @@ export const notAmbient: ReadonlyArray<AmbientRow> = [
     auth: authenticator({
       challenge: Challenge.make('Ticket'),
       ambient: false,
-      extract: cookie('key'),
+      extract: fromCookie('key'),
       credentials: CookieKey,
       authenticate: good,
     }),

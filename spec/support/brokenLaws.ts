@@ -1,10 +1,10 @@
 /** What the testing kit says of an authenticator. */
-import { httpBearer, type Member } from 'koa-with-auth'
+import { httpBearer, type AuthenticatorLike } from 'koa-with-auth'
 import { BrokenLaws, checkAuthenticator, type Breach, type LawOptions } from 'koa-with-auth/testing'
 import { expect } from 'vitest'
 
 /** The laws that do not hold, with their counterexamples. */
-export const breachesOf = async (member: Member, options: LawOptions): Promise<ReadonlyArray<Breach>> => {
+export const breachesOf = async (member: AuthenticatorLike, options: LawOptions): Promise<ReadonlyArray<Breach>> => {
   const error: unknown = await checkAuthenticator(member, options).then(
     () => undefined,
     (broken: unknown) => broken,

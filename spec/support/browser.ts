@@ -18,10 +18,10 @@ const isExecutable = (path: string): boolean => {
 /** What is missing, or `undefined`. Where `CI` is set it is an error: nothing may be skipped there. */
 export const missingBrowser = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
   if (browserPath(env) !== undefined) return undefined
-  const mend = 'no chromium on the PATH; apt-get install chromium'
-  if (env['CI']) throw new Error(mend)
-  console.warn(`skipped: ${mend}`)
-  return mend
+  const fix = 'no chromium on the PATH; apt-get install chromium'
+  if (env['CI']) throw new Error(fix)
+  console.warn(`skipped: ${fix}`)
+  return fix
 }
 
 /** Where the browser is. */

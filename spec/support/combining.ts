@@ -1,6 +1,6 @@
 /** Three kinds of credential whose hooks tell that they were asked, and the answers that combinations of them must get. */
 import { either as E } from 'fp-ts'
-import { apiKeyHeader, AuthError, httpBasicAuth, httpBearer, withAuth, type Member } from 'koa-with-auth'
+import { apiKeyHeader, AuthError, httpBasicAuth, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { expect } from 'vitest'
 import {
   expectCrashed,
@@ -89,7 +89,7 @@ export const crossSite: Sending = {
 /** One operation behind what `withAuth` takes. */
 export const behind = (auth: unknown, above?: Parameters<typeof operation>[1]): Promise<Running> =>
   // Safe: `withAuth` checks what it is given when it runs
-  operation(withAuth(auth as Member), above)
+  operation(withAuth(auth as AuthenticatorLike), above)
 
 /** An answer, and which hooks were asked for it. */
 export const exchanged = async (

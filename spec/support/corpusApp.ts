@@ -13,7 +13,7 @@ import {
   apiKeyQuery,
   authSettings,
   constantTimeEqual,
-  fromCallable,
+  fromFunction,
   httpBasicAuth,
   httpBearer,
   map,
@@ -24,7 +24,7 @@ import {
   withAuth,
   type Authenticator,
   type Guard,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { BadForm, readForm, SignInForm } from '../../examples/api/form.js'
 import { docs } from '../../src/openapi/docs.js'
@@ -64,7 +64,7 @@ const session = sessionAuth()
 const queryKey = apiKeyQuery({ authenticate: byKey })
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
-type Auth = Member | readonly [Member, ...Member[]]
+type Auth = AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
 const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = [
   ['get', '/pets', session],
@@ -87,7 +87,7 @@ const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = [
 ]
 
 // Overloads are chosen by what is written, not by what a table holds
-const guardOf = (auth: Auth): Guard<unknown> => withAuth(auth as Member)
+const guardOf = (auth: Auth): Guard<unknown> => withAuth(auth as AuthenticatorLike)
 
 type Operation = (ctx: Context) => void
 type Handlers = { readonly operation: Operation; readonly token: (ctx: Context) => Promise<void> }
@@ -124,7 +124,7 @@ export const styles = {
     const authenticatorOf = (auth: Auth): Authenticator<unknown> =>
       pipe(
         typeof auth === 'function' ? [auth] : auth,
-        RA.map((member) => pipe(fromCallable(member), map(identity))),
+        RA.map((member) => pipe(fromFunction(member), map(identity))),
         ([first, ...others]) =>
           others.reduce(
             (list, member) =>

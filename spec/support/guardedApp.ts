@@ -1,7 +1,7 @@
 /** An application of guarded operations that count their calls, and requests to it as bytes. */
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
-import { withAuth, type Member } from 'koa-with-auth'
+import { withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { expect } from 'vitest'
 import { sendRaw, valuesOf, type RawAnswer } from './rawSocket.js'
 
@@ -36,7 +36,7 @@ export const guardedApp = (routes: Readonly<Record<string, unknown>>, options: O
   const router = new Router()
   for (const [path, auth] of Object.entries(routes)) {
     // Safe: `withAuth` checks what it is given when it runs
-    router.all(path, withAuth(auth as Member) as unknown as Middleware, operation)
+    router.all(path, withAuth(auth as AuthenticatorLike) as unknown as Middleware, operation)
   }
   const app = new Koa()
   for (const middleware of above(app)) app.use(middleware)

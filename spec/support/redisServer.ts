@@ -28,9 +28,9 @@ const redisPath = (env: NodeJS.ProcessEnv): string | undefined =>
 /** What is missing, or `undefined`. Where `CI` is set it is an error: nothing may be skipped there. */
 export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
   if (redisPath(env) !== undefined) return undefined
-  const mend = 'no redis-server on the PATH; apt-get install redis-server'
-  if (env['CI']) throw new Error(mend)
-  return mend
+  const fix = 'no redis-server on the PATH; apt-get install redis-server'
+  if (env['CI']) throw new Error(fix)
+  return fix
 }
 
 /** A suite that needs a redis-server: left out where there is none, and says so. */

@@ -11,13 +11,13 @@ import {
   authorize,
   Challenge,
   firstPresent,
-  headerField,
+  fromHeader,
   lenient,
   optional,
   Requirement,
   requireScopes,
   type Authenticator,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { leavesOf, welcomes, type Group, type Leaf, type Level, type Outcome, type Tree } from './evaluator.js'
 
@@ -128,13 +128,13 @@ const demanding = (tree: Tree): Tree => {
     ? { ...tree, members: tree.members.map(demanding) }
     : { ...tree, member: demanding(tree.member) }
 }
-const mended = (tree: Tree): Tree => {
+const fixed = (tree: Tree): Tree => {
   if (tree.node === 'leaf') return tree
   if (!('members' in tree)) {
-    const member = mended(tree.member)
+    const member = fixed(tree.member)
     return { ...tree, member: tree.node === 'authorize' || tree.node === 'requireScopes' ? demanding(member) : member }
   }
-  const members = tree.members.map(mended)
+  const members = tree.members.map(fixed)
   if (tree.node === 'allOf') return { ...tree, members }
   return { ...tree, members: members.map((member, at) => (at === members.length - 1 ? member : demanding(member))) }
 }
@@ -143,9 +143,9 @@ const mended = (tree: Tree): Tree => {
 export const anyTree: Arbitrary<Tree> = treeOf(4).map(numbered)
 
 /** Those that can be built. */
-export const tree: Arbitrary<Tree> = treeOf(4).map((any) => numbered(mended(any)))
+export const tree: Arbitrary<Tree> = treeOf(4).map((any) => numbered(fixed(any)))
 
-const required = treeOf(3).map(mended)
+const required = treeOf(3).map(fixed)
 const level: Arbitrary<Level> = fc.oneof(
   fc.constantFrom('inherit' as const, 'public' as const),
   required.map((require) => ({ require })),
@@ -190,25 +190,26 @@ const buildLeaf = (leaf: Leaf, calls: string[]): Authenticator<unknown> =>
         ...(error._tag === 'insufficient' && error.scope !== undefined && { scope: error.scope.join(' ') }),
       }),
     ambient: leaf.outcome === 'forged',
-    extract: headerField(`x-${leaf.id}`),
+    extract: fromHeader(`x-${leaf.id}`),
     authenticate: () => {
       calls.push(leaf.id)
       return leaf.late ? Promise.resolve().then(() => answers[leaf.outcome](leaf)) : answers[leaf.outcome](leaf)
     },
   })
 
-const groups: Readonly<Record<string, (group: Readonly<Record<string, Member>>) => Authenticator<unknown>>> = {
-  anyOf,
-  firstPresent,
-  allOf,
-}
+const groups: Readonly<Record<string, (group: Readonly<Record<string, AuthenticatorLike>>) => Authenticator<unknown>>> =
+  {
+    anyOf,
+    firstPresent,
+    allOf,
+  }
 
 const buildGroup = ({ node, keys, members }: Group, calls: string[]): Authenticator<unknown> => {
   const built = members.map((member) => build(member, calls))
   if (node === 'alt') return altW(() => built[1]!)(built[0]!)
   const group: unknown = keys === undefined ? built : Object.fromEntries(keys.map((key, at) => [key, built[at]!]))
   // Safe: each of the three takes lists, too, and the arbitraries make no empty ones
-  return groups[node]!(group as Readonly<Record<string, Member>>)
+  return groups[node]!(group as Readonly<Record<string, AuthenticatorLike>>)
 }
 
 /** Makes the authenticator; each hook that is asked writes its identifier into `calls`. */

@@ -14,7 +14,7 @@ export const prelude = `
 import Router from '@koa/router'
 import type { DefaultState } from 'koa'
 import { either as E, option as O } from 'fp-ts'
-import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromCallable, headerField, httpBasicAuth, httpBearer, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
+import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, httpBearer, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
 import { allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
 import { exactly } from './exactly.js'
 interface User { readonly user: string }
@@ -26,7 +26,7 @@ const router = new Router()
 const guarded = withAuth(bearer)(new Router())
 const own = new Router<DefaultState, Auth<User>>()
 void [allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout]
-void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromCallable, headerField, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
+void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
 export type Kept = Authenticator<User>
 `
 

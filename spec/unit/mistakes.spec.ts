@@ -1,4 +1,4 @@
-/** What a mistake in configuration is told, word for word: the place where it stands and the mend. */
+/** What a mistake in configuration is told, word for word: the place where it stands and the fix. */
 import Router from '@koa/router'
 import Koa from 'koa'
 import {
@@ -14,8 +14,8 @@ import {
   Challenge,
   describedAs,
   firstPresent,
-  fromCallable,
-  headerField,
+  fromFunction,
+  fromHeader,
   httpBasicAuth,
   httpBearer,
   lenient,
@@ -45,7 +45,7 @@ const kind = (part: object) =>
     untyped({
       challenge: Challenge.make('Own'),
       ambient: false,
-      extract: headerField('X-Own'),
+      extract: fromHeader('X-Own'),
       authenticate: () => true,
       ...part,
     }),
@@ -75,7 +75,7 @@ const mistakes: Readonly<Record<string, () => unknown>> = {
   'optional in front': () => anyOf([bearer, optional(bearer), bearer]),
   'authorize over optional': () => authorize(() => true)(optional(bearer)),
   'authorize without a function': () => authorize(untyped('admin')),
-  'a list for a callable': () => fromCallable(untyped([bearer])),
+  'a list for a callable': () => fromFunction(untyped([bearer])),
   'map with null': () => map(untyped(null)),
   'map with an array': () => map(untyped([])),
   'map of undefined': () => map(() => 1)(untyped(undefined)),
@@ -178,7 +178,7 @@ const said = (mistake: () => unknown): string => {
   return 'nothing'
 }
 
-it('names the place and the mend', () => {
+it('names the place and the fix', () => {
   expect(Object.fromEntries(Object.entries(mistakes).map(([name, mistake]) => [name, said(mistake)])))
     .toMatchInlineSnapshot(`
       {
@@ -210,7 +210,7 @@ it('names the place and the mend', () => {
         "a length of a pair": "httpBasicAuth({ maxLength }) must be a number from 1 to 2147483647, not NaN",
         "a length of an API key": "apiKeyQuery({ maxLength }) must be a number from 1 to 2147483647, not -1",
         "a length that is a text": "httpBearer({ maxLength }) must be a number from 1 to 2147483647, not a string",
-        "a list for a callable": "fromCallable is a list in a list; write one list, or anyOf([...])",
+        "a list for a callable": "fromFunction is a list in a list; write one list, or anyOf([...])",
         "a loadUser of two": "sessionAuth({ loadUser }) takes 2 parameters, but is called with 1; see the kind's signature",
         "a mapper of a tag that is none": "perFailure({ absent }) must be a function, not a number",
         "a mapper of no tag": "perFailure: no option "lost"; there are absent, malformed, invalid, expired, forged, insufficient, unavailable, raised",
@@ -305,8 +305,8 @@ it.each(
     authSettings,
     describedAs,
     firstPresent,
-    fromCallable,
-    headerField,
+    fromFunction,
+    fromHeader,
     httpBasicAuth,
     lenient,
     map,

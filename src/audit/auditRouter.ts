@@ -4,7 +4,7 @@
  * It reads what runs: the guards in the layers. It sends no requests, changes nothing, and knows nothing of what stands
  * above the router: `app.use` middleware, a proxy.
  */
-import { leaves, welcomesNobody, type Description } from '../core/Description.js'
+import { leaves, admitsAnonymous, type Description } from '../core/Description.js'
 import { declareFactory } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'
 import { functionName, pathInWords, type AnyRouter } from '../koa/RoutedOperation.js'
@@ -98,7 +98,7 @@ const demandOf = (route: Route): Description | undefined =>
 const accessOf = (route: Route): Access => {
   if (route.guard?.isForTests === true) return 'public'
   const demand = demandOf(route)
-  if (demand !== undefined) return welcomesNobody(demand) ? 'optional' : 'guarded'
+  if (demand !== undefined) return admitsAnonymous(demand) ? 'optional' : 'guarded'
   return route.requirement._tag === 'Public' && !route.isBehindItsHandler ? 'public' : 'undecided'
 }
 

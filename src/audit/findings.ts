@@ -1,5 +1,5 @@
 /**
- * What `seal` refuses: each finding names the operation and the mend.
+ * What `seal` refuses: each finding names the operation and the fix.
  *
  * An operation that lets in anonymous callers must be public on purpose, which is why it has to be listed, `optional(...)`
  * included; and nothing may answer in front of a guard that was not listed either.
@@ -54,10 +54,10 @@ const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): Re
       : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
   }
   if (access === 'guarded' || isListed) return []
-  const mend = `list '${page}' in public`
+  const fix = `list '${page}' in public`
   return access === 'public'
-    ? [`${operation} is public: guard it, or ${mend}`]
-    : [`${operation} lets anonymous callers in (${protection}): take that off, or ${mend}`]
+    ? [`${operation} is public: guard it, or ${fix}`]
+    : [`${operation} lets anonymous callers in (${protection}): take that off, or ${fix}`]
 }
 
 const shadowing = ({ operation, access, shadowedBy }: AuditedOperation): ReadonlyArray<string> =>
@@ -67,14 +67,14 @@ const inFront =
   (operation: string) =>
   (shadow: Shadow): string => {
     const other = `${shadow.operation}, which is ${shadow.access},`
-    const mend = `register ${operation} where it is tried before ${shadow.operation}`
+    const fix = `register ${operation} where it is tried before ${shadow.operation}`
     switch (shadow.extent) {
       case 'all':
-        return `${operation} is guarded, but ${other} answers it first: ${mend}`
+        return `${operation} is guarded, but ${other} answers it first: ${fix}`
       case 'part':
-        return `${operation} is guarded, but ${other} answers ${shadow.example ?? 'some of it'} first: ${mend}`
+        return `${operation} is guarded, but ${other} answers ${shadow.example ?? 'some of it'} first: ${fix}`
       case 'unknown':
-        return `${operation} is guarded, and nobody can tell whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${mend}`
+        return `${operation} is guarded, and nobody can tell whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${fix}`
     }
   }
 

@@ -26,7 +26,7 @@ export interface SealOptions {
 }
 
 /**
- * Returns the router, closed, or throws a TypeError that lists every finding with its mend:
+ * Returns the router, closed, or throws a TypeError that lists every finding with its fix:
  *
  * - an operation that no level decided about;
  * - one that is public or optional and not listed, and an entry of the list that is no such operation;

@@ -8,13 +8,13 @@
 import type { option as O } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
-import { cookie, headerField, queryParameter, type Sent } from '../core/RequestFields.js'
+import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 
 /** What an API key authenticator is made of. */
 export interface ApiKeyOptions<R> {
@@ -41,7 +41,7 @@ interface Place {
 }
 
 const apiKey = (factory: string, place: Place) => {
-  const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalOf<R>> => {
+  const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
     checkOptions(factory, options, ['paramName', 'authenticate', 'realm', 'maxLength', ...documentation])
     const { paramName: name = 'key', authenticate, realm, maxLength } = options
     const { scheme, ...named } = documented(factory, { type: 'apiKey', in: place.in, name }, options)
@@ -80,7 +80,7 @@ export const apiKeyQuery = apiKey('apiKeyQuery', {
   // the challenge names it in a quoted-string
   allowed: /^[\x21-\x7e]+$/,
   credentials: QueryKey,
-  read: queryParameter,
+  read: fromQuery,
 })
 
 /**
@@ -99,7 +99,7 @@ export const apiKeyHeader = apiKey('apiKeyHeader', {
   ambient: false,
   allowed: Challenge.token,
   credentials: HeaderKey,
-  read: headerField,
+  read: fromHeader,
 })
 
 /**
@@ -119,5 +119,5 @@ export const apiKeyCookie = apiKey('apiKeyCookie', {
   ambient: true,
   allowed: Challenge.token,
   credentials: CookieKey,
-  read: cookie,
+  read: fromCookie,
 })

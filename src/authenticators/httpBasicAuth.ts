@@ -5,13 +5,13 @@
  * so writes from other sites are refused (CSRF).
  */
 import type { Request } from 'koa'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { BasicCredentials } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
-import { authorization } from '../core/RequestFields.js'
+import { fromAuthorization } from '../core/RequestFields.js'
 
 /** What a Basic authenticator is made of. */
 export interface HttpBasicAuthOptions<R> {
@@ -39,7 +39,7 @@ export interface HttpBasicAuthOptions<R> {
  *     constantTimeEqual(`${username}:${password}`, 'admin:secret') && { username },
  * })
  */
-export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalOf<R>> => {
+export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
   checkOptions('httpBasicAuth', options, ['authenticate', 'realm', 'maxLength', ...documentation])
   const { authenticate, realm, maxLength } = options
   checkHook('httpBasicAuth({ authenticate })', authenticate, 3)
@@ -49,7 +49,7 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
     // RFC 7617 §2.1: the client is told to send UTF-8
     challenge: Challenge.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
     ambient: true,
-    extract: authorization('Basic'),
+    extract: fromAuthorization('Basic'),
     credentials: BasicCredentials,
     maxLength,
     authenticate: (request, { username, password }) => authenticate(request, username, password),

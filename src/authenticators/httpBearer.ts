@@ -4,13 +4,13 @@
  * The token travels in the Authorization header alone: not in a form, not in the query (RFC 9700 §4.3.2).
  */
 import type { Request } from 'koa'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { bearerChallenge, checkChallengeParameters } from '../core/bearerChallenge.js'
 import { BearerToken } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
-import { authorization } from '../core/RequestFields.js'
+import { fromAuthorization } from '../core/RequestFields.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 
 /** What a bearer authenticator is made of. */
@@ -42,7 +42,7 @@ export interface HttpBearerOptions<R> {
  *   authenticate: (_request, token) => constantTimeEqual(token, 'supersecret') && { token },
  * })
  */
-export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalOf<R>> => {
+export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
   checkOptions('httpBearer', options, [
     'authenticate',
     'realm',
@@ -63,7 +63,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
     ...documented('httpBearer', scheme, options),
     challenge: bearerChallenge({ ...(realm !== undefined && { realm }), ...challenge }),
     ambient: false,
-    extract: authorization('Bearer'),
+    extract: fromAuthorization('Bearer'),
     credentials: BearerToken,
     maxLength,
     authenticate: (request, token) => authenticate(request, token),

@@ -9,13 +9,13 @@ import { option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { authenticator, map, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkName, checkOptions, checkRealm, declareFactory } from '../core/misuse.js'
-import { cookie } from '../core/RequestFields.js'
+import { fromCookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { weaknessesOf } from '../core/session/sessionWeaknesses.js'
@@ -51,7 +51,7 @@ export interface SessionAuthOptions<R> {
 }
 
 /** The user that a session authenticator lets in. */
-export type UserOf<R> = unknown extends R ? SessionUser : PrincipalOf<R> & SessionUser
+export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R> & SessionUser
 
 // -------------------------------------------------------------------------------------
 // constructors
@@ -178,7 +178,7 @@ const sessionOf = (factory: string, ctx: Context, userInSession: boolean): O.Opt
     throw new Error(`${factory}: no session on the context; mount koa-session above the router: app.use(session(app))`)
   }
   if (typeof session !== 'object' || session === null) return O.none
-  const sent = cookie(cookieNameOf(ctx))(ctx.request)
+  const sent = fromCookie(cookieNameOf(ctx))(ctx.request)
   if (O.isSome(sent) && typeof sent.value !== 'string') return sent
   warnOnce(ctx)
   const source = sourceOf(ctx)

@@ -17,7 +17,7 @@
  */
 import { either as E } from 'fp-ts'
 import type { option as O } from 'fp-ts'
-import { hasExactKeys, invalid, isAuthError, raised, type AuthError } from './AuthError.js'
+import { hasExactKeys, invalid, is as isAuthError, raised, type AuthError } from './AuthError.js'
 import { deepFreeze } from './freeze.js'
 import { foundNothing, isErrorObject, isInheritedFunction } from './noPrincipal.js'
 import { failureOf } from './UnavailableError.js'
@@ -28,28 +28,28 @@ export type Evaluation<P> = E.Either<AuthError, P> | Promise<E.Either<AuthError,
 type Falsy = false | 0 | 0n | '' | null | undefined | void | readonly []
 
 /** The principal behind a hook's answer: promises, Option, Either and TaskEither unwrapped, what fails left out. */
-export type PrincipalOf<R> = 0 extends 1 & R
+export type PrincipalFromAnswer<R> = 0 extends 1 & R
   ? unknown
   : R extends Falsy
     ? never
     : R extends AuthError
       ? never
       : R extends PromiseLike<infer A>
-        ? PrincipalOf<A>
+        ? PrincipalFromAnswer<A>
         : R extends O.None | E.Left<unknown>
           ? never
           : R extends O.Some<infer A>
-            ? PrincipalOf<A>
+            ? PrincipalFromAnswer<A>
             : R extends E.Right<infer A>
-              ? PrincipalOf<A>
+              ? PrincipalFromAnswer<A>
               : R extends (...args: never[]) => infer A
                 ? Awaited<A> extends E.Either<unknown, infer B>
-                  ? PrincipalOf<B>
+                  ? PrincipalFromAnswer<B>
                   : never
                 : R
 
 /** What an answer about nobody (`optional`) leaves of nobody: `undefined`, where it can be that. */
-export type NobodyOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
+export type AnonymousOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
 
 /** @internal The failure of an answer that is no principal. */
 export const refused: E.Either<AuthError, never> = deepFreeze(E.left(invalid))
@@ -104,30 +104,30 @@ export const adopted = (answer: unknown): Promise<unknown> =>
     : new Promise((resolve) => resolve(answer))
 
 /** @internal Nobody: what `optional` passes where no credential was sent. */
-export const nobody: E.Either<AuthError, undefined> = deepFreeze(E.right(undefined))
+export const anonymous: E.Either<AuthError, undefined> = deepFreeze(E.right(undefined))
 
-const madeOfNobody = new WeakSet<object>([nobody])
+const madeOfAnonymous = new WeakSet<object>([anonymous])
 
 /** @internal Whether a result is nobody, or what a `map` made of nobody. */
-export const isNobody = (result: object): boolean => madeOfNobody.has(result)
+export const isAnonymous = (result: object): boolean => madeOfAnonymous.has(result)
 
 /** @internal Remembers of a result that it was made of nobody. */
-export const ofNobody = <R extends E.Either<AuthError, unknown>>(result: R): R => {
-  if (E.isRight(result)) madeOfNobody.add(result)
+export const keepAnonymous = <R extends E.Either<AuthError, unknown>>(result: R): R => {
+  if (E.isRight(result)) madeOfAnonymous.add(result)
   return result
 }
 
 /** @internal The same for what was asked about nobody: there `undefined` is no refusal, but nobody still. */
-export const fromAnswerAboutNobody: typeof fromAnswer = (
+export const fromAnswerToAnonymous: typeof fromAnswer = (
   answer: unknown,
   conclude: Conclude<never> = asItIs,
   from?: unknown,
 ): Evaluation<unknown> => {
-  if (answer === undefined) return nobody
+  if (answer === undefined) return anonymous
   // Safe: `from` is what `conclude` is asked with
   if (!isThenable(answer)) return fromAnswer(answer, conclude as Conclude<unknown>, from)
   return adopted(answer).then(
-    (value) => fromAnswerAboutNobody(value, conclude as Conclude<unknown>, from),
+    (value) => fromAnswerToAnonymous(value, conclude as Conclude<unknown>, from),
     (error: unknown) => conclude(E.left(failureOf(error)), from as never),
   )
 }

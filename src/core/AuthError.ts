@@ -25,7 +25,7 @@
  *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : E.right({ token })),
  * })
  */
-import { number as N, ord as Ord, readonlyArray as RA } from 'fp-ts'
+import { number as N, ord, readonlyArray as RA } from 'fp-ts'
 import type { semigroup } from 'fp-ts'
 import type { Challenge } from './Challenge.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
@@ -129,7 +129,7 @@ const strengths: Readonly<Record<AuthError['_tag'], number>> = {
 }
 
 /** Whether a value is one of the nine failures. */
-export const isAuthError = (u: unknown): u is AuthError =>
+export const is = (u: unknown): u is AuthError =>
   typeof u === 'object' && u !== null && '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
 
 /** @internal Whether an object has no other keys than its failure can have, so that it is no data that happens to hold a tag. */
@@ -161,9 +161,7 @@ export const stops = (error: AuthError): boolean => strengths[error._tag] === ST
 // -------------------------------------------------------------------------------------
 
 /** From the weakest to the strongest; the three that stop a list rank above all and equal one another. */
-export const byStrength: Ord.Ord<AuthError> = deepFreeze(
-  Ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord),
-)
+export const Ord: ord.Ord<AuthError> = deepFreeze(ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord))
 
 /** The failures that a fold met, in the order tried. */
 export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
@@ -182,7 +180,7 @@ export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.
 export const Semigroup: semigroup.Semigroup<AuthError> = deepFreeze({
   concat: (first: AuthError, second: AuthError): AuthError => {
     if (stops(first)) return first
-    const strongest = byStrength.compare(second, first) > 0 ? second : first
+    const strongest = Ord.compare(second, first) > 0 ? second : first
     return { ...strongest, branches: RA.concat(branchesOf(second))(branchesOf(first)) }
   },
 })

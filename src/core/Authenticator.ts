@@ -27,8 +27,8 @@ import { either as E, option as O } from 'fp-ts'
 import type { readerTaskEither as RTE } from 'fp-ts'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { answerTo, fromAnswer, fromAnswerAboutNobody, isNobody, ofNobody, refused } from './Answer.js'
-import type { Evaluation, NobodyOf, PrincipalOf } from './Answer.js'
+import { answerTo, fromAnswer, fromAnswerToAnonymous, isAnonymous, keepAnonymous, refused } from './Answer.js'
+import type { Evaluation, AnonymousOf, PrincipalFromAnswer } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { frozen, make as challengeOf } from './Challenge.js'
@@ -36,7 +36,7 @@ import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
-import type { Kind } from './Kind.js'
+import type { AuthenticatorOptions } from './AuthenticatorOptions.js'
 import { checkHook, checkKind, checkMember, declareFactory } from './misuse.js'
 import { readBy } from './Reading.js'
 import { settingsOf } from './Settings.js'
@@ -55,11 +55,11 @@ export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthErro
 }
 
 /** What is taken for an authenticator: one, or any function of the request (spec 5.1.3), a bare RTE included. */
-export type Member = (request: Request) => unknown
+export type AuthenticatorLike = (request: Request) => unknown
 
 /** Who a member lets in. */
-export type PrincipalBehind<M> =
-  M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalOf<R> : never
+export type PrincipalOf<M> =
+  M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalFromAnswer<R> : never
 
 // -------------------------------------------------------------------------------------
 // constructors
@@ -129,20 +129,20 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
  * credential that browsers send by themselves must not come from another site. TypeError for a hook that cannot work.
  *
  * @example
- * import { authenticator, Challenge, constantTimeEqual, headerField, HeaderKey } from 'koa-with-auth'
+ * import { authenticator, Challenge, constantTimeEqual, fromHeader, HeaderKey } from 'koa-with-auth'
  *
  * const webhook = authenticator({
  *   scheme: { type: 'apiKey', in: 'header', name: 'X-Hook-Secret' },
  *   challenge: Challenge.make('Webhook'),
  *   ambient: false,
- *   extract: headerField('X-Hook-Secret'),
+ *   extract: fromHeader('X-Hook-Secret'),
  *   credentials: HeaderKey,
  *   authenticate: (_request, secret) => constantTimeEqual(secret, 's3cret') && { sender: 'shop' },
  * })
  */
 export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
-  kind: Kind<X, C, R>,
-): Authenticator<PrincipalOf<R>> => {
+  kind: AuthenticatorOptions<X, C, R>,
+): Authenticator<PrincipalFromAnswer<R>> => {
   checkKind(kind)
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
@@ -174,8 +174,8 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
       return E.left(Description.explained(leaf, failureOf(error)))
     }
   }
-  // Safe: `fromAnswer` lets through exactly what `PrincipalOf` computes
-  return make(leaf, evaluate) as Authenticator<PrincipalOf<R>>
+  // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
+  return make(leaf, evaluate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 const anything = () => O.some(true)
@@ -188,15 +188,15 @@ const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anyth
  * is returned as it is. TypeError for what is no function of the request.
  *
  * @example
- * import { fromCallable } from 'koa-with-auth'
+ * import { fromFunction } from 'koa-with-auth'
  *
- * const local = fromCallable((request) => request.socket.remoteAddress === '127.0.0.1' && { from: 'here' })
+ * const local = fromFunction((request) => request.socket.remoteAddress === '127.0.0.1' && { from: 'here' })
  */
-export const fromCallable = <M extends Member>(member: M): Authenticator<PrincipalBehind<M>> => {
-  checkMember('fromCallable', member)
-  // Safe, both: `PrincipalBehind` is an authenticator's own principal, else what `PrincipalOf` makes of the answer
-  if (isAuthenticator(member)) return member as Authenticator<PrincipalBehind<M>>
-  return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalBehind<M>>
+export const fromFunction = <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M>> => {
+  checkMember('fromFunction', member)
+  // Safe, both: `PrincipalOf` is an authenticator's own principal, else what `PrincipalFromAnswer` makes of the answer
+  if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
+  return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalOf<M>>
 }
 
 // -------------------------------------------------------------------------------------
@@ -216,10 +216,10 @@ export const fromCallable = <M extends Member>(member: M): Authenticator<Princip
  */
 export const map = <A, B>(f: (principal: A) => B) => {
   checkHook('map(f)', f, 1)
-  return (self: Authenticator<A>): Authenticator<PrincipalOf<B> | NobodyOf<A, B>> => {
+  return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
     checkMember('map(f)(a)', self)
-    const { description, evaluate: decide } = fromCallable(self)
-    const isOptional = Description.welcomesNobody(description)
+    const { description, evaluate: decide } = fromFunction(self)
+    const isOptional = Description.admitsAnonymous(description)
     // `self` has looked where the request comes from, and knows which alternative won
     const conclude = concluding(description, false)
     const evaluate = (request: Request): Evaluation<unknown> =>
@@ -227,16 +227,16 @@ export const map = <A, B>(f: (principal: A) => B) => {
         if (E.isLeft(result)) return result
         // Safe: `self` puts an A on the right
         const ask = (): unknown => f(result.right as A)
-        if (!isOptional || !isNobody(result)) return answerTo(ask, conclude, request)
-        return andThen(answerTo(ask, conclude, request, fromAnswerAboutNobody), ofNobody)
+        if (!isOptional || !isAnonymous(result)) return answerTo(ask, conclude, request)
+        return andThen(answerTo(ask, conclude, request, fromAnswerToAnonymous), keepAnonymous)
       })
     const within = rebuildOf(self)
     // Safe, both: see `authenticator`, and nobody stays nobody; what is made again lets in whom it did
     const again = within && ((wrap: Wrap) => map(f)(within(wrap) as Authenticator<A>))
-    return make(description, evaluate, again) as Authenticator<PrincipalOf<B> | NobodyOf<A, B>>
+    return make(description, evaluate, again) as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
   }
 }
 
-for (const [name, f] of Object.entries({ authenticator, fromCallable, map })) {
+for (const [name, f] of Object.entries({ authenticator, fromFunction, map })) {
   declareFactory(name, f)
 }

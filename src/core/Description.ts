@@ -99,18 +99,18 @@ export const leaves = (description: Description): ReadonlyArray<Leaf> =>
   description._tag === 'Leaf' ? [description] : children(description).flatMap(leaves)
 
 /** Whether a request without any credentials passes. */
-export const welcomesNobody = (description: Description): boolean => {
+export const admitsAnonymous = (description: Description): boolean => {
   switch (description._tag) {
     case 'Leaf':
       return false
     case 'AnyOf':
-      return description.members.some(welcomesNobody)
+      return description.members.some(admitsAnonymous)
     case 'AllOf':
-      return description.members.every(welcomesNobody)
+      return description.members.every(admitsAnonymous)
     case 'Optional':
       return true
     case 'Scoped':
-      return welcomesNobody(description.member)
+      return admitsAnonymous(description.member)
   }
 }
 

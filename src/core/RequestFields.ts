@@ -34,11 +34,11 @@ const withoutBlanks = (value: string): string => {
  * Reads a header field; `name` in any letter case. Sent on several lines, it is an array of all values.
  *
  * @example
- * import { headerField } from 'koa-with-auth'
+ * import { fromHeader } from 'koa-with-auth'
  *
- * const signature = headerField('X-Signature') // (request) => Option<string | string[]>
+ * const signature = fromHeader('X-Signature') // (request) => Option<string | string[]>
  */
-export const headerField = (name: string): ((request: Request) => O.Option<Sent>) => {
+export const fromHeader = (name: string): ((request: Request) => O.Option<Sent>) => {
   const key = name.toLowerCase()
   return ({ req }) => {
     const value = valueOf(req.headers, key)
@@ -76,8 +76,8 @@ const repeatedLines = (lines: ReadonlyArray<string> = [], name: string, key: str
  * Reads the Authorization field if it is of this scheme; another scheme is no credential of ours (RFC 6750 §3), so
  * it counts as absent. Scheme names compare case-insensitively (RFC 9110 §11.1).
  */
-export const authorization = (scheme: string): ((request: Request) => O.Option<Sent>) => {
-  const field = headerField('Authorization')
+export const fromAuthorization = (scheme: string): ((request: Request) => O.Option<Sent>) => {
+  const field = fromHeader('Authorization')
   const wanted = scheme.toLowerCase()
   const usual = `${scheme} `
   return (request) => {
@@ -94,7 +94,7 @@ const isOfScheme = (value: string, wanted: string): boolean =>
   value.slice(0, wanted.length).toLowerCase() === wanted && !tokenCharacter.test(value.charAt(wanted.length))
 
 /** Reads a parameter of the query string; names compare case-sensitively, both sides are percent-decoded once. */
-export const queryParameter =
+export const fromQuery =
   (name: string) =>
   (request: Request): O.Option<Sent> => {
     const query = request.querystring
@@ -106,7 +106,7 @@ export const queryParameter =
  * Reads a cookie by its exact name. A pair is `name=value` behind the start of the field or `;` and at most one blank
  * (RFC 6265 §4.2.1); nothing is decoded.
  */
-export const cookie =
+export const fromCookie =
   (name: string) =>
   (request: Request): O.Option<Sent> => {
     const field = cookieField(request.req.headers)
@@ -134,4 +134,5 @@ const sent = (values: ReadonlyArray<string>): O.Option<Sent> => {
   return first === undefined ? O.none : O.some(values.length === 1 ? first : values)
 }
 
-for (const [name, f] of Object.entries({ headerField, authorization, queryParameter, cookie })) declareFactory(name, f)
+for (const [name, f] of Object.entries({ fromHeader, fromAuthorization, fromQuery, fromCookie }))
+  declareFactory(name, f)

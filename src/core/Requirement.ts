@@ -17,7 +17,7 @@
 import type { monoid } from 'fp-ts'
 import { allOf } from './allOf.js'
 import { anyOf } from './anyOf.js'
-import { fromCallable, map, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { fromFunction, map, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
 import { checkGroup, checkMember, declareFactory } from './misuse.js'
 
@@ -71,17 +71,19 @@ export const guardedBy = (authenticator: Authenticator<unknown>): Requirement =>
  *   ctx.body = `${ctx.request.auth.own.user} by ${ctx.request.auth.inherited.client}`
  * })
  */
-export function also<const L extends readonly [Member, ...Member[]]>(list: L): Also<PrincipalBehind<L[number]>>
-export function also<M extends Member>(member: M): Also<PrincipalBehind<M>>
+export function also<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  list: L,
+): Also<PrincipalOf<L[number]>>
+export function also<M extends AuthenticatorLike>(member: M): Also<PrincipalOf<M>>
 export function also(auth: unknown): Also {
   if (Array.isArray(auth)) {
     checkGroup('also', auth)
     // Safe: what is no list of members was refused
-    return { _tag: 'Also', authenticators: [anyOf(auth as unknown as [Member])] }
+    return { _tag: 'Also', authenticators: [anyOf(auth as unknown as [AuthenticatorLike])] }
   }
   checkMember('also(...)', auth)
   // Safe: what is no function was refused
-  return { _tag: 'Also', authenticators: [fromCallable(auth as Member)] }
+  return { _tag: 'Also', authenticators: [fromFunction(auth as AuthenticatorLike)] }
 }
 
 declareFactory('also', also)

@@ -12,18 +12,18 @@ import type { Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {
-  fromCallable,
+  fromFunction,
   make,
   type Authenticator,
-  type Member,
-  type PrincipalBehind,
+  type AuthenticatorLike,
+  type PrincipalOf,
   type Wrap,
 } from './Authenticator.js'
 import { explained, isSent, type AllOf } from './Description.js'
 import { checkGroup, declareFactory } from './misuse.js'
 
 /** Who a group lets in: as it is written, a tuple or a record of principals. */
-export type Together<G> = { -readonly [K in keyof G]: PrincipalBehind<G[K]> }
+export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> }
 
 /**
  * Demands all: a tuple gives the tuple of principals, a record the record. A failure offers the challenges of all that had
@@ -39,11 +39,17 @@ export type Together<G> = { -readonly [K in keyof G]: PrincipalBehind<G[K]> }
  * const pair = allOf([key, user]) // Authenticator<[{ client: string }, { user: string }]>
  * const both = allOf({ key, user }) // Authenticator<{ key: { client: string }; user: { user: string } }>
  */
-export function allOf<const L extends readonly [Member, ...Member[]]>(list: L): Authenticator<Together<L>>
-export function allOf<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Together<L>>
-export function allOf(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+export function allOf<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  list: L,
+): Authenticator<Together<L>>
+export function allOf<const L extends Readonly<Record<string, AuthenticatorLike>>>(
+  record: L,
+): Authenticator<Together<L>>
+export function allOf(
+  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
+): Authenticator<unknown> {
   checkGroup('allOf', group)
-  const members = Object.values(group).map((member) => fromCallable(member))
+  const members = Object.values(group).map((member) => fromFunction(member))
   const description: AllOf = { _tag: 'AllOf', members: members.map((member) => member.description) }
   const names = isList(group) ? undefined : Object.keys(group)
   const together = (passed: ReadonlyArray<unknown>): unknown =>
@@ -68,7 +74,7 @@ export function allOf(group: ReadonlyArray<Member> | Readonly<Record<string, Mem
     const wrapped = members.map(wrap)
     // Safe: there are as many as before, and one at least
     const together = names === undefined ? wrapped : Object.fromEntries(names.map((name, at) => [name, wrapped[at]!]))
-    return allOf(together as Readonly<Record<string, Member>>)
+    return allOf(together as Readonly<Record<string, AuthenticatorLike>>)
   }
   return make(description, (request) => from(0, [], request), again)
 }

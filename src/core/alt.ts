@@ -3,11 +3,11 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
-import { isNobody, type Evaluation } from './Answer.js'
+import { isAnonymous, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make, type Authenticator, type Wrap } from './Authenticator.js'
-import { anyOf, constantFailure, isSent, welcomesNobody } from './Description.js'
+import { anyOf, constantFailure, isSent, admitsAnonymous } from './Description.js'
 import { checkMember, checkOrder, declareFactory } from './misuse.js'
 
 /**
@@ -29,10 +29,10 @@ export const altW =
     for (const member of [self, other]) checkMember('alt(...)', member)
     checkOrder('alt(...)', [self, other])
     // Behind a bad credential nobody is let in who sent none to an optional alternative
-    const isOptional = welcomesNobody(other.description)
+    const isOptional = admitsAnonymous(other.description)
     const bare = constantFailure(other.description, AuthErrors.absent)
     const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {
-      const second = isNobody(after) && before._tag !== 'absent' ? bare : after
+      const second = isAnonymous(after) && before._tag !== 'absent' ? bare : after
       return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
     }
     const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {

@@ -24,14 +24,14 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
     case 'AllOf':
       return description.members.map(alternativesOf).reduce(product, [[]])
     case 'Optional':
-      return [...alternativesOf(description.member), ...(isReachedByNobody(description) ? [[]] : [])]
+      return [...alternativesOf(description.member), ...(admitsBareRequest(description) ? [[]] : [])]
     case 'Scoped':
       return alternativesOf(description.member).map((alternative) => scoped(alternative, description.scopes))
   }
 }
 
 // A plain function is never absent, so what holds one refuses a bare request; never say that anonymous callers are welcome
-const isReachedByNobody = ({ member, lenient }: Optional): boolean =>
+const admitsBareRequest = ({ member, lenient }: Optional): boolean =>
   lenient || leaves(member).every((leaf) => leaf.isSent !== undefined)
 
 const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>

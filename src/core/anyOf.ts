@@ -2,8 +2,8 @@
  * Alternatives: a list is tried in order, and a record also tells which one let in.
  */
 import { altW } from './alt.js'
-import { fromCallable, make, map } from './Authenticator.js'
-import type { Authenticator, Member, PrincipalBehind } from './Authenticator.js'
+import { fromFunction, make, map } from './Authenticator.js'
+import type { Authenticator, AuthenticatorLike, PrincipalOf } from './Authenticator.js'
 import { checkGroup, checkOrder, declareFactory } from './misuse.js'
 
 /**
@@ -20,14 +20,16 @@ import { checkGroup, checkOrder, declareFactory } from './misuse.js'
  * const listed = anyOf([apiKeyQuery({ authenticate }), apiKeyHeader({ authenticate })])
  * const tagged = anyOf({ query: apiKeyQuery({ authenticate }), header: apiKeyHeader({ authenticate }) })
  */
-export function anyOf<const L extends readonly [Member, ...Member[]]>(
+export function anyOf<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
-): Authenticator<PrincipalBehind<L[number]>>
-export function anyOf<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Tagged<L>>
-export function anyOf(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+): Authenticator<PrincipalOf<L[number]>>
+export function anyOf<const L extends Readonly<Record<string, AuthenticatorLike>>>(record: L): Authenticator<Tagged<L>>
+export function anyOf(
+  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
+): Authenticator<unknown> {
   checkGroup('anyOf', group)
   const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
-    ? group.map((member) => fromCallable(member))
+    ? group.map((member) => fromFunction(member))
     : tagged(group)
   checkOrder('anyOf', members)
   // From the right, so that no failures are collected before it is known that all members fail
@@ -35,9 +37,9 @@ export function anyOf(group: ReadonlyArray<Member> | Readonly<Record<string, Mem
 }
 
 /** @internal The members of a record, each telling that it won. */
-export const tagged = (record: Readonly<Record<string, Member>>): ReadonlyArray<Authenticator<unknown>> =>
+export const tagged = (record: Readonly<Record<string, AuthenticatorLike>>): ReadonlyArray<Authenticator<unknown>> =>
   Object.entries(record).map(([via, member]) => {
-    const self = fromCallable(member)
+    const self = fromFunction(member)
     const tag = map((principal: unknown) => ({ via, principal }))
     const { description, evaluate } = tag(self)
     return make<unknown>(description, evaluate, (wrap) => tag(wrap(self)))
@@ -48,6 +50,6 @@ export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>)
   Array.isArray(group)
 
 /** Which member of a record won, and who it let in. */
-export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalBehind<L[K]> } }[keyof L]
+export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalOf<L[K]> } }[keyof L]
 
 declareFactory('anyOf', anyOf)

@@ -8,7 +8,7 @@ import type { Request } from 'koa'
 import { adopted, isThenable, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { andThen, fromCallable, make, type Authenticator } from './Authenticator.js'
+import { andThen, fromFunction, make, type Authenticator } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
 import { deepFreeze } from './freeze.js'
@@ -23,7 +23,7 @@ const scoped =
   (place: string, scopes: ReadonlyArray<string>, decide: Decide): Deciding =>
   (self) => {
     checkMember(`${place}(a)`, self)
-    const { description: member, evaluate } = fromCallable(self)
+    const { description: member, evaluate } = fromFunction(self)
     checkDemanding(`${place}(a)`, member)
     const description: Scoped = { _tag: 'Scoped', member, scopes }
     const all = distinctScopes([...scopesAround(member), ...scopes])

@@ -4,10 +4,10 @@
 import { either as E } from 'fp-ts'
 import type { readerTaskEither as RTE } from 'fp-ts'
 import type { Request } from 'koa'
-import { answerTo, fromAnswer, fromAnswerAboutNobody, type NobodyOf, type PrincipalOf } from './Answer.js'
+import { answerTo, fromAnswer, fromAnswerToAnonymous, type AnonymousOf, type PrincipalFromAnswer } from './Answer.js'
 import type { AuthError } from './AuthError.js'
 import { concluding, isAuthenticator, make, type Authenticator } from './Authenticator.js'
-import { welcomesNobody } from './Description.js'
+import { admitsAnonymous } from './Description.js'
 import { checkMember, declareFactory } from './misuse.js'
 
 /**
@@ -27,20 +27,22 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   if (!isAuthenticator(original)) throw new TypeError('describedAs(a)(rte): the first is no authenticator')
   const { description } = original
   const conclude = concluding(description)
-  const isOptional = welcomesNobody(description)
-  const read = isOptional ? fromAnswerAboutNobody : fromAnswer
-  return <P>(rte: RTE.ReaderTaskEither<Request, AuthError, P>): Authenticator<PrincipalOf<P> | NobodyOf<O, P>> => {
+  const isOptional = admitsAnonymous(description)
+  const read = isOptional ? fromAnswerToAnonymous : fromAnswer
+  return <P>(
+    rte: RTE.ReaderTaskEither<Request, AuthError, P>,
+  ): Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>> => {
     checkMember('describedAs(a)(rte)', rte)
-    const ask = (request: Request): unknown => (isOptional ? nobodyBare(rte(request)) : rte(request))
-    // Safe: `fromAnswer` lets through exactly what `PrincipalOf` computes, and nobody where `original` does
+    const ask = (request: Request): unknown => (isOptional ? anonymousBare(rte(request)) : rte(request))
+    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and nobody where `original` does
     return make(description, (request) => answerTo(() => ask(request), conclude, request, read)) as Authenticator<
-      PrincipalOf<P> | NobodyOf<O, P>
+      PrincipalFromAnswer<P> | AnonymousOf<O, P>
     >
   }
 }
 
 // A Right of nothing is nobody, where nobody is welcome
-const nobodyBare = async (task: () => Promise<E.Either<AuthError, unknown>>): Promise<unknown> => {
+const anonymousBare = async (task: () => Promise<E.Either<AuthError, unknown>>): Promise<unknown> => {
   const result = await task()
   return E.isRight(result) && result.right === undefined ? undefined : () => Promise.resolve(result)
 }

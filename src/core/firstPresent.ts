@@ -11,8 +11,8 @@ import type { Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { isList, tagged, type Tagged } from './anyOf.js'
-import { fromCallable, make } from './Authenticator.js'
-import type { Authenticator, Member, PrincipalBehind, Wrap } from './Authenticator.js'
+import { fromFunction, make } from './Authenticator.js'
+import type { Authenticator, AuthenticatorLike, PrincipalOf, Wrap } from './Authenticator.js'
 import type { AnyOf } from './Description.js'
 import { checkGroup, checkOrder, declareFactory } from './misuse.js'
 
@@ -28,13 +28,17 @@ import { checkGroup, checkOrder, declareFactory } from './misuse.js'
  *
  * const strict = firstPresent([user, key]) // a wrong token is refused, whatever key is sent with it
  */
-export function firstPresent<const L extends readonly [Member, ...Member[]]>(
+export function firstPresent<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
-): Authenticator<PrincipalBehind<L[number]>>
-export function firstPresent<const L extends Readonly<Record<string, Member>>>(record: L): Authenticator<Tagged<L>>
-export function firstPresent(group: ReadonlyArray<Member> | Readonly<Record<string, Member>>): Authenticator<unknown> {
+): Authenticator<PrincipalOf<L[number]>>
+export function firstPresent<const L extends Readonly<Record<string, AuthenticatorLike>>>(
+  record: L,
+): Authenticator<Tagged<L>>
+export function firstPresent(
+  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
+): Authenticator<unknown> {
   checkGroup('firstPresent', group)
-  const members = isList(group) ? group.map((member) => fromCallable(member)) : tagged(group)
+  const members = isList(group) ? group.map((member) => fromFunction(member)) : tagged(group)
   checkOrder('firstPresent', members)
   const description: AnyOf = {
     _tag: 'AnyOf',
@@ -59,7 +63,8 @@ export function firstPresent(group: ReadonlyArray<Member> | Readonly<Record<stri
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
   // Safe: there are as many as before, and one at least; each tells itself that it won
-  const again = (wrap: Wrap) => firstPresent(members.map(wrap) as ReadonlyArray<Member> as readonly [Member])
+  const again = (wrap: Wrap) =>
+    firstPresent(members.map(wrap) as ReadonlyArray<AuthenticatorLike> as readonly [AuthenticatorLike])
   return make(description, (request) => from(0, [], request), again)
 }
 

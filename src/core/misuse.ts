@@ -1,5 +1,5 @@
 /**
- * Mistakes in configuration, refused where they are written: a TypeError that names the place and the mend.
+ * Mistakes in configuration, refused where they are written: a TypeError that names the place and the fix.
  *
  * Each of these would otherwise let everybody in (a class, a generator and an un-called factory answer something truthy)
  * or nobody.
@@ -7,7 +7,7 @@
 
 import { absent, type AuthError } from './AuthError.js'
 import { isQuotable, make, type Challenge } from './Challenge.js'
-import { welcomesNobody, type Description } from './Description.js'
+import { admitsAnonymous, type Description } from './Description.js'
 
 const factory = Symbol.for('koa-with-auth/factory')
 
@@ -167,7 +167,7 @@ export const checkGroup = (place: string, group: unknown): void => {
 
 /** Alternatives in the order tried: nothing behind one that lets everybody in would ever be asked. */
 export const checkOrder = (place: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
-  const at = members.slice(0, -1).findIndex(({ description }) => welcomesNobody(description))
+  const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
   if (at >= 0) {
     throw new TypeError(
       `${place}: alternative ${at + 1} is optional, so those behind it would not be asked; put it last`,
@@ -177,6 +177,6 @@ export const checkOrder = (place: string, members: ReadonlyArray<{ readonly desc
 
 /** What must be authenticated: nobody can be allowed nothing. */
 export const checkDemanding = (place: string, description: Description): void => {
-  if (welcomesNobody(description))
+  if (admitsAnonymous(description))
     throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)
 }

@@ -6,22 +6,22 @@
  * `optional` of one lets nobody in.
  */
 import { either as E } from 'fp-ts'
-import { nobody, type Evaluation } from './Answer.js'
+import { anonymous, type Evaluation } from './Answer.js'
 import type { AuthError } from './AuthError.js'
-import { fromCallable, make, type Authenticator, type Member, type PrincipalBehind } from './Authenticator.js'
+import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { checkMember, declareFactory } from './misuse.js'
 
 const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
-  <M extends Member>(member: M): Authenticator<PrincipalBehind<M> | undefined> => {
+  <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M> | undefined> => {
     checkMember(`${factory}(a)`, member)
-    const self = fromCallable(member)
+    const self = fromFunction(member)
     const { description, evaluate } = self
     const excuse = <P>(result: E.Either<AuthError, P>): E.Either<AuthError, P | undefined> =>
-      E.isLeft(result) && passes(result.left) ? nobody : result
+      E.isLeft(result) && passes(result.left) ? anonymous : result
     return make(
       { _tag: 'Optional', member: description, lenient },
-      (request): Evaluation<PrincipalBehind<M> | undefined> => {
+      (request): Evaluation<PrincipalOf<M> | undefined> => {
         const evaluation = evaluate(request)
         return evaluation instanceof Promise ? evaluation.then((late) => excuse(late)) : excuse(evaluation)
       },
@@ -39,7 +39,7 @@ const unless =
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const guard = withAuth(optional(user)) // ctx.request.auth: { user: string } | undefined
  */
-export const optional: <M extends Member>(member: M) => Authenticator<PrincipalBehind<M> | undefined> = unless(
+export const optional: <M extends AuthenticatorLike>(member: M) => Authenticator<PrincipalOf<M> | undefined> = unless(
   'optional',
   ({ _tag }) => _tag === 'absent',
   false,
@@ -54,7 +54,7 @@ export const optional: <M extends Member>(member: M) => Authenticator<PrincipalB
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const perhaps = lenient(user) // who sends an old token is nobody, not refused
  */
-export const lenient: <M extends Member>(member: M) => Authenticator<PrincipalBehind<M> | undefined> = unless(
+export const lenient: <M extends AuthenticatorLike>(member: M) => Authenticator<PrincipalOf<M> | undefined> = unless(
   'lenient',
   ({ _tag }) => _tag === 'absent' || _tag === 'malformed' || _tag === 'invalid' || _tag === 'expired',
   true,

@@ -5,12 +5,12 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
-import { answerTo, type Evaluation, type PrincipalOf } from './Answer.js'
+import { answerTo, type Evaluation, type PrincipalFromAnswer } from './Answer.js'
 import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
 import {
   andThen,
   concluding,
-  fromCallable,
+  fromFunction,
   isAuthenticator,
   make,
   rebuildOf,
@@ -50,7 +50,7 @@ export const timeout = (ms: number) => {
   checkPositive('timeout(ms)', ms)
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
-    const { description, evaluate } = fromCallable(self)
+    const { description, evaluate } = fromFunction(self)
     const limited = (request: Request): Evaluation<P> => {
       const evaluation = evaluate(request)
       return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
@@ -75,9 +75,9 @@ export const timeout = (ms: number) => {
  */
 export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) => R) => {
   checkHook('recoverUnavailable(f)', f, 2)
-  return <P>(self: Authenticator<P>): Authenticator<P | PrincipalOf<R>> => {
+  return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
-    const { description, evaluate } = fromCallable(self)
+    const { description, evaluate } = fromFunction(self)
     // a plain function is the worst case; an authenticator has looked where the request comes from
     const conclude = concluding(description, !isAuthenticator(f))
     const recovered = (request: Request): Evaluation<unknown> =>
@@ -87,7 +87,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
         return answerTo(() => f(request, error), conclude, request)
       })
     // Safe: what passed is what `self` or `f` let in
-    return make(description, recovered) as Authenticator<P | PrincipalOf<R>>
+    return make(description, recovered) as Authenticator<P | PrincipalFromAnswer<R>>
   }
 }
 

@@ -4,7 +4,7 @@
  * It knows neither credentials nor requests. Failures are never kept, nor what `optional` made of no credential.
  */
 import { either as E } from 'fp-ts'
-import { isNobody, type Evaluation } from './Answer.js'
+import { isAnonymous, type Evaluation } from './Answer.js'
 import type { AuthError } from './AuthError.js'
 
 type Result = E.Either<AuthError, unknown>
@@ -34,7 +34,7 @@ export const verifications = (maxAge: number, size: number): Verifications => {
   const underWay = new Map<string, UnderWay>()
 
   const keep = (key: string, result: Result, since: number): void => {
-    if (E.isLeft(result) || isNobody(result)) return
+    if (E.isLeft(result) || isAnonymous(result)) return
     const until = Math.min(since + maxAge, endOf(result.right))
     if (!(Date.now() < until)) return
     passed.delete(key)

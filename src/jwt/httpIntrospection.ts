@@ -4,7 +4,7 @@
  * Every token costs a request once in a while, so answers are kept for a short time; a refusal never is.
  */
 import { either as E } from 'fp-ts'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
@@ -75,7 +75,7 @@ const CLOCK_TOLERANCE = 5
  */
 export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   options: HttpIntrospectionOptions<C, R>,
-): Authenticator<PrincipalOf<R>> => {
+): Authenticator<PrincipalFromAnswer<R>> => {
   const place = 'httpIntrospection'
   checkOptions(place, options, names)
   const audience = audiencesOf(place, options)
@@ -132,7 +132,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     return now
   }
   // Safe: it lets in what the hook answers; without a hook `R` is what the server said
-  return tokenKind(place, { type: 'http', scheme: 'bearer' }, options, check) as Authenticator<PrincipalOf<R>>
+  return tokenKind(place, { type: 'http', scheme: 'bearer' }, options, check) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 type Result = E.Either<AuthError, Good>

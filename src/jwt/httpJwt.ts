@@ -3,7 +3,7 @@
  *
  * It verifies locally, with keys that it keeps; `verifier.ts` says in which order, `keySet.ts` what holds in an outage.
  */
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
@@ -79,7 +79,7 @@ const DEFAULT_VERIFIED_AGE = 60_000
  * const jwt = httpJwt({ issuer: 'https://login.example/', audience: 'https://api.example' })
  * const reader = pipe(jwt, requireScopes(['read'], { granted: scopesOf }))
  */
-export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): HttpJwt<PrincipalOf<R>> => {
+export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): HttpJwt<PrincipalFromAnswer<R>> => {
   const place = 'httpJwt'
   checkOptions(place, options, names)
   const audience = audiencesOf(place, options)
@@ -99,7 +99,7 @@ export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): Ht
   }
   const made = tokenKind(place, schemeOf([...providers.values()]), options, verifier(providers, rules, cache))
   // Safe: it lets in what the hook answers, as `authenticator` computes it; without a hook `R` is the claims
-  return Object.assign(made, { ready }) as HttpJwt<PrincipalOf<R>>
+  return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
 
 const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>): ClaimRules => {

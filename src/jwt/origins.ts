@@ -5,7 +5,7 @@
  * own origin.
  */
 import type { Request } from 'koa'
-import { headerField } from '../core/RequestFields.js'
+import { fromHeader } from '../core/RequestFields.js'
 import { option as O } from 'fp-ts'
 
 /** Origins such as `https://app.example`, or all of them. */
@@ -33,7 +33,7 @@ export const originCheck = (
     )
   }
   const allowed = origins === 'any' ? undefined : new Set(origins)
-  const field = headerField('Origin')
+  const field = fromHeader('Origin')
   return (request) => {
     const sent = field(request)
     if (O.isNone(sent)) return true

@@ -12,7 +12,7 @@ import { BearerToken } from '../core/Credentials.js'
 import { explained, leaves } from '../core/Description.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook } from '../core/misuse.js'
-import { authorization } from '../core/RequestFields.js'
+import { fromAuthorization } from '../core/RequestFields.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
 import type { Json } from './claims.js'
 import { severalOf, type OneOrMore } from './Issuer.js'
@@ -99,7 +99,7 @@ export const tokenKind = <C, R>(
       tokenExpired,
     ),
     ambient: false,
-    extract: authorization('Bearer'),
+    extract: fromAuthorization('Bearer'),
     credentials: BearerToken,
     maxLength: options.maxLength,
     authenticate: (request, token) => {

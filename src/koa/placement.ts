@@ -1,7 +1,7 @@
 /**
  * Where a guard may stand: once in an operation, behind the path, in front of a handler.
  *
- * Everywhere else it is refused: on the line itself where a guard can see that, else with a 500 that names the mend. A
+ * Everywhere else it is refused: on the line itself where a guard can see that, else with a 500 that names the fix. A
  * guard that runs in the wrong place never lets a request through.
  */
 import type { Context } from 'koa'
@@ -9,13 +9,13 @@ import { guardedMark } from '../core/marks.js'
 import { tooOld } from './routerSupport.js'
 import type { Layer } from './routerTypes.js'
 
-const mend = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
+const fix = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
 /** For `router.use(withAuth(a))` and `app.use(withAuth(a))`: both read a property of what they are given. */
 export const refuseUse = (guard: object): void => {
   const refuse = (place: string) => ({
     get: (): never => {
-      throw new TypeError(`${place}(withAuth(a)) would guard by path, which leaks; ${mend}`)
+      throw new TypeError(`${place}(withAuth(a)) would guard by path, which leaks; ${fix}`)
     },
   })
   // @koa/router's `use` looks for a router to mount, koa's for a name to log
@@ -32,7 +32,7 @@ export const inItsOperation = (ctx: Context): void => {
   if (!isRunning(layers, ctx['routerPath'])) {
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
     if (isRouted && ctx['routerPath'] === undefined) throw new Error(`withAuth(a): ${tooOld}`)
-    throw new Error(`withAuth(a) runs outside of an operation; ${mend}`)
+    throw new Error(`withAuth(a) runs outside of an operation; ${fix}`)
   }
   // The router makes a new array of captures for every layer that it runs, so it tells which one runs
   const captures: unknown = ctx['captures']

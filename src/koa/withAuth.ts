@@ -5,7 +5,7 @@
  */
 import type { Context, Next } from 'koa'
 import { anyOf } from '../core/anyOf.js'
-import { fromCallable, type Member, type PrincipalBehind } from '../core/Authenticator.js'
+import { fromFunction, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { checkGroup, checkMember, declareFactory } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, Guard } from './AuthRouter.js'
@@ -43,8 +43,10 @@ import type { RouterInstance } from './routerTypes.js'
  */
 export function withAuth(auth: null): Guard<undefined>
 export function withAuth<P>(auth: Requirement.Also<P>): AlsoGuard<P>
-export function withAuth<const L extends readonly [Member, ...Member[]]>(list: L): Guard<PrincipalBehind<L[number]>>
-export function withAuth<M extends Member>(auth: M): Guard<PrincipalBehind<M>>
+export function withAuth<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  list: L,
+): Guard<PrincipalOf<L[number]>>
+export function withAuth<M extends AuthenticatorLike>(auth: M): Guard<PrincipalOf<M>>
 export function withAuth(auth: unknown): unknown {
   const requirement = requirementOf(auth)
   const run = enforce(requirement)
@@ -76,11 +78,11 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
   if (Array.isArray(auth)) {
     checkGroup('withAuth', auth)
     // Safe: what is no list of members was refused
-    return Requirement.guardedBy(anyOf(auth as unknown as [Member]))
+    return Requirement.guardedBy(anyOf(auth as unknown as [AuthenticatorLike]))
   }
   checkMember('withAuth(...)', auth)
   // Safe: what is no function was refused
-  return Requirement.guardedBy(fromCallable(auth as Member))
+  return Requirement.guardedBy(fromFunction(auth as AuthenticatorLike))
 }
 
 const isAlso = (u: unknown): u is Requirement.Also =>

@@ -4,7 +4,7 @@
  */
 import type { RouterInstance } from '@koa/router'
 import type { Context, Next } from 'koa'
-import type { Member } from '../core/Authenticator.js'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { checkOptions } from '../core/misuse.js'
 import { markAsset } from '../koa/pageAsset.js'
 import { withAuth } from '../koa/withAuth.js'
@@ -38,7 +38,7 @@ export const addDocs = <S, C, T, D>(
   const settings = checkPage(place, options)
   const { path, documentPath } = settings
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves them undecided
-  const guards = 'auth' in options ? [withAuth(options.auth as Member)] : []
+  const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []
   const get = (at: string, handler: Handler, mark: (f: Function) => Function): void => {
     // Safe: a guard is middleware, and nothing here reads the router's own context
     const functions = [mark(operation({ undocumented: true })), ...guards, handler] as unknown as never[]

@@ -1,5 +1,5 @@
 /** The options of the docs page, and what they are without being given. */
-import type { Member } from '../core/Authenticator.js'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
 import type { OpenApiOptions } from './documentOptions.js'
 
 /** What an application may decide about its docs page. */
@@ -17,7 +17,7 @@ export interface DocsPageOptions {
    * What the page, the document and all that the page loads demand; as `withAuth` takes it. Browsers must send it by
    * themselves: Basic, a session, a key in a cookie.
    */
-  readonly auth?: Member | readonly [Member, ...Member[]] | null
+  readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
 }
 
 /** The names of these options. */

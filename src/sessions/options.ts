@@ -2,7 +2,7 @@
  * The options of `sessions` and their defaults. What is weak is refused here.
  */
 import type Koa from 'koa'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import { token } from '../core/Challenge.js'
 import { checkHook, checkName, checkOptions, checkPositive } from '../core/misuse.js'
 import { areStrong, keysFix } from '../core/session/signingKeys.js'
@@ -19,7 +19,7 @@ export interface SessionsOptions<R> {
    */
   readonly loadUser: (id: string) => R
   /** What identifies a user. Default: its `username`. */
-  readonly identify?: (user: PrincipalOf<R>) => string
+  readonly identify?: (user: PrincipalFromAnswer<R>) => string
   /**
    * What the application is called: its sessions are no other application's, also with the same signing keys and the same
    * store. Who changes it signs every user out. Default: the name in the package.json of the program that runs, so give

@@ -7,7 +7,7 @@
 import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
-import type { PrincipalOf } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/Answer.js'
 import { declareFactory } from '../core/misuse.js'
 import { carrySource, type SessionSource } from '../core/session/SessionSource.js'
 import type { LoadsUsers } from '../core/session/SessionUser.js'
@@ -73,7 +73,7 @@ const misplaced: SessionSource = {
  * })
  * app.use(router.routes())
  */
-export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R>): Signing<PrincipalOf<R>> => {
+export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R>): Signing<PrincipalFromAnswer<R>> => {
   const settled = decided(app, options)
   const { loadUser, identify, name, idle, absolute, timeout, https, cookieName, sameSite, maxLength } = settled
   if (apps.has(app) || 'session' in app.context) {

@@ -1,5 +1,5 @@
 /**
- * What a check found: every broken law with a counterexample and the mend, in one Error.
+ * What a check found: every broken law with a counterexample and the fix, in one Error.
  *
  * An Error and nothing else, so that every test runner shows it: vitest, jest, mocha, node:test.
  */
@@ -11,13 +11,13 @@ export interface Breach {
   /** What was sent, and what came of it. Credentials of the test stand in it. */
   readonly counterexample: string
   /** What to do. */
-  readonly mend: string
+  readonly fix: string
 }
 
 const indented = (text: string): string => text.replaceAll('\n', '\n     ')
 
-const told = ({ law, counterexample, mend }: Breach, at: number): string =>
-  `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   mend: ${mend}`
+const told = ({ law, counterexample, fix }: Breach, at: number): string =>
+  `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   fix: ${fix}`
 
 /**
  * Thrown by the checks of this kit; `breaches` is what its message tells, as data.

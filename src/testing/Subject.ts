@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Context, Middleware, Request } from 'koa'
-import { fromCallable, type Authenticator, type Member } from '../core/Authenticator.js'
+import { fromFunction, type Authenticator, type AuthenticatorLike } from '../core/Authenticator.js'
 import type { BasicCredentials } from '../core/Credentials.js'
 import { leaves, type Description } from '../core/Description.js'
 import { checkOptions, checkPositive } from '../core/misuse.js'
@@ -67,7 +67,7 @@ const IMPATIENT = 25
 const optionNames = ['valid', 'within', 'runs', 'seed', 'above', 'app', 'equal']
 
 /** Prepares what the laws ask. TypeError for options that cannot work. */
-export const subjectOf = (place: string, member: Member, options: LawOptions): Subject => {
+export const subjectOf = (place: string, member: AuthenticatorLike, options: LawOptions): Subject => {
   checkOptions(place, options, optionNames)
   const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, seed = 1, above = [], app } = options
   if (!Array.isArray(valid) || valid.length === 0) {
@@ -75,7 +75,7 @@ export const subjectOf = (place: string, member: Member, options: LawOptions): S
   }
   checkPositive(`${place}({ within })`, within)
   checkPositive(`${place}({ runs })`, runs)
-  const authenticator = fromCallable(member)
+  const authenticator = fromFunction(member)
   const { description } = authenticator
   const described = leaves(description).map(placeOf)
   const isDescribed = !described.includes(undefined)

@@ -2,7 +2,7 @@
  * What asking an authenticator came to, also in ways that none of them may come to.
  */
 import { inspect } from 'node:util'
-import { isAuthError, type AuthError } from '../core/AuthError.js'
+import { is as isAuthError, type AuthError } from '../core/AuthError.js'
 
 /** What asking came to. */
 export type Verdict =

@@ -17,7 +17,7 @@
  * | other sites    | a cookie that is said not to be ambient                                  |
  */
 import { checkMember } from '../core/misuse.js'
-import type { Member } from '../core/Authenticator.js'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { refuse } from './BrokenLaws.js'
 import { secrecy } from './lawOfSecrecy.js'
 import { refusesOtherSites } from './lawOfOtherSites.js'
@@ -25,7 +25,7 @@ import { describedTruly, offersChallenges } from './lawsOfDescription.js'
 import { deterministic, failsClosed, letsIn, refusesOthers, total, type Law } from './lawsOfVerdicts.js'
 import { subjectOf, type LawOptions } from './Subject.js'
 
-/** A law as a test: its title, and a check that rejects with the counterexample and the mend. */
+/** A law as a test: its title, and a check that rejects with the counterexample and the fix. */
 export interface Check {
   readonly name: string
   readonly check: () => Promise<void>
@@ -61,7 +61,7 @@ const laws: ReadonlyArray<Law> = [
  *   for (const { name, check } of lawsOf(bearer, { valid: ['supersecret'] })) test(name, check)
  * }
  */
-export const lawsOf = (authenticator: Member, options: LawOptions): ReadonlyArray<Check> => {
+export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): ReadonlyArray<Check> => {
   checkMember('lawsOf(a, ...)', authenticator)
   const subject = subjectOf('lawsOf(a, ...)', authenticator, options)
   return laws.map((law) => ({
@@ -88,7 +88,7 @@ export const lawsOf = (authenticator: Member, options: LawOptions): ReadonlyArra
  *
  * await checkAuthenticator(key, { valid: [sendHeader('X-API-Key', 'k1')] })
  */
-export const checkAuthenticator = async (authenticator: Member, options: LawOptions): Promise<void> => {
+export const checkAuthenticator = async (authenticator: AuthenticatorLike, options: LawOptions): Promise<void> => {
   checkMember('checkAuthenticator(a, ...)', authenticator)
   const subject = subjectOf('checkAuthenticator(a, ...)', authenticator, options)
   const breaches = []

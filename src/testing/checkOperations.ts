@@ -139,7 +139,7 @@ const summed = (breaches: ReadonlyArray<Breach>): ReadonlyArray<Breach> => {
 const unreachable = ({ name }: Tested): Breach => ({
   law: `${name}: nobody can tell where to send requests`,
   counterexample: name,
-  mend: `say so: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
+  fix: `say so: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
 })
 
 const unlisted = (
@@ -154,14 +154,14 @@ const unlisted = (
       .map((name) => ({
         law: `${name}: public, but not listed`,
         counterexample: name,
-        mend: 'guard it with withAuth(a), or list it in { public }',
+        fix: 'guard it with withAuth(a), or list it in { public }',
       })),
     ...listed
       .filter((name) => !open.includes(name))
       .map((name) => ({
         law: `${name}: listed as public, but it is not`,
         counterexample: `public are ${open.join(', ') || 'none'}`,
-        mend: 'take it from { public }, or write it as the router has it: method, blank, pattern',
+        fix: 'take it from { public }, or write it as the router has it: method, blank, pattern',
       })),
   ]
 }

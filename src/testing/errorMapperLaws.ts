@@ -49,10 +49,10 @@ const find = (
 ): Breach | undefined => {
   for (const answered of answers) {
     const { error, sketch, answer } = answered
-    const mend = judge(answered, mapper)
-    if (mend === undefined) continue
+    const fix = judge(answered, mapper)
+    if (fix === undefined) continue
     const told = inWords({ _tag: 'Failed', error })
-    return { law: name, counterexample: `${told} at ${printed(sketch)}\nbecame ${shown(answer)}`, mend }
+    return { law: name, counterexample: `${told} at ${printed(sketch)}\nbecame ${shown(answer)}`, fix }
   }
   return undefined
 }

@@ -32,10 +32,10 @@ export interface Expectation {
 const breachOf = ({ tested, attack }: Expectation, { sketch, answer, error }: Asked) => {
   const answered = answer instanceof Error ? `no answer: ${answer.message}` : `answered ${answer.status}`
   const told = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
-  return (law: string, mend: string): Breach => ({
+  return (law: string, fix: string): Breach => ({
     law: `${tested.name}: ${law}`,
     counterexample: `${attack.what}: ${printed(sketch)}\n${answered}${told}`,
-    mend,
+    fix,
   })
 }
 

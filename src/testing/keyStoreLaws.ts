@@ -21,7 +21,7 @@ import { keyStoreLaws, type KeyStoreLaw, type Trial } from './lawsOfKeyStores.js
 
 class Broken extends Error {}
 
-const breachOf = async ({ name, mend, hold }: KeyStoreLaw, store: KeyStore): Promise<Breach | undefined> => {
+const breachOf = async ({ name, fix, hold }: KeyStoreLaw, store: KeyStore): Promise<Breach | undefined> => {
   const expect: Trial['expect'] = (done, actual, expected) => {
     if (isDeepStrictEqual(actual, expected)) return
     throw new Broken(`${done}: ${inspect(actual, { depth: 5 })}\nit must be: ${inspect(expected, { depth: 5 })}`)
@@ -31,7 +31,7 @@ const breachOf = async ({ name, mend, hold }: KeyStoreLaw, store: KeyStore): Pro
     return undefined
   } catch (error) {
     const counterexample = error instanceof Broken ? error.message : `it throws: ${inspect(error)}`
-    return { law: name, counterexample, mend }
+    return { law: name, counterexample, fix }
   }
 }
 

@@ -14,7 +14,7 @@ export interface Trial {
 /** What must hold of a store. */
 export interface KeyStoreLaw {
   readonly name: string
-  readonly mend: string
+  readonly fix: string
   readonly hold: (trial: Trial) => Promise<void>
 }
 
@@ -43,7 +43,7 @@ const rotationAt = (at: number, until: number) => ({ digest: newDigest(), prefix
 export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   {
     name: 'keeps every field as it was',
-    mend: 'keep all fields of KeyRecord, leave out those that are not there, and times to the millisecond',
+    fix: 'keep all fields of KeyRecord, leave out those that are not there, and times to the millisecond',
     hold: async ({ store, expect }) => {
       const full = {
         name: strange,
@@ -65,7 +65,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'refuses a digest or an id that is there',
-    mend: 'unique indexes on digest and id; insert tells false where one is violated, and changes nothing',
+    fix: 'unique indexes on digest and id; insert tells false where one is violated, and changes nothing',
     hold: async ({ store, expect }) => {
       const { digest, record } = await kept(store)
       const [other, second] = [newRecord(), newDigest()]
@@ -82,7 +82,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'lists all records of an owner, and of no other',
-    mend: 'compare owners as they are, and leave revoked and expired records in',
+    fix: 'compare owners as they are, and leave revoked and expired records in',
     hold: async ({ store, expect }) => {
       const owner = `a${randomUUID()}`
       const { id } = await kept(store, { owner })
@@ -102,7 +102,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'rotates a live record: the new digest has no end, each older one the earliest of its ends',
-    mend: 'see KeyStore.rotate; all of it in one transaction',
+    fix: 'see KeyStore.rotate; all of it in one transaction',
     hold: async ({ store, expect }) => {
       const { digest: first, record, id } = await kept(store, { expiresAt: 1000 })
       const [second, third, fourth] = [rotationAt(10, 500), rotationAt(20, 300), rotationAt(400, 600)] as const
@@ -132,7 +132,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'revokes once and for all',
-    mend: 'the first time stays; nothing takes it away; rotate tells false behind it',
+    fix: 'the first time stays; nothing takes it away; rotate tells false behind it',
     hold: async ({ store, expect }) => {
       const { digest, record, id } = await kept(store)
       const rotation = rotationAt(10, 500)
@@ -157,7 +157,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'touches forward only',
-    mend: 'write the time where it is later than the one that is there',
+    fix: 'write the time where it is later than the one that is there',
     hold: async ({ store, expect }) => {
       const { digest, record, id } = await kept(store)
       for (const at of [50, 70, 60]) await store.touch(id, at)
@@ -169,7 +169,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'is atomic: whatever happens at the same time, no secret outlives a revocation, and one has no end',
-    mend: 'one transaction, or one script, for each method',
+    fix: 'one transaction, or one script, for each method',
     hold: async ({ store, expect }) => {
       const { digest, id } = await kept(store)
       const rotations = Array.from({ length: 6 }, () => rotationAt(10, 500))

@@ -23,7 +23,7 @@ export interface Answered extends Case {
   readonly request: Request
 }
 
-/** A law: the mend where it does not hold. */
+/** A law: the fix where it does not hold. */
 export interface MapperLaw {
   readonly name: string
   readonly judge: (answered: Answered, mapper: ErrorMapper) => string | undefined

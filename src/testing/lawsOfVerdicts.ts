@@ -28,8 +28,8 @@ export const lawAbout = <A extends { readonly sketch: Sketch }>(
     for (const asked of of(subject)) {
       const verdict = await subject.askOnce(asked.sketch)
       // whatever the law, it cannot be told to hold
-      const mend = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
-      if (mend !== undefined) return { law: name, counterexample: toldOf(asked, verdict), mend }
+      const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
+      if (fix !== undefined) return { law: name, counterexample: toldOf(asked, verdict), fix }
     }
     return undefined
   },
@@ -92,7 +92,7 @@ export const refusesOthers = lawAbout<Attack>(
     if (!letSomebodyIn(verdict)) return undefined
     if (rest !== undefined && letSomebodyIn(await askOnce(rest))) return undefined
     return what.includes('sent twice')
-      ? 'never guess which of two counts: read with headerField, authorization, queryParameter or cookie, which tell both'
+      ? 'never guess which of two counts: read with fromHeader, authorization, fromQuery or cookie, which tell both'
       : 'compare the whole credential with constantTimeEqual, or look it up exactly; await promises, and unwrap Options before they become a principal'
   },
 )
@@ -133,7 +133,7 @@ export const deterministic: Law = {
         return {
           law: deterministic.name,
           counterexample: `${printed(sketch)}\nfirst: ${inWords(first)}\nthen: ${inWords(other)}`,
-          mend:
+          fix:
             other._tag === 'NeverSettled'
               ? settle(subject)
               : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable; what differs lawfully in a principal is named by the option equal',

@@ -2,7 +2,7 @@
  * The operations of a router as something to send requests to: a name, a target for every method, and its layer.
  */
 import { compile } from 'path-to-regexp'
-import { leaves, welcomesNobody, type Description } from '../core/Description.js'
+import { leaves, admitsAnonymous, type Description } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import { operationsOf, pathInWords } from '../koa/RoutedOperation.js'
 import type { Layer, RouterInstance } from '../koa/routerTypes.js'
@@ -24,7 +24,7 @@ export interface Tested {
 }
 
 /** Whether anyone may call, also as nobody. */
-export const isOpen = ({ description }: Tested): boolean => description === undefined || welcomesNobody(description)
+export const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
 /** How paths are filled. */
 export interface Filling {

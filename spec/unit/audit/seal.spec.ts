@@ -1,4 +1,4 @@
-/** `seal(router)`: what it refuses and how each mend is named, what may be listed, and that a sealed router stays as it is. */
+/** `seal(router)`: what it refuses and how each fix is named, what may be listed, and that a sealed router stays as it is. */
 import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, authSettings, httpBearer, lenient, onError, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'

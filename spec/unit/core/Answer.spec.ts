@@ -6,11 +6,11 @@ import { describe, expect, it } from 'vitest'
 import {
   adopted,
   fromAnswer,
-  fromAnswerAboutNobody,
-  isNobody,
+  fromAnswerToAnonymous,
+  isAnonymous,
   isThenable,
-  nobody,
-  ofNobody,
+  anonymous,
+  keepAnonymous,
 } from '../../../src/core/Answer.js'
 
 const invalid = E.left(AuthError.invalid)
@@ -330,29 +330,29 @@ describe('adopted', () => {
 
 describe('nobody', () => {
   it('is remembered of what passed, never of a failure', () => {
-    expect(isNobody(nobody)).toBe(true)
-    expect(isNobody(E.right(undefined))).toBe(false)
-    expect(isNobody(ofNobody(E.right('anna')))).toBe(true)
-    expect(isNobody(ofNobody(E.left(AuthError.invalid)))).toBe(false)
+    expect(isAnonymous(anonymous)).toBe(true)
+    expect(isAnonymous(E.right(undefined))).toBe(false)
+    expect(isAnonymous(keepAnonymous(E.right('anna')))).toBe(true)
+    expect(isAnonymous(keepAnonymous(E.left(AuthError.invalid)))).toBe(false)
   })
 
   describe('asked about', () => {
     it('undefined is nobody still, at once and later', async () => {
-      expect(fromAnswerAboutNobody(undefined)).toBe(nobody)
-      expect(await fromAnswerAboutNobody(Promise.resolve())).toBe(nobody)
+      expect(fromAnswerToAnonymous(undefined)).toBe(anonymous)
+      expect(await fromAnswerToAnonymous(Promise.resolve())).toBe(anonymous)
     })
 
     it.each(atOnce.filter(({ input }) => input !== undefined))('$description', async ({ input, expected }) => {
-      expect(await fromAnswerAboutNobody(input)).toStrictEqual(expected)
-      expect(await fromAnswerAboutNobody(Promise.resolve(input))).toStrictEqual(expected)
+      expect(await fromAnswerToAnonymous(input)).toStrictEqual(expected)
+      expect(await fromAnswerToAnonymous(Promise.resolve(input))).toStrictEqual(expected)
     })
 
     it('concludes with what it was asked from', async () => {
       const conclude = (result: unknown, from: unknown) => [result, from] as never
       const [passed, failed] = [E.right(user), E.left(AuthError.raised(error))]
-      expect(fromAnswerAboutNobody(user, conclude, 1 as never)).toStrictEqual([passed, 1])
-      expect(await fromAnswerAboutNobody(Promise.resolve(user), conclude, 2 as never)).toStrictEqual([passed, 2])
-      expect(await fromAnswerAboutNobody(Promise.reject(error), conclude, 3 as never)).toStrictEqual([failed, 3])
+      expect(fromAnswerToAnonymous(user, conclude, 1 as never)).toStrictEqual([passed, 1])
+      expect(await fromAnswerToAnonymous(Promise.resolve(user), conclude, 2 as never)).toStrictEqual([passed, 2])
+      expect(await fromAnswerToAnonymous(Promise.reject(error), conclude, 3 as never)).toStrictEqual([failed, 3])
     })
   })
 })

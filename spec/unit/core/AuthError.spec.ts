@@ -22,11 +22,11 @@ describe('constructors', () => {
   })
 })
 
-describe('isAuthError', () => {
+describe('is', () => {
   it.each([absent, malformed, invalid, expired, forged, insufficient(), throttled(), unavailable(), raised(1)])(
     'admits %o',
     (error) => {
-      expect(AuthError.isAuthError(error)).toBe(true)
+      expect(AuthError.is(error)).toBe(true)
     },
   )
 
@@ -39,7 +39,7 @@ describe('isAuthError', () => {
     { description: 'A-29 the name of a method of all objects', input: { _tag: 'constructor' } },
     { description: 'A-29 __proto__', input: { _tag: '__proto__' } },
   ])('refuses $description', ({ input }) => {
-    expect(AuthError.isAuthError(input)).toBe(false)
+    expect(AuthError.is(input)).toBe(false)
   })
 })
 

@@ -12,7 +12,7 @@ import {
   authenticator,
   Challenge,
   describedAs,
-  fromCallable,
+  fromFunction,
   httpBearer,
   isAuthenticator,
   map,
@@ -96,16 +96,16 @@ describe('authenticator', () => {
 describe('B-31 what browsers send by themselves is not taken from another site', () => {
   it.each([
     { description: 'a cookie key', input: cookieKey, expected: 'forged' },
-    { description: 'a plain function', input: fromCallable(() => 'anna'), expected: 'forged' },
+    { description: 'a plain function', input: fromFunction(() => 'anna'), expected: 'forged' },
     {
       description: 'a bare RTE over a header key',
-      input: fromCallable(pipe(key, RTE.map(String))),
+      input: fromFunction(pipe(key, RTE.map(String))),
       expected: 'forged',
     },
     { description: 'a mapped cookie key', input: map(String)(cookieKey), expected: 'forged' },
     {
       description: 'a bare RTE over a cookie key',
-      input: fromCallable(pipe(cookieKey, RTE.map(String))),
+      input: fromFunction(pipe(cookieKey, RTE.map(String))),
       expected: 'forged',
     },
     { description: 'described as a cookie key', input: describedAs(cookieKey)(RTE.of('anna')), expected: 'forged' },
@@ -139,20 +139,20 @@ describe('B-31 what browsers send by themselves is not taken from another site',
   })
 })
 
-describe('fromCallable', () => {
+describe('fromFunction', () => {
   it('returns an authenticator as it is', () => {
-    expect(fromCallable(bearer)).toBe(bearer)
+    expect(fromFunction(bearer)).toBe(bearer)
   })
 
   it('5.1.3 takes any function of the request, with no scheme, and counts as sent by browsers', () => {
-    const made = fromCallable(() => 'anna')
+    const made = fromFunction(() => 'anna')
     expect(made.description).toMatchObject({ _tag: 'Leaf', scheme: undefined, ambient: true })
     expect(made.evaluate(plainRequest())).toStrictEqual(E.right('anna'))
   })
 
   it('A-31 takes a bare RTE, and a Left of it that is no AuthError is invalid', async () => {
-    expect(await fromCallable(() => TE.left('no')).evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
-    expect(await fromCallable(() => TE.right('anna')).evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+    expect(await fromFunction(() => TE.left('no')).evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
+    expect(await fromFunction(() => TE.right('anna')).evaluate(plainRequest())).toStrictEqual(E.right('anna'))
   })
 })
 

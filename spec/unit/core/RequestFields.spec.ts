@@ -1,6 +1,6 @@
 /** Where credentials stand: what a reader finds, and what counts as absent or as sent twice. */
 import { option as O } from 'fp-ts'
-import { authorization, cookie, headerField, queryParameter, type Sent } from 'koa-with-auth'
+import { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { plainRequest, type Sketch } from '../../support/plainRequest.js'
 
@@ -13,7 +13,7 @@ interface Row {
 
 const found = O.fromNullable<Sent | undefined>
 
-describe('headerField', () => {
+describe('fromHeader', () => {
   const rows: ReadonlyArray<Row> = [
     { description: 'absent', input: [['X-Other', 'a']], expected: undefined },
     { description: 'RFC 9110 §5.1 any letter case', input: [['x-kEY', 'a']], expected: 'a' },
@@ -64,24 +64,24 @@ describe('headerField', () => {
     { description: 'A-22 joined by a proxy: one value, as it stands', input: [['X-Key', 'a, b']], expected: 'a, b' },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
-    expect(headerField('X-Key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
+    expect(fromHeader('X-Key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 
   it('A-18 a header named __proto__ is never found: Node keeps it out of `headers`', () => {
-    expect(headerField('__proto__')(plainRequest({ fields: [['__proto__', 'a']] }))).toStrictEqual(O.none)
-    expect(headerField('__proto__')(plainRequest())).toStrictEqual(O.none)
+    expect(fromHeader('__proto__')(plainRequest({ fields: [['__proto__', 'a']] }))).toStrictEqual(O.none)
+    expect(fromHeader('__proto__')(plainRequest())).toStrictEqual(O.none)
   })
 
   it.each(['constructor', 'toString'])('A-18 the name %s finds nothing that is inherited', (name) => {
-    expect(headerField(name)(plainRequest())).toStrictEqual(O.none)
-    expect(headerField(name)(plainRequest({ fields: [[name, 'a']] }))).toStrictEqual(O.some('a'))
+    expect(fromHeader(name)(plainRequest())).toStrictEqual(O.none)
+    expect(fromHeader(name)(plainRequest({ fields: [[name, 'a']] }))).toStrictEqual(O.some('a'))
   })
 
   describe('R07 what middleware above changed', () => {
     const changed = (fields: NonNullable<Sketch['fields']>, change: (headers: Record<string, unknown>) => void) => {
       const request = plainRequest({ fields })
       change(request.req.headers)
-      return headerField('X-Key')(request)
+      return fromHeader('X-Key')(request)
     }
     const twice: NonNullable<Sketch['fields']> = [
       ['X-Key', 'a'],
@@ -120,9 +120,9 @@ describe('headerField', () => {
           ],
         })
         Object.assign(request.req, { rawHeaders })
-        expect(headerField('X-Key')(request)).toStrictEqual(O.some('a'))
-        expect(authorization('Bearer')(request)).toStrictEqual(O.some('Bearer t'))
-        expect(cookie('key')(request)).toStrictEqual(O.some('c'))
+        expect(fromHeader('X-Key')(request)).toStrictEqual(O.some('a'))
+        expect(fromAuthorization('Bearer')(request)).toStrictEqual(O.some('Bearer t'))
+        expect(fromCookie('key')(request)).toStrictEqual(O.some('c'))
       }
     })
   })
@@ -132,7 +132,7 @@ describe('headerField', () => {
     Object.assign(request.req, { rawHeaders: Array.from({ length: 40_000 }, (_, at) => (at % 2 ? '1' : 'x-key')) })
     request.req.headers['x-key'] = '1'
     const begin = process.cpuUsage()
-    const found = headerField('X-Key')(request)
+    const found = fromHeader('X-Key')(request)
     const { user, system } = process.cpuUsage(begin)
     expect(found).toStrictEqual(O.some(Array.from({ length: 20_000 }, () => '1')))
     // a limit ten times over: it takes a few milliseconds, and took 1,700 when it was quadratic
@@ -165,11 +165,11 @@ describe('authorization', () => {
     },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
-    expect(authorization('Bearer')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
+    expect(fromAuthorization('Bearer')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 })
 
-describe('queryParameter', () => {
+describe('fromQuery', () => {
   it.each([
     { description: 'no query', input: '/', expected: undefined },
     { description: 'an empty query', input: '/?', expected: undefined },
@@ -188,14 +188,14 @@ describe('queryParameter', () => {
     { description: 'D-K6 a second question mark belongs to the name', input: '/??key=a', expected: undefined },
     { description: 'behind a fragment', input: '/#?key=a', expected: undefined },
   ])('$description', ({ input, expected }) => {
-    expect(queryParameter('key')(plainRequest({ url: input }))).toStrictEqual(found(expected))
+    expect(fromQuery('key')(plainRequest({ url: input }))).toStrictEqual(found(expected))
   })
 
   it.each(['constructor', '__proto__', 'toString', 'length', '0'])(
     'A-19 the name %s is a name as any other',
     (name) => {
-      expect(queryParameter(name)(plainRequest({ url: '/?a=b' }))).toStrictEqual(O.none)
-      expect(queryParameter(name)(plainRequest({ url: `/?${name}=k` }))).toStrictEqual(O.some('k'))
+      expect(fromQuery(name)(plainRequest({ url: '/?a=b' }))).toStrictEqual(O.none)
+      expect(fromQuery(name)(plainRequest({ url: `/?${name}=k` }))).toStrictEqual(O.some('k'))
     },
   )
 })
@@ -235,24 +235,24 @@ describe('cookie', () => {
     },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
-    expect(cookie('key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
+    expect(fromCookie('key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 })
 
 describe('what is no such thing', () => {
   it('a value of blanks alone is empty', () => {
     for (const blanks of [' ', '\t', ' \t ']) {
-      expect(headerField('X-Key')(plainRequest({ fields: [['X-Key', blanks]] }))).toStrictEqual(O.some(''))
+      expect(fromHeader('X-Key')(plainRequest({ fields: [['X-Key', blanks]] }))).toStrictEqual(O.some(''))
     }
   })
 
   it('a Cookie field that an adapter gives as an array is read as one field', () => {
     const request = plainRequest()
     Object.assign(request.req.headers, { cookie: ['key=a', 'key=b'] })
-    expect(cookie('key')(request)).toStrictEqual(O.some(['a', 'b']))
+    expect(fromCookie('key')(request)).toStrictEqual(O.some(['a', 'b']))
   })
 
   it.each(['key=\tv', 'key= v'])('a blank behind the `=` of a cookie: %j', (field) => {
-    expect(cookie('key')(plainRequest({ fields: [['Cookie', field]] }))).toStrictEqual(O.none)
+    expect(fromCookie('key')(plainRequest({ fields: [['Cookie', field]] }))).toStrictEqual(O.none)
   })
 })

@@ -1,11 +1,11 @@
 /** The constructors of a decision; the monoid is in spec/laws. */
 import { either as E } from 'fp-ts'
-import { also, fromCallable, Requirement, withAuth } from 'koa-with-auth'
+import { also, fromFunction, Requirement, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { plainRequest } from '../../support/plainRequest.js'
 
-const a = fromCallable(() => 'anna')
-const b = fromCallable(() => 'berta')
+const a = fromFunction(() => 'anna')
+const b = fromFunction(() => 'berta')
 const { concat } = Requirement.Monoid
 const passing = (requirement: Requirement) => Requirement.effective(requirement)?.evaluate(plainRequest()) ?? 'anybody'
 

@@ -6,13 +6,13 @@ import { describe, expect, it } from 'vitest'
 import {
   AuthError,
   authorize,
-  fromCallable,
+  fromFunction,
   httpBearer,
   map,
   recoverUnavailable,
   UnavailableError,
   withAuth,
-  type Member,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import Router from '@koa/router'
 import Koa from 'koa'
@@ -28,7 +28,7 @@ const bearer = (authenticate: () => unknown) => httpBearer({ authenticate })
 const passing = bearer(() => ({ user: 'anna' }))
 
 describe('thrown anywhere in a hook it is unavailable', () => {
-  it.each<{ description: string; input: Member }>([
+  it.each<{ description: string; input: AuthenticatorLike }>([
     { description: 'a hook that throws', input: bearer(thrown) },
     { description: 'a hook that rejects', input: bearer(() => Promise.reject(error)) },
     {
@@ -48,13 +48,13 @@ describe('thrown anywhere in a hook it is unavailable', () => {
       ),
     },
   ])('$description', async ({ input }) => {
-    const result = await fromCallable(input).evaluate(request)
+    const result = await fromFunction(input).evaluate(request)
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'unavailable' } })
   })
 
   it('it stops a list, and recoverUnavailable recovers it', async () => {
     let calls = 0
-    const list = fromCallable(bearer(thrown))
+    const list = fromFunction(bearer(thrown))
     const recovered = pipe(
       list,
       recoverUnavailable(() => {

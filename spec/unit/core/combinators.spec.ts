@@ -1,4 +1,4 @@
-/** Mistakes in composing: a TypeError where they are written, that names the place and the mend, and prints no value. */
+/** Mistakes in composing: a TypeError where they are written, that names the place and the fix, and prints no value. */
 import {
   allOf,
   also,
@@ -90,7 +90,7 @@ const takers: Readonly<Record<string, { take: (member: unknown) => unknown; plac
 }
 
 describe.each(Object.entries(takers))('%s', (_name, { take, place }) => {
-  it.each(noMember)('TypeError that names the place and the mend for $description', ({ input, expected }) => {
+  it.each(noMember)('TypeError that names the place and the fix for $description', ({ input, expected }) => {
     const message = messageOf(() => take(input))
     expect(message).toMatch(expected)
     expect(message).toContain(place)

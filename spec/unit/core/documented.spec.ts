@@ -5,7 +5,7 @@ import {
   apiKeyQuery,
   authenticator,
   Challenge,
-  headerField,
+  fromHeader,
   httpBasicAuth,
   httpBearer,
   sessionAuth,
@@ -67,7 +67,7 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
 })
 
 describe('a kind of its own', () => {
-  const kind = { challenge: Challenge.make('Own'), ambient: false, extract: headerField('x'), authenticate }
+  const kind = { challenge: Challenge.make('Own'), ambient: false, extract: fromHeader('x'), authenticate }
 
   it('names its scheme in the same way', () => {
     expect(leafOf(authenticator({ ...kind, schemeName: 'own' }))?.schemeName).toBe('own')

@@ -10,8 +10,8 @@ import {
   authSettings,
   Challenge,
   describedAs,
-  fromCallable,
-  headerField,
+  fromFunction,
+  fromHeader,
   httpBasicAuth,
   httpBearer,
   map,
@@ -62,7 +62,7 @@ const takers: Readonly<Record<string, (member: unknown) => unknown>> = {
   'withAuth([a, x])': (member) => withAuth([bearer, untyped(member)]),
   'anyOf([x])': (member) => anyOf([untyped(member)]),
   'anyOf({ a: x })': (member) => anyOf({ a: untyped(member) }),
-  'fromCallable(x)': (member) => fromCallable(untyped(member)),
+  'fromFunction(x)': (member) => fromFunction(untyped(member)),
   'alt(() => x)': (member) => alt(() => untyped(member))(bearer),
   'describedAs(x)': (member) => describedAs(untyped(member))(() => TE.right('anna')),
   'describedAs(a)(x)': (member) => describedAs(bearer)(untyped(member)),
@@ -199,7 +199,7 @@ describe('names', () => {
 })
 
 describe('authenticator', () => {
-  const kind = { challenge: Challenge.make('X'), ambient: false, extract: headerField('x'), authenticate: () => 'anna' }
+  const kind = { challenge: Challenge.make('X'), ambient: false, extract: fromHeader('x'), authenticate: () => 'anna' }
   it.each([
     { description: 'no extract', input: { ...kind, extract: undefined }, expected: /extract/ },
     { description: 'an extract of two', input: { ...kind, extract: (_a: 1, _b: 2) => null }, expected: /extract/ },

@@ -12,7 +12,7 @@ import {
   Challenge,
   describedAs,
   firstPresent,
-  fromCallable,
+  fromFunction,
   httpBasicAuth,
   httpBearer,
   lenient,
@@ -354,7 +354,7 @@ describe('inside of it', () => {
   it.each<[string, unknown, RegExp]>([
     ['a plain function', () => true, /a is a plain function.*authenticator\({ extract, \.\.\. }\)/],
     ['one in a list', anyOf([httpBearer({ authenticate: () => true }), () => true]), /a is a plain function/],
-    ['one that was described', fromCallable(() => true), /a is a plain function/],
+    ['one that was described', fromFunction(() => true), /a is a plain function/],
     [
       'a list that hides its members',
       describedAs(anyOf([httpBearer({ authenticate: () => 1 }), apiKeyHeader({ authenticate: () => 1 })]))(

@@ -125,7 +125,7 @@ describe('a store that breaks a law', () => {
     expect(error).toBeInstanceOf(BrokenLaws)
     const { breaches } = error as BrokenLaws
     expect(breaches.map((breach) => breach.law)).toContain(law)
-    for (const { mend, counterexample } of breaches) expect([mend, counterexample]).not.toContain('')
+    for (const { fix, counterexample } of breaches) expect([fix, counterexample]).not.toContain('')
   })
 
   it('one by one they say the same', async () => {

@@ -1,11 +1,11 @@
 /** What OpenAPI and the audit read off a router. */
 import Router from '@koa/router'
-import { fromCallable, Requirement, withAuth } from 'koa-with-auth'
+import { fromFunction, Requirement, withAuth } from 'koa-with-auth'
 import { expect, it } from 'vitest'
 import { operationsOf } from '../../../src/koa/RoutedOperation.js'
 
 const handle = () => {}
-const a = fromCallable(() => 'anna')
+const a = fromFunction(() => 'anna')
 
 it('operations in their order, each with what was decided and where; `use` middleware is none', () => {
   const inner = withAuth(a)(new Router({ prefix: '/in' }))

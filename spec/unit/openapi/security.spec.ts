@@ -10,8 +10,8 @@ import {
   authorize,
   Challenge,
   firstPresent,
-  fromCallable,
-  headerField,
+  fromFunction,
+  fromHeader,
   httpBasicAuth,
   httpBearer,
   lenient,
@@ -37,10 +37,10 @@ const own = (scheme: SecurityScheme, schemeName?: string) =>
     ...(schemeName !== undefined && { schemeName }),
     challenge: Challenge.make('Own'),
     ambient: false,
-    extract: headerField('X-Own'),
+    extract: fromHeader('X-Own'),
     authenticate,
   })
-const callable = fromCallable(() => false)
+const callable = fromFunction(() => false)
 const listOf = (of: Authenticator<unknown>) => securityOf(Requirement.guardedBy(of)).requirements
 const reading = requireScopes(['read'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
 const writing = requireScopes(['write'], { granted: ({ scopes }: { scopes: string[] }) => scopes })

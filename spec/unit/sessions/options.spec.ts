@@ -1,4 +1,4 @@
-/** `sessions(app, options)`: what is weak or cannot work is a TypeError that names the place and the mend. */
+/** `sessions(app, options)`: what is weak or cannot work is a TypeError that names the place and the fix. */
 import Koa from 'koa'
 import Keygrip from 'keygrip'
 import { memoryStore, sessions, type SessionsOptions } from 'koa-with-auth/sessions'

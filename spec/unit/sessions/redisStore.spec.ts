@@ -99,9 +99,9 @@ describe('answers', () => {
 })
 
 it('where there is no redis-server suites are left out with a word about it, and fail where CI is set', () => {
-  const mend = 'no redis-server on the PATH; apt-get install redis-server'
-  expect(missingRedis({ PATH: '/nowhere' })).toBe(mend)
-  expect(() => missingRedis({ PATH: '/nowhere', CI: 'true' })).toThrow(mend)
+  const fix = 'no redis-server on the PATH; apt-get install redis-server'
+  expect(missingRedis({ PATH: '/nowhere' })).toBe(fix)
+  expect(() => missingRedis({ PATH: '/nowhere', CI: 'true' })).toThrow(fix)
 })
 
 describeWithRedis('on a server', () => {

@@ -1,4 +1,4 @@
-/** Each law of what an authenticator answers: what breaks it is found, with the mend; what only looks strange is not. */
+/** Each law of what an authenticator answers: what breaks it is found, with the fix; what only looks strange is not. */
 import { either as E, option as O } from 'fp-ts'
 import type { Context, Request } from 'koa'
 import {
@@ -6,7 +6,7 @@ import {
   apiKeyHeader,
   AuthError,
   authorize,
-  headerField,
+  fromHeader,
   httpBasicAuth,
   httpBearer,
   map,
@@ -58,7 +58,7 @@ describe('total', () => {
     const late = (ms: number) => bearer((token) => new Promise((go) => setTimeout(() => go(isRight(token)), ms)))
     expect(await breachesOf(late(1), { valid, within: 2000, runs: 5 })).toStrictEqual([])
     const [breach] = await breachesOf(late(400), { valid, within: 100, runs: 5 })
-    expect(breach?.mend).toContain('within 100 ms')
+    expect(breach?.fix).toContain('within 100 ms')
   })
 })
 
@@ -106,14 +106,14 @@ describe('refuses others', () => {
     ['two that are equal', (keys: ReadonlyArray<string>) => keys[1] === keys[0] && keys[0] === 'Partner-Key'],
   ])('A-22 who takes %s guesses which one counts', async (_which, takes) => {
     const careless = (request: Request) => {
-      const sent = headerField('X-API-Key')(request)
+      const sent = fromHeader('X-API-Key')(request)
       if (O.isNone(sent)) return false
       return (typeof sent.value === 'string' ? sent.value === 'Partner-Key' : takes(sent.value)) && { client: 'Acme' }
     }
     const [breach, ...others] = await breachesOf(careless, { valid: [sendHeader('X-API-Key', 'Partner-Key')] })
     expect(breach).toMatchObject({
       law: expect.stringMatching(/^refuses wrong/),
-      mend: expect.stringMatching(/never guess/),
+      fix: expect.stringMatching(/never guess/),
     })
     expect(others).toStrictEqual([])
   })
@@ -216,7 +216,7 @@ describe('options', () => {
     await expect(checkAuthenticator(right, options)).rejects.toThrow(told)
   })
 
-  it('a credential alone that has no place, or several, is a TypeError that names the mend', () => {
+  it('a credential alone that has no place, or several, is a TypeError that names the fix', () => {
     const bare = (request: Request) => request.get('X') === 'x' && { user: 'anna' }
     expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/sendHeader/)
     expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/sendBearer/)

@@ -7,13 +7,13 @@ import {
   apiKeyCookie,
   AuthError,
   authenticator,
-  authorization,
+  fromAuthorization,
   authSettings,
   BasicCredentials,
   Challenge,
   describedAs,
-  headerField,
-  queryParameter,
+  fromHeader,
+  fromQuery,
 } from 'koa-with-auth'
 import { sendBearer, sendCookie, sendHeader, together } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
@@ -23,7 +23,7 @@ const kind = {
   scheme: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
   challenge: Challenge.make('ApiKey'),
   ambient: false,
-  extract: headerField('X-API-Key'),
+  extract: fromHeader('X-API-Key'),
   authenticate: (_request: Request, key: unknown) => key === 'Partner-Key' && { client: 'Acme' },
 } as const
 const key = [sendHeader('X-API-Key', 'Partner-Key')]
@@ -36,13 +36,13 @@ describe('its description is true', () => {
   })
 
   it('the credential alone goes where the description says, so another header is found by that, too', async () => {
-    const other = authenticator({ ...kind, extract: headerField('X-Key') })
+    const other = authenticator({ ...kind, extract: fromHeader('X-Key') })
     expect(await lawsBroken(other, { valid: ['Partner-Key'] })).toContainEqual(expect.stringMatching(/^lets in/))
   })
 
   it('a second place that is not described', async () => {
-    const inQuery = queryParameter('X-API-Key')
-    const extract = (request: Request) => O.alt(() => inQuery(request))(headerField('X-API-Key')(request))
+    const inQuery = fromQuery('X-API-Key')
+    const extract = (request: Request) => O.alt(() => inQuery(request))(fromHeader('X-API-Key')(request))
     expect(await lawsBroken(authenticator({ ...kind, extract }), { valid: key })).toStrictEqual([
       expect.stringMatching(/^its description is true/),
     ])
@@ -51,14 +51,14 @@ describe('its description is true', () => {
   it('an extract that never says none', async () => {
     const extract = (request: Request) => O.some(request.get('X-API-Key'))
     const [breach] = await breachesOf(authenticator({ ...kind, extract }), { valid: key })
-    expect(breach?.mend).toContain('extract must answer none')
+    expect(breach?.fix).toContain('extract must answer none')
   })
 
   it('an alternative that no valid request shows, and that reads something else', async () => {
     const other = authenticator({
       ...kind,
       scheme: { ...kind.scheme, name: 'X-Other' },
-      extract: headerField('X-Unknown'),
+      extract: fromHeader('X-Unknown'),
     })
     const [breach] = await breachesOf(anyOf([right, other]), { valid: [sendBearer('supersecret')] })
     expect(breach?.counterexample).toContain('X-Other')
@@ -105,13 +105,13 @@ describe('other sites', () => {
       scheme: { type: 'http', scheme: 'basic' },
       challenge: Challenge.make('Basic'),
       ambient: false,
-      extract: authorization('Basic'),
+      extract: fromAuthorization('Basic'),
       credentials: BasicCredentials,
       authenticate: (_request, { username, password }) => username === 'admin' && password === 'secret' && { username },
     })
     const broken = await breachesOf(own, { valid: [{ username: 'admin', password: 'secret' }] })
     expect(broken).toMatchObject([
-      { law: expect.stringMatching(/^refuses writes/), mend: expect.stringContaining('ambient: true') },
+      { law: expect.stringMatching(/^refuses writes/), fix: expect.stringContaining('ambient: true') },
     ])
   })
 

@@ -2,7 +2,7 @@
  * The user of a session: what a loader must load so that somebody can sign in at all.
  */
 import * as t from 'io-ts'
-import type { PrincipalOf } from '../Answer.js'
+import type { PrincipalFromAnswer } from '../Answer.js'
 import { userField } from './sessionFields.js'
 
 // Databases write "not set" as null; anything else that is no boolean makes the user unreadable
@@ -20,9 +20,9 @@ export type SessionUser = t.TypeOf<typeof SessionUser>
 export type LoadsUsers<R> = LoadsUsersAsInferred<[R][R extends unknown ? 0 : never]>
 
 type LoadsUsersAsInferred<R> =
-  unknown extends PrincipalOf<R>
+  unknown extends PrincipalFromAnswer<R>
     ? unknown
-    : [PrincipalOf<R>] extends [SessionUser]
+    : [PrincipalFromAnswer<R>] extends [SessionUser]
       ? unknown
       : {
           readonly loadUser: (

@@ -11,7 +11,7 @@ import type { Challenge } from './Challenge.js'
 import type { SecurityScheme } from './SecurityScheme.js'
 
 /** What makes a kind of authenticator; the built-in ones are made of the same. */
-export interface Kind<X, C, R> {
+export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
   readonly scheme?: SecurityScheme
   /** The scheme, where only a request can tell. */
