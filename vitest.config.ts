@@ -23,6 +23,23 @@ const suite = (name: string, include: string[], testTimeout = 20_000) => ({
   resolve: { alias },
   test: { name, include, testTimeout },
 })
+const unit = suite('unit', ['spec/unit/**/*.spec.ts', 'spec/laws/**/*.spec.ts', 'spec/types/**/*.spec.ts'])
+// `npm run test:quick`: fewer cases of each law, and without what takes longest
+const quick = {
+  ...unit,
+  test: {
+    ...unit.test,
+    setupFiles: ['spec/support/quickRuns.ts'],
+    exclude: [
+      'spec/types/**',
+      'spec/unit/{docstrings,entryPoints}.spec.ts',
+      'spec/unit/audit/{paths,words}.spec.ts',
+      'spec/unit/testing/{authenticatorLaws,errorMapperLaws,planted,entryPoint}.spec.ts',
+      'spec/laws/{agreement,truthTable,testingKit,sessionStores,apiKeys}.spec.ts',
+      'spec/unit/openapi/cachedDocument.spec.ts',
+    ],
+  },
+}
 // The same suite on other peers: `router` and `koa` are the names under which package.json installs them
 const on = (router: string, koa: string, include: string[]) => ({
   resolve: {
@@ -35,10 +52,10 @@ const facts = http('router-facts', 'levels-cases')
 // without levels-paths, which tries an option that older routers do not have
 const levels = [...facts, ...http('levels', 'levels-methods', 'levels-params', 'levels-putput')]
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
     projects: [
-      suite('unit', ['spec/unit/**/*.spec.ts', 'spec/laws/**/*.spec.ts', 'spec/types/**/*.spec.ts']),
+      mode === 'quick' ? quick : unit,
       suite('integration', ['spec/integration/**/*.spec.ts']),
       // needs a Chromium on the PATH
       suite('e2e', ['spec/e2e/**/*.spec.ts'], 90_000),
@@ -50,4 +67,4 @@ export default defineConfig({
       on('koa-router-oldest', 'koa', levels),
     ],
   },
-})
+}))
