@@ -1,0 +1,346 @@
+/** `throttled` over HTTP, on the stores that applications count in: memory, a real redis-server, a real SQLite file. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Router from '@koa/router'
+import { Redis } from 'ioredis'
+import Koa from 'koa'
+import Database from 'libsql'
+import {
+  apiKeyHeader,
+  authSettings,
+  httpBasicAuth,
+  openApi,
+  throttled,
+  withAuth,
+  type Authenticator,
+  type Limiter,
+  type ThrottledOptions,
+} from 'koa-with-auth'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../support/server.js'
+import { describeWithRedis, redisServer } from '../support/redisServer.js'
+
+const basicOf = (user: string, password: string) => ({
+  Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+})
+
+interface Site {
+  readonly ask: (headers?: Record<string, string>, path?: string) => Promise<Answer>
+  /** How often hook and operation ran. */
+  readonly ran: { hook: number; operation: number }
+}
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** One operation behind Basic, for the time of `use`; its hook takes a moment. */
+const site = async <C>(
+  options: ThrottledOptions<C>,
+  use: (site: Site) => Promise<void>,
+  wrap = (a: Authenticator<unknown>): unknown => a,
+  prepare = (_app: Koa): unknown => undefined,
+): Promise<void> => {
+  const ran = { hook: 0, operation: 0 }
+  const basic = httpBasicAuth({
+    authenticate: async (_request, username, password) => {
+      ran.hook++
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return password === 'good' && { username }
+    },
+  })
+  const router = new Router()
+  router.get('/x', withAuth(wrap(throttled(options)(basic)) as Authenticator<unknown>), (ctx) => {
+    ran.operation++
+    ctx.body = 'in'
+  })
+  const app = new Koa()
+  prepare(app)
+  app.use(authSettings({ timeout: 700 }))
+  app.use(router.routes())
+  const served = await listen(app)
+  const ask: Site['ask'] = async (headers = {}, path = '/x') => {
+    const response = await fetch(served.url + path, { headers })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+  try {
+    await use({ ask, ran })
+    expect(served.errors).toStrictEqual([])
+  } finally {
+    await served.close()
+  }
+}
+
+const statuses = (answers: ReadonlyArray<Answer>) => answers.map(({ status }) => status).sort()
+const times = <A>(count: number, of: (at: number) => A): A[] => Array.from({ length: count }, (_, at) => of(at))
+const memory = (points: number) => new RateLimiterMemory({ points, duration: 900 })
+const wrong = basicOf('anna', 'wrong')
+const good = basicOf('anna', 'good')
+
+/** What holds on every store. */
+const holds = (limiterOf: (points: number) => Limiter): void => {
+  it('ten wrong passwords in parallel, limit five: five reach the hook, five are 429', async () => {
+    await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
+      const answers = await Promise.all(times(10, () => ask(wrong)))
+      expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(5, () => 429)])
+      expect(ran).toStrictEqual({ hook: 5, operation: 0 })
+      expect((await ask(good)).status).toBe(429)
+    })
+  })
+
+  it('twenty good requests, one after the other and three at a time, use nothing up', async () => {
+    await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
+      for (let at = 0; at < 10; at++) expect((await ask(good)).status).toBe(200)
+      for (let at = 0; at < 4; at++) expect(statuses(await Promise.all(times(3, () => ask(good))))).toContain(200)
+      expect((await ask(good)).status).toBe(200)
+      expect(ran.operation).toBeGreaterThanOrEqual(15)
+    })
+  })
+
+  it('a success resets nothing, and a stranger elsewhere locks nobody out', async () => {
+    const limiter = { accountAndAddress: limiterOf(3), account: limiterOf(50), address: limiterOf(40) }
+    const keys = (request: { get: (name: string) => string }, { username }: { username: string }) => ({
+      account: username,
+      address: request.get('X-From'),
+    })
+    await site({ limiter, keys }, async ({ ask }) => {
+      const stranger = { ...wrong, 'X-From': 'elsewhere' }
+      const answers = []
+      for (let at = 0; at < 30; at++) answers.push(await ask(stranger))
+      expect(statuses(answers)).toStrictEqual([...times(3, () => 401), ...times(27, () => 429)])
+      expect((await ask({ ...good, 'X-From': 'home' })).status).toBe(200)
+      expect((await ask({ ...good, 'X-From': 'elsewhere' })).status).toBe(429)
+    })
+  })
+}
+
+describe('in memory', () => {
+  holds(memory)
+
+  it('429: Retry-After, problem details, no challenge, not stored, no operation', async () => {
+    await site({ limiter: memory(1) }, async ({ ask, ran }) => {
+      await ask(wrong)
+      const { status, headers, text } = await ask(wrong)
+      expect(status).toBe(429)
+      expect(JSON.parse(text)).toStrictEqual({
+        type: 'about:blank',
+        title: 'Too Many Requests',
+        status: 429,
+        detail: 'Too Many Requests',
+      })
+      expect(headers.get('content-type')).toBe('application/problem+json')
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(890)
+      expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(900)
+      expect(headers.get('www-authenticate')).toBeNull()
+      expect(headers.get('cache-control')).toMatch(/no-store/)
+      expect(ran).toStrictEqual({ hook: 1, operation: 0 })
+    })
+  })
+
+  it('a good key behind it in the list is no way around', async () => {
+    const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
+    await site(
+      { limiter: memory(1) },
+      async ({ ask }) => {
+        expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
+        await ask(wrong)
+        expect((await ask({ ...wrong, 'X-Key': 'k1' })).status).toBe(429)
+        expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
+      },
+      (a) => [a, key],
+    )
+  })
+
+  it.each([
+    ['no proxy: what a client writes into X-Forwarded-For counts for nothing', false, 0, 429],
+    ['one proxy: what it wrote counts, and that is the last', true, 0, 429],
+    ['two proxies: what the outer one wrote counts', true, 2, 401],
+  ])('%s', async (_name, proxy, maxIpsCount, expected) => {
+    await site(
+      { limiter: memory(1) },
+      async ({ ask }) => {
+        // the client's own lie, who it is, the proxy in front
+        const via = (lie: string, client: string) => ask({ ...wrong, 'X-Forwarded-For': `${lie}, ${client}, 10.0.0.1` })
+        expect((await via('1.1.1.1', '192.0.2.1')).status).toBe(401)
+        expect((await via('2.2.2.2', '192.0.2.1')).status).toBe(429)
+        expect((await via('1.1.1.1', '192.0.2.2')).status).toBe(expected)
+      },
+      undefined,
+      (app) => {
+        app.proxy = proxy
+        app.maxIpsCount = maxIpsCount
+      },
+    )
+  })
+
+  it('OpenAPI tells of the 429 and its header, of this operation alone', () => {
+    const basic = httpBasicAuth({ authenticate: () => true })
+    const router = new Router()
+    router.get('/guarded', withAuth(throttled({ limiter: memory(1) })(basic)), () => undefined)
+    router.get('/plain', withAuth(basic), () => undefined)
+    const { paths, components } = openApi(router, { title: 'x', version: '1' })
+    expect(paths?.['/guarded']?.get?.responses).toMatchObject({
+      429: { $ref: '#/components/responses/TooManyRequests' },
+    })
+    expect(paths?.['/plain']?.get?.responses).not.toHaveProperty('429')
+    expect(components?.responses?.['TooManyRequests']).toMatchObject({
+      headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+    })
+  })
+})
+
+describe('in SQLite', () => {
+  let folder: string
+  let db: InstanceType<typeof Database>
+  let tables = 0
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-guesses-'))
+    db = new Database(join(folder, 'guesses.db'))
+  })
+  afterAll(() => {
+    db.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const limiterOf = (points: number) => {
+    const tableName = `guesses${tables++}`
+    db.exec(`CREATE TABLE ${tableName} (key TEXT PRIMARY KEY, points INTEGER NOT NULL DEFAULT 0, expire INTEGER)`)
+    return new RateLimiterSQLite({
+      storeClient: db,
+      storeType: 'better-sqlite3',
+      tableName,
+      tableCreated: true,
+      points,
+      duration: 900,
+    })
+  }
+  holds(limiterOf)
+
+  it('locked by another process: 503 with Retry-After, and no hook', async () => {
+    const limiter = limiterOf(1)
+    const other = new Database(join(folder, 'guesses.db'))
+    await site({ limiter }, async ({ ask, ran }) => {
+      other.exec('BEGIN EXCLUSIVE')
+      const { status, headers } = await ask(good)
+      expect({ status, ran }).toStrictEqual({ status: 503, ran: { hook: 0, operation: 0 } })
+      expect(headers.get('retry-after')).toMatch(/^\d+$/)
+    })
+    other.exec('COMMIT')
+    other.close()
+  })
+})
+
+describeWithRedis('in Redis', () => {
+  const redis = redisServer()
+  const clients: Redis[] = []
+  let prefix = 0
+  const connect = async () => {
+    const client = new Redis(redis().url, {
+      maxRetriesPerRequest: 1,
+      enableOfflineQueue: false,
+      retryStrategy: () => 50,
+    })
+    client.on('error', () => {})
+    clients.push(client)
+    await new Promise((resolve) => client.once('ready', resolve))
+    return client
+  }
+  let shared: Redis
+  beforeAll(async () => {
+    shared = await connect()
+  })
+  afterAll(() => {
+    for (const client of clients) client.disconnect()
+  })
+  const limiterOf = (points: number, storeClient: unknown = shared) =>
+    new RateLimiterRedis({ storeClient, keyPrefix: `t${prefix++}`, points, duration: 900 })
+  holds(limiterOf)
+
+  it('the same with the client of node-redis, and two processes count together', async () => {
+    const client = createClient({ url: redis().url })
+    await client.connect()
+    const keyPrefix = `t${prefix++}`
+    const options = { keyPrefix, points: 5, duration: 900 }
+    const one = new RateLimiterRedis({ ...options, storeClient: client, useRedisPackage: true })
+    const two = new RateLimiterRedis({ ...options, storeClient: shared })
+    await site({ limiter: one }, async (first) => {
+      await site({ limiter: two }, async (second) => {
+        const answers = await Promise.all(times(20, (at) => (at % 2 === 0 ? first : second).ask(wrong)))
+        expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(15, () => 429)])
+        expect(first.ran.hook + second.ran.hook).toBe(5)
+      })
+    })
+    await client.close()
+  })
+
+  it('its keys are digests: neither account nor address nor password can be read there', async () => {
+    await site(
+      { limiter: { accountAndAddress: limiterOf(5), account: limiterOf(50), address: limiterOf(9) } },
+      async ({ ask }) => {
+        await ask(basicOf('anna-the-owner', 'hunter2'))
+      },
+    )
+    const keys = await shared.keys('*')
+    expect(keys.length).toBeGreaterThan(2)
+    for (const key of keys) expect(key).toMatch(/^t\d+:[A-Za-z0-9_-]{43}$/)
+  })
+
+  it.each(['unavailable', 'unthrottled'] as const)(
+    'stopped: %s; started again it counts again',
+    async (onStoreError) => {
+      const limiter = limiterOf(2, await connect())
+      await site({ limiter, onStoreError }, async ({ ask, ran }) => {
+        expect((await ask(good)).status).toBe(200)
+        const before = ran.hook
+        await redis().stop()
+        try {
+          const answer = await ask(good)
+          expect(answer.status).toBe(onStoreError === 'unavailable' ? 503 : 200)
+          expect(ran.hook - before).toBe(onStoreError === 'unavailable' ? 0 : 1)
+          if (onStoreError === 'unavailable') expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+        } finally {
+          await redis().start()
+        }
+        await expect.poll(async () => (await ask(good)).status, { timeout: 5000 }).toBe(200)
+        // what ran unthrottled in between was no guess
+        await expect
+          .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))), { timeout: 5000 })
+          .toStrictEqual([429, 429, 429, 429, 429])
+      })
+    },
+  )
+
+  it('paused: 503 within the time limit, and no hook', async () => {
+    const limiter = limiterOf(2, await connect())
+    await site({ limiter }, async ({ ask, ran }) => {
+      expect((await ask(good)).status).toBe(200)
+      redis().pause()
+      try {
+        const begun = performance.now()
+        expect((await ask(good)).status).toBe(503)
+        expect(performance.now() - begun).toBeLessThan(5000)
+        expect(ran.hook).toBe(1)
+      } finally {
+        redis().continue()
+      }
+    })
+  })
+
+  it('who passed while it went away is answered: giving back is not waited for', async () => {
+    const client = await connect()
+    const real = limiterOf(5, client)
+    const limiter: Limiter = {
+      consume: (key) => real.consume(key),
+      reward: async (key) => {
+        client.disconnect()
+        return real.reward(key)
+      },
+    }
+    await site({ limiter }, async ({ ask }) => {
+      expect((await ask(good)).status).toBe(200)
+    })
+  })
+})
