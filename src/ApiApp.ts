@@ -34,7 +34,7 @@ export interface ApiAppOptions extends AuthSettings {
   readonly title?: string
   /** The API's own version. */
   readonly version?: string
-  /** The path in front of all operations, as `/api`. */
+  /** The path in front of all operations, such as `/api`. Default `''`: none. */
   readonly prefix?: string
   /**
    * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` behind the prefix: public, unless
@@ -87,23 +87,23 @@ export function apiApp<M extends AuthenticatorLike>(
 export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
 export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
   checkOptions('apiApp', options, known)
-  for (const name of ['title', 'version', 'prefix'] as const) {
+  for (const name of ['title', 'version'] as const) {
     const value: unknown = options[name]
     if (value !== undefined && (typeof value !== 'string' || value === '')) {
       throw new TypeError(`apiApp({ ${name} }) must be a text`)
     }
   }
-  const { prefix } = options
-  if (prefix !== undefined && !/^\/[^{}()?+*!\s]*[^{}()?+*!\s/]$/.test(prefix)) {
+  const { prefix = '' } = options
+  if (typeof prefix !== 'string' || !/^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(prefix)) {
     throw new TypeError(
-      'apiApp({ prefix }) must be a path as "/api" or "/tenants/:tenant": no slash at its end, no pattern',
+      'apiApp({ prefix }) must be a path such as "/api" or "/tenants/:tenant", with no slash at its end and no pattern; "" is none',
     )
   }
   const handlers = [...(options.onError ?? [])]
   const settled = () => settingsFrom('apiApp', { ...options, onError: handlers })
   let add = settled()
 
-  const router = new Router(prefix === undefined ? {} : { prefix })
+  const router = new Router(prefix === '' ? {} : { prefix })
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
   const requirement = 'auth' in options ? withAuth(options.auth as AuthenticatorLike).requirement : Requirement.inherit
   const guarded = atLevel(

@@ -13,7 +13,7 @@ const tables = [
 ]
 
 // Replace these with your own users; a password is kept hashed.
-const users = [
+export const users = [
   { username: 'anna', superuser: 0, staff: 0, active: 1 },
   { username: 'sam', superuser: 0, staff: 1, active: 1 },
   { username: 'sue', superuser: 1, staff: 0, active: 1 },

@@ -76,11 +76,11 @@ const others = ['Without credentials']
 /** What stands on top of the page, in CommonMark. */
 export const introduction = `\
 Every kind of authenticator in one API. Choose **Authorize**, enter what the scheme says there, and every test call carries
-it. For sessions, send \`POST /login\`: the browser keeps the cookie until \`POST /logout\`.`
+it. For sessions, send \`POST /api/login\`: the browser keeps the cookie until \`POST /api/logout\`.`
 
 /** The chapters of the page, in their order. */
 export const chapters = [
-  { name: 'Tokens', description: 'Bearer tokens: a fixed one, and those that POST /token issues' },
+  { name: 'Tokens', description: 'Bearer tokens: a fixed one, and those that POST /api/token issues' },
   { name: 'Passwords and keys', description: 'HTTP Basic, and keys in the query, a header or a cookie' },
   { name: 'Sessions', description: 'Sign in once; the browser sends the cookie from then on' },
   { name: 'Without credentials', description: 'Where only the address of the client counts' },
@@ -89,7 +89,7 @@ export const chapters = [
 /** What to enter for each scheme: a name for it, and a sentence. */
 export const schemes = {
   demoToken: { schemeName: 'demoToken', description: 'The token is `supersecret`.' },
-  issuedToken: { schemeName: 'issuedToken', description: 'A token from `POST /token`.' },
+  issuedToken: { schemeName: 'issuedToken', description: 'A token from `POST /api/token`.' },
   demoUser: { schemeName: 'demoUser', description: 'The user is `admin`, the password `secret`.' },
   clientKey: { schemeName: 'clientKey', description: 'The key of the client Acme is `supersecret`.' },
   queryKey: { schemeName: 'queryKey', description: 'The key is `supersecret`.' },
@@ -106,7 +106,7 @@ export const described = {
   }),
   issueToken: operation({
     summary: 'Issue a token',
-    description: 'Exchanges a user name and password for a random token, good for GET /whoami.',
+    description: 'Exchanges a user name and password for a random token, good for GET /api/whoami.',
     tags: tokens,
     requestBody: signInForm,
     responses: {
@@ -158,7 +158,7 @@ export const described = {
   }),
   ipwhitelist: operation({
     summary: 'Known addresses only',
-    description: 'Guarded by a function of the request, which has no security scheme.',
+    description: 'IP_ALLOW_LIST holds the addresses.',
     tags: others,
     responses: { '200': text('The address', 'Authenticated client, IP = 127.0.0.1') },
   }),

@@ -4,12 +4,15 @@ import { createHash } from 'node:crypto'
 import Router from '@koa/router'
 import { optional, sessionAuth, withAuth, type SessionUser } from 'koa-with-auth'
 import type { Signing } from 'koa-with-auth/sessions'
+import { users } from './database.js'
 import { readForm, SignInForm } from './form.js'
 
 const style = `
   :root { color-scheme: light dark; font: 1.05rem/1.6 system-ui, sans-serif }
   body { max-width: 38rem; margin: 12vh auto; padding: 0 1.5rem }
   h1 { font-size: 1.8rem; line-height: 1.2 }
+  h2 { font-size: 1.2rem; margin-top: 2.5rem }
+  ul { padding-left: 1.2rem }
   a { color: light-dark(#0b57d0, #8ab4f8) }
   .docs, button { display: inline-block; padding: .6rem 1.2rem; border: 0; border-radius: .4rem; font: inherit; font-weight: 600;
     text-decoration: none; color: light-dark(#fff, #062e6f); background: light-dark(#0b57d0, #a8c7fa); cursor: pointer }
@@ -25,6 +28,36 @@ const signInForm = `<form method="post" action="/sign-in">
       <input name="password" type="password" aria-label="Password" placeholder="anna-secret" autocomplete="current-password" required>
       <button>Sign in</button>
     </form>`
+
+// What the browser can open by itself; the others need a method or a body
+const examples = [
+  ['/bearer', 'a bearer token'],
+  ['/basic', 'user and password: admin, secret'],
+  ['/apikey?api_key=supersecret', 'a key in the query'],
+  ['/headerkey', 'a key in a header'],
+  ['/cookiekey', 'a key in a cookie'],
+  ['/multiple?key=supersecret', 'either of two keys'],
+  ['/ipwhitelist', 'known addresses only'],
+  ['/protected', 'a session'],
+  ['/levels/health', 'a public operation of a guarded router'],
+  ['/levels/staff', 'what the router decides'],
+  ['/levels/partner', 'what the operation decides'],
+  ['/asynchronous/promise', 'a hook that waits: admin, secret'],
+  ['/composing/name', 'authenticators made of others'],
+  ['/signed', 'a kind of its own'],
+]
+
+const items = (lines: ReadonlyArray<string>): string => lines.map((line) => `<li>${line}</li>`).join('\n      ')
+
+const rightsOf = ({ superuser, staff, active }: (typeof users)[number]): string =>
+  active === 0 ? ', inactive, so never let in' : superuser === 1 ? ', superuser' : staff === 1 ? ', of the staff' : ''
+
+const userList = items(
+  users.map((user) => `<b>${user.username}</b>${rightsOf(user)}: password <code>${user.username}-secret</code>`),
+)
+const exampleList = items(
+  examples.map(([path, what]) => `<a href="/examples${path}"><code>/examples${path}</code></a> ${what}`),
+)
 
 const signOutForm = (username: string): string => `<form method="post" action="/sign-out">
       <span>Signed in as <b>${escaped(username)}</b></span> <button>Sign out</button>
@@ -45,8 +78,16 @@ const page = (user: SessionUser | undefined, failed: boolean): string => `<!doct
     <p><a class="docs" href="/api/docs">Open the docs page</a></p>
     ${failed ? '<p role="alert">Wrong user name or password.</p>' : ''}
     ${user === undefined ? signInForm : signOutForm(user.username)}
-    <p>For tools, the same as <a href="/api/openapi.json">OpenAPI 3.1</a>. The small examples answer below
-      <code>/examples</code>; the table in <code>examples/README.md</code> says what to try.</p>
+    <p>The users of this demonstration:</p>
+    <ul>
+      ${userList}
+    </ul>
+    <p>For tools, the same as <a href="/api/openapi.json">OpenAPI 3.1</a>.</p>
+    <h2>The small examples</h2>
+    <p>One idea each. Without a credential most of them answer 401; the table in <code>examples/README.md</code> says what to send.</p>
+    <ul>
+      ${exampleList}
+    </ul>
   </body>
 </html>
 `

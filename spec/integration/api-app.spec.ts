@@ -93,6 +93,19 @@ describe('apiApp({ auth })', () => {
     }
   })
 
+  it('an empty prefix is none, as a setting that was not made', async () => {
+    for (const prefix of ['', undefined]) {
+      const api = apiApp({ prefix: prefix as string, auth: token('app'), docs: false })
+      api.get('/x', (ctx) => {
+        ctx.body = 'x'
+      })
+      const url = await serve(new Koa().use(new Router().use('/v1', api.routes()).use(api.routes()).routes()))
+      expect((await ask(`${url}/x`)).status).toBe(401)
+      expect((await ask(`${url}/x`, authorized('app'))).status).toBe(200)
+      expect((await ask(`${url}/v1/x`, authorized('app'))).status).toBe(200)
+    }
+  })
+
   it('works with a prefix that has parameters', async () => {
     const api = apiApp({ prefix: '/tenants/:tenant', auth: token('app'), realm: 'tenants' })
     api.get('/x', (ctx) => {
@@ -160,6 +173,7 @@ describe('a mistake in configuration is a TypeError that names the place', () =>
     ['an un-called factory', { auth: httpBearer }, /httpBearer itself/],
     ['a prefix without a slash', { prefix: 'api' }, /prefix/],
     ['a prefix with a slash at its end', { prefix: '/api/' }, /prefix/],
+    ['a prefix that is no string', { prefix: null }, /prefix/],
     ['a prefix that is a pattern', { prefix: '/a{/b}' }, /prefix/],
     ['a title that is no text', { title: 1 }, /title/],
     ['csrf that is no boolean', { csrf: 'no' }, /csrf/],

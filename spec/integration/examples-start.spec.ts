@@ -59,6 +59,30 @@ describe('npm start', () => {
     expect(new Set(told.map(({ status }) => status))).toEqual(new Set([200, 201, 204, 401, 403]))
   })
 
+  it('the page at / names every user, and links the docs and small examples, each of which answers', async () => {
+    const page = (await ask(`http://127.0.0.1:${port}/`)).text
+    const users = [...page.matchAll(/<b>(\w+)<\/b>[^<]*<code>(\S+)<\/code>/g)].map(([, name, password]) => [
+      name,
+      password,
+    ])
+    expect(users).toEqual(['anna', 'sam', 'sue', 'ina'].map((name) => [name, `${name}-secret`]))
+    for (const [username = '', password = ''] of users) {
+      const form = new URLSearchParams({ username, password })
+      const { status } = await ask(`http://127.0.0.1:${port}/api/login`, { method: 'POST', body: form })
+      expect([username, status]).toEqual([username, username === 'ina' ? 401 : 204])
+    }
+    const links = [...page.matchAll(/href="(\/[^"]+)"/g)].map(([, path = '']) => path)
+    expect(links).toEqual(
+      expect.arrayContaining(['/api/docs', '/api/openapi.json', '/examples/bearer', '/examples/signed']),
+    )
+    for (const path of links) {
+      expect([path, (await ask(`http://127.0.0.1:${port}${path}`)).status]).toEqual([
+        path,
+        expect.toSatisfy((status) => status === 200 || status === 401),
+      ])
+    }
+  })
+
   it('prints no warning and no error', () => {
     expect(started.output.stderr.replace(/^npm (warn|notice).*\n/gm, '')).toBe('')
   })

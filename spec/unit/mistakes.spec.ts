@@ -213,7 +213,7 @@ it('names the place and the fix', () => {
         "a list for a callable": "fromFunction is a list in a list; write one list, or anyOf([...])",
         "a loadUser of two": "sessionAuth({ loadUser }) takes 2 parameters, but is called with 1; see the kind's signature",
         "a mapper of a tag that is none": "perFailure({ absent }) must be a function, not a number",
-        "a mapper of no tag": "perFailure: no option "lost"; there are absent, malformed, invalid, expired, forged, insufficient, unavailable, raised",
+        "a mapper of no tag": "perFailure: no option "lost"; there are absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised",
         "a mapper of the others that is none": "perFailure(mappers, otherwise): otherwise must be a function, not a number",
         "a mapper that is none": "authSettings({ errorMapper }) must be a function, not an object",
         "a member of a record": "anyOf({ a }) is undefined; is it imported before it is made? Only null makes public",

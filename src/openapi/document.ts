@@ -110,12 +110,15 @@ const objectOf = (
     parameters: declared = [],
     responses,
     security: _derived,
+    description: text,
     ...own
   } = route.described
-  const { description, requirements } = route.security
+  const { description, requirements, remark } = route.security
+  const said = [text, remark].filter((part) => part !== undefined && part !== '')
   const parameters = parametersOf({ own: template.parameters, names }, declared, resolve)
   return {
     ...own,
+    ...(said.length > 0 && { description: said.join('\n\n') }),
     ...(hasId && operationId !== undefined && { operationId }),
     ...(parameters.length > 0 && { parameters }),
     responses: responsesOf(responses, failuresOf(description, method)),

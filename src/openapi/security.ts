@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { alternativesOf, type Alternative } from '../core/alternatives.js'
-import type { Description, Leaf } from '../core/Description.js'
+import { leaves, welcomesNobody as admitsAnonymous, type Description, type Leaf } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
 
@@ -24,9 +24,21 @@ export interface Security {
   /** The list that OpenAPI wants; left out where no alternative has a scheme (plain functions). */
   readonly requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject> | undefined
   readonly schemes: ReadonlyArray<NamedScheme>
+  /** What OpenAPI has no word for, as a sentence in CommonMark. */
+  readonly remark: string | undefined
 }
 
-const anyone: Security = { description: undefined, requirements: [], schemes: [] }
+const anyone: Security = { description: undefined, requirements: [], schemes: [], remark: undefined }
+
+// A padlock needs a scheme, so a reader of the page would take the operation for a public one
+const remarkOf = (description: Description): string | undefined => {
+  const all = leaves(description)
+  const functions = all.filter(({ scheme }) => scheme === undefined)
+  if (functions.length === 0) return undefined
+  return functions.length === all.length && !admitsAnonymous(description)
+    ? '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
+    : 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
+}
 
 /** What a requirement demands. A request names what only a request can tell. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
@@ -42,6 +54,7 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
     description,
     requirements: told.length === 0 ? undefined : distinct(told.map(({ members }) => requirementOf(members))),
     schemes: told.flatMap(({ members }) => members),
+    remark: remarkOf(description),
   }
 }
 

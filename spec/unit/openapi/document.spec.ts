@@ -7,6 +7,7 @@ import {
   httpBearer,
   openApi,
   operation,
+  optional,
   withAuth,
   type OpenApiOptions,
 } from 'koa-with-auth'
@@ -274,4 +275,37 @@ it('nothing is shared: who changes an operation of a document changes no other, 
   change(document)
   expect(JSON.stringify(document)).toContain('x-changed')
   expect(JSON.stringify(documented(router))).toBe(before)
+})
+
+describe('a function as authenticator, for which OpenAPI has no scheme', () => {
+  const local = (request: { readonly ip: string }) => request.ip === '127.0.0.1' && 'this machine'
+  const told = 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
+  const descriptionOf = (guard: (...args: never[]) => unknown, description?: string) => {
+    const router = new Router()
+    const said = description === undefined ? {} : { description }
+    // Safe: a guard and a description are middleware
+    router.get('/x', ...([operation(said), guard, none] as never[]))
+    return operations(router)['get /x'] as { readonly description?: string; readonly security?: object[] }
+  }
+
+  it('is told of, because no padlock can be: guarded', () => {
+    const guarded = '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
+    expect(descriptionOf(withAuth(local))).toMatchObject({ description: guarded })
+    expect(descriptionOf(withAuth(local))).not.toHaveProperty('security')
+    expect(descriptionOf(withAuth([local, local]), 'Known addresses.').description).toBe(
+      `Known addresses.\n\n${guarded}`,
+    )
+  })
+
+  it('beside kinds that have one, and where anonymous callers are let in', () => {
+    expect(descriptionOf(withAuth([bearer, local])).description).toBe(told)
+    expect(descriptionOf(withAuth(optional(local)), 'Any.').description).toBe(`Any.\n\n${told}`)
+  })
+
+  it('nothing is told of others', () => {
+    for (const guard of [withAuth(bearer), withAuth([bearer, key]), withAuth(null)]) {
+      expect(descriptionOf(guard)).not.toHaveProperty('description')
+      expect(descriptionOf(guard, 'As it is.').description).toBe('As it is.')
+    }
+  })
 })
