@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { alternativesOf, type Alternative } from '../core/alternatives.js'
-import { leaves, welcomesNobody as admitsAnonymous, type Description, type Leaf } from '../core/Description.js'
+import { leaves, admitsAnonymous, type Description, type Leaf } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
 
