@@ -28,7 +28,7 @@ export default defineConfig({
       'spec/integration/{docs*,audit-*,testing-*,openapi-*,package}.spec.ts',
       'spec/integration/sessions-{faults,fixation,https,many,outage,processes,rubbish}*.spec.ts',
       // read the sources as text, or start processes, which no mutant gets into
-      'spec/unit/{architecture,docstrings}.spec.ts',
+      'spec/unit/{architecture,docstrings,papers,requirements,words}.spec.ts',
       'spec/integration/{examples*,example-api}.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant
       'spec/laws/{truthTable,agreement}.spec.ts',

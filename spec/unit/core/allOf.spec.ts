@@ -54,3 +54,12 @@ describe('authorize', () => {
     }
   })
 })
+
+it('a record keeps the order of its keys, whatever they are called', () => {
+  const asked: string[] = []
+  const asking = (id: string) => () => asked.push(id)
+  const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), toString: asking('t') })
+  const expected = { zeta: 1, constructor: 2, '01a': 3, toString: 4 }
+  expect(made.evaluate(plainRequest())).toStrictEqual({ _tag: 'Right', right: expected })
+  expect(asked).toStrictEqual(['z', 'c', '0', 't'])
+})

@@ -1,0 +1,45 @@
+/** Mistakes in configuration, over HTTP: what is exported lets no request in, and a mistake that is caught opens nothing. */
+import Router from '@koa/router'
+import * as api from 'koa-with-auth'
+import { isAuthenticator, withAuth } from 'koa-with-auth'
+import { expect, test } from 'vitest'
+import { bearer, bearerOf, expectDenied, expectPassed, running } from '../support/behavior.js'
+import { appOf, callsOf, get, guardOf, handler } from '../support/levels.js'
+import { untyped } from '../support/mistakes.js'
+import { listen } from '../support/server.js'
+
+const refusing = <A>(make: () => A): A | undefined => {
+  try {
+    return make()
+  } catch {
+    return undefined
+  }
+}
+
+test('no request passes a guard made of something that this package exports', async () => {
+  const functions = Object.entries(api).filter(([, value]) => typeof value === 'function' && !isAuthenticator(value))
+  expect(functions.length).toBeGreaterThan(30)
+  const asked: string[] = []
+  for (const [name, value] of functions) {
+    const guard = refusing(() => guardOf(value))
+    if (guard === undefined) continue
+    asked.push(name)
+    const own = await listen(appOf(new Router().get('/x', untyped(guard), handler('misuse')).routes()))
+    expect([name, (await get(own.port, '/x')).status >= 400, callsOf('misuse')]).toEqual([name, true, 0])
+    await own.close()
+  }
+  expect(asked).not.toStrictEqual([])
+})
+
+test('a mistake that is caught leaves the operations as they were: guarded', async () => {
+  const good = bearerOf('t')
+  const { ask } = await running((app, answering) => {
+    const router = withAuth(good)(new Router()).get('/x', answering)
+    expect(() => withAuth(untyped(undefined))(router)).toThrow(TypeError)
+    expect(() => router.get('/y', withAuth(untyped([])), answering)).toThrow(TypeError)
+    app.use(router.routes())
+  })
+  expectPassed(await ask('/x', bearer('t')), { via: 't' })
+  expectDenied(await ask('/x'), 401, ['Bearer realm="t"'])
+  expect(await ask('/y', bearer('t'))).toMatchObject({ status: 404, seen: [] })
+})

@@ -1,0 +1,30 @@
+/** What mistakes in configuration are made of, and what is said about them. */
+
+export class Strategy {
+  authenticate(): boolean {
+    return true
+  }
+}
+export function* generator() {
+  yield true
+}
+export async function* asyncGenerator() {
+  yield Promise.resolve(true)
+}
+
+/** A value that no message may print. */
+export const secret = 'sup3rs3cr3t'
+
+/** Safe: what a caller without types could write. */
+export const untyped = (value: unknown) => value as never
+
+/** The message of the TypeError that `f` throws. */
+export const messageOf = (f: () => unknown): string => {
+  try {
+    f()
+  } catch (error) {
+    if (error instanceof TypeError) return error.message
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
