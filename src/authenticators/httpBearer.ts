@@ -5,9 +5,11 @@
  */
 import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/Answer.js'
+import { alt } from '../core/alt.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { bearerChallenge, checkChallengeParameters } from '../core/bearerChallenge.js'
-import { BearerToken } from '../core/Credentials.js'
+import { token } from '../core/Challenge.js'
+import { tokenOf } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
 import { fromAuthorization } from '../core/RequestFields.js'
@@ -21,6 +23,11 @@ export interface HttpBearerOptions<R> {
   readonly realm?: string
   /** Further parameters of every challenge, such as `resource_metadata` (RFC 9728 §5.1). */
   readonly challenge?: Readonly<Record<string, string>>
+  /**
+   * The authentication schemes that are accepted, such as `['Bearer', 'Token']` for clients that send `Authorization: Token x`.
+   * The challenge of a 401 names each. Default `['Bearer']`.
+   */
+  readonly schemes?: readonly [string, ...string[]]
   /** What the token looks like, for the documentation, as "JWT". */
   readonly bearerFormat?: string
   /** The longest credentials, scheme included, in characters. Default 8192. */
@@ -47,27 +54,58 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
     'authenticate',
     'realm',
     'challenge',
+    'schemes',
     'bearerFormat',
     'maxLength',
     ...documentation,
   ])
-  const { authenticate, realm, challenge = {}, bearerFormat, maxLength } = options
+  const { authenticate, realm, challenge = {}, schemes = ['Bearer'], bearerFormat, maxLength } = options
   checkHook('httpBearer({ authenticate })', authenticate, 2)
   checkCredential('httpBearer', options)
   checkChallengeParameters('httpBearer({ challenge })', challenge)
   if (bearerFormat !== undefined && typeof bearerFormat !== 'string') {
     throw new TypeError('httpBearer({ bearerFormat }) must be a text')
   }
-  const scheme: HttpScheme = { type: 'http', scheme: 'bearer', ...(bearerFormat !== undefined && { bearerFormat }) }
-  return authenticator({
-    ...documented('httpBearer', scheme, options),
-    challenge: bearerChallenge({ ...(realm !== undefined && { realm }), ...challenge }),
-    ambient: false,
-    extract: fromAuthorization('Bearer'),
-    credentials: BearerToken,
-    maxLength,
-    authenticate: (request, token) => authenticate(request, token),
+  checkSchemes(schemes)
+  const parameters = { ...(realm !== undefined && { realm }), ...challenge }
+  const ofScheme = (name: string): Authenticator<PrincipalFromAnswer<R>> => {
+    const isBearer = name.toLowerCase() === 'bearer'
+    const scheme: HttpScheme = {
+      type: 'http',
+      scheme: name.toLowerCase(),
+      ...(isBearer && bearerFormat !== undefined && { bearerFormat }),
+    }
+    const { schemeName } = options
+    // OpenAPI lists each scheme under a name of its own
+    const named =
+      name === schemes[0] || schemeName === undefined ? options : { ...options, schemeName: schemeName + name }
+    return authenticator({
+      ...documented('httpBearer', scheme, named),
+      challenge: bearerChallenge(parameters, {}, name),
+      ambient: false,
+      extract: fromAuthorization(name),
+      credentials: tokenOf(name),
+      maxLength,
+      authenticate: (request, token) => authenticate(request, token),
+    })
+  }
+  const [first, ...others] = schemes
+  return others.reduce((before, name) => alt(() => ofScheme(name))(before), ofScheme(first))
+}
+
+const checkSchemes = (schemes: unknown): void => {
+  const where = 'httpBearer({ schemes })'
+  if (!Array.isArray(schemes) || schemes.length === 0) {
+    throw new TypeError(`${where} must be an array of scheme names, such as ['Bearer', 'Token']`)
+  }
+  const names = schemes.map((name: unknown) => {
+    if (typeof name !== 'string' || !token.test(name)) {
+      throw new TypeError(`${where}: a scheme is a name such as "Token" (RFC 9110 §11.1), with no blanks`)
+    }
+    if (name.toLowerCase() === 'basic') throw new TypeError(`${where}: Basic is no scheme of tokens; use httpBasicAuth`)
+    return name.toLowerCase()
   })
+  if (new Set(names).size < names.length) throw new TypeError(`${where} names a scheme twice`)
 }
 
 declareFactory('httpBearer', httpBearer)

@@ -56,16 +56,23 @@ const pattern =
 // codecs
 // -------------------------------------------------------------------------------------
 
-const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
-const bearerField = /^Bearer +[A-Za-z0-9\-._~+/]+=*$/i
+const TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
+const b64token = new RegExp(`^${TOKEN}$`)
+
+/** @internal `<scheme> <b64token>`: the token, as RFC 6750 §2.1 writes it behind Bearer. */
+export const tokenOf = (scheme: string): t.Type<string, string, unknown> => {
+  // A scheme is a token of RFC 9110 §5.6.2, some of whose characters mean something to a RegExp
+  const field = new RegExp(`^${scheme.replaceAll(/[.*+?^$|]/g, String.raw`\$&`)} +${TOKEN}$`, 'i')
+  return codec(
+    `${scheme}Token`,
+    pattern(b64token),
+    (text) => (field.test(text) ? text.slice(text.lastIndexOf(' ') + 1) : undefined),
+    (token) => `${scheme} ${token}`,
+  )
+}
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
-export const BearerToken: t.Type<string, string, unknown> = codec(
-  'BearerToken',
-  pattern(b64token),
-  (field) => (bearerField.test(field) ? field.slice(field.lastIndexOf(' ') + 1) : undefined),
-  (token) => `Bearer ${token}`,
-)
+export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
 
 const basicField = /^Basic +([A-Za-z0-9+/]+={0,2})$/i
 // RFC 7617 §2: no control characters in either part

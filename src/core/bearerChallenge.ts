@@ -26,14 +26,15 @@ export const checkChallengeParameters = (place: string, parameters: unknown): vo
 /** What tells a client that its token is over (RFC 6750 §3). */
 export const tokenExpired = { error_description: 'The access token expired' }
 
-/** A challenge for every failure; `own` is in all of them, `expired` in that of an expired token. */
+/** A challenge for every failure; `own` is in all of them, `expired` in that of an expired token; `scheme` is Bearer by default. */
 export const bearerChallenge = (
   own: Readonly<Record<string, string>>,
   expired: Readonly<Record<string, string>> = {},
+  scheme = 'Bearer',
 ): ((error: AuthError) => Challenge) => {
-  const bare = make('Bearer', own)
-  const invalid = make('Bearer', { ...own, error: 'invalid_token' })
-  const over = make('Bearer', { ...own, error: 'invalid_token', ...expired })
+  const bare = make(scheme, own)
+  const invalid = make(scheme, { ...own, error: 'invalid_token' })
+  const over = make(scheme, { ...own, error: 'invalid_token', ...expired })
   return (error) => {
     switch (error._tag) {
       case 'malformed':
@@ -42,7 +43,7 @@ export const bearerChallenge = (
       case 'expired':
         return over
       case 'insufficient':
-        return make('Bearer', {
+        return make(scheme, {
           ...own,
           error: 'insufficient_scope',
           ...(error.scope !== undefined && { scope: error.scope.join(' ') }),

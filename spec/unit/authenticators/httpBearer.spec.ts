@@ -2,6 +2,7 @@
 import { either as E } from 'fp-ts'
 import { AuthError, Challenge, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { leaves } from '../../../src/core/Description.js'
 import { plainRequest } from '../../support/plainRequest.js'
 
 const sending = (...lines: string[]) => plainRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
@@ -155,5 +156,57 @@ describe('its description', () => {
     })
     const jwt = httpBearer({ bearerFormat: 'JWT', authenticate: () => 1 })
     expect(jwt.description).toHaveProperty('scheme', { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
+  })
+})
+
+describe('httpBearer({ schemes })', () => {
+  const asked: string[] = []
+  const either = httpBearer({
+    schemes: ['Bearer', 'Token'],
+    authenticate: (_request, token) => {
+      asked.push(token)
+      return token === 'good' && { token }
+    },
+  })
+  const decide = async (authorization: string | undefined) => {
+    asked.length = 0
+    const request = authorization === undefined ? sending() : sending(authorization)
+    return either(request)()
+  }
+
+  it.each(['Bearer good', 'Token good', 'token  good', 'BEARER good'])('lets in %s', async (authorization) => {
+    expect(await decide(authorization)).toMatchObject({ _tag: 'Right', right: { token: 'good' } })
+    expect(asked).toStrictEqual(['good'])
+  })
+
+  it.each([undefined, 'Token', 'Token bad', 'Bearer bad', 'Tokens good', 'Basic good', 'Token good good'])(
+    'refuses %s, with a challenge for each scheme',
+    async (authorization) => {
+      const result = await decide(authorization)
+      expect(result._tag).toBe('Left')
+      if (result._tag !== 'Left') return
+      expect((result.left.branches ?? []).map(({ challenge }) => challenge?.scheme)).toStrictEqual(['Bearer', 'Token'])
+    },
+  )
+
+  it('OpenAPI lists each scheme', () => {
+    expect(leaves(either.description).map(({ scheme }) => scheme)).toStrictEqual([
+      { type: 'http', scheme: 'bearer' },
+      { type: 'http', scheme: 'token' },
+    ])
+  })
+
+  it.each([
+    { schemes: [], says: 'must be an array of scheme names' },
+    { schemes: 'Token', says: 'must be an array of scheme names' },
+    { schemes: ['To ken'], says: 'a scheme is a name such as "Token"' },
+    { schemes: [1], says: 'a scheme is a name such as "Token"' },
+    { schemes: ['Token', 'token'], says: 'names a scheme twice' },
+    { schemes: ['Basic'], says: 'use httpBasicAuth' },
+  ])('$schemes is a TypeError', ({ schemes, says }) => {
+    // Safe: what a caller without types could pass
+    const options = { schemes: schemes as unknown as [string], authenticate: () => false }
+    expect(() => httpBearer(options)).toThrow(says)
+    expect(() => httpBearer(options)).toThrow(TypeError)
   })
 })
