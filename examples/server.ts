@@ -4,16 +4,19 @@
  *
  * Environment: PORT (3000), HOST (127.0.0.1), DATABASE_URL (`file:example.db`, created where it is missing), IP_ALLOW_LIST
  * (see ipAllowList.ts), KEYS (session signing keys of 32 characters or more, separated by commas; without it random ones,
- * so that a restart signs everybody out), REDIS_URL (`redis://...`: sessions and issued tokens are kept there instead of in the
- * database, so that several processes with the same KEYS serve one site).
+ * so that a restart signs everybody out), REDIS_URL (`redis://...`: sessions, API keys and issued tokens are kept there instead of in
+ * the database, so that several processes with the same KEYS serve one site).
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { BlockList, type AddressInfo } from 'node:net'
+import { redisKeyStore } from 'koa-with-auth/keys/redis'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'
+import { clientKeys, withDemoKey } from './api/clients.js'
 import { openDatabase } from './api/database.js'
 import { databaseTokens, redisTokens } from './api/tokens.js'
 import { application } from './app.js'
@@ -81,6 +84,9 @@ const app = exampleApp({
   keys,
   allowedAddresses,
   store: redisUrl === '' ? sqliteStore({ url: databaseUrl }) : redisStore({ command }),
+  clients: await withDemoKey(
+    clientKeys(redisUrl === '' ? sqliteKeyStore({ url: databaseUrl }) : redisKeyStore({ command })),
+  ),
   tokens: redisUrl === '' ? databaseTokens(database) : redisTokens(command),
 })
 

@@ -19,9 +19,11 @@ import {
   sessionLoginAuth,
   withAuth,
 } from 'koa-with-auth'
+import type { ApiKeys } from 'koa-with-auth/keys'
 import { sessions, type SessionStore } from 'koa-with-auth/sessions'
 import { ipAllowList } from '../ipAllowList.js'
 import { accounts } from './accounts.js'
+import { clientsInMemory } from './clients.js'
 import { chapters, described, introduction, schemes } from './descriptions.js'
 import { BadForm, readForm, SignInForm } from './form.js'
 import { home } from './home.js'
@@ -36,6 +38,8 @@ export interface ExampleOptions {
   readonly allowedAddresses: string
   /** Where sessions are kept. Default: in memory. */
   readonly store?: SessionStore
+  /** The API keys of clients. Default: in memory. */
+  readonly clients?: ApiKeys<string>
   /** Where issued tokens are kept. Default: in the database. */
   readonly tokens?: Tokens
 }
@@ -49,8 +53,9 @@ const supersecret = (key: string) => constantTimeEqual(key, 'supersecret') && ke
 const orUnavailable = <A>(answer: Promise<A>) => answer.catch(() => E.left(AuthError.unavailable()))
 
 /** The example API on Koa, mounted at /api. */
-export const exampleApp = ({ database, keys, allowedAddresses, store, tokens }: ExampleOptions): Koa => {
-  const { signIn, userOf, clientOf } = accounts(database)
+export const exampleApp = ({ database, keys, allowedAddresses, store, clients, tokens }: ExampleOptions): Koa => {
+  const { signIn, userOf } = accounts(database)
+  const clientKeys = clients ?? clientsInMemory()
   const issuedTokens = tokens ?? databaseTokens(database)
   const app = new Koa({ keys })
   // The session holds a name; who that is, and what it may, is loaded at each request
@@ -96,10 +101,10 @@ export const exampleApp = ({ database, keys, allowedAddresses, store, tokens }: 
   const client = apiKeyQuery({
     paramName: 'api_key',
     ...schemes.clientKey,
-    authenticate: (_request, key) => orUnavailable(clientOf(key)),
+    authenticate: clientKeys.authenticate,
   })
   api.get('/apikey', described.apikey, withAuth(client), (ctx) => {
-    ctx.body = `Hello ${ctx.request.auth.name}`
+    ctx.body = `Hello ${ctx.request.auth.owner}`
   })
 
   const headerKey = apiKeyHeader({

@@ -1,14 +1,13 @@
-// The example's database: users, clients and issued tokens in one SQLite file, through @libsql/client. Sessions have tables
-// of their own in it.
+// The example's database: users and issued tokens in one SQLite file, through @libsql/client. Sessions and API keys have
+// tables of their own in it.
 import { createClient, type Client, type Transaction } from '@libsql/client'
-import { digest, hashPassword } from './passwords.js'
+import { hash } from 'koa-with-auth/passwords'
 
 const tables = [
   `create table users (
     username text primary key, password text not null,
     is_superuser integer not null, is_staff integer not null, is_active integer not null
   )`,
-  'create table clients (name text primary key, api_key_hash text not null unique)',
   'create table if not exists tokens (hash text primary key, username text not null, expires_at integer not null)',
 ]
 
@@ -31,16 +30,15 @@ export const openDatabase = async (url: string): Promise<Client> => {
   if (!(await isNew(database))) return database
   const rows = await Promise.all(
     users.map(async ({ username, superuser, staff, active }) => {
-      const password = await hashPassword(`${username}-secret`)
+      const password = await hash(`${username}-secret`)
       return { sql: 'insert into users values (?, ?, ?, ?, ?)', args: [username, password, superuser, staff, active] }
     }),
   )
-  const client = { sql: 'insert into clients values (?, ?)', args: ['Acme', digest('supersecret')] }
   const transaction = await database.transaction('write')
   try {
     // asked again: another process may have been first
     if (await isNew(transaction)) {
-      await transaction.batch([...tables, ...rows, client])
+      await transaction.batch([...tables, ...rows])
       await transaction.commit()
     }
   } finally {

@@ -3,12 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scryptSync } from 'node:crypto'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { createClient } from 'redis'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
-import { hashPassword, verifyPassword } from '../../examples/api/passwords.js'
+import { clientKeys, withDemoKey } from '../../examples/api/clients.js'
 import { redisTokens, type Tokens } from '../../examples/api/tokens.js'
 import { describeWithRedis, redisServer } from '../support/redisServer.js'
 import { ask, listen } from '../support/server.js'
@@ -28,18 +29,23 @@ const user = (username: string) => form({ username, password: `${username}-secre
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 
 const opened = async (tokens?: Tokens) => {
-  const database = await openDatabase(`file:${join(folder, 'own.db')}`)
+  const url = `file:${join(folder, 'own.db')}`
+  const database = await openDatabase(url)
+  const keyStore = sqliteKeyStore({ url })
+  const clients = await withDemoKey(clientKeys(keyStore))
   const app = exampleApp({
     database,
     keys: ['k'.repeat(32)],
     allowedAddresses: '127.0.0.1',
     store: memoryStore(),
+    clients,
     ...(tokens !== undefined && { tokens }),
   })
   const served = await listen(app)
   const close = async () => {
     await served.close()
     database.close()
+    keyStore.close()
   }
   onTestFinished(close)
   const at = (path: string, init: RequestInit = {}) => ask(`${served.url}/api${path}`, init)
@@ -55,7 +61,7 @@ const opened = async (tokens?: Tokens) => {
       .map((line) => line.split(';')[0])
       .join('; ')
   }
-  return { database, at, close, tokenOf, cookieOf }
+  return { database, clients, at, close, tokenOf, cookieOf }
 }
 
 describe('the users and keys that it is delivered with', () => {
@@ -65,7 +71,7 @@ describe('the users and keys that it is delivered with', () => {
     expect((await first.at('/apikey?api_key=supersecret')).status).toBe(200)
     await first.database.execute("delete from users where username = 'sue'")
     await first.database.execute("update users set is_active = 0 where username = 'anna'")
-    await first.database.execute('delete from clients')
+    for (const { id } of await first.clients.list('Acme')) await first.clients.revoke(id)
     await first.close()
 
     const second = await opened()
@@ -129,14 +135,30 @@ describeWithRedis('POST /logout-everywhere with tokens in Redis', () => {
 })
 
 describe('passwords', () => {
-  it('E3 are hashed by scrypt with N 2^14, r 8 and p 5 (OWASP), each with a salt of its own', async () => {
-    const [hash, again] = [await hashPassword('a long password'), await hashPassword('a long password')]
-    expect(hash).not.toBe(again)
-    const [salt = '', key = ''] = hash.split(':')
-    const derived = scryptSync('a long password', Buffer.from(salt, 'hex'), 32, { N: 2 ** 14, r: 8, p: 5 })
-    expect(key).toBe(derived.toString('hex'))
-    expect(await verifyPassword('a long password', hash)).toBe(true)
-    expect(await verifyPassword('another', hash)).toBe(false)
-    expect(await verifyPassword('a long password', undefined)).toBe(false)
+  const passwordsIn = async (database: Awaited<ReturnType<typeof openDatabase>>) =>
+    (await database.execute('select password from users order by username')).rows.map(({ password }) =>
+      typeof password === 'string' ? password : 'none',
+    )
+
+  it('E3 are hashed with the figures of OWASP, each with a salt of its own', async () => {
+    const { database } = await opened()
+    const passwords = await passwordsIn(database)
+    for (const stored of passwords)
+      expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$|^\$scrypt\$ln=14,r=8,p=5\$/)
+    expect(new Set(passwords.map((stored) => stored.split('$').at(-2))).size).toBe(4)
+  })
+
+  it('E3 that were kept with less work are hashed again at the next sign-in, and not by a wrong one', async () => {
+    const { database, at } = await opened()
+    const weak = '$scrypt$ln=4,r=8,p=1$'
+    const salt = Buffer.alloc(16, 7)
+    const key = scryptSync('anna-secret', salt, 32, { N: 2 ** 4, r: 8, p: 1 })
+    const kept = weak + [salt, key].map((bytes) => bytes.toString('base64').replace(/=+$/, '')).join('$')
+    await database.execute({ sql: "update users set password = ? where username = 'anna'", args: [kept] })
+    expect((await at('/token', form({ username: 'anna', password: 'wrong' }))).status).toBe(401)
+    expect((await passwordsIn(database))[0]).toBe(kept)
+    expect((await at('/token', user('anna'))).status).toBe(200)
+    expect((await passwordsIn(database))[0]).not.toContain(weak)
+    expect((await at('/token', user('anna'))).status).toBe(200)
   })
 })
