@@ -29,8 +29,7 @@ const serving = async () => {
   const clientWith = async (transport: StreamableHTTPClientTransport) => {
     const client = new Client({ name: 'test', version: '1.0.0' })
     onTestFinished(() => client.close())
-    // Safe: the SDK's own transport; its declarations do not allow for exactOptionalPropertyTypes
-    await client.connect(transport as unknown as Parameters<typeof client.connect>[0])
+    await client.connect(transport)
     return client
   }
   const bearer = (token: string) =>

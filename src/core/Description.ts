@@ -8,7 +8,7 @@ import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './freeze.js'
-import { fieldOf, type SecurityScheme } from './SecurityScheme.js'
+import { fieldOf, type OpenIdConnectScheme, type SecurityScheme } from './SecurityScheme.js'
 
 /** What an authenticator demands. */
 export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
@@ -20,6 +20,8 @@ export interface Leaf {
   readonly scheme: SecurityScheme | undefined
   /** The scheme, where only a request can tell: koa-session's cookie has the name that the application gave it. */
   readonly schemeFor?: (request: Request) => SecurityScheme
+  /** Where a client finds out how to get the credential: OpenAPI lists it as another way to say the same. */
+  readonly discovery?: OpenIdConnectScheme
   /** What OpenAPI calls the scheme; without it a name is derived. */
   readonly schemeName?: string
   /** What must be true of who it is, beside being known, in words. */

@@ -8,6 +8,7 @@ import type { PrincipalFromAnswer } from '../core/Answer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
+import type { HttpScheme } from '../core/SecurityScheme.js'
 import { isFor, refusalByTime, type Json } from './claims.js'
 import { discovery, type Ask } from './discovery.js'
 import { fetchJson, Outage } from './fetchJson.js'
@@ -132,8 +133,10 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     return now
   }
   // Safe: it lets in what the hook answers; without a hook `R` is what the server said
-  return tokenKind(place, { type: 'http', scheme: 'bearer' }, options, check) as Authenticator<PrincipalFromAnswer<R>>
+  return tokenKind(place, { scheme: opaqueBearer }, options, check) as Authenticator<PrincipalFromAnswer<R>>
 }
+
+const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 
 type Result = E.Either<AuthError, Good>
 

@@ -6,7 +6,7 @@
 import type { PrincipalFromAnswer } from '../core/Answer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
-import type { SecurityScheme } from '../core/SecurityScheme.js'
+import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'
 import type { Algorithm } from './algorithms.js'
 import type { ClaimRules, JwtClaims } from './claims.js'
 import { documentsOf } from './discovery.js'
@@ -93,11 +93,12 @@ export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): Ht
   const { algorithms } = options
   const keyPolicy = keyPolicyOf(`${place}({ keys })`, options.keys)
   const providers = providersOf(options.issuer, { place, audience, algorithms, policy: keyPolicy, events })
-  const sources = [...providers.values()].map(({ keys }) => keys)
+  const all = [...providers.values()]
   const ready = async (): Promise<void> => {
-    await Promise.all(sources.map((source) => source.ready()))
+    await Promise.all(all.map(({ keys }) => keys.ready()))
   }
-  const made = tokenKind(place, schemeOf([...providers.values()]), options, verifier(providers, rules, cache))
+  const scheme = { scheme: bearerJwt, discovery: discoveryOf(all) }
+  const made = tokenKind(place, scheme, options, verifier(providers, rules, cache))
   // Safe: it lets in what the hook answers, as `authenticator` computes it; without a hook `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
@@ -118,11 +119,13 @@ const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>): ClaimRules
   }
 }
 
-// OpenAPI 3.1: one discovery document can be named, or the scheme alone
-const schemeOf = ([first, ...others]: ReadonlyArray<Provider>): SecurityScheme =>
-  first !== undefined && others.length === 0 && first.isDiscovered
+const bearerJwt: HttpScheme = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
+
+// OpenAPI 3.1 names one discovery document a scheme
+const discoveryOf = ([first, ...others]: ReadonlyArray<Provider>): OpenIdConnectScheme | undefined =>
+  first?.isDiscovered === true && others.length === 0
     ? { type: 'openIdConnect', openIdConnectUrl: documentsOf(first.issuer)[1] }
-    : { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
+    : undefined
 
 const warn = (issuer: string, problem: string): void =>
   process.emitWarning(

@@ -13,7 +13,7 @@ import { explained, leaves } from '../core/Description.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkCredential, checkHook } from '../core/misuse.js'
 import { fromAuthorization } from '../core/RequestFields.js'
-import type { SecurityScheme } from '../core/SecurityScheme.js'
+import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'
 import type { Json } from './claims.js'
 import { severalOf, type OneOrMore } from './Issuer.js'
 import type { Good } from './verifier.js'
@@ -77,7 +77,7 @@ export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): O
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
   place: string,
-  scheme: SecurityScheme,
+  { scheme, discovery }: { readonly scheme: HttpScheme; readonly discovery?: OpenIdConnectScheme | undefined },
   { claims: decoder, authenticate, protectedResource: resource, realm, ...options }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
@@ -112,7 +112,11 @@ export const tokenKind = <C, R>(
   })
   const [leaf = bearer.description] = leaves(bearer.description)
   const isAllowed = resource?.isAllowedOrigin
-  const description = isAllowed === undefined ? leaf : { ...leaf, exposesChallenges: isAllowed }
+  const description = {
+    ...leaf,
+    ...(discovery !== undefined && { discovery }),
+    ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
+  }
   const fromElsewhere = E.left(explained(description, forged))
   return make(description, (request) => {
     if (isAllowed?.(request) === false) return fromElsewhere

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { alternativesOf, type Alternative } from '../core/alternatives.js'
+import { alternativesOf, type Alternative, type Demand } from '../core/alternatives.js'
 import { leaves, admitsAnonymous, type Description, type Leaf } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
@@ -44,10 +44,12 @@ const remarkOf = (description: Description): string | undefined => {
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
   const description = effective(requirement)?.description
   if (description === undefined) return anyone
-  const alternatives = alternativesOf(description).map((alternative) => ({
-    anonymous: alternative.length === 0,
-    members: namedIn(alternative, request),
-  }))
+  const alternatives = alternativesOf(description)
+    .flatMap(withDiscovery)
+    .map((alternative) => ({
+      anonymous: alternative.length === 0,
+      members: namedIn(alternative, request),
+    }))
   // What is made of plain functions alone must not become `{}`: that says that anonymous callers are welcome
   const told = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
   return {
@@ -63,6 +65,23 @@ export const copied = (
   requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
 ): OpenAPIV3_1.SecurityRequirementObject[] =>
   requirements.map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, [...scopes]])))
+
+// A tool that knows OpenID Connect takes the discovery document, and every other the token
+const waysToSay = ({ leaf, scopes }: Demand): ReadonlyArray<Demand> => {
+  const { discovery, ...plain } = leaf
+  if (discovery === undefined) return [{ leaf, scopes }]
+  const schemeName = leaf.schemeName === undefined ? {} : { schemeName: `${leaf.schemeName}_${discovery.type}` }
+  return [
+    { leaf, scopes },
+    { leaf: { ...plain, scheme: discovery, ...schemeName }, scopes },
+  ]
+}
+
+const withDiscovery = (alternative: Alternative): ReadonlyArray<Alternative> =>
+  alternative.reduce<ReadonlyArray<Alternative>>(
+    (some, demand) => some.flatMap((one) => waysToSay(demand).map((way) => [...one, way])),
+    [[]],
+  )
 
 interface Member extends NamedScheme {
   readonly scopes: ReadonlyArray<string>

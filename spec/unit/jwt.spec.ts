@@ -1,0 +1,310 @@
+/** `koa-with-auth/jwt`: what a configuration may not be, what OpenAPI lists, and that tokens stay secret. */
+import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import Router from '@koa/router'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as t from 'io-ts'
+import Koa from 'koa'
+import { openApi, requireScopes, withAuth, type Authenticator } from 'koa-with-auth'
+import {
+  httpIntrospection,
+  httpJwt,
+  insufficientScope,
+  protectedResource,
+  scopesOf,
+  type HttpJwt,
+  type JwtClaims,
+} from 'koa-with-auth/jwt'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { API, identityProvider, processWarnings, signedWith, signingKey } from '../support/identityProvider.js'
+import { listen } from '../support/server.js'
+import { tokenSite } from '../support/tokenSite.js'
+
+const ISSUER = 'https://login.example/'
+const rsa = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength })
+const pem = (key: { export: (of: { type: 'spki'; format: 'pem' }) => string | Buffer }) =>
+  key.export({ type: 'spki', format: 'pem' }).toString()
+const good = rsa(2048)
+const of = { issuer: ISSUER, audience: API }
+const jwks = async () => ({ keys: [(await signingKey('ES256', 'k')).jwk] })
+const secretly = (bytes: number, algorithms?: string[]) => ({
+  issuer: { issuer: 'x', secret: randomBytes(bytes), ...(algorithms && { algorithms }) },
+  audience: API,
+})
+
+describe('httpJwt refuses when it is written', () => {
+  it.each<[string, object, RegExp]>([
+    ['no issuer', { audience: API }, /httpJwt\({ issuer/],
+    ['an empty list of issuers', { issuer: [], audience: API }, /name one issuer at least/],
+    [
+      'one issuer twice',
+      { issuer: [ISSUER, { issuer: ISSUER, jwksUri: 'https://login.example/jwks' }], audience: API },
+      /is there twice/,
+    ],
+    [
+      'an issuer without keys',
+      { issuer: { issuer: ISSUER }, audience: API },
+      /exactly one of jwksUri, jwks, publicKey, secret/,
+    ],
+    [
+      'two sources of keys',
+      { issuer: { issuer: ISSUER, jwksUri: ISSUER, secret: 's' }, audience: API },
+      /exactly one of/,
+    ],
+    ['http', { issuer: 'http://login.example/', audience: API }, /must be an https:\/\/ URL/],
+    [
+      'keys by http',
+      { issuer: { issuer: 'x', jwksUri: 'http://login.example/jwks' }, audience: API },
+      /jwksUri }.*https/,
+    ],
+    ['no URL', { issuer: 'login.example', audience: API }, /must be an https:\/\/ URL/],
+    ['a query', { issuer: 'https://login.example/?a', audience: API }, /no query/],
+    ['a user', { issuer: 'https://u:p@login.example/', audience: API }, /no user name/],
+    ['a misspelt source', { issuer: { issuer: 'x', jwksURI: ISSUER }, audience: API }, /no option "jwksURI"/],
+    ['an unknown option', { ...of, audiences: API }, /no option "audiences"/],
+    ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any"/],
+    ['an empty audience', { issuer: ISSUER, audience: '' }, /none of them empty/],
+    ['no audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
+    ['alg none', { ...of, algorithms: ['none'] }, /"none" is none of them/],
+    ['no algorithms', { ...of, algorithms: [] }, /one algorithm at least/],
+    ['HS256 without a secret', { ...of, algorithms: ['HS256'] }, /HS256 needs { issuer, secret }/],
+    ['HS256 mixed with another', { ...of, algorithms: ['RS256', 'HS256'] }, /mixed with no other kind/],
+    ['HS256 with another, and a secret', secretly(32, ['HS256', 'ES256']), /ES256 needs a public key/],
+    ['31 bytes for HS256', secretly(31), /has 31 bytes, and HS256 needs 32/],
+    ['47 bytes for HS384', secretly(47, ['HS384']), /has 47 bytes, and HS384 needs 48/],
+    ['63 bytes for HS512', secretly(63, ['HS256', 'HS512']), /has 63 bytes.*needs 64/],
+    [
+      'a private PEM',
+      { issuer: { issuer: 'x', publicKey: good.privateKey.export({ type: 'pkcs8', format: 'pem' }) }, audience: API },
+      /is a private key/,
+    ],
+    ['a private key', { issuer: { issuer: 'x', publicKey: good.privateKey }, audience: API }, /is a private key/],
+    ['no key', { issuer: { issuer: 'x', publicKey: 'ssh-rsa AAAA' }, audience: API }, /must be a PEM/],
+    [
+      'a weak key',
+      { issuer: { issuer: 'x', publicKey: pem(rsa(1024).publicKey) }, audience: API },
+      /1024 bits; RSA needs 2048/,
+    ],
+    [
+      'a key for no algorithm',
+      {
+        issuer: {
+          issuer: 'x',
+          publicKey: createPublicKey(pem(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey)),
+        },
+        audience: API,
+      },
+      /secp384r1, which none of/,
+    ],
+    [
+      'keys of another shape',
+      { issuer: { issuer: 'x', jwks: { keys: [] } }, audience: API },
+      /jwks }\) must be { keys/,
+    ],
+    [
+      'a private key in a set',
+      { issuer: { issuer: 'x', jwks: { keys: [{ ...good.privateKey.export({ format: 'jwk' }) }] } }, audience: API },
+      /holds a private key/,
+    ],
+    ['a profile that does not exist', { ...of, profile: 'id' }, /'any' or 'rfc9068'/],
+    ['claims that decode nothing', { ...of, claims: {} }, /decoder of io-ts/],
+    ['a hook of three parameters', { ...of, authenticate: (_a: 1, _b: 2, _c: 3) => true }, /takes 3 parameters/],
+    ['a negative tolerance', { ...of, clockTolerance: -1 }, /clockTolerance/],
+    ['an age that is no number', { ...of, maxTokenAge: '1h' }, /maxTokenAge/],
+    ['no authorized parties', { ...of, authorizedParties: [] }, /authorizedParties/],
+    ['a cache of no size', { ...of, verified: { size: 0 } }, /verified }\)\.size/],
+    ['verified: true', { ...of, verified: true }, /verified }\) takes an object/],
+    ['keys for no time', { ...of, keys: { timeout: 0 } }, /keys }\)\.timeout/],
+    ['a misspelt option of keys', { ...of, keys: { maxage: 1 } }, /no option "maxage"/],
+    [
+      'another thing for a resource',
+      { ...of, protectedResource: { resource: API } },
+      /what protectedResource\({ \.\.\. }\) returns/,
+    ],
+    ['a realm with a line break', { ...of, realm: 'a\nb' }, /realm/],
+  ])('%s', (_what, options, message) => {
+    // Safe: what a caller without types could write
+    const make = () => httpJwt(options as Parameters<typeof httpJwt>[0])
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+
+  it('and takes what is right, http on a loopback address included', async () => {
+    for (const issuer of [
+      'https://login.example',
+      'http://localhost:3000',
+      'http://127.0.0.1:3000/realm',
+      'http://[::1]:3000',
+    ]) {
+      expect(
+        httpJwt({ issuer, audience: [API, 'b'], keys: { cooldown: 0, staleIfError: 0 }, clockTolerance: 0 }),
+      ).toBeTypeOf('function')
+    }
+    expect(httpJwt({ issuer: { issuer: 'x', jwks: await jwks() }, audience: API, verified: false })).toBeTypeOf(
+      'function',
+    )
+  })
+})
+
+describe('httpIntrospection and protectedResource refuse when they are written', () => {
+  const client = { id: 'api', secret: 's' }
+  it.each<[string, object, RegExp]>([
+    ['neither endpoint nor issuer', { client, audience: API }, /exactly one of endpoint and issuer/],
+    ['both', { client, audience: API, endpoint: ISSUER, issuer: ISSUER }, /exactly one of endpoint and issuer/],
+    ['http', { client, audience: API, endpoint: 'http://login.example/' }, /https/],
+    ['no client', { audience: API, endpoint: ISSUER }, /client }\) takes an object/],
+    ['an empty secret', { client: { id: 'a', secret: '' }, audience: API, endpoint: ISSUER }, /not empty/],
+    ['no audience', { client, endpoint: ISSUER }, /audience }\) is missing/],
+    ['a time limit of none', { client, audience: API, endpoint: ISSUER, timeout: 0 }, /timeout/],
+  ])('introspection: %s', (_what, options, message) => {
+    expect(() => httpIntrospection(options as Parameters<typeof httpIntrospection>[0])).toThrow(message)
+  })
+
+  const resource = { resource: API, authorizationServers: [ISSUER], scopes: ['read'] }
+  it.each<[string, object, RegExp]>([
+    ['http', { ...resource, resource: 'http://api.example' }, /resource }\) must be an https/],
+    ['a fragment', { ...resource, resource: `${API}#a` }, /no fragment/],
+    ['no authorization server', { ...resource, authorizationServers: [] }, /authorizationServers/],
+    [
+      'an authorization server by http',
+      { ...resource, authorizationServers: ['http://login.example'] },
+      /authorizationServers.*https/,
+    ],
+    ['scopes as a string', { ...resource, scopes: 'read' }, /array of strings/],
+    ['an origin with a path', { ...resource, origins: ['https://app.example/'] }, /no origin/],
+    ['the origin null', { ...resource, origins: ['null'] }, /no origin/],
+    ['origins as a string', { ...resource, origins: 'https://app.example' }, /array of origins, or 'any'/],
+    ['an unknown option', { ...resource, scope: 'read' }, /no option "scope"/],
+  ])('resource: %s', (_what, options, message) => {
+    expect(() => protectedResource(options as Parameters<typeof protectedResource>[0])).toThrow(message)
+  })
+
+  it('insufficientScope demands a scope', () => {
+    expect(() => insufficientScope(new Koa().createContext({} as never, {} as never), ['a'])).toThrow(TypeError)
+  })
+})
+
+describe('OpenAPI', () => {
+  const documented = (auth: Authenticator<JwtClaims>) => {
+    const router = new Router()
+    router.get('/me', withAuth(auth), () => {})
+    const { components, paths } = openApi(router, { title: 't', version: '1' })
+    return { schemes: components?.securitySchemes, security: paths?.['/me']?.get?.security }
+  }
+  const reading = (auth: HttpJwt<JwtClaims>) => pipe(auth, requireScopes(['read'], { granted: scopesOf }))
+
+  it('is http bearer JWT, with its scopes', async () => {
+    const jwt = httpJwt({
+      issuer: { issuer: 'x', jwks: await jwks() },
+      audience: API,
+      description: 'From login.example',
+    })
+    expect(documented(reading(jwt))).toEqual({
+      schemes: {
+        bearer_JWT: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'From login.example' },
+      },
+      security: [{ bearer_JWT: ['read'] }],
+    })
+  })
+
+  it('and openIdConnect, where discovery is used', () => {
+    const bearer = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
+    const openIdConnect = {
+      type: 'openIdConnect',
+      openIdConnectUrl: 'https://login.example/realm/.well-known/openid-configuration',
+    }
+    const discovered = { issuer: 'https://login.example/realm', audience: API }
+    expect(documented(reading(httpJwt(discovered)))).toEqual({
+      schemes: { bearer_JWT: bearer, openIdConnect },
+      security: [{ bearer_JWT: ['read'] }, { openIdConnect: ['read'] }],
+    })
+    expect(documented(httpJwt({ ...discovered, schemeName: 'login' }))).toEqual({
+      schemes: { login: bearer, login_openIdConnect: openIdConnect },
+      security: [{ login: [] }, { login_openIdConnect: [] }],
+    })
+    const several = httpJwt({ issuer: [ISSUER, 'https://other.example'], audience: API })
+    expect(documented(several).security).toEqual([{ bearer_JWT: [] }])
+  })
+})
+
+describe('secrecy', () => {
+  it('no byte of a token is in an answer, a log line, a warning or an error', async () => {
+    const warnings = processWarnings()
+    const provider = await identityProvider()
+    const { issuer, jwksUri } = provider
+    const seen: string[] = []
+    const write = process.stderr.write.bind(process.stderr)
+    process.stderr.write = ((text: string) => seen.push(String(text)) > 0)
+    onTestFinished(() => void (process.stderr.write = write))
+    const jwt = httpJwt({
+      issuer: { issuer, jwksUri },
+      audience: API,
+      keys: { cooldown: 0 },
+      claims: t.type({ sub: t.string, org: t.string }),
+      authenticate: (_request, { org }) => {
+        if (org === 'raised') throw new Error('in the hook')
+        return org === 'good' && { user: 'anna' }
+      },
+    })
+    const { get, errors, url } = await tokenSite(jwt)
+    const stranger = await signingKey('ES256', 'k1')
+    const tokens = [
+      await provider.token({ org: 'good' }),
+      await provider.token({ org: 'bad' }),
+      await provider.token({ org: 'raised' }),
+      await provider.token(),
+      await provider.token({ exp: 1 }),
+      await provider.token({ aud: 'other' }),
+      await signedWith(stranger, provider.claims()),
+      await signedWith({ ...stranger, kid: 'unknown' }, provider.claims()),
+      `${(await provider.token()).slice(0, -9)}~~`,
+    ]
+    const answers: string[] = []
+    const send = async () => {
+      for (const token of tokens) {
+        for (let time = 0; time < 2; time++) {
+          const { status, text, headers } = await get(token)
+          answers.push(`${status} ${text} ${JSON.stringify([...headers])}`)
+        }
+        const asked = await fetch(`${url}/me?access_token=${token}`)
+        answers.push(`${asked.status} ${await asked.text()} ${JSON.stringify([...asked.headers])}`)
+      }
+    }
+    await send()
+    provider.mood = 'rubbish'
+    await send()
+    const all = [
+      ...answers,
+      ...seen,
+      ...warnings(),
+      ...errors.map((error) => `${String(error)} ${JSON.stringify(error)}`),
+    ]
+    expect(new Set(answers.map((answer) => answer.slice(0, 3)))).toEqual(new Set(['200', '401', '500', '503']))
+    for (const token of tokens) {
+      // of each part any run of sixteen characters, but for what all tokens share
+      for (const part of token.split('.').slice(1)) {
+        for (let from = 0; from + 16 <= part.length; from += 8) {
+          const piece = part.slice(from, from + 16)
+          for (const text of all) expect(text.includes(piece), text).toBe(false)
+        }
+      }
+    }
+  })
+
+  it('and neither in what is printed of an authenticator or its failures', async () => {
+    const provider = await identityProvider()
+    const { issuer, jwksUri } = provider
+    const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API })
+    const app = new Koa()
+    const results: unknown[] = []
+    app.use(async (ctx) => {
+      results.push(await jwt.evaluate(ctx.request))
+      ctx.status = 204
+    })
+    const { url, close } = await listen(app)
+    onTestFinished(close)
+    const token = await provider.token({ aud: 'other' })
+    await fetch(url, { headers: { Authorization: `Bearer ${token}` } })
+    expect(results).toHaveLength(1)
+    expect(JSON.stringify([results, jwt])).not.toContain(token.split('.')[1])
+  })
+})
