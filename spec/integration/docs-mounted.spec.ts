@@ -27,6 +27,82 @@ const of = (prefix: string, scheme?: string) => ({
   [`GET ${prefix}/open`]: [],
 })
 
+describe('R13 an application beside siblings in one router', () => {
+  const internal = () => withAuth(basic)(new Router()).get('/payroll', () => {})
+  const beside = (mount: (outer: Router) => unknown): Router => {
+    const outer = new Router()
+    outer.use(internal().routes())
+    mount(outer)
+    outer.get('/late', withAuth(basic), () => {})
+    outer.all(/^\/pattern/, withAuth(basic), () => {})
+    return outer
+  }
+  // without a prefix, so that no path tells which operations are its own
+  const open = () => pets({ prefix: '' })
+  const documentOf = async (url: string, path = '/openapi.json') => {
+    const text = (await ask(`${url}${path}`)).text
+    expect(text).not.toMatch(/payroll|late|pattern/)
+    return listed(`${url}${path}`)
+  }
+
+  it('tells of itself, without a prefix', async () => {
+    const { url } = await serve(beside((outer) => outer.use(open().routes())).routes())
+    expect(await documentOf(url)).toEqual(of(''))
+  })
+
+  it('at a parameter, whose path begins like any', async () => {
+    const { url } = await serve(beside((outer) => outer.use('/:tenant', open().routes())).routes())
+    expect(await documentOf(url, '/t1/openapi.json')).toEqual(of('/{tenant}'))
+  })
+
+  it('nested, in a router and in an application, whose document has it, too', async () => {
+    const { url } = await serve(
+      beside((outer) => {
+        const middle = apiApp({ docs: { path: '/all', documentPath: '/all.json' } })
+        middle.use(new Router().use(open().routes()).routes())
+        middle.get('/middle', () => {})
+        outer.use(middle.routes())
+      }).routes(),
+    )
+    expect(await documentOf(url)).toEqual(of(''))
+    expect(await documentOf(url, '/all.json')).toEqual({ ...of(''), 'GET /middle': [] })
+  })
+
+  it('with levels anew; what a copy gets later stands in its document alone', async () => {
+    const api = open()
+    const copy = withAuth(bearer)(api)
+    copy.get('/of-the-copy', () => {})
+    const { url } = await serve(
+      beside((outer) => {
+        outer.use(api.routes())
+        outer.use('/copy', copy.routes())
+      }).routes(),
+    )
+    expect(await documentOf(url)).toEqual(of(''))
+    expect(await documentOf(url, '/copy/openapi.json')).toEqual({
+      ...of('/copy', 'bearer'),
+      'GET /copy/of-the-copy': [{ bearer: [] }],
+    })
+  })
+
+  it('a router around it that decides anew is told of in its document', async () => {
+    const { url } = await serve(withAuth(key)(beside((outer) => outer.use(open().routes()))).routes())
+    expect(await documentOf(url)).toEqual(of('', 'key'))
+  })
+
+  it('two of them without a prefix: the first answers, and tells of itself', async () => {
+    const other = apiApp({ docs: { path: '/other', documentPath: '/other.json' } })
+    other.get('/else', () => {})
+    const third = apiApp().get('/third', () => {})
+    const { url } = await serve(
+      beside((outer) => outer.use(open().routes()).use(other.routes()).use(third.routes())).routes(),
+    )
+    expect(await documentOf(url)).toEqual(of(''))
+    expect(await documentOf(url, '/other.json')).toEqual({ 'GET /else': [] })
+    expect((await ask(`${url}/docs`)).status).toBe(200)
+  })
+})
+
 describe('an application', () => {
   it('as it is', async () => {
     const { url } = await serve(pets().routes())

@@ -11,7 +11,16 @@ import { withAuth } from '../koa/withAuth.js'
 import { assetOf, assetsIn, type Asset } from './assets.js'
 import { cachedOpenApi } from './cachedDocument.js'
 import { checkOpenApiOptions, openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
-import { isPartOf, markPart, viewOf, type MountedRouter, type Part, type View } from './mountedOperations.js'
+import {
+  isOwnAt,
+  isPartOf,
+  markPart,
+  viewOf,
+  type MountedRouter,
+  type Part,
+  type Place,
+  type View,
+} from './mountedOperations.js'
 import { operation, withoutExtensions } from './operation.js'
 import { fieldsOf, htmlOf, originsOf, type Page } from './page.js'
 import { checkPage, documentPart as documentOptionsOf, pageOptionNames, type DocsPageOptions } from './pageOptions.js'
@@ -45,11 +54,12 @@ export const addDocs = <S, C, T, D>(
     target.get(at, ...functions)
   }
 
+  // Safe: it is only read
+  const seen = described as unknown as MountedRouter
   const documentPart: Part = { path: documentPath }
   const serveDocument: Handler = (ctx, next) =>
-    isTaken(ctx, documentPart) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
-  // Safe: it is only read
-  const describe = describing(viewOf(described as unknown as MountedRouter, documentPart), document)
+    isTaken(ctx, documentPart, seen) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
+  const describe = describing(viewOf(seen, documentPart), document)
   get(documentPath, serveDocument, markPart(documentPart))
   if (folder === undefined) return
 
@@ -59,7 +69,7 @@ export const addDocs = <S, C, T, D>(
   const fields = fieldsOf(page)
   const pagePart: Part = { path }
   const servePage: Handler = (ctx, next) => {
-    if (isTaken(ctx, pagePart)) return next()
+    if (isTaken(ctx, pagePart, seen)) return next()
     return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
   }
   get(path, servePage, markPart(pagePart))
@@ -70,12 +80,14 @@ export const addDocs = <S, C, T, D>(
 
 type Handler = (ctx: Context, next: Next) => unknown
 
-const routerOf = (ctx: Context): MountedRouter => ctx['router']
+const placeOf = (ctx: Context): Place => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
 
 // An operation of the application's own at the same path counts, wherever it was registered
-const isTaken = (ctx: Context, part: Part): boolean => {
-  const layers = routerOf(ctx).stack.filter(
-    ({ path, methods }) => path === ctx['routerPath'] && methods.includes('GET'),
+const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
+  const place = placeOf(ctx)
+  const isOwn = isOwnAt(own, part, place)
+  const layers = place.router.stack.filter(
+    (layer) => layer.path === place.layerPath && layer.methods.includes('GET') && isOwn(layer),
   )
   // one of them runs now, even where a tracer hides its mark
   return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
@@ -86,7 +98,7 @@ const describing = (view: View, options: OpenApiOptions): ((ctx: Context) => Ass
   const editions = new WeakMap<ReturnType<View>, ReturnType<typeof cachedOpenApi>>()
   let last: { readonly json: string; readonly asset: Asset } | undefined
   return (ctx) => {
-    const routed = view({ router: routerOf(ctx), layerPath: String(ctx['routerPath']) })
+    const routed = view(placeOf(ctx))
     const edition = editions.get(routed) ?? cachedOpenApi(routed, options)
     editions.set(routed, edition)
     const { json } = edition(ctx.request)

@@ -2,10 +2,12 @@
  * Which operations a docs page tells of: those of its own router, as they are mounted where the request came in.
  *
  * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the truth stands in the
- * router that dispatches (`ctx.router`); of that, what lies below the place where the own router was mounted. A page that
- * stands beside its router describes the router as it is.
+ * router that dispatches (`ctx.router`); of that, what lies below the place where the own router was mounted. The layers of
+ * an application are marked as its own (R13); of a plain router the path alone tells. A page that stands beside its router
+ * describes the router as it is.
  */
 import { docsMark } from '../core/marks.js'
+import { applicationOf, applicationsOf } from '../koa/application.js'
 import { functionsOf } from '../koa/layer.js'
 import type { Layer } from '../koa/routerTypes.js'
 
@@ -42,18 +44,40 @@ export const isPartOf =
   (layer: Layer): boolean =>
     functionsOf(layer).some(({ written }) => Reflect.get(written, docsMark) === part)
 
+// The application that is described, by its operation that runs; nothing where a plain router is
+const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): object | undefined => {
+  const application = applicationOf(own)
+  if (application === undefined) return undefined
+  const isPart = isPartOf(part)
+  const written = own.stack.find(isPart)
+  const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
+  if (written === undefined || running === undefined) return application.identity
+  // outer applications come ahead, and a copy of the router has an identity of its own at the same place
+  const identities = applicationsOf(written)
+  return applicationsOf(running).at(identities.indexOf(application.identity) - identities.length)
+}
+
+/** Whether a layer can be one of the described router: for a plain one nothing but its path tells. */
+export const isOwnAt = (own: MountedRouter, part: Part, place: Place): ((layer: Layer) => boolean) => {
+  const identity = identityAt(own, part, place)
+  return (layer) => identity === undefined || applicationsOf(layer).includes(identity)
+}
+
 /** How a router looks from its operation that serves a part, wherever that was mounted. */
 export const viewOf = (own: MountedRouter, part: Part): View => {
-  const views = new WeakMap<MountedRouter, Map<string, MountedRouter>>()
-  return ({ router, layerPath }) => {
+  const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
+  return (place) => {
+    const { router, layerPath } = place
     const layer = own.stack.find(isPartOf(part))
     if (layer === undefined) return own
     const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
-    if (base === '') return router
-    const known = views.get(router) ?? new Map<string, MountedRouter>()
+    const identity = identityAt(own, part, place)
+    if (base === '' && identity === undefined) return router
+    const known = views.get(router) ?? new Map<object | string, MountedRouter>()
     views.set(router, known)
-    const view = known.get(base) ?? below(base, router, own)
-    known.set(base, view)
+    const key = base === '' && identity !== undefined ? identity : base
+    const view = known.get(key) ?? below(base, router, own, isOwnAt(own, part, place))
+    known.set(key, view)
     return view
   }
 }
@@ -65,16 +89,21 @@ const baseOf = (mounted: string, unmounted: string, prefix: string): string => {
 }
 
 // Asked at every request, because routes can be added
-const below = (base: string, router: MountedRouter, own: MountedRouter): MountedRouter => ({
+const below = (
+  base: string,
+  router: MountedRouter,
+  own: MountedRouter,
+  isOwn: (layer: Layer) => boolean,
+): MountedRouter => ({
   ...(router.exclusive !== undefined && { exclusive: router.exclusive }),
   opts: router.opts,
   get stack() {
-    return router.stack.filter((layer) => isBelow(base, layer) || isOwnPattern(own, layer))
+    return router.stack.filter((layer) => isOwn(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)))
   },
 })
 
 const isBelow = (base: string, { path }: Layer): boolean =>
-  typeof path === 'string' && path.startsWith(base) && /^(?:[/{]|$)/.test(path.slice(base.length))
+  base === '' || (typeof path === 'string' && path.startsWith(base) && /^(?:[/{]|$)/.test(path.slice(base.length)))
 
 // Mounting leaves a RegExp as it is
 const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
