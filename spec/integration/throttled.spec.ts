@@ -101,7 +101,7 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
     })
   })
 
-  it('a success resets nothing, and a stranger elsewhere locks nobody out', async () => {
+  it('a success resets nothing, and a stranger elsewhere locks no user out', async () => {
     const limiter = { accountAndAddress: limiterOf(3), account: limiterOf(50), address: limiterOf(40) }
     const keys = (request: { get: (name: string) => string }, { username }: { username: string }) => ({
       account: username,

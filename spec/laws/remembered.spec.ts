@@ -140,7 +140,7 @@ describe('remembered', () => {
         const cache = remembered({ maxAge: MAX_AGE })
         const second = await run([of], (a) => twice(cache(a)))
         expect(second.result).toStrictEqual(plain.result)
-        // nobody is asked that was not asked before
+        // no other hook is called
         expect(new Set(second.calls)).toStrictEqual(new Set(plain.calls))
       }),
       { numRuns: 500 },

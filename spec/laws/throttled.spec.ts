@@ -118,7 +118,7 @@ const play = async (all: ReadonlyArray<Step>, { pair, account, address }: Limits
       expect(before.filter((g) => key(g) === key(first)).length).toBeLessThanOrEqual(limit)
     }
   }
-  // whoever is no guess was given back: a window later, and at once where nobody guessed, all are let in
+  // what was no guess was given back, so that two windows later all are let in
   await vi.advanceTimersByTimeAsync(2 * WINDOW * 1000)
   const good = Promise.all(
     accounts.map((name) => a.evaluate(requestOf({ account: name, address: '192.0.2.9' as never, outcome: 'good' }))),

@@ -12,7 +12,7 @@
  * | `expired`      | was good once                                                         | 3        |
  * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
  * | `insufficient` | authenticated, not allowed                                            | 5        |
- * | `throttled`    | too many guesses: nobody was asked                                    | stops    |
+ * | `throttled`    | too many guesses: no hook was called                                  | stops    |
  * | `unavailable`  | nobody can tell now: the store is down or slow                        | stops    |
  * | `raised`       | the hook threw                                                        | stops    |
  *

@@ -28,7 +28,7 @@ export interface Limiters {
   readonly address?: Limiter
 }
 
-/** @internal What counting came to: one more, too many (for so many seconds), or nobody knows. */
+/** @internal What counting came to: one more, too many (for so many seconds), or it failed. */
 export type Counted =
   | {
       readonly _tag: 'Counted'
@@ -59,7 +59,7 @@ export const countOne = async (limiter: Limiter, key: string): Promise<Counted> 
   }
 }
 
-// Milliseconds until the window ends; `undefined` where it never does, or nobody says so
+// Milliseconds until the window ends; `undefined` where it never does, or is unknown
 const timeLeft = (counted: unknown): number | undefined => {
   const left = numberIn(counted, 'msBeforeNext')
   return left === undefined || left < 0 ? undefined : left

@@ -1,7 +1,7 @@
 /**
  * How a kind reads its credential, for combinators that must see it before the hook does: a mark on the leaf of the kind.
  *
- * It reads and decodes; it asks no hook. A plain function has none: nobody knows what it reads.
+ * It reads and decodes; it asks no hook. A plain function has none: what it reads is unknown.
  */
 import type { either as E, option as O } from 'fp-ts'
 import type { Request } from 'koa'

@@ -7,7 +7,7 @@
  */
 import { numberIn, type Limiter, type Limiters } from './Limiter.js'
 
-/** The share of one address; `undefined` where the other limits are narrow enough, or nobody can tell. */
+/** The share of one address; `undefined` where the other limits are narrow enough, or unknown. */
 export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
   if (account === undefined) return undefined
   const points = numberIn(account, 'points')

@@ -29,7 +29,7 @@ const ofObject = (value: object): string => {
     return `j${written(Reflect.apply(value.toJSON, value, []))}`
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  // of a Map, a stream or a request nobody knows what in it is the credential
+  // what in a Map, a stream or a request is the credential is unknown
   if (prototype !== Object.prototype && prototype !== null) throw unreadable()
   const entries = Object.entries(value)
   return `o${entries.length}:${entries.map(([name, one]) => written(name) + written(one)).join('')}`

@@ -5,7 +5,7 @@
  * the principal that one kind let in, by a digest of its credential; nothing about the request is. So a hook that decides by
  * more than the credential, such as the path, must not be remembered.
  *
- * - Successes alone are kept: a credential that failed is asked about each time. Nobody can be locked out, and no memory filled.
+ * - Successes alone are kept: a credential that failed is asked about each time. It locks no user out, and fills no memory.
  * - The same credential in parallel is asked about once, and all get that answer (single flight).
  * - CSRF is checked each time, and so is `authorize`, inside of it or around.
  *
@@ -47,7 +47,7 @@ export interface Remembered<P> {
  * For `maxAge` milliseconds after a credential passed, the same credential passes without asking the hook, even if it was
  * revoked meanwhile; never longer than the principal's `expiresAt` (a Date, or milliseconds). Requests share the principal,
  * so do not change it. `forget` takes verifications back. In lists it goes around each kind. TypeError for options that
- * cannot work, and for a plain function, whose credential nobody knows.
+ * cannot work, and for a plain function, whose credential is unknown.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

@@ -1,5 +1,5 @@
 /**
- * `throttled`: guesses are counted, and beyond the limit nobody is asked: `throttled`, a 429 that ends a list.
+ * `throttled`: guesses are counted, and beyond the limit no hook is called: `throttled`, a 429 that ends a list.
  *
  * A guess is a credential that comes to `malformed` or `invalid`. Each is counted before the hook is asked, and taken back if
  * it comes to anything else: guesses in parallel cannot pass before any of them was counted. A success takes its own back and
@@ -45,7 +45,7 @@ export interface ThrottledOptions<C> {
 
 /**
  * Counts guesses, and refuses beyond the limit with 429 and `Retry-After`, before the hook is asked. In lists it goes around
- * each kind. TypeError for options that cannot work, and for a plain function, whose credential nobody knows.
+ * each kind. TypeError for options that cannot work, and for a plain function, whose credential is unknown.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

@@ -86,7 +86,7 @@ export const verifications = (maxAge: number, size: number): Verifications => {
     try {
       for (const [key, { result }] of passed) if (predicate(result.right)) passed.delete(key)
     } catch (error) {
-      // of whom it cannot be told, nobody passes without being asked
+      // those that it could not judge must not be kept
       passed.clear()
       throw error
     }

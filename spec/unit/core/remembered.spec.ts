@@ -93,7 +93,7 @@ describe('the window', () => {
     ['a Date that was over when it passed', new Date(1), 2],
     ['no Date (invalid)', new Date(NaN), 2],
     ['NaN', NaN, 2],
-    ['a string, of which nobody knows what it means', '2999-01-01', 2],
+    ['a string, whose meaning is unknown', '2999-01-01', 2],
     ['a time far behind the window', new Date(9e12), 1],
     ['null: never', null, 1],
     ['undefined: never', undefined, 1],
@@ -166,7 +166,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(4)
   })
 
-  it('a guess costs no room: 10,000 wrong tokens push nobody out', async () => {
+  it('a guess costs no room: 10,000 wrong tokens push nothing out', async () => {
     const { bearer, calls } = counted((token) => token === 'good' && 'anna')
     const a = remembered({ maxAge: 60_000, size: 1 })(bearer)
     await run(a, bearing('good'))
@@ -197,7 +197,7 @@ describe('single flight', () => {
     expect(calls).toStrictEqual(['t', 'other'])
   })
 
-  it('a failure is shared by those in parallel, and kept for no one behind them', async () => {
+  it('a failure is shared by those in parallel, and not kept', async () => {
     const { bearer, calls } = counted((_token, call) => later(call === 1 ? false : 'anna', 10))
     const a = remembered({ maxAge: 60_000 })(bearer)
     const both = [tagOf(a), tagOf(a)]
@@ -223,7 +223,7 @@ describe('single flight', () => {
 })
 
 describe('forget', () => {
-  it('takes back whom the predicate names, and nobody else', async () => {
+  it('takes back whom the predicate names, and no other user', async () => {
     const { bearer, calls } = counted((token) => ({ user: token }))
     const cache = remembered<{ user: string }>({ maxAge: 60_000 })
     const a = cache(bearer as Authenticator<{ user: string }>)
@@ -249,7 +249,7 @@ describe('forget', () => {
     expect(calls).toHaveLength(3)
   })
 
-  it('a predicate that throws forgets all: of whom it cannot tell, nobody passes unasked', async () => {
+  it('a predicate that throws forgets all, those included that it could not judge', async () => {
     const { bearer, calls } = counted((token) => token)
     const cache = remembered({ maxAge: 60_000 })
     const a = cache(bearer)
@@ -392,7 +392,7 @@ describe('a credential that is no text', () => {
     ['a request', plainRequest()],
     ['a context', plainRequest().ctx],
     ['a record with one inside', { a: new Set() }],
-  ])('is a 500 that names the fix, where nobody can tell two apart: %s', async (_name, sent) => {
+  ])('is a 500 that names the fix, where two could not be told apart: %s', async (_name, sent) => {
     const { a, calls } = own(() => sent)
     const result = await run(a)
     expect(result).toMatchObject(E.left({ _tag: 'raised', error: expect.any(TypeError) }))

@@ -1,4 +1,4 @@
-/** `throttled`: what counts, under what, what is given back, and what happens when it is too much or nobody can count. */
+/** `throttled`: what counts, under what, what is given back, and what happens when it is too much or the store fails. */
 import { createHash } from 'node:crypto'
 import { either as E } from 'fp-ts'
 import {
@@ -65,7 +65,7 @@ afterEach(() => {
 })
 
 describe('guesses', () => {
-  it('up to the limit reach the hook; beyond it nobody is asked, and Retry-After says when', async () => {
+  it('up to the limit reach the hook; beyond it no hook is called, and Retry-After says when', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(3) })(basic)
     expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'invalid'])
@@ -272,11 +272,14 @@ describe('a limiter for each', () => {
     [1000, 3, 1000],
     [1000, 2, 1000],
     [5, 100, 100],
-  ])('a stranger at one address locks nobody out, whatever the figures: %i, %i, %i', async (pair, account, address) => {
-    const a = throttled({ limiter: limits(pair, account, address) })(passwords().basic)
-    for (let index = 0; index < 300; index++) await tagOf(a, guess('anna'))
-    expect(await tagOf(a, guess('anna', 'good', at(2)))).toBe('passed')
-  })
+  ])(
+    'a stranger at one address locks no user out, whatever the figures: %i, %i, %i',
+    async (pair, account, address) => {
+      const a = throttled({ limiter: limits(pair, account, address) })(passwords().basic)
+      for (let index = 0; index < 300; index++) await tagOf(a, guess('anna'))
+      expect(await tagOf(a, guess('anna', 'good', at(2)))).toBe('passed')
+    },
+  )
 
   it('a patient stranger neither: over ten windows of every limiter the owner is let in each second', async () => {
     const a = throttled({
@@ -313,7 +316,7 @@ describe('a store that fails', () => {
   })
 
   it.each([new Error('down'), new TypeError('bug'), Object.assign(new Error('down'), { code: 'ECONNREFUSED' })])(
-    'is unavailable, and nobody is asked: %s',
+    'is unavailable, and no hook is called: %s',
     async (error) => {
       const { basic, calls } = passwords()
       const a = throttled({ limiter: down(error) })(basic)
