@@ -7,6 +7,7 @@ const entries = {
   '/audit': 'audit/index',
   '/jwt': 'jwt/index',
   '/testing': 'testing/index',
+  '/testing/laws': 'testing/laws/index',
   '/sessions': 'sessions/index',
   '/sessions/sqlite': 'sessions/sqliteStore',
   '/sessions/redis': 'sessions/redisStore',

@@ -14,15 +14,15 @@ import {
   HeaderKey,
   httpBearer,
 } from 'koa-with-auth'
-import { sendBearer, sendCookie, sendHeader, together } from 'koa-with-auth/testing'
+import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import type { Subject } from './suite.js'
 
 const users = new Map([['supersecret', 'anna']])
 
 const tokenOf = (request: Request): string => request.get('Authorization').replace('Bearer ', '')
 
-const bearer = [sendBearer('supersecret')]
-const key = [sendHeader('X-API-Key', 'Partner-Key')]
+const bearer = [withBearer('supersecret')]
+const key = [withHeader('X-API-Key', 'Partner-Key')]
 
 const webhook = { challenge: Challenge.make('Webhook'), ambient: false, credentials: HeaderKey }
 const scheme = { type: 'apiKey', in: 'header', name: 'X-API-Key' } as const
@@ -117,7 +117,7 @@ export const mistakes: Record<string, Subject> = {
   emptyToken: { authenticator: emptyToken, valid: bearer },
   unsetKey: {
     authenticator: unsetKey,
-    valid: [together(sendHeader('X-Client', 'shop'), sendHeader('X-API-Key', 'Partner-Key'))],
+    valid: [mergeRequests(withHeader('X-Client', 'shop'), withHeader('X-API-Key', 'Partner-Key'))],
   },
   looseEquality: { authenticator: looseEquality, valid: ['4711'] },
   leakyFailure: { authenticator: leakyFailure, valid: bearer },
@@ -125,10 +125,10 @@ export const mistakes: Record<string, Subject> = {
   noneAsTruthy: { authenticator: noneAsTruthy, valid: bearer },
   otherHeader: { authenticator: otherHeader, valid: key },
   notDeterministic: { authenticator: notDeterministic, valid: bearer },
-  throwing: { authenticator: throwing, valid: [sendHeader('X-Ticket', '{"user":"anna"}')] },
+  throwing: { authenticator: throwing, valid: [withHeader('X-Ticket', '{"user":"anna"}')] },
   neverSettles: { authenticator: neverSettles, valid: bearer },
   prefixMatch: { authenticator: prefixMatch, valid: key },
   anyLetterCase: { authenticator: anyLetterCase, valid: key },
   firstOfTwo: { authenticator: firstOfTwo, valid: key },
-  notAmbient: { authenticator: notAmbient, valid: [sendCookie('key', 'Partner-Key')] },
+  notAmbient: { authenticator: notAmbient, valid: [withCookie('key', 'Partner-Key')] },
 }

@@ -23,7 +23,7 @@ import {
   lenient,
   optional,
 } from 'koa-with-auth'
-import { sendBearer, sendHeader, sendQuery, together } from 'koa-with-auth/testing'
+import { withBearer, withHeader, withQuery, mergeRequests } from 'koa-with-auth/testing'
 import type { Subject } from './suite.js'
 
 // A store keeps digests, and answers later
@@ -71,15 +71,15 @@ export const right: Record<string, Subject> = {
   cookieKey: { authenticator: cookieKey, valid: ['Partner-Key'] },
   webhook: { authenticator: webhook, valid: ['s3cret'] },
   local: { authenticator: local, valid: [{ remoteAddress: '127.0.0.1' }] },
-  bareTaskEither: { authenticator: bareTaskEither, valid: [sendBearer('supersecret')] },
-  mapped: { authenticator: mapped, valid: [sendBearer('supersecret')] },
+  bareTaskEither: { authenticator: bareTaskEither, valid: [withBearer('supersecret')] },
+  mapped: { authenticator: mapped, valid: [withBearer('supersecret')] },
   either: {
     authenticator: anyOf({ user: bearer, key: queryKey }),
-    valid: [sendBearer('supersecret'), sendQuery('key', 'Partner-Key')],
+    valid: [withBearer('supersecret'), withQuery('key', 'Partner-Key')],
   },
   both: {
     authenticator: allOf([headerKey, bearer]),
-    valid: [together(sendHeader('X-API-Key', 'Partner-Key'), sendBearer('supersecret'))],
+    valid: [mergeRequests(withHeader('X-API-Key', 'Partner-Key'), withBearer('supersecret'))],
   },
   perhaps: { authenticator: optional(bearer), valid: ['supersecret'] },
   lenient: { authenticator: lenient(headerKey), valid: ['Partner-Key'] },

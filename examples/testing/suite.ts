@@ -4,7 +4,7 @@
  * `lawsOf` lists what must hold for every authenticator, one test for each law.
  */
 import type { AuthenticatorLike } from 'koa-with-auth'
-import { lawsOf, type LawOptions } from 'koa-with-auth/testing'
+import { lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
 
 /** An authenticator, and what it must let in. */
 export interface Subject {

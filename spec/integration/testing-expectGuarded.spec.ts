@@ -15,7 +15,7 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
-import { BrokenLaws, expectGuarded, sendBearer, type Application, type GuardedOptions } from 'koa-with-auth/testing'
+import { LawViolations, expectGuarded, withBearer, type Application, type GuardedOptions } from 'koa-with-auth/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
@@ -53,8 +53,8 @@ const broken = async (app: Application, router: object, options?: GuardedOptions
   )
   expect(handled).toBe(0)
   if (error === undefined) return []
-  expect(error).toBeInstanceOf(BrokenLaws)
-  return (error as BrokenLaws).breaches.map(({ law }) => law)
+  expect(error).toBeInstanceOf(LawViolations)
+  return (error as LawViolations).violations.map(({ law }) => law)
 }
 
 describe('a guarded application', () => {
@@ -69,7 +69,7 @@ describe('a guarded application', () => {
     router.get('/guest', withAuth(lenient(bearer)), handler)
     router.get('/health', withAuth(null), handler)
     const open = ['GET /v1/:tenant/perhaps', 'GET /v1/:tenant/guest', 'GET /v1/:tenant/health']
-    const checked = await expectGuarded(serving(router), router, { public: open, valid: [sendBearer('supersecret')] })
+    const checked = await expectGuarded(serving(router), router, { public: open, valid: [withBearer('supersecret')] })
     expect(checked.map(({ operation, protection }) => `${operation} ${protection}`)).toStrictEqual([
       'GET /v1/:tenant/pets/:id guarded',
       'POST /v1/:tenant/pets guarded',
@@ -149,7 +149,7 @@ describe('a sealed router', () => {
   })
 })
 
-describe('breaches', () => {
+describe('violations', () => {
   it('all are told at once, each with its operation, what was sent, and the fix', async () => {
     const router = new Router()
     router.get('/open', withAuth(() => ({ user: 'anybody' })), handler) // prettier-ignore
@@ -158,8 +158,8 @@ describe('breaches', () => {
     router.get('/forgotten', handler)
     const error: unknown = await expectGuarded(serving(router), router, { public: [] }).catch((e: unknown) => e)
     expect(handled).toBe(0)
-    const { breaches, message } = error as BrokenLaws
-    expect(breaches.map(({ law }) => law)).toStrictEqual([
+    const { violations, message } = error as LawViolations
+    expect(violations.map(({ law }) => law)).toStrictEqual([
       'GET /open: a handler ran without authentication',
       'GET /throws: an error instead of a refusal',
       'GET /forgotten: public, but not listed',
@@ -184,7 +184,7 @@ describe('breaches', () => {
       handler,
     )
     router.get('/y', withAuth(careless), handler)
-    expect((await broken(serving(router), router, { valid: [sendBearer('supersecret')] })).length).toBeGreaterThan(0)
+    expect((await broken(serving(router), router, { valid: [withBearer('supersecret')] })).length).toBeGreaterThan(0)
   })
 
   it('A-04 A-35 a method that is let in by itself', async () => {

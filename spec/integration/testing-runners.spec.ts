@@ -59,7 +59,7 @@ describe('test runners', () => {
     const { code, output } = await project.node(
       '--input-type=module',
       '-e',
-      `import { checkErrorMapper } from 'koa-with-auth/testing'
+      `import { checkErrorMapper } from 'koa-with-auth/testing/laws'
        import { defaultErrorMapper } from 'koa-with-auth'
        await checkErrorMapper(defaultErrorMapper)`,
     )

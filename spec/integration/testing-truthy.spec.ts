@@ -1,6 +1,7 @@
 /** Answers that mean "no" to whoever wrote them, but are truthy: no layer can know, `checkAuthenticator` finds each. */
 import { httpBearer } from 'koa-with-auth'
-import { checkAuthenticator, sendBearer } from 'koa-with-auth/testing'
+import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+import { withBearer } from 'koa-with-auth/testing'
 import { expect, test } from 'vitest'
 
 const refusals: ReadonlyArray<readonly [what: string, make: () => unknown]> = [
@@ -20,7 +21,7 @@ test.each(refusals)('checkAuthenticator finds %s that was to refuse', async (_wh
   const careless = httpBearer({
     authenticate: (_request, token) => (token === 'supersecret' ? { user: 'anna' } : make()),
   })
-  await expect(checkAuthenticator(careless, { valid: [sendBearer('supersecret')] })).rejects.toThrow(
+  await expect(checkAuthenticator(careless, { valid: [withBearer('supersecret')] })).rejects.toThrow(
     /refuses wrong, empty, hostile[^]*let in/,
   )
 })

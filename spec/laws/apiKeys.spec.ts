@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
-import { plainRequest } from 'koa-with-auth/testing'
+import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, expect, it, vi } from 'vitest'
 import { describeEveryKeyStore, noted } from '../support/keyStores.js'
 
@@ -41,7 +41,7 @@ const step = (name: string, act: (model: Model, real: Real) => Promise<void>): S
   toString: () => name,
 })
 
-const request = plainRequest({})
+const request = mockRequest({})
 const verdictOf = (result: E.Either<{ readonly _tag: string }, ApiKey>) =>
   E.isRight(result) ? result.right.id : result.left._tag
 

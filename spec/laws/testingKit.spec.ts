@@ -4,32 +4,28 @@ import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import Koa from 'koa'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth'
+import { apiKeys, basicCredentials, bearerTokens } from '../support/arbitrary/credentials.js'
+import { authenticators } from '../support/arbitrary/authenticators.js'
+import { checkAuthenticator } from 'koa-with-auth/testing/laws'
 import {
-  apiKeys,
-  authenticators,
-  basicCredentials,
-  bearerTokens,
-  checkAuthenticator,
   expectGuarded,
-  failures,
-  hostileTexts,
-  plainRequest,
-  requests,
-  routers,
-  secrets,
-  sendBasic,
-  sendBearer,
-  sendCookie,
-  sendHeader,
-  sendQuery,
-  sketches,
-  together,
-  type PlannedOperation,
+  mockRequest,
+  withBasic,
+  withBearer,
+  withCookie,
+  withHeader,
+  withQuery,
+  mergeRequests,
 } from 'koa-with-auth/testing'
+import { failures } from '../../src/testing/laws/failures.js'
+import { hostileTexts, secrets } from '../../src/testing/laws/credentials.js'
+import { requests } from '../support/arbitrary/requests.js'
+import { routers, type PlannedOperation } from '../support/arbitrary/routers.js'
+import { requestSpecs } from '../../src/testing/laws/requestSpecs.js'
 import { describe, expect, it } from 'vitest'
 import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
-import { misspellings } from '../../src/testing/misspellings.js'
-import { placesIn, putting, valuesAt, without } from '../../src/testing/Place.js'
+import { misspellings } from '../../src/testing/attacks/misspellings.js'
+import { locationsIn, putting, valuesAt, without } from '../../src/testing/request/CredentialLocation.js'
 import { listen } from '../support/server.js'
 
 describe('credentials', () => {
@@ -59,25 +55,25 @@ describe('credentials', () => {
   })
 })
 
-describe('sketches', () => {
+describe('requestSpecs', () => {
   const credentials = fc.oneof(
-    bearerTokens().map(sendBearer),
-    basicCredentials().map(({ username, password }) => sendBasic(username, password)),
-    apiKeys().map((key) => sendHeader('X-API-Key', key)),
-    apiKeys().map((key) => sendCookie('sid', key)),
-    apiKeys().map((key) => sendQuery('key', key)),
+    bearerTokens().map(withBearer),
+    basicCredentials().map(({ username, password }) => withBasic(username, password)),
+    apiKeys().map((key) => withHeader('X-API-Key', key)),
+    apiKeys().map((key) => withCookie('sid', key)),
+    apiKeys().map((key) => withQuery('key', key)),
   )
 
   it('what is sent is what the readers of fields find, beside anything else', () => {
     fc.assert(
-      fc.property(sketches(), apiKeys(), apiKeys(), apiKeys(), (about, header, inCookie, parameter) => {
-        const whole = together(
+      fc.property(requestSpecs(), apiKeys(), apiKeys(), apiKeys(), (about, header, inCookie, parameter) => {
+        const whole = mergeRequests(
           about,
-          sendHeader('X-API-Key', header),
-          sendCookie('sid', inCookie),
-          sendQuery('key', parameter),
+          withHeader('X-API-Key', header),
+          withCookie('sid', inCookie),
+          withQuery('key', parameter),
         )
-        const request = plainRequest(whole)
+        const request = mockRequest(whole)
         expect(fromHeader('X-API-Key')(request)).toMatchObject({ value: header })
         expect(fromCookie('sid')(request)).toMatchObject({ value: CookieKey.encode(inCookie) })
         expect(fromQuery('key')(request)).toMatchObject({ value: parameter })
@@ -87,13 +83,13 @@ describe('sketches', () => {
 
   it('a place that is put holds that, and one that is emptied holds nothing', () => {
     fc.assert(
-      fc.property(sketches(), credentials, apiKeys(), (about, sent, other) => {
-        const sketch = together(about, sent)
-        for (const place of placesIn(sent)) {
+      fc.property(requestSpecs(), credentials, apiKeys(), (about, sent, other) => {
+        const sketch = mergeRequests(about, sent)
+        for (const place of locationsIn(sent)) {
           expect(valuesAt(place, sketch)).toHaveLength(1)
           expect(valuesAt(place, putting(place, [other, other], sketch))).toStrictEqual([other, other])
           expect(valuesAt(place, without(place, sketch))).toStrictEqual([])
-          expect(placesIn(without(place, sketch))).toStrictEqual(placesIn(about))
+          expect(locationsIn(without(place, sketch))).toStrictEqual(locationsIn(about))
         }
       }),
     )
@@ -101,7 +97,7 @@ describe('sketches', () => {
 
   it('a request carries its credentials alone, and is printed as it was sent', () => {
     fc.assert(
-      fc.property(requests(bearerTokens().map(sendBearer)), requests(), (signedIn, bare) => {
+      fc.property(requests(bearerTokens().map(withBearer)), requests(), (signedIn, bare) => {
         expect(signedIn.get('Authorization')).toMatch(/^Bearer /)
         expect(bare.get('Authorization') + bare.get('Cookie') + bare.querystring).toBe('')
         expect(fc.stringify(signedIn)).toContain('Authorization: Bearer ')
@@ -127,7 +123,7 @@ describe('authenticators', () => {
   it('each lets in what it says', async () => {
     await fc.assert(
       fc.asyncProperty(authenticators(), async ({ authenticator, valid }) => {
-        for (const sketch of valid) expect(E.isRight(await authenticator.evaluate(plainRequest(sketch)))).toBe(true)
+        for (const sketch of valid) expect(E.isRight(await authenticator.evaluate(mockRequest(sketch)))).toBe(true)
       }),
     )
   })

@@ -4,8 +4,11 @@ import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'
 import { altW, AuthError, authenticator, Challenge, map, type Authenticator, type Description } from 'koa-with-auth'
 import type { SecurityScheme } from 'koa-with-auth'
-import * as kit from 'koa-with-auth/testing'
-import { bareFailures, singleFailures, tokens } from '../../src/testing/failures.js'
+import { secrets } from '../../src/testing/laws/credentials.js'
+import { challenges, failures } from '../../src/testing/laws/failures.js'
+import * as credentials from './arbitrary/credentials.js'
+import { requests } from './arbitrary/requests.js'
+import { bareFailures, singleFailures, tokens } from '../../src/testing/laws/failures.js'
 
 // -------------------------------------------------------------------------------------
 // what the testing kit has
@@ -15,25 +18,25 @@ import { bareFailures, singleFailures, tokens } from '../../src/testing/failures
 export const token = tokens()
 
 /** RFC 6750 §2.1. */
-export const b64token = kit.bearerTokens()
+export const b64token = credentials.bearerTokens()
 
 /** Long enough that it stands in no answer by chance. */
-export const secret = kit.secrets()
+export const secret = secrets()
 
 /** Any text without control characters, in any script; the user name without a colon (RFC 7617 §2). */
-export const basicCredentials = kit.basicCredentials()
+export const basicCredentials = credentials.basicCredentials()
 
 /** Safe and unsafe, from a browser's page here, a page elsewhere, and from no browser. */
-export const request: Arbitrary<Request> = kit.requests()
+export const request: Arbitrary<Request> = requests()
 
 /** Challenges that `make` accepts. */
-export const challenge: Arbitrary<Challenge> = kit.challenges()
+export const challenge: Arbitrary<Challenge> = challenges()
 
 /** Failures as they leave one authenticator: alone or told their challenge. */
 export const singleError: Arbitrary<AuthError> = singleFailures()
 
 /** Also those that a fold made, with branches. */
-export const authError: Arbitrary<AuthError> = kit.failures()
+export const authError: Arbitrary<AuthError> = failures()
 
 // -------------------------------------------------------------------------------------
 // descriptions

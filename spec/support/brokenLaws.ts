@@ -1,18 +1,19 @@
 /** What the testing kit says of an authenticator. */
 import { httpBearer, type AuthenticatorLike } from 'koa-with-auth'
-import { BrokenLaws, checkAuthenticator, type Breach, type LawOptions } from 'koa-with-auth/testing'
+import { LawViolations, type Violation } from 'koa-with-auth/testing'
+import { checkAuthenticator, type LawOptions } from 'koa-with-auth/testing/laws'
 import { expect } from 'vitest'
 
 /** The laws that do not hold, with their counterexamples. */
-export const breachesOf = async (member: AuthenticatorLike, options: LawOptions): Promise<ReadonlyArray<Breach>> => {
+export const breachesOf = async (member: AuthenticatorLike, options: LawOptions): Promise<ReadonlyArray<Violation>> => {
   const error: unknown = await checkAuthenticator(member, options).then(
     () => undefined,
     (broken: unknown) => broken,
   )
   if (error === undefined) return []
-  expect(error).toBeInstanceOf(BrokenLaws)
+  expect(error).toBeInstanceOf(LawViolations)
   expect(error).toBeInstanceOf(Error)
-  return (error as BrokenLaws).breaches
+  return (error as LawViolations).violations
 }
 
 /** A bearer authenticator of a hook. */

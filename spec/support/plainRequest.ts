@@ -1,2 +1,2 @@
 /** A Koa request that came over no socket, as the testing kit makes it. */
-export { plainRequest, type Sketch } from 'koa-with-auth/testing'
+export { mockRequest as plainRequest, type RequestSpec as Sketch } from 'koa-with-auth/testing'

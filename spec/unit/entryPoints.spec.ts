@@ -13,6 +13,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/sessions/redis': () => import('koa-with-auth/sessions/redis'),
   'koa-with-auth/sessions/sqlite': () => import('koa-with-auth/sessions/sqlite'),
   'koa-with-auth/testing': () => import('koa-with-auth/testing'),
+  'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
 }
 
 describe('entry points', () => {

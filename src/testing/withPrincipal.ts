@@ -12,7 +12,7 @@ import { isGuard, type Marked } from '../koa/guardMark.js'
 import { functionsOf, write } from '../koa/layer.js'
 import { copyLayer, copyRouter, watched } from '../koa/routerCopy.js'
 import type { RouterInstance } from '../koa/routerTypes.js'
-import { checkRouter } from './operations.js'
+import { checkRouter } from './guarded/operations.js'
 
 const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void => {
   const env = process.env['NODE_ENV']

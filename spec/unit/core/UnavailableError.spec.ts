@@ -1,7 +1,7 @@
 /** An exception that is an outage: wherever a hook throws it, the answer is 503, and it is no bug. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import { plainRequest } from 'koa-with-auth/testing'
+import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import {
   AuthError,
@@ -23,7 +23,7 @@ const error = new UnavailableError('the directory is down')
 const thrown = (): never => {
   throw error
 }
-const request = plainRequest({ fields: [['Authorization', 'Bearer t']] })
+const request = mockRequest({ fields: [['Authorization', 'Bearer t']] })
 const bearer = (authenticate: () => unknown) => httpBearer({ authenticate })
 const passing = bearer(() => ({ user: 'anna' }))
 

@@ -5,11 +5,11 @@ import fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import * as t from 'io-ts'
 import { apiKeys, memoryKeyStore, NoLiveKey, type ApiKey, type ApiKeysOptions } from 'koa-with-auth/keys'
-import { plainRequest } from 'koa-with-auth/testing'
+import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { noted } from '../../support/keyStores.js'
 
-const request = plainRequest({})
+const request = mockRequest({})
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const made = (more: Partial<ApiKeysOptions<string>> = {}) => {
   const { store, calls } = noted(more.store ?? memoryKeyStore())

@@ -1,6 +1,7 @@
 /** The suite of `koa-with-auth/testing` for stores of API keys holds on every store, and finds what breaks it. */
 import { memoryKeyStore, type KeyStore } from 'koa-with-auth/keys'
-import { BrokenLaws, checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing'
+import { LawViolations } from 'koa-with-auth/testing'
+import { checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
 import { describeEveryKeyStore } from '../../support/keyStores.js'
 
@@ -122,10 +123,10 @@ describe('a store that breaks a law', () => {
   it.each(broken)('%s: the law "%s" says so', async (_description, law, make) => {
     const good = memoryKeyStore()
     const error: unknown = await checkKeyStore({ ...good, ...make(good) }).catch((thrown: unknown) => thrown)
-    expect(error).toBeInstanceOf(BrokenLaws)
-    const { breaches } = error as BrokenLaws
-    expect(breaches.map((breach) => breach.law)).toContain(law)
-    for (const { fix, counterexample } of breaches) expect([fix, counterexample]).not.toContain('')
+    expect(error).toBeInstanceOf(LawViolations)
+    const { violations } = error as LawViolations
+    expect(violations.map((breach) => breach.law)).toContain(law)
+    for (const { fix, counterexample } of violations) expect([fix, counterexample]).not.toContain('')
   })
 
   it('one by one they say the same', async () => {

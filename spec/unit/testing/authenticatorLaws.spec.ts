@@ -14,15 +14,8 @@ import {
   sessionAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import {
-  checkAuthenticator,
-  lawsOf,
-  sendBearer,
-  sendCookie,
-  sendHeader,
-  together,
-  type LawOptions,
-} from 'koa-with-auth/testing'
+import { checkAuthenticator, lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
+import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { bearer, breachesOf, isRight, right, valid } from '../../support/brokenLaws.js'
 
@@ -49,8 +42,8 @@ describe('total', () => {
         description: right.description,
         evaluate,
       }) as unknown as Authenticator<unknown>
-      const breaches = await breachesOf(made, { valid })
-      expect(breaches.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^is total/))
+      const violations = await breachesOf(made, { valid })
+      expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^is total/))
     }
   })
 
@@ -71,8 +64,8 @@ describe('fails closed', () => {
     const trusting = (request: Request) =>
       (request.get('X-User') !== '' && { user: request.get('X-User') }) ||
       (request.get('Authorization') === 'Bearer supersecret' && { user: 'anna' })
-    const breaches = await breachesOf(trusting, { valid: [sendBearer('supersecret')] })
-    expect(breaches.find(({ law }) => /^fails closed/.test(law))?.counterexample).toContain('X-User: admin')
+    const violations = await breachesOf(trusting, { valid: [withBearer('supersecret')] })
+    expect(violations.find(({ law }) => /^fails closed/.test(law))?.counterexample).toContain('X-User: admin')
   })
 
   it('optional lets in nobody as undefined, and is not taken for open', async () => {
@@ -110,7 +103,7 @@ describe('refuses others', () => {
       if (O.isNone(sent)) return false
       return (typeof sent.value === 'string' ? sent.value === 'Partner-Key' : takes(sent.value)) && { client: 'Acme' }
     }
-    const [breach, ...others] = await breachesOf(careless, { valid: [sendHeader('X-API-Key', 'Partner-Key')] })
+    const [breach, ...others] = await breachesOf(careless, { valid: [withHeader('X-API-Key', 'Partner-Key')] })
     expect(breach).toMatchObject({
       law: expect.stringMatching(/^refuses wrong/),
       fix: expect.stringMatching(/never guess/),
@@ -120,7 +113,7 @@ describe('refuses others', () => {
 
   it('one valid credential beside another wrong one is lawful in a list', async () => {
     const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
-    const both = together(sendBearer('supersecret'), sendHeader('key', 'Partner-Key'))
+    const both = mergeRequests(withBearer('supersecret'), withHeader('key', 'Partner-Key'))
     expect(await breachesOf(anyOf([right, key]), { valid: [both] })).toStrictEqual([])
   })
 })
@@ -128,12 +121,12 @@ describe('refuses others', () => {
 describe('deterministic', () => {
   it('a hook that counts, and one that lets in once', async () => {
     let calls = 0
-    const breaches = await breachesOf(
+    const violations = await breachesOf(
       bearer((token) => isRight(token) && { calls: ++calls }),
       { valid },
     )
-    expect(breaches.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^is deterministic/)])
-    expect(breaches[0]?.counterexample).toMatch(/first: .*\nthen: /)
+    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^is deterministic/)])
+    expect(violations[0]?.counterexample).toMatch(/first: .*\nthen: /)
   })
 
   it('equal: what differs lawfully in a principal', async () => {
@@ -157,7 +150,7 @@ describe('deterministic', () => {
       if (request.get('Authorization') === 'Bearer supersecret') global.user = { user: 'anna' }
       return global.user
     }
-    expect((await breachesOf(leaky, { valid: [sendBearer('supersecret')] })).length).toBeGreaterThan(0)
+    expect((await breachesOf(leaky, { valid: [withBearer('supersecret')] })).length).toBeGreaterThan(0)
   })
 })
 
@@ -172,8 +165,8 @@ describe('leaks nothing', () => {
         isRight(token) || E.left({ ...AuthError.invalid, sent: Buffer.from(token).toString('base64') }),
     ],
   ])('A-37 in %s', async (_where, hook) => {
-    const breaches = await breachesOf(bearer(hook), { valid })
-    expect(breaches.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^leaks nothing/))
+    const violations = await breachesOf(bearer(hook), { valid })
+    expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^leaks nothing/))
   })
 
   it('A-37 a password, not only the whole field', async () => {
@@ -181,8 +174,8 @@ describe('leaks nothing', () => {
       authenticate: (_request, user, password) =>
         (user === 'admin' && password === 'secret') || E.left({ ...AuthError.invalid, password }),
     })
-    const breaches = await breachesOf(basic, { valid: [{ username: 'admin', password: 'secret' }] })
-    expect(breaches.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
+    const violations = await breachesOf(basic, { valid: [{ username: 'admin', password: 'secret' }] })
+    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
   })
 })
 
@@ -197,10 +190,10 @@ describe('options', () => {
         return next()
       },
     ]
-    const options = { valid: [sendCookie('koa.sess', 'sid-of-anna')], above }
+    const options = { valid: [withCookie('koa.sess', 'sid-of-anna')], above }
     expect(await breachesOf(sessionAuth(), options)).toStrictEqual([])
     expect(await breachesOf(authorize(() => true)(sessionAuth()), options)).toStrictEqual([])
-    expect((await breachesOf(sessionAuth(), { ...options, valid: [sendCookie('koa.sess', 'other')] })).length).toBe(1)
+    expect((await breachesOf(sessionAuth(), { ...options, valid: [withCookie('koa.sess', 'other')] })).length).toBe(1)
   })
 
   it.each([
@@ -218,8 +211,8 @@ describe('options', () => {
 
   it('a credential alone that has no place, or several, is a TypeError that names the fix', () => {
     const bare = (request: Request) => request.get('X') === 'x' && { user: 'anna' }
-    expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/sendHeader/)
-    expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/sendBearer/)
+    expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/withHeader/)
+    expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/withBearer/)
     expect(() => lawsOf(httpBearer as never, { valid })).toThrow(/call it/)
   })
 

@@ -1,15 +1,15 @@
-/** The entry point `koa-with-auth/testing`: what it exports is documented, and its examples name it (STYLE, habit 4). */
+/** The entry points `koa-with-auth/testing` and `/testing/laws`: what they export is documented, and examples name it (habit 4). */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 import { importGraph } from '../../support/importGraph.js'
 import { ownOptions, repository } from '../../support/typecheck.js'
 
-const path = `${repository}src/testing/index.ts`
-const program = ts.createProgram([path], ownOptions())
+const paths = ['index', 'laws/index'].map((name) => `${repository}src/testing/${name}.ts`)
+const program = ts.createProgram(paths, ownOptions())
 const checker = program.getTypeChecker()
-const exported = checker
-  .getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(path)!)!)
+const exported = paths
+  .flatMap((path) => checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(path)!)!))
   .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol))
 const functions = exported.filter(
   (symbol) => symbol.flags & ts.SymbolFlags.Value && checker.getTypeOfSymbol(symbol).getCallSignatures().length > 0,
@@ -17,8 +17,25 @@ const functions = exported.filter(
 
 describe('koa-with-auth/testing', () => {
   it('exports what the kit promises', () => {
-    const promised = ['requests', 'authenticators', 'routers', 'lawsOf', 'checkAuthenticator', 'checkErrorMapper', 'expectGuarded', 'withPrincipal'] // prettier-ignore
-    expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(promised))
+    const names = exported.filter(({ flags }) => flags & ts.SymbolFlags.Value).map(({ name }) => name)
+    expect([...new Set(names)].sort()).toStrictEqual([
+      'LawViolations',
+      'checkAuthenticator',
+      'checkErrorMapper',
+      'checkKeyStore',
+      'expectGuarded',
+      'lawsOf',
+      'lawsOfErrorMapper',
+      'lawsOfKeyStore',
+      'mergeRequests',
+      'mockRequest',
+      'withBasic',
+      'withBearer',
+      'withCookie',
+      'withHeader',
+      'withPrincipal',
+      'withQuery',
+    ])
   })
 
   it.each(exported)('habit 4: $name has a sentence', (symbol) => {
@@ -30,13 +47,15 @@ describe('koa-with-auth/testing', () => {
     expect(texts.some(({ text }) => ts.displayPartsToString(text).includes(symbol.name))).toBe(true)
   })
 
-  it('fast-check is an optional peer: nothing imports it but this folder, and that folder by no one else', () => {
+  it('fast-check is an optional peer: the laws import it, and nothing imports them', () => {
     const graph = importGraph()
     const users = graph.filter(({ to }) => to === 'fast-check').map(({ from }) => from)
     expect(users.length).toBeGreaterThan(3)
-    expect(users.filter((from) => !from.startsWith('src/testing/'))).toStrictEqual([])
-    const strangers = graph.filter(({ from, to }) => to.startsWith('src/testing/') && !from.startsWith('src/testing/'))
-    expect(strangers).toStrictEqual([])
+    expect(users.filter((from) => !from.startsWith('src/testing/laws/'))).toStrictEqual([])
+    for (const folder of ['src/testing/', 'src/testing/laws/']) {
+      const strangers = graph.filter(({ from, to }) => to.startsWith(folder) && !from.startsWith(folder))
+      expect(strangers).toStrictEqual([])
+    }
   })
 
   it('no runner is imported: vitest, jest, mocha and node:test only see Errors', () => {
@@ -45,6 +64,6 @@ describe('koa-with-auth/testing', () => {
         from.startsWith('src/testing/') && /^(vitest|jest|@jest|mocha|node:test|chai|assert|node:assert)/.test(to),
     )
     expect(runners).toStrictEqual([])
-    expect(readFileSync(path, 'utf8')).toContain('Reading guide')
+    for (const path of paths) expect(readFileSync(path, 'utf8')).toContain('Reading guide')
   })
 })

@@ -1,6 +1,7 @@
 /** The laws of an error mapper: the default keeps them, each mistake breaks the one that it should. */
 import { defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
-import { BrokenLaws, checkErrorMapper, lawsOfErrorMapper } from 'koa-with-auth/testing'
+import { LawViolations } from 'koa-with-auth/testing'
+import { checkErrorMapper, lawsOfErrorMapper } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
 
 const broken = async (mapper: ErrorMapper): Promise<ReadonlyArray<string>> => {
@@ -9,8 +10,8 @@ const broken = async (mapper: ErrorMapper): Promise<ReadonlyArray<string>> => {
     (rejected: unknown) => rejected,
   )
   if (error === undefined) return []
-  expect(error).toBeInstanceOf(BrokenLaws)
-  return (error as BrokenLaws).breaches.map(({ law }) => law)
+  expect(error).toBeInstanceOf(LawViolations)
+  return (error as LawViolations).violations.map(({ law }) => law)
 }
 
 const cycle: { self?: unknown } = {}

@@ -15,7 +15,7 @@ import {
   fromHeader,
   fromQuery,
 } from 'koa-with-auth'
-import { sendBearer, sendCookie, sendHeader, together } from 'koa-with-auth/testing'
+import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { breachesOf, right } from '../../support/brokenLaws.js'
 
@@ -26,7 +26,7 @@ const kind = {
   extract: fromHeader('X-API-Key'),
   authenticate: (_request: Request, key: unknown) => key === 'Partner-Key' && { client: 'Acme' },
 } as const
-const key = [sendHeader('X-API-Key', 'Partner-Key')]
+const key = [withHeader('X-API-Key', 'Partner-Key')]
 
 describe('its description is true', () => {
   const lawsBroken = async (...args: Parameters<typeof breachesOf>) => (await breachesOf(...args)).map(({ law }) => law)
@@ -60,7 +60,7 @@ describe('its description is true', () => {
       scheme: { ...kind.scheme, name: 'X-Other' },
       extract: fromHeader('X-Unknown'),
     })
-    const [breach] = await breachesOf(anyOf([right, other]), { valid: [sendBearer('supersecret')] })
+    const [breach] = await breachesOf(anyOf([right, other]), { valid: [withBearer('supersecret')] })
     expect(breach?.counterexample).toContain('X-Other')
   })
 
@@ -74,7 +74,7 @@ describe('its description is true', () => {
 
   it('a group of which one is enough', async () => {
     const both = allOf([right, authenticator(kind)])
-    const request = together(sendBearer('supersecret'), key[0]!)
+    const request = mergeRequests(withBearer('supersecret'), key[0]!)
     expect(await lawsBroken(both, { valid: [request] })).toStrictEqual([])
     const half = Object.assign(both, { evaluate: right.evaluate })
     expect(await lawsBroken(half, { valid: [request] })).toContainEqual(
@@ -118,6 +118,6 @@ describe('other sites', () => {
   it('csrf: false above is lawful: the application decided it', async () => {
     const cookie = apiKeyCookie({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
     const above = [authSettings({ csrf: false })]
-    expect(await breachesOf(cookie, { valid: [sendCookie('key', 'Partner-Key')], above })).toStrictEqual([])
+    expect(await breachesOf(cookie, { valid: [withCookie('key', 'Partner-Key')], above })).toStrictEqual([])
   })
 })

@@ -1,0 +1,54 @@
+/**
+ * What a check found: every broken law with a counterexample and the fix, in one Error.
+ *
+ * An Error and nothing else, so that every test runner shows it: vitest, jest, mocha, node:test.
+ */
+
+/** One law that does not hold. */
+export interface Violation {
+  /** Which law, in words. */
+  readonly law: string
+  /** What was sent, and what came of it. Credentials of the test stand in it. */
+  readonly counterexample: string
+  /** What to do. */
+  readonly fix: string
+}
+
+const indented = (text: string): string => text.replaceAll('\n', '\n     ')
+
+const told = ({ law, counterexample, fix }: Violation, at: number): string =>
+  `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   fix: ${fix}`
+
+/**
+ * Thrown by the checks of this kit; `violations` is what its message tells, as data.
+ *
+ * @example
+ * import { httpBearer } from 'koa-with-auth'
+ * import { LawViolations } from 'koa-with-auth/testing'
+ * import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+ *
+ * const prefix = httpBearer({ authenticate: (_request, token) => 'supersecret'.startsWith(token) && { user: 'anna' } })
+ * const error: unknown = await checkAuthenticator(prefix, { valid: ['supersecret'] }).catch((broken) => broken)
+ *
+ * assert(error instanceof LawViolations)
+ * assert.match(error.message, /refuses .* credentials/)
+ */
+export class LawViolations extends Error {
+  override readonly name = 'LawViolations'
+  readonly violations: ReadonlyArray<Violation>
+
+  constructor(subject: string, violations: ReadonlyArray<Violation>) {
+    super(
+      [
+        `${subject}: ${violations.length === 1 ? 'a law does' : `${violations.length} laws do`} not hold`,
+        ...violations.map(told),
+      ].join('\n\n'),
+    )
+    this.violations = violations
+  }
+}
+
+/** Throws what was found, if anything was. */
+export const refuse = (subject: string, violations: ReadonlyArray<Violation>): void => {
+  if (violations.length > 0) throw new LawViolations(subject, violations)
+}

@@ -1,0 +1,131 @@
+/**
+ * Requests that must let nobody in: wrong credentials, hostile ones, right ones sent twice or spelled otherwise.
+ *
+ * They are made of the locations where credentials travel and of the requests that are let in. One of them that is right by
+ * chance, another of the valid ones, is left out.
+ */
+import { BasicCredentials } from '../../core/Credentials.js'
+import { notoriousTexts } from './notoriousTexts.js'
+import { misspellings } from './misspellings.js'
+import { adding, named, putting, valuesAt, without, type CredentialLocation } from '../request/CredentialLocation.js'
+import type { RequestSpec } from '../request/RequestSpec.js'
+
+/** A request that must let nobody in. */
+export interface Attack {
+  /** What is wrong with it. */
+  readonly what: string
+  readonly spec: RequestSpec
+  /** Credentials that it carries, and that stand in no answer by chance. */
+  readonly secrets: ReadonlyArray<string>
+  /** What is left without what is wrong; who is let in by that is let in lawfully, by another credential. */
+  readonly rest?: RequestSpec
+}
+
+/** What attacks are made of. */
+export interface Target {
+  readonly locations: ReadonlyArray<CredentialLocation>
+  /** Requests that are let in. */
+  readonly valid: ReadonlyArray<RequestSpec>
+}
+
+const WRONG = 'Wr0ngCredential7f3a9c'
+const MIN_SECRET = 8
+
+const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
+  where === 'authorization' && name.toLowerCase() === 'basic'
+
+// A text where it belongs; for Basic as user name and as password, and as it is
+const spelled = (place: CredentialLocation, text: string): ReadonlyArray<string> =>
+  isBasic(place) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
+
+const pair = (username: string, password: string): string =>
+  BasicCredentials.encode({ username, password }).slice('Basic '.length)
+
+/** An unknown credential where one belongs. */
+export const unknownIn = (place: CredentialLocation, secret: string): Attack => ({
+  what: `an unknown credential in ${named(place)}`,
+  spec: putting(place, [isBasic(place) ? pair(secret, secret) : secret], {}),
+  secrets: [secret],
+})
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** Attacks that need no valid credential. */
+export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<Attack> =>
+  locations.flatMap((place) => [
+    ...notoriousTexts.flatMap((text) =>
+      spelled(place, text).map((value) => ({
+        what: text === '' ? `an empty credential in ${named(place)}` : `a hostile credential in ${named(place)}`,
+        spec: putting(place, [value], {}),
+        secrets: [],
+      })),
+    ),
+    unknownIn(place, WRONG),
+    ...(place.in === 'authorization' ? otherSchemes(place) : []),
+  ])
+
+// What stands in the field where the scheme or the credential should
+const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
+  ['', name, `${name} `, WRONG, `Token ${WRONG}`, `Negotiate ${WRONG}`].map((value) => ({
+    what: 'an Authorization field of another scheme, or of none',
+    spec: { fields: [['Authorization', value]] },
+    secrets: [],
+  }))
+
+/** Attacks that begin with a valid request: its credential sent twice, spelled otherwise, or under another scheme. */
+export const informedAttacks = ({ locations, valid }: Target): ReadonlyArray<Attack> =>
+  valid.flatMap((spec) =>
+    locations.flatMap((place) => valuesAt(place, spec).flatMap((value) => changed(place, value, spec, valid))),
+  )
+
+const changed = (
+  place: CredentialLocation,
+  value: string,
+  spec: RequestSpec,
+  valid: ReadonlyArray<RequestSpec>,
+): ReadonlyArray<Attack> => {
+  const wrong = isBasic(place) ? pair(WRONG, WRONG) : WRONG
+  const kept = value.length >= MIN_SECRET ? [value] : []
+  const rest = without(place, spec)
+  const others = new Set(valid.flatMap((one) => valuesAt(place, one)).map((one) => plain(place, one)))
+  return [
+    ...[
+      [value, wrong],
+      [wrong, value],
+      [value, value],
+    ].map((values) => ({
+      what: `a credential sent twice in ${named(place)}`,
+      spec: putting(place, values, spec),
+      secrets: kept,
+      rest,
+    })),
+    ...misspellings(place, value)
+      .filter((text) => !others.has(plain(place, text)))
+      .map((text) => ({
+        what: `a credential that is nearly right in ${named(place)}`,
+        spec: putting(place, [text], spec),
+        secrets: [],
+        rest,
+      })),
+    ...(place.in === 'authorization' ? underOtherSchemes(place, value, spec) : []),
+  ]
+}
+
+/** A credential as it arrives. Blanks around a field's value are no part of it (RFC 9110 §5.5), nor are quotes around a cookie's (RFC 6265 §4.1.1). */
+export const plain = (place: CredentialLocation, text: string): string => {
+  if (place.in === 'query') return text
+  const value = text.replace(/^[ \t]+|[ \t]+$/g, '')
+  return place.in === 'cookie' ? value.replace(/^"(.*)"$/, '$1') : value
+}
+
+const underOtherSchemes = (place: CredentialLocation, value: string, spec: RequestSpec): ReadonlyArray<Attack> => {
+  const rest = without(place, spec)
+  return [value, `x${place.name} ${value}`, `x-${value} ${value}`, `${place.name}${value}`].map((text) => ({
+    what: 'a valid credential under another scheme, or under none',
+    spec: adding({ in: 'header', name: 'Authorization' }, text, rest),
+    secrets: value.length >= MIN_SECRET ? [value] : [],
+    rest,
+  }))
+}

@@ -1,0 +1,167 @@
+/**
+ * Every operation of a served application is sent what must be refused, and every violation is kept.
+ */
+import { blindAttacks, informedAttacks, type Attack } from '../attacks/Attack.js'
+import { refuse, type Violation } from '../LawViolations.js'
+import { judge, judgePublic, type Asked } from './judge.js'
+import { isOpen, type Filling, type Tested } from './operations.js'
+import type { Served } from './serve.js'
+import { impostors } from '../request/fixedRequests.js'
+import { pathOf, mergeRequests, type HeaderLine, type RequestSpec } from '../request/RequestSpec.js'
+import type { Tripwires } from './tripwires.js'
+
+/** What is expected of an application. */
+export interface GuardedOptions extends Filling {
+  /** The operations that anyone may call, as `GET /health`; any other one that is public is a violation. Default: not looked at. */
+  readonly public?: ReadonlyArray<string>
+  /** Requests that some operations let in: they are sent misspelled and repeated, too. */
+  readonly valid?: ReadonlyArray<RequestSpec>
+  /** Fields of every request, as `Host`. */
+  readonly fields?: ReadonlyArray<HeaderLine>
+  /** What a refusal may answer. Default 401 without a credential; with a wrong one also 400, 403 and 431. */
+  readonly statuses?: ReadonlyArray<number>
+  /** How long an answer may take, in milliseconds. Default 5000. */
+  readonly within?: number
+}
+
+/** What was done to an operation. */
+export interface CheckedOperation {
+  /** As `GET /pets`. */
+  readonly operation: string
+  /** `optional`: anyone may call, also as nobody. */
+  readonly protection: 'guarded' | 'optional' | 'public'
+  /** How many requests it was sent. */
+  readonly requests: number
+}
+
+// -------------------------------------------------------------------------------------
+// what is sent
+// -------------------------------------------------------------------------------------
+
+const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
+
+// Once without a credential by every method; the attacks by one, because one guard stands before all
+const attacksOn = (
+  { methods, locations, description }: Tested,
+  target: string,
+  { valid = [], fields = [] }: GuardedOptions,
+): ReadonlyArray<Attack> => {
+  const [method = 'GET'] = methods
+  const to = (spec: RequestSpec, by: string): RequestSpec =>
+    mergeRequests({ url: target, fields }, spec, { method: by, url: pathOf({ url: target }) })
+  const bare = methods.map((by) => ({ ...nothing, spec: to({}, by) }))
+  if (description === undefined) return bare
+  const attacks = [
+    ...impostors.map((spec) => ({ ...nothing, spec })),
+    ...blindAttacks(locations),
+    ...informedAttacks({ locations, valid }),
+  ]
+  return [
+    ...bare,
+    ...attacks.map(({ rest, ...attack }) => ({
+      ...attack,
+      spec: to(attack.spec, method),
+      ...(rest !== undefined && { rest: to(rest, method) }),
+    })),
+  ]
+}
+
+// -------------------------------------------------------------------------------------
+// what came of it
+// -------------------------------------------------------------------------------------
+
+const AT_ONCE = 8
+
+/** Checks operations one after the other, and rejects with every violation. */
+export const checkAll = async (
+  served: Served,
+  wires: Tripwires,
+  operations: ReadonlyArray<Tested>,
+  options: GuardedOptions,
+): Promise<ReadonlyArray<CheckedOperation>> => {
+  let sent = 0
+  const ask = async (spec: RequestSpec): Promise<Asked> => {
+    const probe = String(++sent)
+    return {
+      spec,
+      answer: await served.ask(probe, spec),
+      trace: wires.traceOf(probe),
+      error: served.errorOf(probe),
+    }
+  }
+  const checked: CheckedOperation[] = []
+  const violations: Violation[] = []
+  for (const tested of operations) {
+    const attacks = tested.target === undefined ? [] : attacksOn(tested, tested.target, options)
+    violations.push(
+      ...(tested.target === undefined ? [unreachable(tested)] : await checkOperation(ask, tested, attacks, options)),
+    )
+    const protection = tested.description === undefined ? 'public' : isOpen(tested) ? 'optional' : 'guarded'
+    checked.push({ operation: tested.name, protection, requests: attacks.length })
+  }
+  refuse('an application', [...violations, ...unlisted(operations, options.public)])
+  return checked
+}
+
+const checkOperation = async (
+  ask: (spec: RequestSpec) => Promise<Asked>,
+  tested: Tested,
+  attacks: ReadonlyArray<Attack>,
+  { statuses }: GuardedOptions,
+): Promise<ReadonlyArray<Violation>> => {
+  const judged = tested.description === undefined ? judgePublic : judge
+  const violations: Violation[] = []
+  const check = async (attack: Attack): Promise<boolean> => {
+    const { spec, rest } = attack
+    const isLawful = rest !== undefined && (async () => (await ask(rest)).trace.ran !== undefined)
+    const asked = await ask(spec)
+    violations.push(...[(await judged(asked, { tested, attack, statuses, isLawful })) ?? []].flat())
+    return asked.answer instanceof Error
+  }
+  for (let at = 0; at < attacks.length; at += AT_ONCE) {
+    const unanswered = await Promise.all(attacks.slice(at, at + AT_ONCE).map(check))
+    // each of the others would wait as long
+    if (unanswered.includes(true)) break
+  }
+  return summed(violations)
+}
+
+// Of violations of one law the first, and how many there are
+const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> => {
+  const laws = [...new Set(violations.map(({ law }) => law))]
+  return laws.flatMap((law) => {
+    const [first, ...more] = violations.filter((violation) => violation.law === law)
+    const others = more.length === 0 ? '' : `\n(and ${more.length} more)`
+    return first === undefined ? [] : [{ ...first, counterexample: first.counterexample + others }]
+  })
+}
+
+const unreachable = ({ name }: Tested): Violation => ({
+  law: `${name}: nobody can tell where to send requests`,
+  counterexample: name,
+  fix: `say so: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
+})
+
+const unlisted = (
+  operations: ReadonlyArray<Tested>,
+  listed: ReadonlyArray<string> | undefined,
+): ReadonlyArray<Violation> => {
+  if (listed === undefined) return []
+  const open = operations.filter(isOpen).map(({ name }) => name)
+  return [
+    ...open
+      .filter((name) => !listed.includes(name))
+      .map((name) => ({
+        law: `${name}: public, but not listed`,
+        counterexample: name,
+        fix: 'guard it with withAuth(a), or list it in { public }',
+      })),
+    ...listed
+      .filter((name) => !open.includes(name))
+      .map((name) => ({
+        law: `${name}: listed as public, but it is not`,
+        counterexample: `public are ${open.join(', ') || 'none'}`,
+        fix: 'take it from { public }, or write it as the router has it: method, blank, pattern',
+      })),
+  ]
+}

@@ -1,0 +1,69 @@
+/**
+ * `expectGuarded`: every operation of a served application refuses who is not authenticated.
+ *
+ * It starts the application on a free port and sends every operation requests without a credential, with hostile and wrong
+ * ones in all the locations that its description names, and with repeated ones. No handler runs meanwhile. It does not look
+ * for operations that no router has, nor at what `use` middleware answers by itself.
+ */
+import { checkOptions, checkPositive } from '../../core/misuse.js'
+import { checkAll, type CheckedOperation, type GuardedOptions } from './checkOperations.js'
+import type { RouterInstance } from '../../koa/routerTypes.js'
+import { checkRouter, testedOf } from './operations.js'
+import { serve, type Application } from './serve.js'
+import { layTripwires } from './tripwires.js'
+
+const optionNames = ['public', 'valid', 'fields', 'statuses', 'within', 'params', 'paths']
+const DEFAULT_WITHIN = 5000
+
+/**
+ * Sends bare and wrong requests to every operation of a router, mounted in `app`, and rejects with `LawViolations`, which tells
+ * every violation: a wrong status, a missing challenge, a handler that would have run, a credential in an answer, an operation
+ * that is public and not listed. Answers what was checked. TypeError for options that cannot work.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import Koa from 'koa'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ * import { expectGuarded } from 'koa-with-auth/testing'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = withAuth(bearer)(new Router())
+ * router.get('/pets/:id', (ctx) => {
+ *   ctx.body = 'Rex'
+ * })
+ * router.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ * const app = new Koa().use(router.routes())
+ *
+ * const checked = await expectGuarded(app, router, { public: ['GET /health'] })
+ * assert.deepStrictEqual(
+ *   checked.map(({ operation, protection }) => `${operation}: ${protection}`),
+ *   ['GET /pets/:id: guarded', 'GET /health: public'],
+ * )
+ */
+export const expectGuarded = async (
+  app: Application,
+  router: object,
+  options: GuardedOptions = {},
+): Promise<ReadonlyArray<CheckedOperation>> => {
+  const place = 'expectGuarded(app, router)'
+  checkOptions(place, options, optionNames)
+  const { within = DEFAULT_WITHIN } = options
+  checkPositive(`${place}({ within })`, within)
+  const mounted: RouterInstance = checkRouter(place, router)
+  const operations = testedOf(mounted, options)
+  if (operations.length === 0)
+    throw new TypeError(`${place}: the router has no operations; pass the one that is mounted`)
+  const wires = layTripwires(mounted, operations)
+  try {
+    const served = await serve(app, within)
+    try {
+      return await checkAll(served, wires, operations, options)
+    } finally {
+      await served.close()
+    }
+  } finally {
+    wires.remove()
+  }
+}

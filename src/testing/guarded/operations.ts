@@ -1,0 +1,77 @@
+/**
+ * The operations of a router as something to send requests to: a name, a target for every method, and its layer.
+ */
+import { compile } from 'path-to-regexp'
+import { leaves, admitsAnonymous, type Description } from '../../core/Description.js'
+import { effective } from '../../core/Requirement.js'
+import { operationsOf, pathInWords } from '../../koa/RoutedOperation.js'
+import type { Layer, RouterInstance } from '../../koa/routerTypes.js'
+import { locationOf, type CredentialLocation } from '../request/CredentialLocation.js'
+
+/** One operation of a router. */
+export interface Tested {
+  readonly layer: Layer
+  /** What a client can send, HEAD last. */
+  readonly methods: ReadonlyArray<string>
+  readonly path: string
+  /** `GET /pets`; `ALL /pets` where it answers every method. */
+  readonly name: string
+  /** Where requests go; `undefined` where nobody can tell, as of a RegExp. */
+  readonly target: string | undefined
+  /** What is demanded; `undefined` where anyone may call. */
+  readonly description: Description | undefined
+  readonly locations: ReadonlyArray<CredentialLocation>
+}
+
+/** Whether anyone may call, also as nobody. */
+export const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
+
+/** How paths are filled. */
+export interface Filling {
+  /** Values of path parameters, by name; `1` for the others. */
+  readonly params?: Readonly<Record<string, string>>
+  /** Whole targets, by the operation's name or its path: for a RegExp, or where the values matter mergeRequests. */
+  readonly paths?: Readonly<Record<string, string>>
+}
+
+/** The operations of a router in the order in which it tries them. */
+export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
+  operationsOf(router).map(({ layer, name, methods, requirement, isBehindItsHandler }) => {
+    const path = pathInWords(layer)
+    const description = isBehindItsHandler ? undefined : effective(requirement)?.description
+    return {
+      layer,
+      methods: [
+        ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
+        ...methods.filter((method) => method === 'HEAD'),
+      ],
+      path,
+      name,
+      target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
+      description,
+      locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
+    }
+  })
+
+const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
+  if (typeof layer.path !== 'string') return undefined
+  const values = layer.paramNames.map(({ name, type }) => {
+    const value = params[name] ?? '1'
+    return [name, type === 'wildcard' ? [value] : value] as const
+  })
+  try {
+    // as the router reads it
+    return compile(layer.path.replaceAll('(.*)', ''))(Object.fromEntries(values))
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a value is a router; TypeError for what is none. */
+export const checkRouter = (place: string, u: object): RouterInstance => {
+  if ('stack' in u && 'register' in u && 'routes' in u && Array.isArray(u.stack)) {
+    // Safe: it has what the instances of @koa/router have
+    return u as RouterInstance
+  }
+  throw new TypeError(`${place} takes a router of @koa/router; of its routes() pass the router`)
+}

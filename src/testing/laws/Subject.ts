@@ -1,0 +1,171 @@
+/**
+ * An authenticator under test: how it is asked, and what can come of that.
+ *
+ * It is asked as a guard asks it, behind the middleware that stands above; unlike a guard this notices what is thrown, and
+ * what never ends.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Context, Middleware, Request } from 'koa'
+import { fromFunction, type Authenticator, type AuthenticatorLike } from '../../core/Authenticator.js'
+import type { BasicCredentials } from '../../core/Credentials.js'
+import { leaves, type Description } from '../../core/Description.js'
+import { checkOptions, checkPositive } from '../../core/misuse.js'
+import { settingsOf, type Settings } from '../../core/Settings.js'
+import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../request/CredentialLocation.js'
+import { mockRequest, type ContextFactory } from '../request/mockRequest.js'
+import { HOST } from '../request/fixedRequests.js'
+import { withBasic, type RequestSpec } from '../request/RequestSpec.js'
+import { verdictOf, type Verdict } from './Verdict.js'
+
+/** A request that must be let in; or its credential alone, which is put where the description says. */
+export type ValidRequest = RequestSpec | string | BasicCredentials
+
+/** How the laws are checked. */
+export interface LawOptions {
+  /** What must be let in; at least one, for each alternative one. */
+  readonly valid: ReadonlyArray<ValidRequest>
+  /** How long one request may take, in milliseconds. Default 1000. */
+  readonly within?: number
+  /** How many random requests each law is tried with, beside the fixed ones. Default 100. */
+  readonly runs?: number
+  /** Where the random requests begin; the same seed tries the same requests. Default 1. */
+  readonly seed?: number
+  /** Middleware that requests have passed, as sessions and `authSettings`. Default none. */
+  readonly above?: ReadonlyArray<Middleware>
+  /** The application whose `keys` and settings requests carry. Default a new one. */
+  readonly app?: ContextFactory
+  /** Whether two principals of the same request are the same. Default: deeply equal. */
+  readonly equal?: (one: unknown, other: unknown) => boolean
+}
+
+/** An authenticator under test. */
+export interface Subject {
+  readonly description: Description
+  readonly valid: ReadonlyArray<RequestSpec>
+  /** Where its credentials travel: as described, and, where something has no scheme, as valid requests carry them. */
+  readonly locations: ReadonlyArray<CredentialLocation>
+  /** Whether every leaf says where its credential travels. */
+  readonly isDescribed: boolean
+  readonly runs: number
+  readonly seed: number
+  readonly equal: (one: unknown, other: unknown) => boolean
+  readonly within: number
+  /** Asks about a request of its own for every call. */
+  readonly ask: (spec: RequestSpec) => Promise<Verdict>
+  /** The same, of requests that were asked about before from memory: several laws look at one verdict. */
+  readonly askOnce: (spec: RequestSpec) => Promise<Verdict>
+  readonly requestOf: (spec: RequestSpec) => Request
+  /** What the application has decided for a request. */
+  readonly settingsFor: (spec: RequestSpec) => Promise<Settings>
+}
+
+const DEFAULT_WITHIN = 1000
+const DEFAULT_RUNS = 100
+// Once something has never ended, a check waits for it no longer than this: it is red already
+const IMPATIENT = 25
+
+const optionNames = ['valid', 'within', 'runs', 'seed', 'above', 'app', 'equal']
+
+/** Prepares what the laws ask. TypeError for options that cannot work. */
+export const subjectOf = (place: string, member: AuthenticatorLike, options: LawOptions): Subject => {
+  checkOptions(place, options, optionNames)
+  const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, seed = 1, above = [], app } = options
+  if (!Array.isArray(valid) || valid.length === 0) {
+    throw new TypeError(`${place}({ valid }) must be a list of one request or credential at least that is let in`)
+  }
+  checkPositive(`${place}({ within })`, within)
+  checkPositive(`${place}({ runs })`, runs)
+  const authenticator = fromFunction(member)
+  const { description } = authenticator
+  const described = leaves(description).map(locationOf)
+  const isDescribed = !described.includes(undefined)
+  const specs = options.valid.map((one) => specOf(place, one, described))
+  const requestOf = (spec: RequestSpec) => mockRequest(withHost(spec), app)
+  let patience = within
+  const ask = async (spec: RequestSpec): Promise<Verdict> => {
+    const verdict = await inTime(asked(authenticator, requestOf(spec), above), patience)
+    if (verdict._tag === 'NeverSettled') patience = Math.min(patience, IMPATIENT)
+    return verdict
+  }
+  const known = new Map<string, Promise<Verdict>>()
+  return {
+    description,
+    valid: specs,
+    locations: distinct([...described.flatMap((one) => one ?? []), ...(isDescribed ? [] : specs.flatMap(locationsIn))]),
+    isDescribed,
+    runs,
+    seed,
+    equal: options.equal ?? isDeepStrictEqual,
+    within,
+    requestOf,
+    settingsFor: async (spec) => {
+      const request = requestOf(spec)
+      await through(above, request.ctx, async () => {})
+      return settingsOf(request)
+    },
+    ask,
+    askOnce: (spec) => {
+      const key = JSON.stringify(spec)
+      const verdict = known.get(key) ?? ask(spec)
+      known.set(key, verdict)
+      return verdict
+    },
+  }
+}
+
+// RFC 9112 §3.2: every request has one
+const withHost = (spec: RequestSpec): RequestSpec =>
+  spec.fields?.some(([name]) => name.toLowerCase() === 'host') === true
+    ? spec
+    : { ...spec, fields: [['Host', HOST], ...(spec.fields ?? [])] }
+
+const specOf = (
+  place: string,
+  valid: ValidRequest,
+  locations: ReadonlyArray<CredentialLocation | undefined>,
+): RequestSpec => {
+  if (typeof valid !== 'string' && !('username' in valid)) return valid
+  const [only] = locations
+  if (only === undefined || locations.length !== 1) {
+    throw new TypeError(
+      `${place}({ valid }): a credential alone has no place here; write the request, as withBearer('...') or withHeader('X-API-Key', '...')`,
+    )
+  }
+  if (typeof valid === 'string') return putting(only, [valid], {})
+  return withBasic(valid.username, valid.password)
+}
+
+// -------------------------------------------------------------------------------------
+// asking
+// -------------------------------------------------------------------------------------
+
+const asked = async (
+  { evaluate }: Authenticator<unknown>,
+  request: Request,
+  above: ReadonlyArray<Middleware>,
+): Promise<Verdict> => {
+  let verdict: Verdict = { _tag: 'Threw', error: new Error('the middleware above did not go on') }
+  const last = async (): Promise<void> => {
+    verdict = verdictOf(await evaluate(request))
+  }
+  try {
+    await through(above, request.ctx, last)
+  } catch (error) {
+    verdict = { _tag: 'Threw', error }
+  }
+  return verdict
+}
+
+const through = (above: ReadonlyArray<Middleware>, ctx: Context, last: () => Promise<void>): Promise<unknown> =>
+  above.reduceRight<() => Promise<unknown>>(
+    (next, middleware) => () => Promise.resolve().then((): unknown => middleware(ctx, next)),
+    last,
+  )()
+
+const inTime = (verdict: Promise<Verdict>, ms: number): Promise<Verdict> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Verdict>((resolve) => {
+    timer = setTimeout(resolve, ms, { _tag: 'NeverSettled' })
+  })
+  return Promise.race([verdict, late]).finally(() => clearTimeout(timer))
+}

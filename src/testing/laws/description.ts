@@ -1,0 +1,179 @@
+/**
+ * Laws of what an authenticator says of itself: that is what OpenAPI, the challenges, `Vary` and the check for CSRF go by.
+ */
+import type { AuthError } from '../../core/AuthError.js'
+import { branchesOf } from '../../core/AuthError.js'
+import { alternativesOf } from '../../core/alternatives.js'
+import { make } from '../../core/Challenge.js'
+import { challengesOf, leaves, type Leaf } from '../../core/Description.js'
+import { BasicCredentials } from '../../core/Credentials.js'
+import { attacksOn, lawAbout, type Law } from './verdicts.js'
+import {
+  named,
+  locationOf,
+  putting,
+  valuesAt,
+  without,
+  type CredentialLocation,
+} from '../request/CredentialLocation.js'
+import type { RequestSpec } from '../request/RequestSpec.js'
+import type { Subject } from './Subject.js'
+import { letSomebodyIn, type Verdict } from './Verdict.js'
+
+interface Asked {
+  readonly what: string
+  readonly spec: RequestSpec
+  readonly judge: (verdict: Verdict) => string | undefined
+  /** What is left without what is looked at; who is let in by that is let in lawfully, by another credential. */
+  readonly rest?: RequestSpec
+}
+
+const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLocation> =>
+  leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
+
+/** Whether a request carries something in a place. */
+export const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
+
+const placesOf = (demands: ReadonlyArray<{ readonly leaf: Leaf }>): ReadonlyArray<CredentialLocation | undefined> =>
+  demands.map(({ leaf }) => locationOf(leaf))
+
+// -------------------------------------------------------------------------------------
+// what it reads
+// -------------------------------------------------------------------------------------
+
+const UNKNOWN = 'Unkn0wnCredential5b1d'
+
+const unknownAt = (place: CredentialLocation): string =>
+  place.in === 'authorization' && place.name.toLowerCase() === 'basic'
+    ? BasicCredentials.encode({ username: UNKNOWN, password: UNKNOWN }).slice('Basic '.length)
+    : UNKNOWN
+
+const isAbsent = (verdict: Verdict): boolean =>
+  (verdict._tag === 'Failed' && verdict.error._tag === 'absent') ||
+  (verdict._tag === 'Passed' && verdict.principal === undefined)
+
+// What it says it demands, sent with an unknown credential, is something: looked at where no valid request shows it
+const carrying = (subject: Subject): ReadonlyArray<Asked> =>
+  alternativesOf(subject.description)
+    .map(placesOf)
+    .filter(
+      (locations): locations is ReadonlyArray<CredentialLocation> =>
+        locations.length > 0 && !locations.includes(undefined),
+    )
+    .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
+    .map((locations) => ({
+      what: `an unknown credential in ${locations.map(named).join(' and ')}`,
+      spec: locations.reduce<RequestSpec>((spec, place) => putting(place, [unknownAt(place)], spec), {}),
+      judge: (verdict) =>
+        isAbsent(verdict)
+          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(named).join(' and ')}`
+          : undefined,
+    }))
+
+// Who is let in without a complete alternative was let in by something that is not described
+const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
+  const described = describedPlaces(subject)
+  const alternatives = alternativesOf(subject.description).map(placesOf)
+  const isComplete = (spec: RequestSpec): boolean =>
+    alternatives.some(
+      (locations) => locations.length > 0 && locations.every((place) => place === undefined || carries(spec)(place)),
+    )
+  return subject.valid.flatMap((spec) => {
+    const present = described.filter(carries(spec))
+    const stripped = present.reduce<RequestSpec>((rest, place) => without(place, rest), spec)
+    const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
+    const lessOne = present.map((place): Asked => ({
+      what: `a valid request without ${named(place)}`,
+      spec: without(place, spec),
+      judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(without(place, spec)) ? undescribed : undefined),
+    }))
+    if (!subject.isDescribed) return lessOne
+    return [
+      ...lessOne,
+      {
+        what: 'a valid request without anything that is described',
+        spec: stripped,
+        judge: (verdict) => {
+          if (letSomebodyIn(verdict)) return undescribed
+          return isAbsent(verdict)
+            ? undefined
+            : 'it sends nothing of what is described, so it is absent: extract must answer none'
+        },
+      },
+    ]
+  })
+}
+
+// The credential of a header, in a cookie or the query string, where nobody was told to put it
+const elsewhere = (subject: Subject): ReadonlyArray<Asked> => {
+  const described = describedPlaces(subject)
+  const isDescribed = (place: CredentialLocation) =>
+    described.some((one) => one.in === place.in && one.name === place.name)
+  return subject.valid.flatMap((spec) =>
+    described.flatMap((from) =>
+      valuesAt(from, spec).flatMap((value) =>
+        hidingPlaces(from)
+          .filter((to) => !isDescribed(to))
+          .map((to): Asked => ({
+            what: `a valid credential in ${named(to)}`,
+            spec: putting(to, [value], without(from, spec)),
+            rest: without(from, spec),
+            judge: (verdict) =>
+              letSomebodyIn(verdict)
+                ? `it also reads ${named(to)}, which it does not describe; add an alternative`
+                : undefined,
+          })),
+      ),
+    ),
+  )
+}
+
+const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<CredentialLocation> =>
+  where === 'authorization'
+    ? [
+        { in: 'query', name: 'access_token' },
+        { in: 'query', name: 'token' },
+        { in: 'cookie', name: 'token' },
+      ]
+    : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
+
+/** It reads what it describes, and nothing else. */
+export const describedTruly: Law = lawAbout<Asked>(
+  'its description is true: it reads what it says it reads, and nothing else',
+  (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
+  async (verdict, { judge, rest }, { askOnce }) =>
+    rest !== undefined && letSomebodyIn(await askOnce(rest)) ? undefined : judge(verdict),
+)
+
+// -------------------------------------------------------------------------------------
+// what it offers
+// -------------------------------------------------------------------------------------
+
+const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malformed', 'invalid', 'expired']
+
+/** Every 401 offers a challenge of the described scheme (RFC 9110 §15.5.2). */
+export const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
+  'offers a challenge with every 401, of the scheme that it describes',
+  (subject) => attacksOn(subject),
+  (verdict, { spec }, { description }) => {
+    if (verdict._tag !== 'Failed' || !unauthorized.includes(verdict.error._tag)) return undefined
+    const told = branchesOf(verdict.error).flatMap(({ challenge }) => challenge ?? [])
+    const challenges = told.length > 0 ? told : challengesOf(description)
+    try {
+      challenges.forEach(({ scheme, parameters }) => make(scheme, parameters))
+    } catch {
+      return "a challenge cannot be written into a header; make it with Challenge.make('Scheme', { ... })"
+    }
+    const offered = challenges.map(({ scheme }) => scheme.toLowerCase())
+    // of a group only what has not passed is offered
+    const group = alternativesOf(description).some((alternative) => alternative.length > 1)
+    const missing = leaves(description).flatMap((leaf) => {
+      const place = locationOf(leaf)
+      if (leaf.scheme?.type !== 'http' || offered.includes(leaf.scheme.scheme.toLowerCase())) return []
+      return group && place !== undefined && carries(spec)(place) ? [] : [leaf.scheme.scheme]
+    })
+    return missing.length === 0
+      ? undefined
+      : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; a client is told to send what it describes`
+  },
+)

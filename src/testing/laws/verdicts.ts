@@ -1,0 +1,153 @@
+/**
+ * Laws of what an authenticator answers: it always does, lets in who is valid and nobody else, and does so every time.
+ */
+import fc from 'fast-check'
+import { branchesOf } from '../../core/AuthError.js'
+import { blindAttacks, informedAttacks, type Attack } from '../attacks/Attack.js'
+import type { Violation } from '../LawViolations.js'
+import { locationsIn, without } from '../request/CredentialLocation.js'
+import { impostors } from '../request/fixedRequests.js'
+import { printed, type RequestSpec } from '../request/RequestSpec.js'
+import { randomAttacks } from './randomAttacks.js'
+import type { Subject } from './Subject.js'
+import { inWords, letSomebodyIn, type Verdict } from './Verdict.js'
+
+/** A law: the first violation that is found, the simplest requests first. */
+export interface Law {
+  readonly name: string
+  readonly find: (subject: Subject) => Promise<Violation | undefined>
+}
+
+/** A law that asks about requests one after the other. */
+export const lawAbout = <A extends { readonly spec: RequestSpec }>(
+  name: string,
+  of: (subject: Subject) => ReadonlyArray<A>,
+  judge: (verdict: Verdict, asked: A, subject: Subject) => string | undefined | Promise<string | undefined>,
+): Law => ({
+  name,
+  find: async (subject) => {
+    for (const asked of of(subject)) {
+      const verdict = await subject.askOnce(asked.spec)
+      // whatever the law, it cannot be told to hold
+      const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
+      if (fix !== undefined) return { law: name, counterexample: toldOf(asked, verdict), fix }
+    }
+    return undefined
+  },
+})
+
+const settle = ({ within }: Subject): string =>
+  `settle every promise within ${within} ms; give what asks a store a time limit of its own`
+
+const toldOf = (asked: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
+  `${asked.what === undefined ? '' : `${asked.what}: `}${printed(asked.spec)}\n${inWords(verdict)}`
+
+/** Every request that must let nobody in, beside those without a credential: the fixed ones first, then the random ones. */
+export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
+  ...blindAttacks(subject.locations),
+  ...informedAttacks(subject),
+  ...fc.sample(randomAttacks(subject), { numRuns: subject.runs, seed: subject.seed }),
+]
+
+// Without any credential: nothing at all, valid requests stripped, and requests that claim to be somebody
+const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
+  const stripped = valid.map(({ remoteAddress: _, ...spec }) =>
+    [...locations, ...locationsIn(spec)].reduce<RequestSpec>((rest, place) => without(place, rest), spec),
+  )
+  return [{}, ...stripped, ...impostors].map((spec) => ({ what: 'no credential', spec, secrets: [] }))
+}
+
+const whole = ({ valid }: Subject): ReadonlyArray<{ readonly spec: RequestSpec }> => valid.map((spec) => ({ spec }))
+
+/** It answers every request: an Either, in time, and no exception. */
+export const total = lawAbout<{ readonly spec: RequestSpec }>(
+  'is total: never throws, never rejects, settles in time',
+  (subject) => [...whole(subject), ...bare(subject), ...attacksOn(subject)],
+  (verdict) => {
+    switch (verdict._tag) {
+      case 'Threw':
+      case 'NoEither':
+        return 'answer false or a Left for what is refused; throw nothing'
+      case 'Failed':
+        return verdict.error._tag === 'raised'
+          ? 'an exception is a 500, not a 401; answer false or a Left for credentials that are missing, strange or wrong'
+          : undefined
+      default:
+        return undefined
+    }
+  },
+)
+
+/** Nobody is let in without a credential. */
+export const failsClosed = lawAbout<Attack>('fails closed: without a credential nobody is let in', bare, (verdict) =>
+  letSomebodyIn(verdict)
+    ? 'compare with what was sent only if something was: an absent field is undefined, or an empty text, and must equal nothing'
+    : undefined,
+)
+
+/** Wrong credentials are refused. */
+export const refusesOthers = lawAbout<Attack>(
+  'refuses wrong, empty, hostile, repeated and nearly right credentials',
+  attacksOn,
+  async (verdict, { what, rest }, { askOnce }) => {
+    if (!letSomebodyIn(verdict)) return undefined
+    if (rest !== undefined && letSomebodyIn(await askOnce(rest))) return undefined
+    return what.includes('sent twice')
+      ? 'never guess which of two counts: read with fromHeader, fromAuthorization, fromQuery or fromCookie, which tell both'
+      : 'compare the whole credential with constantTimeEqual, or look it up exactly; await promises, and unwrap Options before they become a principal'
+  },
+)
+
+/** ValidRequest requests are let in, as somebody. */
+export const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is valid', whole, (verdict) => {
+  if (verdict._tag !== 'Passed') return 'it must let in every request given as valid; is it the right credential?'
+  return unfinished(verdict.principal)
+})
+
+const isThenable = (u: unknown): boolean =>
+  typeof u === 'object' && u !== null && 'then' in u && typeof u.then === 'function'
+
+const unfinished = (principal: unknown): string | undefined => {
+  if (!principal) return 'a principal must be truthy; answer an object that says who it is'
+  if (typeof principal === 'function') return 'a principal is a function; call it'
+  if (typeof principal !== 'object') return undefined
+  if (isThenable(principal) || Object.values(principal).some(isThenable)) {
+    return 'a principal holds a promise that nobody has awaited, so it says nothing about who it is; await it'
+  }
+  return '_tag' in principal && ['None', 'Some', 'Left', 'Right'].includes(String(principal._tag))
+    ? 'a principal is an Option or an Either, which is truthy whatever it holds; unwrap it'
+    : undefined
+}
+
+/** The same request gets the same verdict, whatever was asked in between, alone and beside others. */
+export const deterministic: Law = {
+  name: 'is deterministic: the same request gets the same verdict',
+  find: async (subject) => {
+    const { ask, valid, locations, equal } = subject
+    const wrong = blindAttacks(locations).slice(0, 3)
+    for (const spec of [...valid, ...wrong.map((attack) => attack.spec)]) {
+      const first = await ask(spec)
+      const between = await Promise.all([ask(spec), ask({}), ask(spec)])
+      const verdicts = [first, between[0], between[2], await ask(spec)]
+      const other = verdicts.find((verdict) => verdict._tag === 'NeverSettled' || !isSame(first, verdict, equal))
+      if (other !== undefined) {
+        return {
+          law: deterministic.name,
+          counterexample: `${printed(spec)}\nfirst: ${inWords(first)}\nthen: ${inWords(other)}`,
+          fix:
+            other._tag === 'NeverSettled'
+              ? settle(subject)
+              : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable; what differs lawfully in a principal is named by the option equal',
+        }
+      }
+    }
+    return undefined
+  },
+}
+
+const isSame = (one: Verdict, other: Verdict, equal: Subject['equal']): boolean => {
+  if (one._tag === 'Passed' && other._tag === 'Passed') return equal(one.principal, other.principal)
+  if (one._tag !== 'Failed' || other._tag !== 'Failed') return one._tag === other._tag
+  const tags = ({ error }: typeof one) => branchesOf(error).map(({ _tag }) => _tag)
+  return one.error._tag === other.error._tag && tags(one).join() === tags(other).join()
+}

@@ -1,0 +1,55 @@
+/**
+ * A Koa request that came over no socket: for what reads a request and writes no response.
+ *
+ * What an authenticator can ask a request is answered as it would be over HTTP: fields, raw lines, query, cookies. What
+ * only a connection has (its address, TLS) is missing unless the spec tells it.
+ */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import Koa, { type Request } from 'koa'
+import type { RequestSpec } from './RequestSpec.js'
+
+/** What of a Koa application is needed, whatever its types: it gives requests their settings and signing keys. */
+export interface ContextFactory {
+  createContext(req: IncomingMessage, res: ServerResponse): { readonly request: Request }
+}
+
+const plainApp: ContextFactory = new Koa()
+
+// What Node's parser calls; it keeps the raw lines and derives `headers` from them
+const receive = (req: IncomingMessage, lines: string[]): void => {
+  // Safe: Node's own method, which the line at the end of this file probes
+  Reflect.apply(Reflect.get(req, '_addHeaderLines') as Function, req, [lines, lines.length])
+}
+
+/**
+ * Makes the request of a spec, `GET /` without fields by default; `app` gives it its settings and signing keys.
+ *
+ * @example
+ * import { httpBearer } from 'koa-with-auth'
+ * import { mockRequest, withBearer } from 'koa-with-auth/testing'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const result = await bearer.evaluate(mockRequest(withBearer('supersecret')))
+ * assert.deepStrictEqual(result, { _tag: 'Right', right: { user: 'anna' } })
+ */
+export const mockRequest = (
+  { method = 'GET', url = '/', fields = [], remoteAddress }: RequestSpec = {},
+  app: ContextFactory = plainApp,
+): Request => {
+  const socket = new Socket()
+  if (remoteAddress !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress })
+  const req = new IncomingMessage(socket)
+  req.method = method
+  req.url = url
+  receive(req, fields.flat())
+  const res = new ServerResponse(req)
+  // as Koa begins
+  res.statusCode = 404
+  return app.createContext(req, res).request
+}
+
+// Without this, what reads `headers` would find nothing, and checks of absence would pass for ever
+if (mockRequest({ fields: [['Probe', 'a']] }).headers['probe'] !== 'a') {
+  throw new Error('koa-with-auth/testing: this version of Node fills the fields of a request in another way')
+}
