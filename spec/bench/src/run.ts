@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { footprint } from './footprint.js'
 import { loopback } from './loopback.js'
 import { growth, koa, peers, type Row, type Section } from './measurements.js'
+import { tokens } from './tokens.js'
 
 const quick = process.argv.includes('--quick')
 const pace = quick ? { rounds: 30, batch: 40 } : { rounds: 300, batch: 200 }
@@ -41,6 +42,7 @@ const report = (...some: ReadonlyArray<Section>): void => {
 console.log(`${machine}; ${pace.rounds} rounds of ${pace.batch} requests\n`)
 report(await koa(pace))
 report(await peers(pace))
+report(...(await tokens(quick ? pace : { rounds: 150, batch: 50 })))
 report(...(await growth(quick ? pace : { rounds: 100, batch: 100 }, quick ? [10, 100] : [10, 100, 1000, 10_000])))
 report(footprint(quick ? 1 : 7))
 report(await loopback(quick ? 1 : 3, quick ? 1 : 4))

@@ -1,0 +1,65 @@
+/** What verifying a provider's token costs, and what keeping it saves, beside those who verify the same. */
+import type { Row, Section } from './measurements.js'
+import { added, addedRatio, microseconds, race, type Contestant, type Pace } from './paired.js'
+import { ask, headersOf } from './stub.js'
+import { tokenApps, type Alg } from './tokenApps.js'
+
+const section = async (alg: Alg, pace: Pace): Promise<Section> => {
+  const { token, listeners, hono } = await tokenApps(alg)
+  const headers = headersOf({ Authorization: `Bearer ${token}` })
+  const contestants: Contestant[] = [
+    ...Object.entries(listeners).map(([name, listener]) => ({
+      name,
+      run: async () => {
+        const { statusCode } = await ask(listener, '/x', headers)
+        if (statusCode !== 200) throw new Error(`${name} answers ${statusCode}`)
+      },
+    })),
+    ...Object.entries(hono).map(([name, app]) => ({
+      name,
+      run: async () => {
+        const response = await app.fetch(new Request('http://localhost:3000/x', { headers }))
+        if (response.status !== 200) throw new Error(`${name} answers ${response.status}`)
+        await response.text()
+      },
+    })),
+  ]
+  const times = await race(contestants, pace)
+  const cost = (name: string, bare: string): Row => ({ name, value: added(times, name, bare), unit: 'us' })
+  const part = (mine: string, peer: string, bare: string): Row => ({
+    name: `${mine} as a part of ${peer}`,
+    value: addedRatio(times, [mine, 'koa bare'], [peer, bare]),
+    unit: 'times',
+    target: 1,
+  })
+  const peers: ReadonlyArray<readonly [string, string]> = [
+    ['koa-jwt', 'koa bare'],
+    ['express-oauth2-jwt-bearer', 'express bare'],
+    ['hono/jwk', 'hono bare'],
+    ['@fastify/jwt', 'fastify bare'],
+  ]
+  return {
+    title: `Tokens signed with ${alg}: added to the bare framework (bare Koa ${microseconds(times, 'koa bare').toFixed(1)} us)`,
+    rows: [
+      cost('ours, kept', 'koa bare'),
+      cost('ours, verified', 'koa bare'),
+      ...peers.map(([name, bare]) => cost(name, bare)),
+      cost('@fastify/jwt, kept', 'fastify bare'),
+      {
+        name: 'kept as a part of verified',
+        value: addedRatio(times, ['ours, kept', 'koa bare'], ['ours, verified', 'koa bare']),
+        unit: 'times',
+        target: 1 / 15,
+      },
+      ...peers.map(([name, bare]) => part('ours, verified', name, bare)),
+      ...peers.map(([name, bare]) => part('ours, kept', name, bare)),
+      part('ours, kept', '@fastify/jwt, kept', 'fastify bare'),
+    ],
+  }
+}
+
+/** With ES256 and with RS256. */
+export const tokens = async (pace: Pace): Promise<ReadonlyArray<Section>> => [
+  await section('ES256', pace),
+  await section('RS256', pace),
+]
