@@ -1,7 +1,7 @@
 /** R12, R16: a sign-in holds in the session and the application where it was made, and nowhere else. */
 import { createHash } from 'node:crypto'
 import Keygrip from 'keygrip'
-import Koa from 'koa'
+import type Koa from 'koa'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { applicationName } from '../../src/sessions/applicationName.js'

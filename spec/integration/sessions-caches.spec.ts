@@ -74,7 +74,7 @@ const serving = (way: Way, above: (app: Koa) => void = () => {}) =>
             // Safe: koa-session's session
             Object.assign(ctx['session'] as object, { seen: true })
             // Safe: the router's context is Koa's
-            await way(ctx as Context)
+            await way(ctx)
           })
           .routes(),
       ),

@@ -1,4 +1,6 @@
 /** Login CSRF and logout CSRF: what another site made the browser send is refused before the store is touched. */
+import Router from '@koa/router'
+import { withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { expectDenied, type Answer } from '../support/behavior.js'
 import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
@@ -81,4 +83,108 @@ describe('login CSRF', () => {
     Object.assign(store.instead, { markOf: () => Promise.reject(new Error('down')) })
     expectForged(await visitor().post('/login', { 'Sec-Fetch-Site': 'cross-site' }))
   })
+})
+
+describe('R19 signing in and out by GET', () => {
+  const byLink = async (trustedOrigins: ReadonlyArray<string> = []) => {
+    const site = await sessionsApp(undefined, {
+      trustedOrigins,
+      below: (app, { logIn, logOut }) =>
+        app.use(
+          new Router()
+            .all('/magic', withAuth(null), async (ctx) => {
+              await logIn(ctx, anna)
+              ctx.body = 'in'
+            })
+            .all('/leave', withAuth(null), async (ctx) => {
+              await logOut(ctx)
+              ctx.body = 'out'
+            })
+            .routes(),
+        ),
+    })
+    return site
+  }
+  const from = (site: string, mode: string, dest: string, more: Readonly<Record<string, string>> = {}) => ({
+    'Sec-Fetch-Site': site,
+    'Sec-Fetch-Mode': mode,
+    'Sec-Fetch-Dest': dest,
+    ...more,
+  })
+
+  const refused: ReadonlyArray<readonly [what: string, headers: Readonly<Record<string, string>>, method?: string]> = [
+    ['an image', from('cross-site', 'no-cors', 'image')],
+    ['a script', from('cross-site', 'no-cors', 'script')],
+    ['a style sheet', from('cross-site', 'no-cors', 'style')],
+    ['a fetch', from('cross-site', 'cors', 'empty')],
+    ['a frame', from('cross-site', 'navigate', 'iframe')],
+    ['an object', from('cross-site', 'navigate', 'object')],
+    ['a WebSocket', from('cross-site', 'websocket', 'websocket')],
+    ['a prefetch of a document', from('cross-site', 'navigate', 'document', { 'Sec-Purpose': 'prefetch' })],
+    ['an image of a sibling domain', from('same-site', 'no-cors', 'image')],
+    ['a mode without a destination', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }],
+    ['a destination without a mode', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'document' }],
+    ['a site alone', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['an unknown site', from('friendly', 'no-cors', 'image')],
+    ['an older browser that sends an Origin', { Origin: 'https://evil.example' }],
+    ['a hidden Origin', { Origin: 'null' }],
+    ['an image by HEAD', from('cross-site', 'no-cors', 'image'), 'HEAD'],
+    ['an image by OPTIONS', from('cross-site', 'no-cors', 'image'), 'OPTIONS'],
+    ['a navigation that writes', from('cross-site', 'navigate', 'document'), 'POST'],
+    ['a navigation that upgrades', from('cross-site', 'navigate', 'document', { Upgrade: 'x', Connection: 'Upgrade' })],
+  ]
+  it.each(refused.map(([what, headers, method = 'GET']) => ({ what, headers, method })))(
+    '$what of another site: 403, and nothing changes',
+    async ({ headers, method }) => {
+      const { visitor, store } = await byLink()
+      const victim = visitor()
+      for (const path of ['/magic', '/leave']) {
+        const answer = await victim.ask(path, { method, headers })
+        expect([answer.status, setCookies(answer)]).toEqual([403, []])
+      }
+      expect(store.asked).toEqual([])
+      await victim.post('/login')
+      expect((await victim.ask('/leave', { method, headers })).status).toBe(403)
+      await expectSignedIn(victim, anna)
+    },
+  )
+
+  const passed: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
+    ['a link in a mail', from('none', 'navigate', 'document')],
+    ['a link on another site, a redirect of an OAuth provider', from('cross-site', 'navigate', 'document')],
+    ['a link on a sibling domain', from('same-site', 'navigate', 'document')],
+    ['an image of its own site', from('same-origin', 'no-cors', 'image')],
+    ['no browser, or one older than Fetch Metadata', {}],
+    ['a trusted origin', from('cross-site', 'cors', 'empty', { Origin: 'https://app.example' })],
+  ]
+  it.each(passed)('%s: signed in, and out', async (_what, headers) => {
+    const { visitor } = await byLink(['https://app.example'])
+    const one = visitor()
+    expect((await one.ask('/magic', { headers })).status).toBe(200)
+    await expectSignedIn(one, anna)
+    expect((await one.ask('/leave', { headers })).status).toBe(200)
+    await expectAnonymous(one)
+  })
+})
+
+describe('an Upgrade request', () => {
+  it.each(['GET', 'HEAD', 'OPTIONS'])(
+    'is not safe: %s of another site is a 403 where a session passes',
+    async (method) => {
+      const { visitor } = await sessionsApp()
+      const one = visitor()
+      await one.post('/login')
+      // a server without an upgrade listener gives such a request to Koa
+      for (const Upgrade of ['websocket', 'h2c', '']) {
+        const headers = { Upgrade, Connection: 'Upgrade', 'Sec-Fetch-Site': 'cross-site' }
+        const answer = await one.ask('/me', { method, headers })
+        expect([answer.status, answer.seen]).toEqual([403, []])
+        const older = { Upgrade, Connection: 'Upgrade', Origin: 'https://evil.example' }
+        expect((await one.ask('/me', { method, headers: older })).status).toBe(403)
+        const own = { Upgrade, Connection: 'Upgrade', 'Sec-Fetch-Site': 'same-origin' }
+        expect((await one.ask('/me', { method, headers: own })).status).toBe(200)
+      }
+      expect((await one.ask('/me', { method, headers: { 'Sec-Fetch-Site': 'cross-site' } })).status).toBe(200)
+    },
+  )
 })

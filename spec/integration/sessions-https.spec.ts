@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IncomingHttpHeaders } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectPassed } from '../support/behavior.js'
 import { sessionsApp, setCookies } from '../support/sessionsApp.js'
 
@@ -86,6 +86,44 @@ describe('on a TLS server', () => {
     },
   )
 
+  it.each([undefined, 'test', 'staging', 'prod', 'Production', 'development'])(
+    'R11 NODE_ENV %s: the cookie is Secure where the request is, as koa-session’s own',
+    async (env) => {
+      const above = (app: { env: string }) => {
+        if (env !== undefined) app.env = env
+      }
+      const port = await serveTls({ above })
+      for (const path of ['/login', '/set?basket=pear']) {
+        const { status, headers } = await askOverTls(port, 'POST', path)
+        const lines = headers['set-cookie'] ?? []
+        expect([status, lines.length]).toEqual([200, 2])
+        for (const line of lines) expect(line).toMatch(/^session(?:\.sig)?=.*; samesite=lax; secure; httponly$/)
+      }
+      // and the same application over http
+      const { visitor } = await sessionsApp(undefined, { above })
+      for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/secure/)
+    },
+  )
+
+  it('R11 https: false is the only way out, and warns once for an application', async () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    try {
+      const port = await serveTls({ https: false })
+      for (let at = 0; at < 3; at++) {
+        const { headers } = await askOverTls(port, 'POST', '/login')
+        for (const line of headers['set-cookie'] ?? []) expect(line).toMatch(/^session.*; samesite=lax; httponly$/)
+      }
+      expect(emitted.mock.calls.map(([message, type]) => [String(message), type])).toEqual([
+        [
+          expect.stringMatching(/^sessions\(app, \{ https: false \}\): .* never Secure.*; leave https out/),
+          'SessionWarning',
+        ],
+      ])
+    } finally {
+      emitted.mockRestore()
+    }
+  })
+
   it('a name of the user’s own is Secure, too', async () => {
     const port = await serveTls({ https: true, cookieName: 'sid' })
     const { headers } = await askOverTls(port, 'POST', '/login')
@@ -132,6 +170,18 @@ describe('behind a proxy that ends TLS', () => {
     // what needs no cookie is served
     expect((await one.ask('/open')).status).toBe(200)
     expect((await one.ask('/me')).status).toBe(401)
+  })
+
+  it('R11 without https: Secure where the proxy says that the request came over https', async () => {
+    const { visitor } = await sessionsApp(undefined, {
+      above: (app) => {
+        app.proxy = true
+      },
+    })
+    const secure = setCookies(await visitor().post('/login', { 'X-Forwarded-Proto': 'https' }))
+    expect(secure).toHaveLength(2)
+    for (const line of secure) expect(line).toMatch(/; secure;/)
+    for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/secure/)
   })
 
   it('signing out over http: a 500, and the session is not ended behind it', async () => {

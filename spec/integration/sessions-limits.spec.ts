@@ -1,7 +1,7 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request; the clock is set by hand. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { expectDenied, challenge } from '../support/behavior.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
 import { describeLastingStores } from '../support/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -78,12 +78,80 @@ describeLastingStores((store) => {
     })
   })
 
+  describe('R17 a shortened idle limit', () => {
+    const before = { idle: 4 * HOUR, absolute: 24 * HOUR }
+    const after = { idle: HOUR, absolute: 24 * HOUR }
+    // the operator starts again with other limits
+    const restarted = async (pausing: number, options = after) => {
+      const old = await sessionsApp(store, before)
+      const one = old.visitor()
+      await one.post('/login')
+      pass(pausing)
+      const site = await sessionsApp(store, options)
+      return { site, one: site.visitor(one.cookies) }
+    }
+
+    it('ends a session that was not used for it, at once', async () => {
+      const { one } = await restarted(HOUR + MINUTE)
+      await expectAnonymous(one)
+      expect((await one.ask('/read')).body).toEqual({})
+    })
+
+    it('counts from the last use: one that is used goes on, and is prolonged by the new limit', async () => {
+      const { one } = await restarted(40 * MINUTE)
+      expect(setCookies(await one.ask('/me'))).toHaveLength(2)
+      pass(59 * MINUTE)
+      await expectSignedIn(one.copy(), anna)
+      pass(2 * HOUR)
+      await expectAnonymous(one)
+    })
+
+    it('holds for a session that nobody signed in to', async () => {
+      const old = await sessionsApp(store, before)
+      const one = old.visitor()
+      await one.post('/set?basket=pear')
+      pass(HOUR + MINUTE)
+      const site = await sessionsApp(store, after)
+      expect((await site.visitor(one.cookies).ask('/read')).body).toEqual({})
+    })
+
+    it('holds for what an operation lengthened by itself', async () => {
+      const { visitor } = await sessionsApp(store, {
+        ...after,
+        below: (app) =>
+          app.use(
+            at('/remember', (ctx) => {
+              Object.assign(ctx['session'] as object, { maxAge: 20 * HOUR })
+              Object.assign(ctx['session'] as object, { basket: 'pear' })
+            }),
+          ),
+      })
+      const one = visitor()
+      await one.post('/login')
+      await one.post('/remember')
+      pass(HOUR + MINUTE)
+      await expectAnonymous(one)
+    })
+
+    it('so does a shortened absolute limit', async () => {
+      const { one } = await restarted(30 * MINUTE, { idle: 10 * MINUTE, absolute: 20 * MINUTE })
+      await expectAnonymous(one)
+    })
+
+    it('a longer one counts from the next time that a session is prolonged', async () => {
+      const { one } = await restarted(3 * HOUR, { idle: 10 * HOUR, absolute: 24 * HOUR })
+      await expectSignedIn(one, anna)
+      pass(9 * HOUR)
+      await expectSignedIn(one, anna)
+    })
+  })
+
   describe('the absolute limit', () => {
     it('a session is over after it, however much it is used; signing in begins anew', async () => {
       const { visitor } = await sessionsApp(store, limits)
       const one = visitor()
       await one.post('/login')
-      for (let at = 0; at < 7; at++) {
+      for (let time = 0; time < 7; time++) {
         pass(34 * MINUTE)
         await expectSignedIn(one, anna)
       }

@@ -30,7 +30,7 @@ const site = (name: string, users: Map<string, User>): Site => {
     counts.loaded++
     return users.get(id)
   }
-  const signing = sessions(app, { name, loadUser, store: memoryStore(), cookieName: name })
+  const signing = sessions(app, { loadUser, store: memoryStore(), cookieName: name })
   const router = new Router()
   router.post('/register/:name', withAuth(null), async (ctx) => {
     const user = { username: String(ctx.params['name']) }

@@ -28,6 +28,9 @@ const own = new Router<DefaultState, Auth<User>>()
 void [allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout]
 void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
 export type Kept = Authenticator<User>
+declare const app: import('koa')
+declare const sessions: typeof import('koa-with-auth/sessions').sessions
+void [app, sessions]
 `
 
 export const mistakes: ReadonlyArray<Mistake> = [
@@ -40,6 +43,33 @@ export const mistakes: ReadonlyArray<Mistake> = [
     description: 'these tests: any is not exactly a type',
     wrong: `exactly<string>()(JSON.parse('1'))`,
     right: `exactly<any>()(JSON.parse('1'))`,
+  },
+
+  // users of sessions
+  {
+    description: 'sessions: a user without a username',
+    wrong: `sessions(app, { loadUser: (id) => ({ id, email: 'a@example.com' }), identify: (u) => u.id })`,
+    right: `sessions(app, { loadUser: (id) => ({ id, email: 'a@example.com', username: id }), identify: (u) => u.id })`,
+  },
+  {
+    description: 'sessions: a user whose isActive is a number',
+    wrong: `sessions(app, { loadUser: async (username) => ({ username, isActive: 1 }) })`,
+    right: `sessions(app, { loadUser: async (username) => ({ username, isActive: true }) })`,
+  },
+  {
+    description: 'sessions: a user, or one without a username',
+    wrong: `sessions(app, { loadUser: (username) => condition ? { username } : { id: username } })`,
+    right: `sessions(app, { loadUser: (username) => condition ? { username } : undefined })`,
+  },
+  {
+    description: 'sessionAuth: a user without a username',
+    wrong: `sessionAuth({ loadUser: (session) => ({ id: session['id'] }) })`,
+    right: `sessionAuth({ loadUser: (session) => ({ id: session['id'], username: 'anna' }) })`,
+  },
+  {
+    description: 'sessionAuth: a user whose isSuperuser is a string',
+    wrong: `sessionAuth({ loadUser: () => O.some({ username: 'anna', isSuperuser: 'yes' }) })`,
+    right: `sessionAuth({ loadUser: () => O.some({ username: 'anna', isSuperuser: null }) })`,
   },
 
   // hooks

@@ -4,7 +4,7 @@
  * Different trees read differently: what is made of several stands in parentheses inside of others. The words say what a
  * client sends and what must have been granted; what a hook makes of it, nobody can tell from outside.
  */
-import { challengesOf, type Description, type Leaf } from '../core/Description.js'
+import { challengesOf, schemeOf, type Description, type Leaf } from '../core/Description.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
 
 /** A description in words. */
@@ -43,7 +43,8 @@ const isAlternatives = (description: Description): boolean =>
   description._tag === 'AnyOf' && !description.firstPresent && description.members.length > 1
 
 const leafInWords = (leaf: Leaf): string => {
-  const words = leaf.scheme === undefined ? undescribed(leaf) : schemeInWords(leaf.scheme, leaf)
+  const scheme = schemeOf(leaf)
+  const words = scheme === undefined ? undescribed(leaf) : schemeInWords(scheme, leaf)
   const named = leaf.schemeName === undefined ? words : `${words} "${leaf.schemeName}"`
   return leaf.demands === undefined ? named : `${named} of ${leaf.demands}`
 }

@@ -20,7 +20,7 @@ import type { ApiKeyScheme } from '../core/SecurityScheme.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { weaknessesOf } from '../core/session/sessionWeaknesses.js'
 import { hasData, sessionField, sessionData } from '../core/session/sessionFields.js'
-import { declaredSessionCookie } from '../core/session/sessionCookie.js'
+import { declaredSessionCookie, DEFAULT_COOKIE } from '../core/session/sessionCookie.js'
 import { notAUser, SessionUser, userFields, type LoadsUsers, type UserFields } from '../core/session/SessionUser.js'
 import { areStrong, keysFix } from '../core/session/signingKeys.js'
 
@@ -75,19 +75,18 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
     if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
     checkRealm(factory, realm)
-    const { scheme, ...named } = documented(factory, { ...cookieScheme, name: cookieName ?? '' }, options)
+    const name = cookieName ?? DEFAULT_COOKIE
+    const { scheme, ...named } = documented(factory, { ...cookieScheme, name }, options)
     const session = authenticator({
-      // routers are documented without a request, too, and before the application has its sessions
-      scheme: {
-        ...scheme,
-        get name() {
-          return cookieName ?? declaredSessionCookie()
-        },
-      },
+      scheme,
       ...named,
       ...(demands !== undefined && { demands }),
       ...(cookieName === undefined && {
-        schemeFor: ({ ctx }: Request) => ({ ...scheme, name: cookieNameOf(ctx) }),
+        // a router is documented without a request, too, and before the application has its sessions
+        schemeFor: (request?: Request) => ({
+          ...scheme,
+          name: request === undefined ? declaredSessionCookie() : cookieNameOf(request.ctx),
+        }),
       }),
       challenge: Challenge.make('Session', realm === undefined ? {} : { realm }),
       ambient: true,
@@ -115,7 +114,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
       }),
     )
     // Safe: what passed is a SessionUser, and it is what `loadUser` answered
-    return user as Authenticator<unknown> as Authenticator<UserOf<R>>
+    return user as Authenticator<UserOf<R>>
   }
   return declareFactory(factory, make)
 }

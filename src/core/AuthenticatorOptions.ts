@@ -14,8 +14,8 @@ import type { SecurityScheme } from './SecurityScheme.js'
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
   readonly scheme?: SecurityScheme
-  /** The scheme, where only a request can tell. */
-  readonly schemeFor?: (request: Request) => SecurityScheme
+  /** The scheme, where the application decides; called without a request for what is documented without one. */
+  readonly schemeFor?: (request?: Request) => SecurityScheme
   /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
   readonly schemeName?: string
   /** What must be true of who it is, beside being known, for the audit: `a superuser`. */

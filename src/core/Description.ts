@@ -18,8 +18,8 @@ export interface Leaf {
   readonly _tag: 'Leaf'
   /** How OpenAPI lists it; `undefined` when it has no scheme (a plain function). */
   readonly scheme: SecurityScheme | undefined
-  /** The scheme, where only a request can tell: koa-session's cookie has the name that the application gave it. */
-  readonly schemeFor?: (request: Request) => SecurityScheme
+  /** The scheme, where the application decides: koa-session's cookie has the name that the application gave it. */
+  readonly schemeFor?: (request?: Request) => SecurityScheme
   /** Where a client finds out how to get the credential: OpenAPI lists it as another way to say the same. */
   readonly discovery?: OpenIdConnectScheme
   /** What OpenAPI calls the scheme; without it a name is derived. */
@@ -95,6 +95,10 @@ export const children = (description: Description): ReadonlyArray<Description> =
       return [description.member]
   }
 }
+
+/** The scheme of a leaf, as far as a request tells, or the process where there is none. */
+export const schemeOf = (leaf: Leaf, request?: Request): SecurityScheme | undefined =>
+  leaf.schemeFor?.(request) ?? leaf.scheme
 
 /** The leaves of a tree, from left to right. */
 export const leaves = (description: Description): ReadonlyArray<Leaf> =>

@@ -4,14 +4,13 @@
  */
 import type { Layer } from '@koa/router'
 import type { Request } from 'koa'
-import { leaves, type Leaf } from '../core/Description.js'
+import { leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { declareFactory } from '../core/misuse.js'
 import { effective } from '../core/Requirement.js'
 import { operationsOf } from '../koa/RoutedOperation.js'
 import { openApi, type ApiDocument } from './document.js'
 import { checkOpenApiOptions, type OpenApiOptions } from './documentOptions.js'
 import type { Routed } from './routes.js'
-import { schemeOf } from './security.js'
 
 /** A document, and its text. */
 export interface SerializedDocument {

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { alternativesOf, type Alternative, type Demand } from '../core/alternatives.js'
-import { leaves, admitsAnonymous, type Description, type Leaf } from '../core/Description.js'
+import { admitsAnonymous, leaves, schemeOf, type Description } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
 
@@ -92,10 +92,6 @@ const namedIn = (alternative: Alternative, request: Request | undefined): Readon
     const scheme = schemeOf(leaf, request)
     return scheme === undefined ? [] : [{ name: leaf.schemeName ?? derivedName(scheme), scheme, scopes }]
   })
-
-/** The scheme of a leaf, as far as a request tells. */
-export const schemeOf = (leaf: Leaf, request: Request | undefined): SecurityScheme | undefined =>
-  request === undefined ? leaf.scheme : (leaf.schemeFor?.(request) ?? leaf.scheme)
 
 // Of one scheme that is demanded twice, all scopes
 const requirementOf = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject =>

@@ -5,8 +5,8 @@
  * its cookie. With a request the application's own name counts instead.
  */
 
-// koa-session's own default
-const DEFAULT_NAME = 'koa.sess'
+/** koa-session's own default. */
+export const DEFAULT_COOKIE = 'koa.sess'
 
 const key = Symbol.for('koa-with-auth/sessionCookie')
 
@@ -18,5 +18,5 @@ export const declareSessionCookie = (name: string): void => {
 /** The remembered name. Default: koa-session's. */
 export const declaredSessionCookie = (): string => {
   const name: unknown = Reflect.get(globalThis, key)
-  return typeof name === 'string' ? name : DEFAULT_NAME
+  return typeof name === 'string' ? name : DEFAULT_COOKIE
 }
