@@ -8,7 +8,9 @@
 import { hash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import Router from '@koa/router'
-import { either as E, option as O, taskEither as TE } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { AuthError, constantTimeEqual, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 

@@ -5,7 +5,8 @@
  * what browsers send by themselves and varies on everything. `describedAs` gives the description back.
  */
 import Router from '@koa/router'
-import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { alt, apiKeyHeader, AuthError, constantTimeEqual, describedAs, httpBearer, map, withAuth } from 'koa-with-auth'
 

@@ -6,7 +6,7 @@
  */
 import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import { AuthError, authenticator, Challenge, constantTimeEqual, fromHeader, withAuth } from 'koa-with-auth'
 

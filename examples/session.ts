@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
-import { option as O } from 'fp-ts'
+import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
 import type Koa from 'koa'
 import session from 'koa-session'

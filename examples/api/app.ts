@@ -2,7 +2,7 @@
 // exception with a handler. The rows of the table in README.md are the operations below. The docs page at /api/docs reads
 // what guards them off the guards, and what they do in descriptions.ts.
 import { LibsqlError, type Client } from '@libsql/client'
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import Koa from 'koa'
 import {
   apiApp,

@@ -1,6 +1,6 @@
 // Reads `application/x-www-form-urlencoded` bodies, and nothing else, into a record that an io-ts codec has checked.
 import coBody from 'co-body'
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import type { Context } from 'koa'
 

@@ -1,7 +1,8 @@
 /**
  * Mistakes that compile: authenticators as they must not be written. The suite goes red for each.
  */
-import { option as O, either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import {
   apiKeyHeader,

@@ -2,7 +2,9 @@
  * Authenticators as they should be written: every kind, lists of them, one of your own, a plain function. The suite is green.
  */
 import { createHash } from 'node:crypto'
-import { either as E, option as O, readerTaskEither as RTE } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { Request } from 'koa'
 import {

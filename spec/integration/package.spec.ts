@@ -1,5 +1,5 @@
 /** The package as a user gets it: packed, installed outside of the repository, typechecked, and asked over HTTP. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -111,8 +111,26 @@ describe('the packed package', () => {
     for (const name of optional) expect(needed(`dist/${entry}.js`)).toContain(name)
   })
 
+  it.each(['import', 'require'])('by %s the root loads at most 25 modules of fp-ts, never its barrel', (how) => {
+    const load = how === 'import' ? "await import('koa-with-auth')" : "require('koa-with-auth')"
+    const counting = `
+      import { createRequire } from 'node:module'
+      const require = createRequire(import.meta.url)
+      ${load}
+      const loaded = Object.keys(require.cache).filter((path) => /node_modules.fp-ts./.test(path))
+      console.log(JSON.stringify(loaded))`
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', counting], { cwd: project.folder })
+    const loaded = JSON.parse(printed.toString()) as string[]
+    expect(loaded.length).toBeGreaterThan(0)
+    expect(loaded.length).toBeLessThanOrEqual(25)
+  })
+
   it('what is not asked for is not installed', () => {
-    expect(Object.keys(manifest.dependencies ?? {}).sort()).toStrictEqual(['openapi-types', 'path-to-regexp', 'path-to-regexp-6'])
+    expect(Object.keys(manifest.dependencies ?? {}).sort()).toStrictEqual([
+      'openapi-types',
+      'path-to-regexp',
+      'path-to-regexp-6',
+    ])
     for (const name of ['koa-session', 'swagger-ui-dist', 'fast-check', '@libsql/client']) {
       expect(existsSync(join(project.folder, 'node_modules', name))).toBe(false)
     }

@@ -81,22 +81,24 @@ const mustHaveExample = [
   'optional',
   'perFailure',
   'recoverUnavailable',
+  'remembered',
   'requireScopes',
   'sessionAuth',
   'sessionAuthIsStaff',
   'sessionAuthSuperUser',
+  'throttled',
   'timeout',
   'withAuth',
 ]
 
 // Predicates, readers of a request field, instances, and what the mapper is by default
 const needsNone = [
-  'authorization',
-  'cookie',
   'defaultErrorMapper',
+  'fromAuthorization',
+  'fromCookie',
   'fromHeader',
-  'isAuthenticator',
   'fromQuery',
+  'isAuthenticator',
   'sessionLoginAuth',
   'sessionLoginAuthSuperuser',
 ]

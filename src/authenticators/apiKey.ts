@@ -5,7 +5,7 @@
  * Keys are ASCII by convention: bytes above 127 in a header or cookie are read as Latin-1. Compare with
  * `constantTimeEqual`, or look a digest of the key up.
  */
-import type { option as O } from 'fp-ts'
+import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/Answer.js'

@@ -5,7 +5,7 @@
  * It does not sign anybody in. A session without the rights asked for is refused with 401, as the spec's section 7 says.
  * Signing keys that could be guessed are a 500 at the first request that meets a session authenticator.
  */
-import { option as O } from 'fp-ts'
+import * as O from 'fp-ts/lib/Option.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'

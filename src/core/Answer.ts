@@ -15,8 +15,8 @@
  * | a function (Task, TaskEither, a bare RTE's answer) | run; must yield an Either, else `raised`          |
  * | an iterator (of a generator that nobody runs)   | `raised`                                            |
  */
-import { either as E } from 'fp-ts'
-import type { option as O } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type * as O from 'fp-ts/lib/Option.js'
 import { hasExactKeys, invalid, is as isAuthError, raised, type AuthError } from './AuthError.js'
 import { deepFreeze } from './freeze.js'
 import { foundNothing, isErrorObject, isInheritedFunction } from './noPrincipal.js'

@@ -17,7 +17,7 @@
  * | `raised`       | the hook threw                                                        | stops    |
  *
  * @example
- * import { either as E } from 'fp-ts'
+ * import * as E from 'fp-ts/lib/Either.js'
  * import { AuthError, httpBearer } from 'koa-with-auth'
  *
  * // a hook answers with a failure of its choice by putting it on the left
@@ -25,8 +25,10 @@
  *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : E.right({ token })),
  * })
  */
-import { number as N, ord, readonlyArray as RA } from 'fp-ts'
-import type { semigroup } from 'fp-ts'
+import * as ord from 'fp-ts/lib/Ord.js'
+import * as RA from 'fp-ts/lib/ReadonlyArray.js'
+import * as N from 'fp-ts/lib/number.js'
+import type * as semigroup from 'fp-ts/lib/Semigroup.js'
 import type { Challenge } from './Challenge.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
 

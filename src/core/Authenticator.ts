@@ -13,7 +13,8 @@
  * nothing is tried behind `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  *
  * @example
- * import { either as E, readerTaskEither as RTE } from 'fp-ts'
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
  * import { pipe } from 'fp-ts/lib/function.js'
  * import { alt, apiKeyHeader, httpBearer, map } from 'koa-with-auth'
  *
@@ -23,8 +24,9 @@
  * const either = pipe(bearer, alt(() => key), map(({ user }) => user)) // an Authenticator<string>
  * const plain = pipe(bearer, RTE.map(({ user }) => user)) // fp-ts's own: a bare ReaderTaskEither<Request, AuthError, string>
  */
-import { either as E, option as O } from 'fp-ts'
-import type { readerTaskEither as RTE } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
 import { answerTo, fromAnswer, fromAnswerToAnonymous, isAnonymous, keepAnonymous, refused } from './Answer.js'

@@ -3,7 +3,7 @@
  *
  * `authenticator` (Authenticator.ts) makes an authenticator of it.
  */
-import type { option as O } from 'fp-ts'
+import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'

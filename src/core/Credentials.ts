@@ -5,7 +5,7 @@
  * They do not look anything up, and their failures never hold the value.
  *
  * @example
- * import { either as E } from 'fp-ts'
+ * import * as E from 'fp-ts/lib/Either.js'
  * import { BasicCredentials } from 'koa-with-auth'
  *
  * const field = BasicCredentials.encode({ username: 'Aladdin', password: 'open sesame' })

@@ -3,7 +3,7 @@
  *
  * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
  */
-import type { either as E } from 'fp-ts'
+import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'

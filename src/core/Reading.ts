@@ -3,7 +3,8 @@
  *
  * It reads and decodes; it asks no hook. A plain function has none: what it reads is unknown.
  */
-import type { either as E, option as O } from 'fp-ts'
+import type * as E from 'fp-ts/lib/Either.js'
+import type * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 
 /** @internal The two steps before a kind's hook. */

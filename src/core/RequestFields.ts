@@ -10,7 +10,7 @@
  * a prototype (SECURITY A-18, A-19, A-22).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { option as O } from 'fp-ts'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { declareFactory } from './misuse.js'
 

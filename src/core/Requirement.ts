@@ -14,7 +14,7 @@
  * | also a    | also b    | also a, then also b                                 |
  * | inherit   | also b    | also b; as public where no level is left above it   |
  */
-import type { monoid } from 'fp-ts'
+import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
 import { anyOf } from './anyOf.js'
 import { fromFunction, map, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'

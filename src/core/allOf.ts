@@ -5,7 +5,7 @@
  * refusal, so that `optional(allOf([...]))` takes nobody's half for nobody. So a credential that is half of one group cannot
  * be another alternative behind it in `firstPresent`, nor stand beside it in an `allOf` that holds the group as optional.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { isList } from './anyOf.js'
 import type { Evaluation } from './Answer.js'

@@ -1,7 +1,7 @@
 /**
  * Two alternatives: the second is tried when the first one fails. `anyOf` folds a list with it.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { isAnonymous, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'

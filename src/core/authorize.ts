@@ -3,7 +3,7 @@
  *
  * It never decides about nobody: where `a` is optional, write `optional(authorize(f)(a))`.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { adopted, isThenable, type Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'

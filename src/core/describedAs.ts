@@ -1,8 +1,8 @@
 /**
  * `describedAs`: the way back from fp-ts's own combinators, which return a bare function without a description.
  */
-import { either as E } from 'fp-ts'
-import type { readerTaskEither as RTE } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
 import { answerTo, fromAnswer, fromAnswerToAnonymous, type AnonymousOf, type PrincipalFromAnswer } from './Answer.js'
 import type { AuthError } from './AuthError.js'
@@ -15,7 +15,7 @@ import { checkMember, declareFactory } from './misuse.js'
  * made from. If that one can be sent by a browser itself, so can this.
  *
  * @example
- * import { readerTaskEither as RTE } from 'fp-ts'
+ * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
  * import { pipe } from 'fp-ts/lib/function.js'
  * import { describedAs, httpBearer } from 'koa-with-auth'
  *

@@ -4,7 +4,7 @@
  * So a bad token is never hidden by a good key behind it, and the failure told is the one of what the client meant. A plain
  * function is always present.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { skipped } from './allOf.js'
 import type { Evaluation } from './Answer.js'

@@ -5,7 +5,7 @@
  * is not allowed, are refused by both, and an outage is never taken for nobody. A plain function is never absent, so
  * `optional` of one lets nobody in.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import { anonymous, type Evaluation } from './Answer.js'
 import type { AuthError } from './AuthError.js'
 import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'

@@ -3,7 +3,7 @@
  *
  * An outage never falls through to a weaker alternative by itself: `recoverUnavailable` is the only way, by its name.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { answerTo, type Evaluation, type PrincipalFromAnswer } from './Answer.js'
 import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
@@ -66,7 +66,7 @@ export const timeout = (ms: number) => {
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { either as E } from 'fp-ts'
+ * import * as E from 'fp-ts/lib/Either.js'
  * import { AuthError, httpBearer, recoverUnavailable } from 'koa-with-auth'
  *
  * const bearer = httpBearer({ authenticate: async () => E.left(AuthError.unavailable()) })

@@ -12,7 +12,8 @@
  * Law (spec/laws/remembered.spec.ts): within its window `remembered(options)(a)` decides as `a` did, behind it as `a` does.
  */
 import { randomBytes } from 'node:crypto'
-import { either as E, option as O } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import type { Evaluation } from './Answer.js'
 import { make, type Authenticator } from './Authenticator.js'

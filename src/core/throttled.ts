@@ -15,7 +15,8 @@
  *
  * Law (spec/laws/throttled.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
-import { either as E, option as O } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import type { Evaluation } from './Answer.js'
 import * as AuthErrors from './AuthError.js'

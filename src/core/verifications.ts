@@ -3,7 +3,7 @@
  *
  * It knows neither credentials nor requests. Failures are never kept, nor what `optional` made of no credential.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import { isAnonymous, type Evaluation } from './Answer.js'
 import type { AuthError } from './AuthError.js'
 

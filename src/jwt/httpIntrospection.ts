@@ -3,7 +3,7 @@
  *
  * Every token costs a request once in a while, so answers are kept for a short time; a refusal never is.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { PrincipalFromAnswer } from '../core/Answer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'

@@ -9,7 +9,7 @@
  * | older                    | the last fetch failed           | they are used for `staleIfError`; a fetch each `retry` |
  * | none, or too old         | it failed less than `retry` ago | 503, without a fetch                                |
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { JSONWebKeySet } from 'jose'
 import type { Evaluation } from '../core/Answer.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'

@@ -6,7 +6,7 @@
  */
 import type { Request } from 'koa'
 import { fromHeader } from '../core/RequestFields.js'
-import { option as O } from 'fp-ts'
+import * as O from 'fp-ts/lib/Option.js'
 
 /** Origins such as `https://app.example`, or all of them. */
 export type Origins = 'any' | ReadonlyArray<string>

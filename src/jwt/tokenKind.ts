@@ -1,7 +1,7 @@
 /**
  * What kinds of tokens have in common: the options of `httpBearer`, the protected resource, and a look at the `Origin`.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
 import { andThen, authenticator, make, type Authenticator } from '../core/Authenticator.js'

@@ -4,7 +4,7 @@
  * What costs nothing is checked first: form, type, issuer, audience, time. Then the signature. That a token expired is told
  * only where its signature is good.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { isAcceptable, isOfType, refusalByTime, type ClaimRules, type Json } from './claims.js'
 import { readCompact, type Compact } from './compact.js'

@@ -12,7 +12,7 @@
  * It counts no guesses: `throttled` of `koa-with-auth` does.
  */
 import { randomUUID } from 'node:crypto'
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import type { Evaluation } from '../core/Answer.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'

@@ -1,7 +1,7 @@
 /**
  * What is asked for when a key is made, and what is refused: what no store could give back as it was, or what could not work.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import { checkOptions } from '../core/misuse.js'
 import type { KeyRecord } from './KeyStore.js'

@@ -6,7 +6,7 @@
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Next } from 'koa'
 import type { Authenticator } from '../core/Authenticator.js'
 import type { AuthError } from '../core/AuthError.js'

@@ -3,7 +3,7 @@
  *
  * It is read with the parser that the router reads it with. What no template can say (a RegExp) comes back as the reason.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { parse, type Key, type Text, type Token } from 'path-to-regexp'
 

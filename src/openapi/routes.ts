@@ -2,7 +2,7 @@
  * The routes of a router as OpenAPI's operations: one for each path template and method, in the order in which the router
  * tries them; and apart from them what OpenAPI has no words for.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Layer } from '@koa/router'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'

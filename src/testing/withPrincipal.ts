@@ -3,7 +3,7 @@
  *
  * It does not ask authenticators, nor whether a write comes from another site; everything else runs as in production.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import { make, type Authenticator } from '../core/Authenticator.js'
 import { checkOptions } from '../core/misuse.js'
 import * as Requirement from '../core/Requirement.js'

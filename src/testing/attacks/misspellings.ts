@@ -1,7 +1,7 @@
 /**
  * Credentials that are nearly right: what a comparison by prefix, in any letter case, as a number or as a pattern lets in.
  */
-import { either as E } from 'fp-ts'
+import * as E from 'fp-ts/lib/Either.js'
 import { BasicCredentials } from '../../core/Credentials.js'
 import type { CredentialLocation } from '../request/CredentialLocation.js'
 
