@@ -9,6 +9,7 @@ export default tseslint.config(
       'typedoc.config.js',
       'spec/.generated/',
       'spec/types/fixtures/',
+      'spec/apps/',
       'spec/bench/',
       'spec/support/traced/',
       '.ci/',

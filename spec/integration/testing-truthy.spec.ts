@@ -9,7 +9,7 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown]> = [
   ['an introspection (RFC 7662)', () => ({ active: false })],
   ['a result of pg', () => ({ rows: [] })],
   ['a result of mysql2', () => [[], [{ name: 'id' }]]],
-  ['Promise.all', () => Promise.all([undefined])],
+  ['Promise.all', () => Promise.all([Promise.resolve(undefined)])],
   ['Promise.allSettled', () => Promise.allSettled([Promise.reject(new Error('no'))])],
   ['safeParse of zod', () => ({ success: false })],
   ['an empty Map', () => new Map()],

@@ -121,7 +121,9 @@ const play = async (all: ReadonlyArray<Step>, { pair, account, address }: Limits
   // what was no guess was given back, so that two windows later all are let in
   await vi.advanceTimersByTimeAsync(2 * WINDOW * 1000)
   const good = Promise.all(
-    accounts.map((name) => a.evaluate(requestOf({ account: name, address: '192.0.2.9' as never, outcome: 'good' }))),
+    accounts.map(async (name) =>
+      a.evaluate(requestOf({ account: name, address: '192.0.2.9' as never, outcome: 'good' })),
+    ),
   )
   await vi.advanceTimersByTimeAsync(0)
   await settleAll()
