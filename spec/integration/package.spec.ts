@@ -61,7 +61,7 @@ describe('the packed package', () => {
       'spec/unit/mine.spec.ts': '',
       '.env': '',
     })
-    expect(files.filter((path) => /example|spec\b|\.test\.|\.env/i.test(path))).toStrictEqual([])
+    expect(files.filter((path) => /example|(?:^|\/)spec\b|\.spec\.|\.test\.|\.env/i.test(path))).toStrictEqual([])
     expect(files).toContain('dist/index.js')
   })
 

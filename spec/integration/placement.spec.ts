@@ -48,33 +48,33 @@ describe('refused on the line', () => {
     {
       description: 'twice in one operation of a derived router',
       run: () => withAuth(a)(new Router()).get('/x', withAuth(a), withAuth(a) as never, handler('p')),
-      message: 'GET /x: withAuth(...) stands twice in it; leave one',
+      message: 'GET /x: withAuth(...) is in it twice; remove one',
     },
     {
       description: 'twice in one operation, apart',
       run: () =>
         withAuth(null)(new Router()).post('/x', withAuth(null), goOn as never, asMiddleware(a) as never, handler('p')),
-      message: 'POST /x: withAuth(...) stands twice in it; leave one',
+      message: 'POST /x: withAuth(...) is in it twice; remove one',
     },
     {
       description: 'twice in one operation of a plain router that is derived later',
       run: () => withAuth(a)(new Router().all('/x', asMiddleware(a), asMiddleware(null), handler('p'))),
-      message: 'ALL /x: withAuth(...) stands twice in it; leave one',
+      message: 'ALL /x: withAuth(...) is in it twice; remove one',
     },
     {
       description: 'twice in one operation of a plain router that is mounted in a derived one',
       run: () => withAuth(a)(new Router()).use(new Router().get('/x', asMiddleware(a), asMiddleware(a)).routes()),
-      message: 'GET /x: withAuth(...) stands twice in it; leave one',
+      message: 'GET /x: withAuth(...) is in it twice; remove one',
     },
     {
       description: 'no handler behind it',
       run: () => withAuth(a)(new Router()).get('/x', goOn as never, asMiddleware(a) as never),
-      message: 'GET /x: withAuth(...) has no handler behind it; it stands behind the path',
+      message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
     },
     {
       description: 'no handler at all, in a plain router that is derived later',
       run: () => withAuth(a)(new Router().get('/x', asMiddleware(a))),
-      message: 'GET /x: withAuth(...) has no handler behind it; it stands behind the path',
+      message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
     },
   ]
 
@@ -121,10 +121,10 @@ describe('what cannot be seen before a request', () => {
 
   test.each([
     ['/used/x', 'outside of an operation'],
-    ['/twice', 'stands twice in one operation; leave one'],
-    ['/apart', 'stands twice in one operation; leave one'],
-    ['/composed', 'stands twice in one operation; leave one'],
-    ['/derived', 'stands twice in one operation; leave one'],
+    ['/twice', 'is in one operation twice; remove one'],
+    ['/apart', 'is in one operation twice; remove one'],
+    ['/composed', 'is in one operation twice; remove one'],
+    ['/derived', 'is in one operation twice; remove one'],
   ])('%s is 500 for whoever has the credential, and the error names the fix', async (path, message) => {
     served.errors.length = 0
     expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({

@@ -13,8 +13,10 @@ const programs = ['src', 'spec', 'examples'].flatMap((folder) =>
 
 // Folders and files that are not clean yet
 const later: ReadonlyArray<string> = ['src/', 'spec/', 'examples/api/']
+const clean: ReadonlyArray<string> = ['src/audit/', 'src/testing/', 'src/koa/levels.ts', 'src/koa/layer.ts']
 const isChecked = (path: string) =>
-  !later.some((prefix) => path.startsWith(prefix)) && !/\/words(?:\.spec)?\.ts$/.test(path)
+  (clean.some((prefix) => path.startsWith(prefix)) || !later.some((prefix) => path.startsWith(prefix))) &&
+  !/\/words(?:\.spec)?\.ts$/.test(path)
 
 describe('plain words', () => {
   it('each word is found in comments, strings and names, but not where it is quoted', () => {

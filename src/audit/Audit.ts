@@ -28,7 +28,7 @@ export interface AuditedOperation {
   readonly shadowedBy: ReadonlyArray<Shadow>
   /** The names of the functions that run before its guard. */
   readonly beforeGuard: ReadonlyArray<string>
-  /** What cannot be told in words: a plain function as authenticator, a RegExp as path. */
+  /** What cannot be put into words: a plain function as authenticator, a RegExp as path. */
   readonly undescribed: ReadonlyArray<'authenticator' | 'path'>
 }
 

@@ -1,5 +1,6 @@
 /**
- * The paths that a pattern of path-to-regexp accepts, as an automaton that can be walked together with another one.
+ * The paths that a pattern of path-to-regexp accepts, as a nondeterministic finite automaton (NFA) over characters.
+ * `comparePatterns.ts` walks two of them together, to find a path that both accept.
  *
  * It accepts every path that the pattern accepts, and no others where `isExact`: path-to-regexp keeps the second capture
  * of a segment from holding the text between them, which is left out here. It does not read RegExp paths.
@@ -25,15 +26,15 @@ export interface PathPattern {
   readonly samples: ReadonlyArray<string>
 }
 
-/** A place in an alternative. */
+/** A state: a place between two characters of an alternative. */
 export interface State {
-  /** What leads to the next place; `undefined` at the end, where a path is accepted. */
+  /** The transition to the next state; `undefined` in an accepting state. */
   readonly next: Step | undefined
-  /** What may come once more. */
+  /** The transition back to this state: what may come once more. */
   readonly again: Step | undefined
 }
 
-/** One character of a path: this one, one that is no slash, or any. */
+/** The label of a transition: this character, one that is no slash, or any. */
 export type Step =
   | { readonly _tag: 'Text'; readonly char: string; readonly isSensitive: boolean }
   | { readonly _tag: 'Segment' }
@@ -83,7 +84,7 @@ export const make = (
   }
 }
 
-/** The automaton of all paths that begin with a text, letter case aside. */
+/** The automaton of all paths that begin with a string, letter case aside. */
 export const startingWith = (text: string): PathPattern => ({
   states: [...statesOf(stepsOfText(text, false)), ...statesOf([...stepsOfText(text, false), { _tag: 'Anything' }])],
   starts: [0, text.length + 1],
@@ -117,7 +118,7 @@ const alternativesOf = (tokens: ReadonlyArray<Token>): Token[][] =>
     [[]],
   )
 
-// One capture a segment, and one that may hold slashes at most: then captures stand in nobody's way
+// One capture a segment, and one that may hold slashes at most: then no capture limits another
 const isPlain = (tokens: ReadonlyArray<Token>): boolean => {
   const wildcards = tokens.filter(({ type }) => type === 'wildcard').length
   const segments = tokens
@@ -141,7 +142,7 @@ const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): Shape => {
   const known = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
   const written = known.map((token) => (token.type === 'text' ? token.value : capture)).join('')
   const segments = written.split('/')
-  // a slash at the end counts for nothing, and what stands beside a wildcard is not known as a whole
+  // a slash at the end counts for nothing, and what is beside a wildcard is not known as a whole
   const whole =
     wildcardAt < 0 ? segments.slice(0, segments.findLastIndex((one) => one !== '') + 1) : segments.slice(0, -1)
   return {
@@ -186,20 +187,20 @@ export const takes = (step: Step, char: string): boolean => {
   }
 }
 
-/** The places that a character leads to. */
-export const after = ({ states }: PathPattern, places: ReadonlyArray<number>, char: string): ReadonlyArray<number> => {
+/** The states that a character leads to from a set of states. */
+export const move = ({ states }: PathPattern, from: ReadonlyArray<number>, char: string): ReadonlyArray<number> => {
   const reached = new Set<number>()
-  for (const place of places) {
-    const state = states[place]
-    if (state?.again !== undefined && takes(state.again, char)) reached.add(place)
-    if (state?.next !== undefined && takes(state.next, char)) reached.add(place + 1)
+  for (const index of from) {
+    const state = states[index]
+    if (state?.again !== undefined && takes(state.again, char)) reached.add(index)
+    if (state?.next !== undefined && takes(state.next, char)) reached.add(index + 1)
   }
   return [...reached].sort((one, other) => one - other)
 }
 
-/** Whether a path that leads to these places is accepted. */
-export const accepts = ({ states }: PathPattern, places: ReadonlyArray<number>): boolean =>
-  places.some((place) => states[place]?.next === undefined)
+/** Whether a set of states holds an accepting one. */
+export const accepts = ({ states }: PathPattern, indexes: ReadonlyArray<number>): boolean =>
+  indexes.some((index) => states[index]?.next === undefined)
 
 /** Whether a first look shows that no path is accepted by both. */
 export const areApart = (one: PathPattern, other: PathPattern): boolean =>

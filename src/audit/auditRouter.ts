@@ -1,7 +1,7 @@
 /**
  * `audit`: reads off a router what protects each of its operations.
  *
- * It reads what runs: the guards in the layers. It sends no requests, changes nothing, and knows nothing of what stands
+ * It reads what runs: the guards in the layers. It sends no requests, changes nothing, and knows nothing of what is
  * above the router: `app.use` middleware, a proxy.
  */
 import { leaves, admitsAnonymous, type Description } from '../core/Description.js'
@@ -15,7 +15,7 @@ import { aheadOf, orderOf, type RunsFirst } from './shadows.js'
 import { inWords } from './words.js'
 
 /**
- * Tells what protects each operation of a router, mounted routers included, which level decided, what answers it first, and
+ * Reports what protects each operation of a router, mounted routers included, which level decided, what answers it first, and
  * which middleware no guard covers. Keep it as a snapshot, and a change of protection shows as a difference. TypeError for
  * what is no router.
  *
@@ -103,7 +103,7 @@ const accessOf = (route: Route): Access => {
 }
 
 const protectionOf = (route: Route): string => {
-  if (route.isBehindItsHandler) return 'undecided (withAuth(...) stands behind the handler)'
+  if (route.isBehindItsHandler) return 'undecided (withAuth(...) comes after the handler)'
   if (route.guard?.isForTests === true) return 'public (withPrincipal, for tests)'
   const demand = demandOf(route)
   return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'

@@ -1,10 +1,14 @@
 /**
- * Walks two patterns together, to find a path that both accept, or one that only the first does.
+ * Compares two patterns by the product construction: both automata read the same path, and the pairs of their state sets
+ * are searched breadth first, for a path that both accept, or one that only the first does.
  *
- * Characters that neither names lead everywhere to the same places, so one stands for all. What is found is a shortest
- * path, confirmed by the RegExps that the router itself uses; that there is none is a proof.
+ * The alphabet is finite: all characters that neither pattern names have the same transitions, so one of them represents
+ * the others. What is found is a shortest path, confirmed by the RegExps that the router itself uses; that there is none
+ * is a proof.
+ *
+ * @see https://en.wikipedia.org/wiki/Powerset_construction
  */
-import { accepts, after, type PathPattern } from './PathPattern.js'
+import { accepts, move, type PathPattern } from './PathPattern.js'
 
 /** What a search came to. */
 export type Found = { readonly path: string } | 'none' | 'unknown'
@@ -12,9 +16,10 @@ export type Found = { readonly path: string } | 'none' | 'unknown'
 /** Which paths are looked for. */
 export type Wanted = 'of both' | 'of the first alone'
 
-// Places that were reached together; patterns of a hundred routers do not come near it
-const MAX_PLACES = 5000
+// Pairs of state sets; patterns of a hundred routers do not come near it
+const MAX_PAIRS = 5000
 
+/** A pair of state sets, and a path that leads to it. */
 interface Reached {
   readonly path: string
   readonly first: ReadonlyArray<number>
@@ -28,7 +33,7 @@ export const findPath = (
   second: PathPattern,
   confirm: (path: string) => boolean,
 ): Found => {
-  const stranger = strangerTo(first, second)
+  const unnamed = unnamedIn(first, second)
   const queue: Reached[] = [{ path: '', first: first.starts, second: second.starts }]
   const seen = new Set<string>()
   let isRefuted = false
@@ -37,17 +42,17 @@ export const findPath = (
       if (confirm(reached.path)) return { path: reached.path }
       isRefuted = true
     }
-    for (const char of charsAt(reached, first, second, stranger)) {
+    for (const char of charsAt(reached, first, second, unnamed)) {
       const next = {
         path: reached.path + char,
-        first: after(first, reached.first, char),
-        second: after(second, reached.second, char),
+        first: move(first, reached.first, char),
+        second: move(second, reached.second, char),
       }
-      const places = `${next.first.join()}|${next.second.join()}`
+      const pair = `${next.first.join()}|${next.second.join()}`
       const isDead = next.first.length === 0 || (wanted === 'of both' && next.second.length === 0)
-      if (isDead || seen.has(places)) continue
-      if (seen.size > MAX_PLACES) return 'unknown'
-      seen.add(places)
+      if (isDead || seen.has(pair)) continue
+      if (seen.size > MAX_PAIRS) return 'unknown'
+      seen.add(pair)
       queue.push(next)
     }
   }
@@ -58,20 +63,20 @@ const isWanted = (wanted: Wanted, first: boolean, second: boolean): boolean =>
   first && (wanted === 'of both' ? second : !second)
 
 // What is named here, in both cases, and one for all others
-const charsAt = (reached: Reached, first: PathPattern, second: PathPattern, stranger: string): ReadonlySet<string> => {
+const charsAt = (reached: Reached, first: PathPattern, second: PathPattern, unnamed: string): ReadonlySet<string> => {
   const named = [...namedAt(first, reached.first), ...namedAt(second, reached.second)]
   const cases = named.flatMap((char) => [char.toLowerCase(), char.toUpperCase()]).filter(({ length }) => length === 1)
-  return new Set([stranger, '/', ...named, ...cases])
+  return new Set([unnamed, '/', ...named, ...cases])
 }
 
-const namedAt = ({ states }: PathPattern, places: ReadonlyArray<number>): ReadonlyArray<string> =>
-  places.flatMap((place) => {
-    const next = states[place]?.next
+const namedAt = ({ states }: PathPattern, indexes: ReadonlyArray<number>): ReadonlyArray<string> =>
+  indexes.flatMap((index) => {
+    const next = states[index]?.next
     return next?._tag === 'Text' ? [next.char] : []
   })
 
 // A character that neither pattern names
-const strangerTo = (...patterns: ReadonlyArray<PathPattern>): string => {
+const unnamedIn = (...patterns: ReadonlyArray<PathPattern>): string => {
   const named = new Set(
     patterns.flatMap(({ states }) => states.flatMap(({ next }) => (next?._tag === 'Text' ? [next.char] : []))),
   )

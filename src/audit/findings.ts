@@ -25,7 +25,7 @@ export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): Re
     ...audit.operations.flatMap((operation, at) => openness(operation, reading.routes[at]!, allowed)),
     ...audit.operations.flatMap(shadowing),
     ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
-      // what stands before the guard of a public operation is as public as that
+      // what runs before the guard of a public operation is as public as that
       guard === undefined || audit.operations[at]?.access !== 'guarded'
         ? []
         : ahead.filter(isUnlisted).map(beforeGuard(name)),
@@ -45,12 +45,12 @@ const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): Re
   const { operation, access, protection, decidedBy } = audited
   const page = pageOf(audited, route)
   if (route.guard?.isForTests === true) {
-    return [`${operation}: withPrincipal lets everybody in, and is for tests: seal the router that it was made of`]
+    return [`${operation}: withPrincipal admits everyone, and is for tests: seal the router that it was made of`]
   }
   const isListed = allowed.public.includes(operation) || allowed.public.includes(page)
   if (access === 'undecided') {
     return decidedBy.length > 0
-      ? [`${operation}: its withAuth(...) stands behind the handler and guards nothing; write it right behind the path`]
+      ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
       : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
   }
   if (access === 'guarded' || isListed) return []
@@ -74,7 +74,7 @@ const inFront =
       case 'part':
         return `${operation} is guarded, but ${other} answers ${shadow.example ?? 'some of it'} first: ${fix}`
       case 'unknown':
-        return `${operation} is guarded, and nobody can tell whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${fix}`
+        return `${operation} is guarded, and it is not known whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${fix}`
     }
   }
 

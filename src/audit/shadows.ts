@@ -2,7 +2,7 @@
  * Which operation answers first what another one matches, too: all that match a request run in turn, so the first that does
  * not call `next` decides, with its own guard (SECURITY D-R8).
  *
- * A narrower path in front of a wider one is no shadow: `/users/me` stands in its own line of the audit, and what it takes
+ * A narrower path in front of a wider one is no shadow: `/users/me` has its own line in the audit, and what it takes
  * from `/users/:id` is all that it answers.
  */
 import type { AnyRouter } from '../koa/RoutedOperation.js'

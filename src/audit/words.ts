@@ -1,8 +1,8 @@
 /**
  * What an authenticator demands, in words: `bearer, or API key in header X-API-Key`.
  *
- * Different trees read differently: what is made of several stands in parentheses inside of others. The words say what a
- * client sends and what must have been granted; what a hook makes of it, nobody can tell from outside.
+ * Different trees read differently: what is made of several is in parentheses inside others. The words say what a
+ * client sends and what must have been granted; what a hook makes of it cannot be seen from outside.
  */
 import { challengesOf, schemeOf, type Description, type Leaf } from '../core/Description.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'

@@ -45,7 +45,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly label: string
   /** The functions as they were written, in the order in which they run; those of applications aside. */
   readonly functions: ReadonlyArray<Function>
-  /** Its guard, wherever it stands. */
+  /** Its guard, wherever it is in the layer. */
   readonly guard: (Function & Marked) | undefined
   /** What the levels decided; `Inherit` where none did. */
   readonly requirement: Requirement.Requirement
@@ -53,7 +53,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly levels: ReadonlyArray<string>
   /** The functions that run before the guard, descriptions aside. */
   readonly ahead: ReadonlyArray<Function>
-  /** Whether nothing stands behind its guard: what stands ahead of it is then the handler, and is not guarded. */
+  /** Whether its guard comes last: the handler is then ahead of it, and is not guarded. */
   readonly isBehindItsHandler: boolean
 }
 

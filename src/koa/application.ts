@@ -1,5 +1,5 @@
 /**
- * The settings of an application stand in its own layers, as its guards do, so they hold there and nowhere else: not for a
+ * The settings of an application are in its own layers, as its guards are, so they hold there and nowhere else: not for a
  * sibling in the same router, whatever paths the two have.
  *
  * In each layer one function begins, which sets them, and one ends, which takes them back before a request goes on to the

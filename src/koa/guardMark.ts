@@ -1,5 +1,5 @@
 /**
- * How a guard is told from other middleware, and kept ahead of `param` hooks.
+ * How a guard is known from other middleware, and kept ahead of `param` hooks.
  *
  * Whoever reads what protects a route (levels, OpenAPI, the audit) reads what its guard carries. All of it is properties of
  * the function, so that a tracer's wrapper that copies properties is the same guard.
@@ -21,7 +21,7 @@ export interface Origin {
   readonly level?: Level | undefined
   /** The guard of the operation that it replaces, because that one adds to the levels above. */
   readonly replaces?: (Function & Marked) | undefined
-  /** Whether it lets everybody in, for tests: what stands behind it is not protected. */
+  /** Whether it admits everyone, for tests: the handlers behind it are not protected. */
   readonly isForTests?: boolean
 }
 

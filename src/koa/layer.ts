@@ -7,7 +7,7 @@
  *
  * The order, where there is a guard:
  *
- * | functions                         | `param`         | why they stand there                               |
+ * | functions                         | `param`         | why they are there                                 |
  * |-----------------------------------|-----------------|----------------------------------------------------|
  * | what was written ahead of a guard | `aheadOfParams` | a rate limiter runs first                          |
  * | the guard                         | `aheadOfParams` |                                                    |
@@ -110,10 +110,10 @@ export const arranged = (functions: ReadonlyArray<LayerFunction>, name: string):
   const at = functions.findIndex(({ written }) => isGuard(written))
   if (at === -1) return functions
   if (functions.some(({ written }, other) => other > at && isGuard(written))) {
-    throw new TypeError(`${name}: withAuth(...) stands twice in it; leave one`)
+    throw new TypeError(`${name}: withAuth(...) is in it twice; remove one`)
   }
   if (at === functions.length - 1) {
-    throw new TypeError(`${name}: withAuth(...) has no handler behind it; it stands behind the path`)
+    throw new TypeError(`${name}: withAuth(...) has no handler after it; write it right after the path`)
   }
   if (at === 0) return functions
   const ahead = functions.slice(0, at)

@@ -83,7 +83,7 @@ export const atLevel =
       for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) install(layer)
     }
     return Object.defineProperties(setApplication(copyRouter(router), application), {
-      // not writable: nobody can put another stack in its place
+      // not writable: no other stack can replace it
       stack: { value: watched(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })

@@ -1,5 +1,5 @@
 /**
- * How what a page loads is told from other operations: it is as open as the page, whose path stands in front of its name.
+ * How the operations that serve parts of a page are known: each is as open as the page, whose path its own path begins with.
  */
 import { assetMark } from '../core/marks.js'
 

@@ -1,5 +1,5 @@
 /**
- * Where a guard may stand: once in an operation, behind the path, in front of a handler.
+ * Where a guard may be: once in an operation, after the path, before a handler.
  *
  * Everywhere else it is refused: on the line itself where a guard can see that, else with a 500 that names the fix. A
  * guard that runs in the wrong place never lets a request through.
@@ -37,7 +37,7 @@ export const inItsOperation = (ctx: Context): void => {
   // The router makes a new array of captures for every layer that it runs, so it tells which one runs
   const captures: unknown = ctx['captures']
   if (context[guardedMark] === captures) {
-    throw new Error(`withAuth(...) stands twice in one operation; leave one (${wrapped})`)
+    throw new Error(`withAuth(...) is in one operation twice; remove one (${wrapped})`)
   }
   context[guardedMark] = captures
 }

@@ -1,7 +1,7 @@
 /**
  * `withAuth`: mounts an authenticator on an operation, on a router, or on a router as it is registered (spec 5.6).
  *
- * What it makes, a guard, is a value too: the same one can stand in many places. It guards operations, not middleware.
+ * What it makes, a guard, is a value too: the same one can be used in many places. It guards operations, not middleware.
  */
 import type { Context, Next } from 'koa'
 import { anyOf } from '../core/anyOf.js'
@@ -21,11 +21,11 @@ import type { RouterInstance } from './routerTypes.js'
  * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), of `null`, which
  * makes public what a higher level had guarded, or of `also(a)`, which adds to it.
  *
- * - `router.get('/x', withAuth(a), handler)`: this operation. It stands once, behind the path.
+ * - `router.get('/x', withAuth(a), handler)`: this operation. Write it once, after the path.
  * - `withAuth(a)(router)`: a router whose operations, present and to come, are guarded unless they decide themselves. The
  *   argument is not changed. Applied again it replaces: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
  *
- * TypeError for anything else, and where a guard stands that could not protect.
+ * TypeError for anything else, and for a guard in a place where it could not protect.
  *
  * @example
  * import Router from '@koa/router'

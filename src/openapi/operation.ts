@@ -116,6 +116,6 @@ const isDescribed = (f: Function): f is Function & { readonly [operationMark]: O
 /** What the functions of a layer say about their operation. TypeError, naming `place`, where two of them do. */
 export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): OperationOptions => {
   const [described, second] = functions.filter(isDescribed)
-  if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) stands twice in it; leave one`)
+  if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) is in it twice; remove one`)
   return described?.[operationMark] ?? {}
 }

@@ -8,7 +8,7 @@
 export interface Violation {
   /** Which law, in words. */
   readonly law: string
-  /** What was sent, and what came of it. Credentials of the test stand in it. */
+  /** What was sent, and what came of it. It holds credentials of the test. */
   readonly counterexample: string
   /** What to do. */
   readonly fix: string
@@ -16,7 +16,7 @@ export interface Violation {
 
 const indented = (text: string): string => text.replaceAll('\n', '\n     ')
 
-const told = ({ law, counterexample, fix }: Violation, at: number): string =>
+const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
   `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   fix: ${fix}`
 
 /**
@@ -41,7 +41,7 @@ export class LawViolations extends Error {
     super(
       [
         `${subject}: ${violations.length === 1 ? 'a law does' : `${violations.length} laws do`} not hold`,
-        ...violations.map(told),
+        ...violations.map(inWords),
       ].join('\n\n'),
     )
     this.violations = violations

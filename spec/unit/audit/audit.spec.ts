@@ -81,7 +81,7 @@ describe('an operation', () => {
       const router = new Router().get('/x', handle, guardOf(auth) as never)
       expect(only(router)).toMatchObject({
         access: 'undecided',
-        protection: 'undecided (withAuth(...) stands behind the handler)',
+        protection: 'undecided (withAuth(...) comes after the handler)',
       })
     }
   })

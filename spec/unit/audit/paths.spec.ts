@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { accepts, after, make, type PathPattern } from '../../../src/audit/PathPattern.js'
+import { accepts, make, move, type PathPattern } from '../../../src/audit/PathPattern.js'
 import { relate, routedPath, type RoutedPath } from '../../../src/audit/RoutedPath.js'
 
 const options = fc.record({ sensitive: fc.boolean(), strict: fc.boolean() })
@@ -31,7 +31,7 @@ const routed = (source: string, opts: { sensitive?: boolean; strict?: boolean } 
 const accepted = (automaton: PathPattern, candidate: string): boolean =>
   accepts(
     automaton,
-    candidate.split('').reduce((places, char) => after(automaton, places, char), automaton.starts),
+    candidate.split('').reduce((states, char) => move(automaton, states, char), automaton.starts),
   )
 
 describe('the automaton of a path', () => {

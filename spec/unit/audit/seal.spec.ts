@@ -43,7 +43,7 @@ describe('a finding', () => {
     {
       name: 'a guard behind its handler',
       router: () => new Router().get('/x', handle, guard),
-      says: ['GET /x: its withAuth(...) stands behind the handler and guards nothing; write it right behind the path'],
+      says: ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
     },
     {
       name: 'public',
@@ -85,7 +85,7 @@ describe('a finding', () => {
           .get('/:id', handle),
       options: { public: ['GET /^\\/\\d{4}$/'] },
       says: [
-        `GET /:id is guarded, and nobody can tell whether GET /^\\/\\d{4}$/, which is public, answers it first, because of a RegExp or of several captures in one segment: ${before('GET /:id', 'GET /^\\/\\d{4}$/')}`,
+        `GET /:id is guarded, and it is not known whether GET /^\\/\\d{4}$/, which is public, answers it first, because of a RegExp or of several captures in one segment: ${before('GET /:id', 'GET /^\\/\\d{4}$/')}`,
       ],
     },
     {

@@ -1,4 +1,5 @@
 /** What `atLevel` makes of a router: a copy that shares nothing which the router changes in place. */
+import { METHODS } from 'node:http'
 import Router, { type Layer, type RouterInstance } from '@koa/router'
 import { Requirement } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
@@ -75,8 +76,23 @@ describe('atLevel', () => {
   test('refuses an operation with two guards, or with nothing behind its guard', () => {
     const twice = (router: RouterInstance) => router.get('/x', on(a), go, on(b), handle)
     expect(() => atLevel(a)(twice(new Router()))).toThrow(TypeError)
-    expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) stands twice in it; leave one')
-    expect(() => atLevel(a)(new Router()).put('/x', on(a))).toThrow('PUT /x: withAuth(...) has no handler behind it')
+    expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) is in it twice; remove one')
+    expect(() => atLevel(a)(new Router()).put('/x', on(a))).toThrow('PUT /x: withAuth(...) has no handler after it')
+  })
+
+  test('a mistake names the operations of its layer, each method by itself and `router.all` as ALL', () => {
+    const twice = [on(a), on(b), handle]
+    const label = (methods: string[]) => {
+      try {
+        atLevel(a)(new Router()).register('/three', methods, twice)
+        return undefined
+      } catch (error) {
+        return (error as Error).message.split(':')[0]
+      }
+    }
+    expect(label(['GET', 'POST'])).toBe('GET, POST /three')
+    expect(label(['PUT', 'PATCH', 'DELETE'])).toBe('PUT, PATCH, DELETE /three')
+    expect(label(METHODS)).toBe('ALL /three')
   })
 
   test('an operation that is refused is not put in', () => {

@@ -15,7 +15,10 @@ afterEach(() => {
 })
 
 const warningsOf = (mount: (app: Koa, router: Router) => void): ReadonlyArray<unknown> => {
-  mount(new Koa(), new Router({ prefix: '/reports' }).get('/x', () => {}))
+  mount(
+    new Koa(),
+    new Router({ prefix: '/reports' }).get('/x', () => {}),
+  )
   vi.advanceTimersByTime(1000)
   return emitted.mock.calls
 }

@@ -241,7 +241,7 @@ describe('what operation({ ... }) adds', () => {
     [
       'operation({ ... }) twice in one route',
       (r) => r.all('/a', operation({}), withAuth(bearer), operation({}), none),
-      'ALL /a: operation({ ... }) stands twice in it; leave one',
+      'ALL /a: operation({ ... }) is in it twice; remove one',
     ],
     [
       'one schemeName for two schemes',

@@ -57,7 +57,7 @@ describe('operation({ ... })', () => {
   it('twice in one route is a TypeError that names the route', () => {
     const one = operation({ summary: 'x' })
     expect(() => descriptionAmong([one, () => {}, one], 'GET /x')).toThrow(
-      new TypeError('GET /x: operation({ ... }) stands twice in it; leave one'),
+      new TypeError('GET /x: operation({ ... }) is in it twice; remove one'),
     )
     expect(descriptionAmong([() => {}], 'GET /x')).toEqual({})
   })

@@ -1,5 +1,5 @@
 /**
- * Requests that must let nobody in: wrong credentials, hostile ones, right ones sent twice or spelled otherwise.
+ * Requests that must be refused: wrong credentials, hostile ones, right ones sent twice or spelled otherwise.
  *
  * They are made of the locations where credentials travel and of the requests that are let in. One of them that is right by
  * chance, another of the valid ones, is left out.
@@ -10,12 +10,12 @@ import { misspellings } from './misspellings.js'
 import { adding, named, putting, valuesAt, without, type CredentialLocation } from '../request/CredentialLocation.js'
 import type { RequestSpec } from '../request/RequestSpec.js'
 
-/** A request that must let nobody in. */
+/** A request that must be refused. */
 export interface Attack {
   /** What is wrong with it. */
   readonly what: string
   readonly spec: RequestSpec
-  /** Credentials that it carries, and that stand in no answer by chance. */
+  /** Credentials that it carries, and that are in no answer by chance. */
   readonly secrets: ReadonlyArray<string>
   /** What is left without what is wrong; who is let in by that is let in lawfully, by another credential. */
   readonly rest?: RequestSpec
@@ -34,7 +34,7 @@ const MIN_SECRET = 8
 const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
 
-// A text where it belongs; for Basic as user name and as password, and as it is
+// A string where it belongs; for Basic as user name and as password, and as it is
 const spelled = (place: CredentialLocation, text: string): ReadonlyArray<string> =>
   isBasic(place) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
 
@@ -66,7 +66,7 @@ export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): Read
     ...(place.in === 'authorization' ? otherSchemes(place) : []),
   ])
 
-// What stands in the field where the scheme or the credential should
+// What is in the field instead of the scheme or the credential
 const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
   ['', name, `${name} `, WRONG, `Token ${WRONG}`, `Negotiate ${WRONG}`].map((value) => ({
     what: 'an Authorization field of another scheme, or of none',

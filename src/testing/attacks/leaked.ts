@@ -2,7 +2,7 @@
  * Whether a credential that was sent is in what came back.
  */
 
-/** A credential as it can stand in a text: as it is, in base64, in a URL. */
+/** A credential as a string can hold it: as it is, in base64, in a URL. */
 export const traces = (secret: string): ReadonlyArray<string> => {
   const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
   return [
@@ -10,6 +10,6 @@ export const traces = (secret: string): ReadonlyArray<string> => {
   ]
 }
 
-/** The first of these secrets that a text holds. */
+/** The first of these secrets that a string holds. */
 export const leaked = (text: string, secrets: ReadonlyArray<string>): string | undefined =>
   secrets.find((secret) => traces(secret).some((trace) => text.includes(trace)))

@@ -3,7 +3,7 @@
  */
 
 /**
- * Texts that careless code takes for somebody: what nothing becomes as a text, names that every object has, patterns, and
+ * Strings that careless code takes for somebody: what nothing becomes as a string, names that every object has, patterns, and
  * what is far too long. The empty text is the first.
  */
 export const notoriousTexts: ReadonlyArray<string> = [

@@ -28,7 +28,7 @@ export interface GuardedOptions extends Filling {
 export interface CheckedOperation {
   /** As `GET /pets`. */
   readonly operation: string
-  /** `optional`: anyone may call, also as nobody. */
+  /** `optional`: anyone may call, also anonymously. */
   readonly protection: 'guarded' | 'optional' | 'public'
   /** How many requests it was sent. */
   readonly requests: number
@@ -40,7 +40,7 @@ export interface CheckedOperation {
 
 const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
 
-// Once without a credential by every method; the attacks by one, because one guard stands before all
+// Once without a credential by every method; the attacks by one, because one guard is before all
 const attacksOn = (
   { methods, locations, description }: Tested,
   target: string,
@@ -137,7 +137,7 @@ const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> 
 }
 
 const unreachable = ({ name }: Tested): Violation => ({
-  law: `${name}: nobody can tell where to send requests`,
+  law: `${name}: it is not known where to send requests`,
   counterexample: name,
   fix: `say so: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
 })

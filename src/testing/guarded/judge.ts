@@ -16,7 +16,7 @@ export interface Asked {
   readonly spec: RequestSpec
   readonly answer: Answer | Error
   readonly trace: Trace
-  /** What the application told to its `error` event. */
+  /** What the application's `error` event reported. */
   readonly error: unknown
 }
 
@@ -31,15 +31,15 @@ export interface Expectation {
 
 const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: Asked) => {
   const answered = answer instanceof Error ? `no answer: ${answer.message}` : `answered ${answer.status}`
-  const told = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
+  const thrown = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
   return (law: string, fix: string): Violation => ({
     law: `${tested.name}: ${law}`,
-    counterexample: `${attack.what}: ${printed(spec)}\n${answered}${told}`,
+    counterexample: `${attack.what}: ${printed(spec)}\n${answered}${thrown}`,
     fix,
   })
 }
 
-/** Of an operation that anyone may call: it is reached, and nobody is refused. */
+/** Of an operation that anyone may call: it is reached, and no one is refused. */
 export const judgePublic = (asked: Asked, expected: Expectation): Violation | undefined => {
   const { answer, trace } = asked
   const violation = violationOf(expected, asked)
@@ -112,7 +112,7 @@ const judgeRefusal = (
   }
   if (status !== 401) return undefined
   const challenges = valuesOf(answer, 'WWW-Authenticate').map((line) => line.toLowerCase())
-  // another guarded operation may stand in front of it, and offer its own
+  // another guarded operation may come before it, and offer its own
   const asked = trace.reached.at(-1) ?? tested
   // of a group only what has not passed is offered
   const missing =
@@ -126,6 +126,6 @@ const judgeRefusal = (
       )
 }
 
-// Several challenges may stand in one line (RFC 9110 §11.6.1)
+// Several challenges may be in one line (RFC 9110 §11.6.1)
 const names = (line: string, scheme: string): boolean =>
   line.split(/, */).some((part) => part === scheme || part.startsWith(`${scheme} `))

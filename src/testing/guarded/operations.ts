@@ -16,14 +16,14 @@ export interface Tested {
   readonly path: string
   /** `GET /pets`; `ALL /pets` where it answers every method. */
   readonly name: string
-  /** Where requests go; `undefined` where nobody can tell, as of a RegExp. */
+  /** Where requests go; `undefined` where that is not known, such as for a RegExp. */
   readonly target: string | undefined
   /** What is demanded; `undefined` where anyone may call. */
   readonly description: Description | undefined
   readonly locations: ReadonlyArray<CredentialLocation>
 }
 
-/** Whether anyone may call, also as nobody. */
+/** Whether anyone may call, also anonymously. */
 export const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
 /** How paths are filled. */

@@ -24,7 +24,7 @@ export interface Application {
 export interface Served {
   /** Sends a request; an answer that does not come is the Error. */
   readonly ask: (probe: string, spec: RequestSpec) => Promise<Answer | Error>
-  /** What the application told to its `error` event about a request. */
+  /** What the application's `error` event reported about a request. */
   readonly errorOf: (probe: string) => unknown
   readonly close: () => Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * Tripwires: for a while a router answers with copies of its layers in which nothing stands behind the guards but a wire
- * that tells whether a handler would have run.
+ * Tripwires: for a while a router answers with copies of its layers in which nothing follows the guards but a wire
+ * that reports whether a handler would have run.
  *
  * No handler of the user's runs meanwhile, so a violation does no harm and needs no database. Middleware ahead of a guard, and
  * above the router, runs as ever. The router's own layers are not touched: it may be sealed.

@@ -1,7 +1,7 @@
 /**
  * An authenticator under test: how it is asked, and what can come of that.
  *
- * It is asked as a guard asks it, behind the middleware that stands above; unlike a guard this notices what is thrown, and
+ * It is asked as a guard asks it, after the middleware above it; unlike a guard this notices what is thrown, and
  * what never ends.
  */
 import { isDeepStrictEqual } from 'node:util'

@@ -23,14 +23,16 @@ export const verdictOf = (result: unknown): Verdict => {
   return { _tag: 'NoEither', answer: result }
 }
 
-/** Whether somebody was let in: nobody, as `optional` lets in, is no one. */
+/** Whether a caller with credentials was let in; `optional` lets anonymous callers in, too. */
 export const letSomebodyIn = (verdict: Verdict): boolean => verdict._tag === 'Passed' && verdict.principal !== undefined
 
 /** A verdict in words. */
 export const inWords = (verdict: Verdict): string => {
   switch (verdict._tag) {
     case 'Passed':
-      return verdict.principal === undefined ? 'let in nobody, as undefined' : `let in ${shown(verdict.principal)}`
+      return verdict.principal === undefined
+        ? 'let an anonymous caller in, as undefined'
+        : `let in ${shown(verdict.principal)}`
     case 'Failed':
       return verdict.error._tag === 'raised'
         ? `raised ${shown(verdict.error.error)}`

@@ -1,5 +1,5 @@
 /**
- * The laws of an authenticator, to check one's own: each by itself for a test of its own, or all at once.
+ * The laws of an authenticator, to check your own: each in a test of its own, or all together.
  *
  * It is asked about requests without a socket, as a guard would ask it; a hook that asks a store asks it many times. What is
  * checked is what can be seen from outside: not whether secrets are compared in constant time.

@@ -5,7 +5,7 @@ import fc, { type Arbitrary } from 'fast-check'
 import { notoriousTexts } from '../attacks/notoriousTexts.js'
 
 /**
- * Secrets of 16 letters and digits or more: long enough to stand in no answer by chance.
+ * Secrets of 16 letters and digits or more: too long to be in an answer by chance.
  */
 export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
 

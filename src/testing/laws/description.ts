@@ -104,7 +104,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
   })
 }
 
-// The credential of a header, in a cookie or the query string, where nobody was told to put it
+// The credential of a header, in a cookie or the query string, where no description puts it
 const elsewhere = (subject: Subject): ReadonlyArray<Asked> => {
   const described = describedPlaces(subject)
   const isDescribed = (place: CredentialLocation) =>
@@ -157,8 +157,8 @@ export const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
   (subject) => attacksOn(subject),
   (verdict, { spec }, { description }) => {
     if (verdict._tag !== 'Failed' || !unauthorized.includes(verdict.error._tag)) return undefined
-    const told = branchesOf(verdict.error).flatMap(({ challenge }) => challenge ?? [])
-    const challenges = told.length > 0 ? told : challengesOf(description)
+    const sent = branchesOf(verdict.error).flatMap(({ challenge }) => challenge ?? [])
+    const challenges = sent.length > 0 ? sent : challengesOf(description)
     try {
       challenges.forEach(({ scheme, parameters }) => make(scheme, parameters))
     } catch {
@@ -174,6 +174,6 @@ export const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
     })
     return missing.length === 0
       ? undefined
-      : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; a client is told to send what it describes`
+      : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; clients send what it describes`
   },
 )

@@ -1,5 +1,5 @@
 /**
- * The laws of an error mapper, to check one's own: it answers every failure, says 401 to what is 401, and tells nothing that
+ * The laws of an error mapper, to check your own: it answers every failure, says 401 to what is 401, and reveals nothing that
  * was sent.
  */
 import fc from 'fast-check'
@@ -51,8 +51,8 @@ const find = (
     const { error, spec, answer } = answered
     const fix = judge(answered, mapper)
     if (fix === undefined) continue
-    const told = inWords({ _tag: 'Failed', error })
-    return { law: name, counterexample: `${told} at ${printed(spec)}\nbecame ${shown(answer)}`, fix }
+    const failure = inWords({ _tag: 'Failed', error })
+    return { law: name, counterexample: `${failure} at ${printed(spec)}\nbecame ${shown(answer)}`, fix }
   }
   return undefined
 }

@@ -33,7 +33,7 @@ export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrar
     message.map((text) => AuthErrors.raised(new Error(text))),
   )
 
-/** Failures as they leave one authenticator: alone, or told their challenge. */
+/** Failures as they leave one authenticator: alone, or with their challenge. */
 export const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))

@@ -1,5 +1,5 @@
 /**
- * The laws of a store of API keys, to check one's own: each by itself for a test of its own, or all at once.
+ * The laws of a store of API keys, to check your own: each in a test of its own, or all together.
  *
  * They write to the store, under ids and owners of their own that are random; give it a database for tests.
  *

@@ -91,12 +91,14 @@ const sendable: MapperLaw = {
     } catch {
       return 'leave out what JSON cannot write (cycles, bigints, functions), and line breaks and other control characters in headers'
     }
-    return ['string', 'undefined', 'object'].includes(typeof body) ? undefined : 'a body is a text, bytes or an object'
+    return ['string', 'undefined', 'object'].includes(typeof body)
+      ? undefined
+      : 'a body is a string, bytes or an object'
   },
 }
 
 const discreet: MapperLaw = {
-  name: 'leaks nothing: no credential that was sent, and no message of an exception, stands in a response',
+  name: 'leaks nothing: no credential that was sent, and no message of an exception, is in a response',
   judge: ({ answer, secret }) =>
     leaked(inspect(answer, { depth: null, maxStringLength: null }) + text(answer), [secret]) === undefined
       ? undefined
@@ -127,7 +129,7 @@ const pure: MapperLaw = {
 /** All of them. */
 export const laws: ReadonlyArray<MapperLaw> = [answersAll, rightStatus, sendable, discreet, pure]
 
-/** What a mapper answers; what it throws is told. */
+/** What a mapper returns, or throws. */
 export const answerOf = (mapper: ErrorMapper, error: AuthError, request: Request): unknown => {
   try {
     return mapper(error, request)

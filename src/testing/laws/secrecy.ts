@@ -1,5 +1,5 @@
 /**
- * The law of secrecy: no credential that was sent stands in what a failure tells, in the response it becomes, in an exception.
+ * The law of secrecy: no credential that was sent is in a failure, in the response it becomes, or in an exception.
  */
 import { inspect } from 'node:util'
 import { defaultErrorMapper } from '../../core/ErrorMapper.js'
@@ -47,7 +47,7 @@ const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSp
 
 /** Nothing that was sent comes back. */
 export const secrecy: Law = lawAbout<Asked>(
-  'leaks nothing: no credential that was sent stands in a failure, a challenge or an exception',
+  'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
   asking,
   (verdict, { spec, secrets }, subject) =>
     leaked(toldBy(verdict, spec, subject), secrets) === undefined

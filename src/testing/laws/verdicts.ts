@@ -1,5 +1,5 @@
 /**
- * Laws of what an authenticator answers: it always does, lets in who is valid and nobody else, and does so every time.
+ * Laws of what an authenticator answers: it always answers, admits valid callers and no others, and does so every time.
  */
 import fc from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
@@ -28,7 +28,7 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   find: async (subject) => {
     for (const asked of of(subject)) {
       const verdict = await subject.askOnce(asked.spec)
-      // whatever the law, it cannot be told to hold
+      // no law can be shown to hold
       const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
       if (fix !== undefined) return { law: name, counterexample: toldOf(asked, verdict), fix }
     }
@@ -42,7 +42,7 @@ const settle = ({ within }: Subject): string =>
 const toldOf = (asked: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
   `${asked.what === undefined ? '' : `${asked.what}: `}${printed(asked.spec)}\n${inWords(verdict)}`
 
-/** Every request that must let nobody in, beside those without a credential: the fixed ones first, then the random ones. */
+/** Every request that must be refused, beside those without a credential: the fixed ones first, then the random ones. */
 export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
   ...blindAttacks(subject.locations),
   ...informedAttacks(subject),
@@ -78,8 +78,8 @@ export const total = lawAbout<{ readonly spec: RequestSpec }>(
   },
 )
 
-/** Nobody is let in without a credential. */
-export const failsClosed = lawAbout<Attack>('fails closed: without a credential nobody is let in', bare, (verdict) =>
+/** No one is admitted without a credential. */
+export const failsClosed = lawAbout<Attack>('fails closed: without a credential no one is admitted', bare, (verdict) =>
   letSomebodyIn(verdict)
     ? 'compare with what was sent only if something was: an absent field is undefined, or an empty text, and must equal nothing'
     : undefined,
@@ -112,7 +112,7 @@ const unfinished = (principal: unknown): string | undefined => {
   if (typeof principal === 'function') return 'a principal is a function; call it'
   if (typeof principal !== 'object') return undefined
   if (isThenable(principal) || Object.values(principal).some(isThenable)) {
-    return 'a principal holds a promise that nobody has awaited, so it says nothing about who it is; await it'
+    return 'a principal holds a promise that was not awaited, so it does not say who the caller is; await it'
   }
   return '_tag' in principal && ['None', 'Some', 'Left', 'Right'].includes(String(principal._tag))
     ? 'a principal is an Option or an Either, which is truthy whatever it holds; unwrap it'

@@ -135,7 +135,7 @@ const withoutCookie = (cookie: string, line: HeaderLine): ReadonlyArray<HeaderLi
   return rest.length === 0 ? [] : [[line[0], rest.map((pair) => pair.join('=')).join('; ')]]
 }
 
-/** A request that carries a value in a place, behind what stands there. */
+/** A request that carries a value in a place, after what is there. */
 export const adding = (place: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
   const fields = spec.fields ?? []
   switch (place.in) {
