@@ -1,0 +1,37 @@
+/** The docs page of an API that takes a provider's tokens: Authorize asks for one, and a test call sends it. */
+import { apiApp } from 'koa-with-auth'
+import { httpJwt } from 'koa-with-auth/jwt'
+import Koa from 'koa'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { browsing, missingBrowser } from '../support/browser.js'
+import { authorize, openDocs, tryOut } from '../support/docsPage.js'
+import { API, identityProvider } from '../support/identityProvider.js'
+import { listen } from '../support/server.js'
+
+const missing = missingBrowser()
+
+describe.skipIf(missing !== undefined)(`tokens on the docs page${missing ? ` (${missing})` : ''}`, () => {
+  const open = browsing()
+
+  it('offers http bearer JWT, where discovery is used, too', async () => {
+    const provider = await identityProvider()
+    const api = apiApp({
+      title: 'Files',
+      version: '1',
+      prefix: '/api',
+      auth: httpJwt({ issuer: provider.issuer, audience: API }),
+    })
+    api.get('/me', (ctx) => {
+      ctx.body = { sub: ctx.request.auth.sub }
+    })
+    const app = new Koa()
+    app.use(api.routes())
+    const { url, close } = await listen(app)
+    onTestFinished(close)
+    const { page } = await open()
+    await openDocs(page, `${url}/api/docs`)
+    expect(await tryOut(page, 'get', '/api/me')).toMatchObject({ status: 401 })
+    await authorize(page, 'bearer_JWT', await provider.token())
+    expect(await tryOut(page, 'get', '/api/me')).toMatchObject({ status: 200 })
+  })
+})
