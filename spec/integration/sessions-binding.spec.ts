@@ -94,7 +94,7 @@ describeLastingStores((store) => {
   })
 
   describe('R12 who can write the store', () => {
-    it('cannot sign in: not by a text of his own, not by that of another session', async () => {
+    it('cannot sign in: not by data of his own, not by those of another session', async () => {
       const { visitor } = await sessionsApp(store)
       const [one, admin] = [visitor(), visitor()]
       await one.post('/login')

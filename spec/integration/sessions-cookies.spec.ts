@@ -114,7 +114,7 @@ describeLastingStores((store) => {
       const Cookie = forge(victim.cookies.get('session')!, victim.cookies.get('session.sig')!)
       const answer = await ask('/me', { headers: { Cookie } })
       expectDenied(answer, 401, [challenge.session])
-      // a bad signature may be taken back; nobody is given anything
+      // a bad signature may be taken back; no session is made
       expect(setCookies(answer).filter((line) => !/^session\.sig=; .*expires=Thu, 01 Jan 1970/.test(line))).toEqual([])
       await expectSignedIn(victim, anna)
     })
@@ -202,7 +202,7 @@ describe('D-S11 one instance for an application', () => {
     await expectAnonymous(two.visitor(a.cookies))
   })
 
-  it('what OpenAPI is told follows the name', async () => {
+  it('what OpenAPI says follows the name', async () => {
     const { ask } = await sessionsApp(undefined, {
       cookieName: 'sid',
       below: (app) =>

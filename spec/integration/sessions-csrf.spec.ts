@@ -78,7 +78,7 @@ describe('login CSRF', () => {
     expect(store.asked).toEqual([])
   })
 
-  it('is told as CSRF in an outage, too', async () => {
+  it('is answered as CSRF in an outage, too', async () => {
     const { visitor, store } = await sessionsApp()
     Object.assign(store.instead, { markOf: () => Promise.reject(new Error('down')) })
     expectForged(await visitor().post('/login', { 'Sec-Fetch-Site': 'cross-site' }))

@@ -88,7 +88,7 @@ describe('sessions in SQLite under load', () => {
     expectHeld(outcome, [200])
   })
 
-  it('the file truncated, and restored in place: nobody is signed out meanwhile', options, async () => {
+  it('the file truncated, and restored in place: no user is signed out meanwhile', options, async () => {
     const outcome = await underFault(
       site,
       load,
@@ -112,7 +112,7 @@ describe('sessions in SQLite under load', () => {
 
 describe('sqliteStore, locked by another connection', () => {
   // a statement that libsql leaves half run would keep all that follows from being committed
-  it('what is written after a lock is there for everybody at once, and locks nobody out', async () => {
+  it('what is written after a lock can be read at once, and locks no other process out', async () => {
     const path = join(folder, 'locked.db')
     const store = sqliteStore({ url: `file:${path}` })
     await store.insert('id', 'first', 60_000)

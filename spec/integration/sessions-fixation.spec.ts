@@ -95,7 +95,7 @@ describeLastingStores((store) => {
       await expectSignedIn(one, anna)
     })
 
-    it('the new session is kept once, and its cookie told once', async () => {
+    it('the new session is kept once, and its cookie set once', async () => {
       const { visitor, store: watched } = await sessionsApp(store)
       const one = visitor()
       await one.post('/set?basket=pear')
@@ -106,7 +106,7 @@ describeLastingStores((store) => {
       expect(answer.headers['cache-control']).toBe('no-store')
     })
 
-    it('what is changed after signing in, in the same request, stands in the new session', async () => {
+    it('what is changed after signing in, in the same request, is in the new session', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(
@@ -125,7 +125,7 @@ describeLastingStores((store) => {
       await expectAnonymous(attacker)
     })
 
-    it('a sign-in that nobody waited for is finished before the answer', async () => {
+    it('a sign-in that the operation did not await is finished before the answer', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(
@@ -177,7 +177,7 @@ describeLastingStores((store) => {
       await expectAnonymous(thief)
     })
 
-    it('what is put into the session after signing out stands under another id', async () => {
+    it('what is put into the session after signing out is kept under another id', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logOut }) =>
           app.use(

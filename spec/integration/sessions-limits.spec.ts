@@ -106,7 +106,7 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it('holds for a session that nobody signed in to', async () => {
+    it('holds for a session without a sign-in', async () => {
       const old = await sessionsApp(store, before)
       const one = old.visitor()
       await one.post('/set?basket=pear')

@@ -109,7 +109,7 @@ describe.each(Object.entries(within))('R01 mounted by %s', (_how, into) => {
   })
 })
 
-it('R01 the functions of another application sign nobody in: a 500 that names the fix', async () => {
+it('R01 the functions of another application do not sign in: a 500 that names the fix', async () => {
   const admin = site('admin', admins())
   let shop: Signing<User> | undefined
   const api = await running((app) => {

@@ -1,4 +1,4 @@
-/** SECURITY D-S5: a store that fails, hangs, or answers a failure as a value is unavailable; nobody is anonymous by it. */
+/** SECURITY D-S5: a store that fails, hangs, or answers a failure as a value is unavailable; it makes no user anonymous. */
 import { Readable } from 'node:stream'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
@@ -78,7 +78,7 @@ describeLastingStores((store) => {
       await expectAnonymous(forger)
     })
 
-    it('nobody is signed in or out: 503, and what was before still is', async () => {
+    it('no user is signed in or out: 503, and what was before still is', async () => {
       const { site, user } = await start(store)
       breaking(site, everything, fault)
       expectUnavailable(await user.post('/logout'))
@@ -195,7 +195,7 @@ describeLastingStores((store) => {
     expect(stream?.destroyed).toBe(true)
   })
 
-  it('D-S5 and the operation fails, too: its own failure is told', async () => {
+  it('D-S5 and the operation fails, too: its own failure is answered', async () => {
     const { site, user } = await start(store)
     breaking(site, everything, faults['rejects']!)
     const answer = await user.post('/throw?basket=pear')

@@ -1,4 +1,4 @@
-/** R09: a polluted prototype signs nobody in, gives no right and takes no session away; each in a process of its own. */
+/** R09: a polluted prototype does not sign in, gives no right and takes no session away; each in a process of its own. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { buildSite, startProgram } from '../support/sessionSite.js'
 import { visitorOf, type Visitor } from '../support/sessionsApp.js'
@@ -48,7 +48,7 @@ describe.each([
   ['koa-with-auth/sessions', {}],
   ['a plain koa-session', { PLAIN: '1' }],
 ])('R09 %s', (how, env: Readonly<Record<string, string>>) => {
-  // a plain koa-session reads its own options off the prototype, which nobody can help
+  // a plain koa-session reads its own options off the prototype, which is out of reach
   const chosen = payloads.filter(
     ([what]) => how !== 'a plain koa-session' || !/^options|koa-session|methods/.test(what),
   )

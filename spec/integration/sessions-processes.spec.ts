@@ -1,4 +1,4 @@
-/** Two processes of one site: what one of them is told about a session holds on the other at once. */
+/** Two processes of one site: what one of them learns about a session holds on the other at once. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -68,7 +68,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     for (const client of [here, ...there]) expect((await client.send('GET', '/me')).status).toBe(401)
   })
 
-  it('logOutEverywhere on one ends five sessions on both, and nobody else', async () => {
+  it('logOutEverywhere on one ends five sessions on both, and no others', async () => {
     const five = await Promise.all([one, other, one, other, one].map((site) => signedIn('user-dora', site)))
     const neighbour = await signedIn('user-emma', other)
     const both = (client: (typeof five)[number]) => [client.copy(one.port), client.copy(other.port)]

@@ -1,4 +1,4 @@
-/** SECURITY D-S5, D-S6, D-S9, D-S10: what a store should not hold lets nobody in, and what an operation leaves half done is not kept. */
+/** SECURITY D-S5, D-S6, D-S9, D-S10: what a store should not hold does not sign in, and what an operation leaves half done is not kept. */
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { SessionStore } from 'koa-with-auth/sessions'
@@ -15,7 +15,7 @@ const digest = ({ cookies }: Visitor): string =>
 const now = Date.now()
 const good = { id: 'root', at: now, mark: '' }
 
-// what stands in the store under the id of a session that is good otherwise
+// what is in the store under the id of a session that is good otherwise
 const rubbish: ReadonlyArray<readonly [string, string]> = [
   ['nothing', ''],
   ['no JSON', 'anna'],
@@ -23,14 +23,14 @@ const rubbish: ReadonlyArray<readonly [string, string]> = [
   ['null', 'null'],
   ['true', 'true'],
   ['a number', '5'],
-  ['a text', '"auth"'],
+  ['a string', '"auth"'],
   ['an empty list', '[]'],
   ['a list', JSON.stringify([{ auth: good }])],
   ['an empty object', '{}'],
   ['a Left', '{"_tag":"Left","left":"ECONNREFUSED"}'],
   ['an error', '{"name":"Error","message":"ECONNREFUSED"}'],
   ['a user', JSON.stringify({ user: { username: 'root', isSuperuser: true } })],
-  ['auth that is a text', '{"auth":"root"}'],
+  ['auth that is a string', '{"auth":"root"}'],
   ['auth that is a list', '{"auth":["root",0,""]}'],
   ['auth in a list', JSON.stringify({ auth: [good] })],
   ['an id that is empty', JSON.stringify({ auth: { ...good, id: '' } })],
@@ -38,19 +38,19 @@ const rubbish: ReadonlyArray<readonly [string, string]> = [
   ['an id that is a list', JSON.stringify({ auth: { ...good, id: ['root'] } })],
   ['no id', JSON.stringify({ auth: { at: now, mark: '' } })],
   ['no time', JSON.stringify({ auth: { id: 'root', mark: '' } })],
-  ['a time that is a text', JSON.stringify({ auth: { ...good, at: String(now) } })],
+  ['a time that is a string', JSON.stringify({ auth: { ...good, at: String(now) } })],
   ['a time that is null', JSON.stringify({ auth: { ...good, at: null } })],
   ['no mark', JSON.stringify({ auth: { id: 'root', at: now } })],
   ['a mark that is null', JSON.stringify({ auth: { ...good, mark: null } })],
   ['a mark of another time', JSON.stringify({ auth: { ...good, mark: 'older' } })],
-  ['a user nobody knows', JSON.stringify({ auth: { ...good, id: '__proto__' } })],
+  ['an unknown user', JSON.stringify({ auth: { ...good, id: '__proto__' } })],
   ['a prototype', `{"__proto__":${JSON.stringify({ auth: good })}}`],
   ['a constructor', JSON.stringify({ constructor: { prototype: { auth: good } } })],
 ]
 
 describeLastingStores((store) => {
   describe('D-S5 a session that holds rubbish', () => {
-    it.each(rubbish)('%s: nobody is signed in by it, and nothing breaks', async (_what, text) => {
+    it.each(rubbish)('%s: it does not sign in, and nothing breaks', async (_what, text) => {
       const { visitor } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login')
@@ -137,7 +137,7 @@ describeLastingStores((store) => {
       expect(Object.keys((await user.ask('/read')).body as object)).toEqual(['auth'])
     })
 
-    it('after it signed somebody in: nobody gets the cookie', async () => {
+    it('after it signed a user in: no cookie is sent', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(

@@ -171,7 +171,7 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
     await expectSignedIn(one, anna)
   })
 
-  it('a sign-in over a session ends both: nobody is signed in', async () => {
+  it('a sign-in over a session ends both', async () => {
     const site = await start()
     const attacker = site.visitor()
     await attacker.post('/set?basket=pear')

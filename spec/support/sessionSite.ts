@@ -11,7 +11,7 @@ import { ownOptions, repository } from './typecheck.js'
 export interface SiteState {
   /** How often its handlers ran. */
   readonly calls: Readonly<Record<string, number>>
-  /** What Koa's `error` event told, and what the store failed with, since `reset`, and how often. */
+  /** What Koa's `error` event reported, and what the store failed with, since `reset`, and how often. */
   readonly failures: Readonly<Record<string, number>>
   /** The longest time since `reset` for which its event loop was held, in milliseconds; see `sessionSiteLoop.ts`. */
   readonly heldFor: number

@@ -1,5 +1,5 @@
 /**
- * A small site with sessions, as a program of its own: `sessionSite.ts` starts it. Told by its environment: STORE, where the
+ * A small site with sessions, as a program of its own: `sessionSite.ts` starts it. Set up by its environment: STORE, where the
  * store is, KEYS, TIMEOUT. Anybody signs in as whom he names; what is asked under `/site` concerns no session.
  */
 import type { AddressInfo } from 'node:net'
@@ -18,8 +18,8 @@ process.stdin.on('end', () => process.exit()).resume()
 const calls = { me: 0, notes: 0, open: 0, strangers: 0 }
 let failures: Record<string, number> = {}
 const failed = (where: string, error: unknown): void => {
-  const told = `${where}: ${error instanceof Error ? error.message : String(error)}`
-  failures[told] = (failures[told] ?? 0) + 1
+  const reported = `${where}: ${error instanceof Error ? error.message : String(error)}`
+  failures[reported] = (failures[reported] ?? 0) + 1
 }
 
 const loop = watchLoop()
@@ -57,7 +57,7 @@ anybody.get('/', (ctx) => {
 })
 anybody.get('/open', (ctx) => {
   calls.open++
-  ctx.body = { username: 'nobody', notes: 0 }
+  ctx.body = { username: 'anonymous', notes: 0 }
 })
 anybody.post('/login/:user', async (ctx) => {
   await logIn(ctx, { username: String(ctx.params['user']), isActive: true })

@@ -79,8 +79,8 @@ const figures = ({ during, recovery, state }: Outcome): string =>
 /** What holds for every fault; during it, guarded operations answer one of `guarded`, and writes 503. */
 export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): void => {
   const { all, before, during, after, state } = outcome
-  const told = figures(outcome)
-  // nobody gets in who should not, and no handler runs for him
+  const reported = figures(outcome)
+  // no stranger gets in, and no handler runs for one
   expect(all.filter((one) => one.isOfAnother)).toEqual([])
   expect(of(all, 'wrong').filter(({ status }) => status !== 401 && status !== 503)).toEqual([])
   expect(state.calls['strangers']).toBe(0)
@@ -96,7 +96,7 @@ export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): vo
       'wrong 401',
     ])
   }
-  expect(outcome.recovery, told).toBeLessThan(allowed)
+  expect(outcome.recovery, reported).toBeLessThan(allowed)
   // during it
   expect(of(during, 'guarded').length).toBeGreaterThan(0)
   expect(of(during, 'guarded').filter(({ status }) => !guarded.includes(Number(status)))).toEqual([])
@@ -111,6 +111,6 @@ export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): vo
     expect(JSON.parse(body)).toMatchObject({ status: 503 })
   }
   // what needs no session tells how long the machine takes for anything
-  expect(longest(during) - longest(of(during, 'without')), told).toBeLessThan(timeout + 250)
-  expect(state.heldFor, told).toBeLessThan(50)
+  expect(longest(during) - longest(of(during, 'without')), reported).toBeLessThan(timeout + 250)
+  expect(state.heldFor, reported).toBeLessThan(50)
 }

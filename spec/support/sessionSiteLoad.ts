@@ -74,8 +74,8 @@ export const startLoad = async (port: number): Promise<Load> => {
   await Promise.all(users.map((user, index) => user.send('POST', `/login/user-${index}`)))
   const working = [
     ...users.map((user, index) => work(user, steps.user, `user-${index}`)),
-    ...wrong.map((client) => work(client, steps.wrong, 'nobody')),
-    work(siteClient(port), steps.without, 'nobody'),
+    ...wrong.map((client) => work(client, steps.wrong, 'anonymous')),
+    work(siteClient(port), steps.without, 'anonymous'),
   ]
   return {
     entries,

@@ -93,7 +93,7 @@ export const describeRedisFaults = (store: string): void => {
       expectHeld(await underFault(site, load, { begin: between.silence, end: between.restore }), [503])
     })
 
-    it('started again without what it kept: sessions are gone, and nobody becomes somebody else', options, async () => {
+    it('started again without what it kept: sessions are gone, and no user becomes another', options, async () => {
       const client = siteClient(site.port)
       await client.send('POST', '/login/user-before')
       expect(await client.send('GET', '/me')).toMatchObject({ status: 200 })

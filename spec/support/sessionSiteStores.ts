@@ -59,7 +59,7 @@ const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<Sessi
   },
 }
 
-const told =
+const reported =
   <A extends unknown[], B>(name: string, method: (...args: A) => Promise<B>, failed: Failed) =>
   (...args: A): Promise<B> =>
     method(...args).catch((error: unknown) => {
@@ -73,11 +73,11 @@ export const storeNamed = async (name: string, env: Env, failed: Failed): Promis
   if (make === undefined) throw new Error(`no store is named ${name}; there are ${Object.keys(makers).join(', ')}`)
   const store = await make(env)
   return {
-    read: told('read', store.read, failed),
-    insert: told('insert', store.insert, failed),
-    update: told('update', store.update, failed),
-    end: told('end', store.end, failed),
-    markOf: told('markOf', store.markOf, failed),
-    mark: told('mark', store.mark, failed),
+    read: reported('read', store.read, failed),
+    insert: reported('insert', store.insert, failed),
+    update: reported('update', store.update, failed),
+    end: reported('end', store.end, failed),
+    markOf: reported('markOf', store.markOf, failed),
+    mark: reported('mark', store.mark, failed),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Sessions of koa-session: who is logged in (spec 5.4). The user stands in `ctx.session.user`, or is what `loadUser` makes
- * of the session; prefer the latter, so that a deactivated user or a lost right counts at the next request.
+ * Sessions of koa-session: who is logged in (spec 5.4). The user is `ctx.session.user`, or what `loadUser` loads; prefer
+ * the latter, so that a deactivated user or a lost right counts at the next request.
  *
  * It does not sign anybody in. A session without the rights asked for is refused with 401, as the spec's section 7 says.
  * Signing keys that could be guessed are a 500 at the first request that meets a session authenticator.
@@ -168,7 +168,7 @@ export const sessionLoginAuthSuperuser: Authenticator<SessionUser> = sessionAuth
 // koa-session
 // -------------------------------------------------------------------------------------
 
-// None: nobody is logged in. Two cookies of the session's name are as good as a forgery (RFC 6265bis §8.6): which one
+// None: anonymous. Two cookies of the session's name are as good as a forgery (RFC 6265bis §8.6): which one
 // koa-session took depends on their order, so both are given on, and no codec takes an array.
 const sessionOf = (factory: string, ctx: Context, userInSession: boolean): O.Option<unknown> => {
   checkKeys(factory, ctx)

@@ -23,7 +23,7 @@ export const hasThrown = (ctx: Context): boolean => ctx[thrown] === true
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
   markThrown(ctx)
   const answer = handlerOf(settings.exceptionHandlers, error)
-  // behind a head that is sent nobody can answer
+  // once the head is sent there is no other answer
   if (answer === undefined || ctx.headerSent) throw error
   try {
     const response = await answer(ctx.request, error)

@@ -29,9 +29,9 @@ export interface SessionOwner {
 
 /** What a request did to an id in the store. */
 export interface StoredId {
-  /** The text that was read; `undefined` for an id that was made in this request. */
+  /** The JSON that was read; `undefined` for an id that was made in this request. */
   readonly textRead: string | undefined
-  /** Whether a text was written in this request. */
+  /** Whether JSON was written in this request. */
   isWritten: boolean
   isEnded: boolean
 }
@@ -76,13 +76,13 @@ export class RequestSession implements SessionSource {
     this.#storeError = { error }
   }
 
-  /** A text was read under an id. */
+  /** JSON was read under an id. */
   read(id: string, text: string): void {
     this.#id = id
     this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
   }
 
-  /** A text was written under an id. */
+  /** JSON was written under an id. */
   wrote(id: string): void {
     const known = this.#ids.get(id)
     if (known === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
@@ -123,7 +123,7 @@ export class RequestSession implements SessionSource {
   /** A new id for koa-session. Who is being signed in, or is signed in already, is bound to it. */
   renamed(ctx: Context): string {
     const id = randomBytes(32).toString('base64url')
-    // before it is opened there is nobody, and koa-session would ask for an id again
+    // before it is opened no user is signed in, and reading `ctx.session` would make koa-session ask for an id again
     const isOpen = this.#koaSession !== undefined
     const signIn = this.#signingIn ?? (isOpen && this.#storedText !== null ? this.#present(ctx) : undefined)
     this.#id = id

@@ -9,11 +9,11 @@ import { createHash } from 'node:crypto'
 
 /** A database of sessions. All times are in milliseconds; every method may reject, which is an outage. */
 export interface SessionStore {
-  /** The text kept for an id, unless there is none, its time is over, or it was ended. */
+  /** The string kept for an id, unless there is none, its time is over, or it was ended. */
   readonly read: (id: string) => Promise<string | undefined>
-  /** Keeps a text under an id that is not there; does nothing where it is, ended or not. */
+  /** Keeps a string under a new id; does nothing where the id is known, ended or not. */
   readonly insert: (id: string, text: string, lifetime: number) => Promise<void>
-  /** Replaces the text of a session that is there and has not been ended, and resolves to whether it was; else does nothing. */
+  /** Replaces the string of a session that has not been ended, and resolves to `true`; else does nothing. */
   readonly update: (id: string, text: string, lifetime: number) => Promise<boolean>
   /** Ends a session, and remembers that for this long: the id cannot be inserted again. */
   readonly end: (id: string, lifetime: number) => Promise<void>

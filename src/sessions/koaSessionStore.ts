@@ -33,7 +33,7 @@ export interface StoreLimits {
 
 /**
  * Makes the store. It rejects with what the backend rejects with, and with a RangeError for a session that is too large;
- * `get` resolves to nothing for a text that holds no session, and for a session that was not used for too long.
+ * `get` resolves to nothing for a string that holds no session, and for a session that was not used for too long.
  */
 export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength }: StoreLimits): KoaSessionStore => ({
   get: async (id, _maxAge, { ctx = {} }) => {

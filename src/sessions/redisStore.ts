@@ -54,15 +54,15 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
   checkOptions('redisStore', options, ['command', 'prefix'])
   const { command, prefix = 'koa-with-auth:' } = options
   checkHook('redisStore({ command })', command, 2)
-  if (typeof prefix !== 'string') throw new TypeError('redisStore({ prefix }) must be a text')
+  if (typeof prefix !== 'string') throw new TypeError('redisStore({ prefix }) must be a string')
   const sessionKey = (id: string) => `${prefix}session:${id}`
   const userKey = (user: string) => `${prefix}user:${user}`
   const read = async (key: string): Promise<string | undefined> => {
     const kept = await command(['GET', key], key)
     if (kept === null || kept === undefined) return undefined
-    // clients that were told to can answer buffers
+    // clients can be set up to return buffers
     const text = Buffer.isBuffer(kept) ? kept.toString() : kept
-    if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must answer a string or null')
+    if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must resolve to a string or null')
     return text
   }
   const write = async (key: string, text: string, lifetime: number, ...flags: string[]): Promise<void> => {

@@ -38,7 +38,7 @@ export interface Signing<U> {
   readonly logOutEverywhere: (id: string) => Promise<void>
 }
 
-/** What signing needs of the application. */
+/** What signing needs to know of the application. */
 export interface SigningOptions {
   readonly owner: SessionOwner
   readonly identify: (user: never) => unknown

@@ -1,7 +1,7 @@
 /**
  * Sessions in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sessions/sqlite`.
  *
- * How the file is asked stands in `stores/sqliteFile.ts`. A power failure can undo the last moments, a sign-out among them; the
+ * `stores/sqliteFile.ts` reads and writes the file. A power failure can undo the last moments, a sign-out among them; the
  * end of a process undoes nothing.
  */
 import { checkOptions, declareFactory } from '../core/misuse.js'

@@ -16,7 +16,7 @@ export interface TakeBackOptions {
   readonly absolute: number
 }
 
-/** Takes back what the request did. Never rejects: in an outage nobody got the cookie of what is left in the store. */
+/** Takes back what the request did. Never rejects: in an outage something can be left in the store, but its cookie was not sent. */
 export const takeBack = async (
   ctx: Context,
   session: RequestSession,

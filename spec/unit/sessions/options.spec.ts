@@ -47,7 +47,7 @@ const mistakes: ReadonlyArray<Row> = [
   { description: 'a cookie name with "="', options: { cookieName: 'a=b' }, message: /cookieName \}\) must be a name/ },
   { description: 'SameSite none', options: { sameSite: 'none' }, message: /sameSite \}\) must be 'lax' or 'strict'/ },
   { description: 'SameSite in capitals', options: { sameSite: 'Lax' }, message: /sameSite \}\) must be/ },
-  { description: 'https that is a text', options: { https: 'yes' }, message: /https \}\) must be true or false/ },
+  { description: 'https that is a string', options: { https: 'yes' }, message: /https \}\) must be true or false/ },
   { description: 'an idle time of 0', options: { idle: 0 }, message: /idle \}\) must be a number of milliseconds/ },
   { description: 'an idle time below', options: { idle: -1 }, message: /idle \}\) must be/ },
   { description: 'an idle time that is no number', options: { idle: NaN }, message: /idle \}\) must be/ },

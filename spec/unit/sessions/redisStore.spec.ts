@@ -19,7 +19,7 @@ const everything = async (store: SessionStore, id: string): Promise<void> => {
 }
 
 describe('commands', () => {
-  it('each concerns one key, which is told, and every write has a time to live', async () => {
+  it('each concerns one key, which is passed, and every write has a time to live', async () => {
     const sent: string[][] = []
     const store = redisStore({
       command: async (args, key) => {
@@ -63,7 +63,7 @@ describe('commands', () => {
 describe('answers', () => {
   it.each([1, true, {}, [], ['+text'], new Error('LOADING'), new Map()])('GET: %j is an outage', async (answer) => {
     const store = redisStore({ command: async () => answer })
-    await expect(store.read('one')).rejects.toThrow(/GET must answer a string or null/)
+    await expect(store.read('one')).rejects.toThrow(/GET must resolve to a string or null/)
     await expect(store.markOf('one')).rejects.toThrow(TypeError)
   })
 
@@ -141,7 +141,7 @@ describeWithRedis('on a server', () => {
     expect(await store.update(text, 'text', LONG)).toBe(false)
   })
 
-  it('no id stands in Redis, only its digest', async () => {
+  it('no id is in Redis, only its digest', async () => {
     await raw('FLUSHALL')
     const store = koaSessionStore(redisStore({ command: connected.command }), { lifetime: LONG, maxLength: 100 })
     const id = randomUUID()

@@ -165,15 +165,15 @@ describe('two processes on one file', () => {
     const path = join(built.folder, `${name}.js`)
     writeFileSync(path, program(name))
     const child = spawn(process.execPath, [path, url()], { stdio: ['pipe', 'pipe', 'inherit'] })
-    let told = ''
-    child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()))
+    let reported = ''
+    child.stdout.on('data', (chunk: Buffer) => (reported += chunk.toString()))
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     return {
-      done: () => vi.waitFor(() => expect(told).toMatch(/^done/), 15_000),
+      done: () => vi.waitFor(() => expect(reported).toMatch(/^done/), 15_000),
       read: async (): Promise<unknown> => {
         child.stdin.write('go')
         await ended
-        return JSON.parse(told.slice('done\n'.length))
+        return JSON.parse(reported.slice('done\n'.length))
       },
     }
   }

@@ -29,12 +29,12 @@ export const areStrong = (keys: unknown): boolean =>
     ? keys.length > 0 && keys.every((key: unknown) => typeof key === 'string' && key.length >= MIN_KEY_LENGTH)
     : typeof keys === 'object' && keys !== null && 'verify' in keys
 
-/** What to do about weak ones. */
+/** How to fix weak ones. */
 export const keysFix = `app.keys must hold keys of at least ${MIN_KEY_LENGTH} characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
 
 const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
 
-/** Signs a text with the first key. Throws for keys that are none. */
+/** Signs a string with the first key. TypeError where there is no key. */
 export const signed = (keys: unknown, text: string): string => {
   if (isSigner(keys)) return keys.sign(text)
   const [first]: ReadonlyArray<unknown> = Array.isArray(keys) ? keys : []

@@ -1,0 +1,41 @@
+/**
+ * Waiting for a lock on an SQLite file, without holding the event loop: one wait is shared by all who ask meanwhile.
+ */
+import { isBusy, type SqliteConnection } from './sqliteConnection.js'
+
+/** Asks again while the file is locked; after a while it is an outage, and rejects with the failure. */
+export type Retry = <A>(ask: () => Promise<A>) => Promise<A>
+
+// `roundMs`: for so long one wait looks whether the lock is gone
+const limits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
+
+// locked, or closed by a request that failed
+const isPassing = (error: unknown): boolean =>
+  isBusy(error) || (error instanceof Error && 'code' in error && error.code === 'CLIENT_CLOSED')
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Makes a retry for a connection. */
+export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): Retry => {
+  let waiting: Promise<void> | undefined
+  // A lock has no queue: a process that asks seldom, beside one that writes without a pause, gets it by chance
+  const round = async (): Promise<void> => {
+    const until = Date.now() + limits.roundMs
+    do await pause(limits.leastPauseMs + Math.random() * limits.furtherPauseMs)
+    while (Date.now() < until && (await isLocked()))
+  }
+  return async (ask) => {
+    const until = Date.now() + limits.giveUpAfterMs
+    for (;;) {
+      try {
+        return await ask()
+      } catch (error) {
+        if (!isPassing(error) || Date.now() > until) throw error
+        waiting ??= round().finally(() => {
+          waiting = undefined
+        })
+        await waiting
+      }
+    }
+  }
+}
