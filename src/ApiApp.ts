@@ -90,7 +90,7 @@ export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}
   for (const name of ['title', 'version'] as const) {
     const value: unknown = options[name]
     if (value !== undefined && (typeof value !== 'string' || value === '')) {
-      throw new TypeError(`apiApp({ ${name} }) must be a text`)
+      throw new TypeError(`apiApp({ ${name} }) must be a string`)
     }
   }
   const { prefix = '' } = options

@@ -23,7 +23,7 @@ export const SignInForm = t.type({ username: nonEmpty, password: nonEmpty })
 
 /** The form of a request; BadForm with the status that says what is wrong with it. */
 export const readForm = async <A>(ctx: Context, codec: t.Decoder<unknown, A>): Promise<A> => {
-  // one look at the media type decides whether the body is read at all (SECURITY A-13)
+  // one look at the media type decides whether the body is read at all
   const mediaType = /^application\/x-www-form-urlencoded(?:;\s*charset=utf-8)?$/i
   if (!mediaType.test(ctx.get('Content-Type'))) throw new BadForm(415, 'send application/x-www-form-urlencoded')
   const text: unknown = await coBody.text(ctx, { limit: '10kb' }).catch((error: unknown) => {

@@ -24,7 +24,7 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     expect([...origins]).toEqual([site.now().url])
   })
 
-  it('a padlock stands at exactly the operations whose security is not empty', async () => {
+  it('a padlock is at exactly the operations whose security is not empty', async () => {
     const { page } = await open()
     await openDocs(page, docs())
     const document = (await (await fetch(`${site.now().url}/api/openapi.json`)).json()) as {
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     ).toBe(0)
   })
 
-  it('fills in the forms, so that every operation can be tried as it stands', async () => {
+  it('fills in the forms, so that every operation can be tried as it is', async () => {
     const { page } = await open()
     await openDocs(page, docs())
     for (const path of ['/api/login', '/api/token']) {

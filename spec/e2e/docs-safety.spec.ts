@@ -1,4 +1,4 @@
-/** What must not happen on the docs page, in Chromium: SECURITY A-27, and credentials that outlive the page. */
+/** What must not happen on the docs page, in Chromium: A-27, and credentials that outlive the page. */
 import Koa from 'koa'
 import mount from 'koa-mount'
 import { apiApp, apiKeyCookie, httpBasicAuth, httpBearer, operation, withAuth, type ApiAppOptions } from 'koa-with-auth'

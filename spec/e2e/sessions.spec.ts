@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)(`sessions in a browser${missing ? ` (${mi
   it.each([
     { from: 'another port', host: '127.0.0.1' },
     { from: 'another site', host: 'localhost' },
-  ])('a page of $from signs nobody in, nor out', async ({ host }) => {
+  ])('a page of $from signs no user in, nor out', async ({ host }) => {
     const page = await signedIn()
     await page.goto(foreign.url.replace('127.0.0.1', host))
     const before = await page.context().cookies()

@@ -1,6 +1,6 @@
 /**
  * What happens to an answer behind its operation: upstream middleware that throws after a denial, a store that fails when
- * the session is saved, a handler's own 401. Koa strips all headers then; status, caching fields and challenges must stand.
+ * the session is saved, a handler's own 401. Koa strips all headers then; status, caching fields and challenges must stay.
  */
 import { PassThrough } from 'node:stream'
 import { either as E } from 'fp-ts'

@@ -75,7 +75,7 @@ describe('Vary is merged, Cache-Control kept unless it is given', () => {
       (res) => (res.removeHeader('Vary'), res.removeHeader('Cache-Control')),
       'Authorization',
     ],
-    ['what stands there is not doubled', head(200, { Vary: 'authorization' }), 'authorization'],
+    ['what is there is not doubled', head(200, { Vary: 'authorization' }), 'authorization'],
     ['`*` stands for everything', head(200, ['Vary', '*']), '*'],
     ['members that are empty', (res) => res.setHeader('Vary', ' ,A,, B,'), 'A, B, Authorization'],
     ['a list that names it twice', head(200, ['Vary', 'A', 'Vary', 'B']), 'A, B, Authorization'],

@@ -25,7 +25,7 @@ const bare = async (router: RouterInstance, path: string, id: string) => {
 const answersByItself = (ctx: Context, next: Next) => {
   if (ctx.path !== '/me') return next()
   count('middleware')
-  ctx.body = 'told by middleware'
+  ctx.body = 'reported by middleware'
   return undefined
 }
 
@@ -78,7 +78,7 @@ describe('a router that is refused lets a bare request in, and its fix closes it
     {
       name: 'a guard behind the handler',
       router: () => new Router().get('/me', handler('me'), guardOf(bearer) as never),
-      says: 'GET /me: its withAuth(...) stands behind the handler',
+      says: 'GET /me: its withAuth(...) comes after the handler',
       who: 'me',
       fixed: () => new Router().get('/me', guardOf(bearer) as never, handler('me')),
     },

@@ -1,5 +1,5 @@
 /**
- * SECURITY D-R8: what the audit says answers first is what answers first. Each row is two operations, in the order of their
+ * D-R8: what the audit says answers first is what answers first. Each row is two operations, in the order of their
  * registration, served by a real server; the request that the audit names is sent, and one that the second answers alone.
  */
 import Router, { type RouterInstance } from '@koa/router'
@@ -16,12 +16,12 @@ interface Row {
   readonly second: Named
   /** How much of the second one the first takes. */
   readonly extent: Extent | 'none'
-  /** A request that the second one answers, although the first stands there. */
+  /** A request that the second one answers, although the first is there. */
   readonly left?: string
   /** A request that the first one takes, where the audit cannot tell. */
   readonly taken?: string
   readonly options?: ConstructorParameters<typeof Router>[0]
-  /** Another router than both stand in. */
+  /** Another router than both are in. */
   readonly build?: (first: Register, second: Register) => RouterInstance
   readonly why?: string
 }

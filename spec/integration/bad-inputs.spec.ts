@@ -12,7 +12,7 @@ import {
 import { corpusApp, macrosFor } from '../support/corpusApp.js'
 import { listen } from '../support/server.js'
 
-// Where DESIGN.md's table decides what the file leaves open
+// Where spec/requirements.md decides what the file leaves open
 const decided: Readonly<Record<string, { readonly expect: string; readonly row: string }>> = {
   'bas-171': { expect: '401', row: 'credential sent twice: malformed' },
   'brr-106': { expect: '401', row: 'credential sent twice: malformed' },
@@ -64,7 +64,7 @@ describe('the file', () => {
     expect(run.length).toBe(335)
   })
 
-  it('leaves open what DESIGN.md decides, and decides nothing else', () => {
+  it('leaves open what spec/requirements.md decides, and decides nothing else', () => {
     const ofFile = new Map(corpus.cases.map(({ id, expect: of }) => [id, of]))
     for (const [id, { expect: status }] of Object.entries(decided)) {
       expect(isExpected(ofFile.get(id) ?? '', Number(status)), id).toBe(true)

@@ -52,7 +52,7 @@ describe('R04 a table of keys that is an object literal', () => {
   test('HGETALL of a hash that is not there is refused, sync and async', async () => {
     for (const answer of [{}, Object.create(null) as unknown]) {
       const { ask } = await operation(withAuth(httpBearer({ authenticate: async () => answer })))
-      expectDenied(await ask('/x', bearer('nobody')), 401, [challenge.refusedBearer])
+      expectDenied(await ask('/x', bearer('anonymous')), 401, [challenge.refusedBearer])
     }
   })
 })
@@ -89,7 +89,7 @@ describe('R05 a `_tag` in data', () => {
     ['absent', {}],
     ['unavailable', {}],
     ['invalid', { challenge: { scheme: 'Login', parameters: {} } }],
-  ])('%s replaces nobody, and is a 500', async (tag, payload) => {
+  ])('%s replaces anonymous, and is a 500', async (tag, payload) => {
     const { ask } = await operation(withAuth(stored({ _tag: tag, ...payload })))
     expectCrashed(await ask('/x', bearer('t')))
   })

@@ -1,6 +1,6 @@
 /**
  * A careless developer: scopes, mappers and extractors that are asynchronous where they must not be, failures that are none.
- * Nobody gets in by that, no handler runs, nothing hangs, and no process ends.
+ * no request gets in by that, no handler runs, nothing hangs, and no process ends.
  */
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -73,7 +73,7 @@ describe('asynchronous where an answer is wanted at once', () => {
   test.each([
     ['an error mapper', (mapper: ErrorMapper) => mapper],
     ['a mapper of one failure', (mapper: ErrorMapper) => perFailure({ invalid: mapper })],
-    ['a mapper that stands in', (mapper: ErrorMapper) => perFailure({}, mapper)],
+    ['a mapper as the other one', (mapper: ErrorMapper) => perFailure({}, mapper)],
   ])('%s', async (_what, make) => {
     for (const mapper of failing) {
       await expectRefusedOrHeld(() =>
@@ -128,7 +128,7 @@ describe('a failure that is none', () => {
     ['branches that are nothing', { _tag: 'invalid', challenge, branches: null }],
     ['branches of odd things', { _tag: 'invalid', challenge, branches: [null] }],
     ['a challenge that is null', { _tag: 'invalid', challenge: null }],
-    ['a challenge that is a text', { _tag: 'invalid', challenge: 'Odd realm="a"' }],
+    ['a challenge that is a string', { _tag: 'invalid', challenge: 'Odd realm="a"' }],
     [
       'a challenge with a line break',
       { _tag: 'invalid', challenge: { scheme: 'A\r\nSet-Cookie: a=1', parameters: {} } },

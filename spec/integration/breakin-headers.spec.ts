@@ -22,7 +22,7 @@ describe('R07 a gateway in the same process', () => {
   const behind = (middleware: Middleware) => operation(withAuth(remote), (app) => app.use(middleware))
   const sent = { headers: { 'X-Remote-User': 'admin' } }
 
-  test('takes the header away: nobody is let in by it', async () => {
+  test('takes the header away: no request is let in by it', async () => {
     const { ask } = await behind((ctx, next) => {
       delete ctx.req.headers['x-remote-user']
       return next()

@@ -21,7 +21,7 @@ const subsets: ReadonlyArray<ReadonlyArray<Name>> = names.reduce<ReadonlyArray<R
   [[]],
 )
 
-/** Tries every set of keys: who gets in are those that hold all that are demanded, and nobody else runs a handler. */
+/** Tries every set of keys: who gets in are those that hold all that are demanded, and no other runs a handler. */
 const expectDemands = async (port: number, path: string, id: string, demanded: ReadonlyArray<Name>, method = 'GET') => {
   for (const sent of subsets) {
     callsOf(id)
@@ -147,7 +147,7 @@ describe('hooks and composed middleware', () => {
   })
 
   test.each(['/plain/twice', '/plain/hooked/1', '/a/composed', '/a/open', '/a/also', '/g/in/plain/composed'])(
-    'where levels cannot see it, two guards are a mistake that lets nobody in: %s',
+    'where levels cannot see it, two guards are a mistake that lets no request in: %s',
     async (path) => {
       for (const sent of subsets) {
         const { status } = await get(served.port, path, undefined, {
@@ -207,7 +207,7 @@ describe('requests as bytes', () => {
     ['both empty', ['X-b:', 'X-c:']],
     ['the second alone', ['X-c: c']],
     ['both, wrong', ['X-b: c', 'X-c: b']],
-  ])('an optional group: %s is not nobody', async (_what, lines) => {
+  ])('an optional group: %s is not anonymous', async (_what, lines) => {
     expect(await tried(lines, 'GET /o', 'o')).toMatchObject({ status: 401, calls: 0 })
   })
 

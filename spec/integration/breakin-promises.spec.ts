@@ -1,5 +1,5 @@
 /**
- * Promises and principals that are not what they seem: nobody gets in by them, in no place where one can be answered, and
+ * Promises and principals that are not what they seem: no request gets in by them, in no place where one can be answered, and
  * nothing is left that would end the process.
  */
 import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
@@ -43,7 +43,7 @@ const promiseWith = (then: (resolve: (u: unknown) => unknown, reject: (u: unknow
 
 const promises: ReadonlyArray<readonly [what: string, promise: () => object]> = [
   ['whose then answers an object', () => promiseWith(() => ({}))],
-  ['whose then answers a text', () => promiseWith(() => 'yes')],
+  ['whose then answers a string', () => promiseWith(() => 'yes')],
   ['whose then answers a Right', () => promiseWith(() => E.right({ user: 'anybody' }))],
   ['whose then answers nothing', () => promiseWith((resolve) => void resolve(false))],
   ['whose then resolves to false', () => promiseWith((resolve) => resolve(false))],
@@ -69,7 +69,7 @@ describe('a promise', () => {
           map(answer),
         ),
     ],
-    ['map makes of nobody', (answer) => pipe(optional(key), map(answer))],
+    ['map makes of an anonymous caller', (answer) => pipe(optional(key), map(answer))],
     [
       'authorize is answered',
       (answer) =>
@@ -89,7 +89,7 @@ describe('a promise', () => {
   ]
   test.each(
     promises.flatMap(([what, promise]) => places.map(([place, make]) => [what, place, promise, make] as const)),
-  )('%s: nobody gets in where it is what %s', async (_what, _place, promise, make) => {
+  )('%s: no request gets in where it is what %s', async (_what, _place, promise, make) => {
     // one that never tells is unavailable
     const { ask } = await behind(make(promise), (app) => {
       app.use(authSettings({ timeout: 60 }))
@@ -142,7 +142,7 @@ describe('principals', () => {
     expect(seen).toEqual(status === 200 ? [undefined] : [])
   })
 
-  test('one with a then that comes later is nobody’s promise', async () => {
+  test('one with a then that comes later is not a promise', async () => {
     const { status } = await (await behind(allOf([hooked(flipping), hooked(async () => flipping())]))).ask('/x', token)
     expect([200, 401]).toContain(status)
     expect(await settled()).toEqual([])

@@ -86,7 +86,7 @@ describe('hostile hooks in combinations', () => {
   const plain: AuthenticatorLike = () => hook()
   const good = httpBearer({ authenticate: () => ({ user: 'anna' }) })
   const down = recoverUnavailable(() => hook())
-  /** Each lets in somebody only if the hook alone would; nobody is `undefined`. */
+  /** Each lets in somebody only if the hook alone would; anonymous is `undefined`. */
   const combinations: Readonly<Record<string, unknown>> = {
     alone: one,
     function: plain,
@@ -140,7 +140,7 @@ describe('hostile hooks in combinations', () => {
   })
 
   test(
-    'whatever it is: an answer, nobody whom it alone would refuse, and no end of the process',
+    'whatever it is: an answer, no caller whom it alone would refuse, and no end of the process',
     { timeout: 120_000 },
     async () => {
       await fc.assert(

@@ -70,7 +70,7 @@ describe('authorize', () => {
     expectCrashed(await (await behind(deciding(f))).ask('/x', good))
   })
 
-  test('it is asked about nobody never, and about no principal that was refused', async () => {
+  test('it is asked about an anonymous caller never, and about no principal that was refused', async () => {
     const asked: unknown[] = []
     const { ask } = await behind(optional(deciding((principal: unknown) => asked.push(principal) > 99)))
     expectPassed(await ask('/x'), undefined)
@@ -124,8 +124,8 @@ describe('requireScopes', () => {
     ['a list', ['read', 'write']],
     ['a list with others', ['admin', 'write', 'read']],
     ['a set', new Set(['write', 'read'])],
-    ['a text', 'read write'],
-    ['a text with more blanks', ' write   read '],
+    ['a string', 'read write'],
+    ['a string with more blanks', ' write   read '],
     ['a promise of a list', Promise.resolve(['read', 'write'])],
   ])('%s that holds all: allowed', async (_what, granted) => {
     expectPassed(await grants(granted, 'read', 'write'), { granted })
@@ -139,7 +139,7 @@ describe('requireScopes', () => {
     ['one of two', ['read']],
     ['a promise of one of two', Promise.resolve('read')],
     ['a promise of nothing', Promise.resolve()],
-    ['one of two, as a text', 'read'],
+    ['one of two, as a string', 'read'],
     ['a prefix of a scope', 'read writ'],
     ['a scope that one begins with', 'read write:all'],
     ['one text in a list', ['read write']],
@@ -161,7 +161,7 @@ describe('requireScopes', () => {
     ['a number', 1],
     ['true', true],
     ['an object', { read: true, write: true }],
-    ['a text object', new String('read write')],
+    ['a string object', new String('read write')],
     ['a promise of a number', Promise.resolve(1)],
     ['a function', () => ['read', 'write']],
     ['a Map', new Map([['read', 'write']])],
@@ -194,7 +194,7 @@ describe('requireScopes', () => {
     expectDenied(refused, 401, ['Bearer realm="api", error="invalid_token", scope="read write list"'])
   })
 
-  test('B-16 in a list, a 403 is told to who was authenticated alone; every challenge of a kind tells its scopes', async () => {
+  test('B-16 in a list, a 403 is given to who was authenticated alone; every challenge of a kind tells its scopes', async () => {
     const scoped = <P>(a: Authenticator<P>) => requireScopes<P>(['read'], { granted: () => [] })(a)
     const { ask } = await behind(anyOf([scoped(user), scoped(basic)]))
     expectDenied(await ask('/x', good), 403, insufficient('read'))

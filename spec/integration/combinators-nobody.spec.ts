@@ -1,4 +1,4 @@
-/** Nobody is welcome, too, over HTTP: `optional`, `lenient` and what is made of nobody, and what stays refused. */
+/** Anonymous callers are admitted, too, over HTTP: `optional`, `lenient` and what is made of an anonymous caller, and what stays refused. */
 import {
   allOf,
   anyOf,
@@ -52,8 +52,8 @@ describe.each([
     ['8 KB and more', one, sending({ user: 'a'.repeat(8192) }), bad([BAD])],
     ['a scheme without a token', one, { headers: { Authorization: 'Bearer' } }, bad([BAD])],
     ['who is not allowed', one, sending({ user: 'low' }), refused(403, [LOW], 'user')],
-    ['an outage is not nobody', one, sending({ user: 'down' }), refused(503, [], 'user')],
-    ['an exception is not nobody', one, sending({ user: 'throw' }), refused(500, [], 'user')],
+    ['an outage is not anonymous', one, sending({ user: 'down' }), refused(503, [], 'user')],
+    ['an exception is not anonymous', one, sending({ user: 'throw' }), refused(500, [], 'user')],
     ['one of two is a refusal', group, sending({ key: 'good' }), bad([USER], 'key')],
     ['the other of two', group, sending({ user: 'good' }), bad([KEY, USER])],
     ['none of two', group, sending({}), passes(undefined)],
@@ -116,7 +116,7 @@ describe('optional, last in a list', () => {
       refused(401, [BAD, KEY], 'user', 'key'),
     ],
     [
-      'a guest of nobody',
+      'a guest of an anonymous caller',
       [user, map((p: unknown) => p ?? 'guest')(optional(key))],
       sending({ user: 'bad' }),
       refused(401, [BAD, KEY], 'user'),
@@ -128,10 +128,10 @@ describe('optional, last in a list', () => {
       refused(401, [BAD, KEY], 'user', 'key'),
     ],
     ['an outage before it', list, sending({ user: 'down' }), refused(503, [], 'user')],
-  ])('a bad credential is not nobody: %s', async (...row) => check(row))
+  ])('a bad credential is not anonymous: %s', async (...row) => check(row))
 })
 
-// A plain function tells nobody what it reads, so that it passed is all that can be known of its credential
+// A plain function does not say what it reads, so that it passed is all that can be known of its credential
 describe('an optional group with a plain function in it', () => {
   const here = (request: { get: (name: string) => string }) => request.get('X-Here') === '1' && { from: 'here' }
   const group = optional(allOf([here, user]))
@@ -147,11 +147,11 @@ describe('an optional group with a plain function in it', () => {
   ])('one of two is a refusal: %s', async (...row) => check(row))
 })
 
-describe('nobody, and what is made of nobody', () => {
-  const nobody = optional(key)
-  const made = (f: (principal: unknown) => unknown) => map(f)(nobody)
+describe('anonymous callers, and what is made of an anonymous caller', () => {
+  const anonymous = optional(key)
+  const made = (f: (principal: unknown) => unknown) => map(f)(anonymous)
   test.each<Row>([
-    ['map: undefined is nobody still', made(() => undefined), sending({}), passes(undefined)],
+    ['map: undefined is still anonymous', made(() => undefined), sending({}), passes(undefined)],
     [
       'map: undefined of somebody is a refusal',
       made(() => undefined),
@@ -164,48 +164,48 @@ describe('nobody, and what is made of nobody', () => {
       sending({}),
       refused(401, [KEY]),
     ]),
-    ['map: a promise of undefined is nobody still', made(async () => undefined), sending({}), passes(undefined)],
+    ['map: a promise of undefined is still anonymous', made(async () => undefined), sending({}), passes(undefined)],
     ['map: a promise of null is a refusal', made(async () => null), sending({}), refused(401, [KEY])],
     ['map: a guest', made((p) => p ?? 'guest'), sending({}), passes('guest')],
     [
-      'describedAs: nobody',
+      'describedAs: anonymous',
       pipe(
-        nobody,
+        anonymous,
         RTE.map((p) => p),
-        describedAs(nobody),
+        describedAs(anonymous),
       ),
       sending({}),
       passes(undefined),
     ],
     [
-      'describedAs: false of nobody',
+      'describedAs: false of an anonymous caller',
       pipe(
-        nobody,
+        anonymous,
         RTE.map(() => false),
-        describedAs(nobody),
+        describedAs(anonymous),
       ),
       sending({}),
       refused(401, [KEY]),
     ],
     [
-      'describedAs: null of nobody',
+      'describedAs: null of an anonymous caller',
       pipe(
-        nobody,
+        anonymous,
         RTE.map(() => null),
-        describedAs(nobody),
+        describedAs(anonymous),
       ),
       sending({}),
       refused(401, [KEY]),
     ],
     [
       'describedAs what demands: undefined is a refusal',
-      pipe(nobody, describedAs(key)),
+      pipe(anonymous, describedAs(key)),
       sending({}),
       refused(401, [KEY]),
     ],
     [
-      'a bare RTE of nobody is nobody’s credential',
-      (r: never) => nobody(r),
+      'a bare RTE of an anonymous caller is no caller’s credential',
+      (r: never) => anonymous(r),
       sending({}),
       refused(401, ['Custom realm="api"']),
     ],

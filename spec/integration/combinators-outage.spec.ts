@@ -49,7 +49,7 @@ describe('timeout', () => {
     expect(answer.headers['retry-after']).toBe('5')
   })
 
-  test('what comes too late lets nobody in, and a late rejection ends no process', async () => {
+  test('what comes too late lets no request in, and a late rejection ends no process', async () => {
     const late = await behind(pipe(slow(40), timeout(10)))
     const failing = await behind(
       pipe(httpBearer({ authenticate: () => sleep(30).then(() => Promise.reject(new Error('late'))) }), timeout(10)),
@@ -134,7 +134,7 @@ describe('recoverUnavailable', () => {
     ['false', async () => false],
     ['None', () => O.none],
     ['a Left', () => E.left('no')],
-  ])('what answers %s lets nobody in', async (_what, f) => {
+  ])('what answers %s lets no request in', async (_what, f) => {
     expectDenied(await (await recovering(f)).ask('/x', token), 401, [challenge.refusedBearer])
   })
 

@@ -128,7 +128,7 @@ describe('firstPresent', () => {
       sending({ key: 'good' }),
       passes({ via: 'key', principal: { name: 'key' } }, 'key'),
     ],
-    ['nobody, where the last is optional', firstPresent([user, optional(key)]), sending({}), passes(undefined)],
+    ['anonymous, where the last is optional', firstPresent([user, optional(key)]), sending({}), passes(undefined)],
     [
       'a wrong one, where the last is optional',
       firstPresent([user, optional(key)]),

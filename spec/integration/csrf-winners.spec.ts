@@ -104,11 +104,11 @@ describe('in a list', () => {
       pipe(anyOf([cookieKey, bearerKind]), map(shout), map(shout)),
       (p: unknown) => ({ shouted: { shouted: p } }),
     ],
-  ])('%s of a mixed list does not refuse the bearer, and does refuse the cookie', async (_what, auth, told) => {
+  ])('%s of a mixed list does not refuse the bearer, and does refuse the cookie', async (_what, auth, reported) => {
     const { ask } = await operation(withAuth(auth))
-    expectPassed(await ask('/x', crossSite(bearer('good'))), told({ sent: 'good' }))
+    expectPassed(await ask('/x', crossSite(bearer('good'))), reported({ sent: 'good' }))
     const both = { headers: { ...bearer('good').headers, Cookie: 'key=good' } }
-    expectPassed(await ask('/x', crossSite(both)), told({ sent: 'good' }))
+    expectPassed(await ask('/x', crossSite(both)), reported({ sent: 'good' }))
     expectDenied(await ask('/x', crossSite({ headers: { Cookie: 'key=good' } })), 403, [], 'CSRF check Failed')
   })
 

@@ -1,4 +1,4 @@
-/** DESIGN's table "Decisions": what guarded and public operations answer. Titles begin with the row's question. */
+/** Decisions of spec/requirements.md: what guarded and public operations answer. Titles begin with the row's question. */
 import { inspect } from 'node:util'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
@@ -103,20 +103,20 @@ describe('challenge of an API key or a session', () => {
       ]),
       withSessions(),
     )
-    const told = [
+    const reported = [
       challenge.key('query', 'api_key'),
       challenge.key('header', 'X-API-Key'),
       'ApiKey realm="shop", in="cookie", name="sid"',
       challenge.session,
     ]
-    expectDenied(await api.ask(), 401, told)
-    expectDenied(await api.ask('/x?api_key=k', { headers: { 'X-API-Key': 'k', Cookie: 'sid=k' } }), 401, told)
+    expectDenied(await api.ask(), 401, reported)
+    expectDenied(await api.ask('/x?api_key=k', { headers: { 'X-API-Key': 'k', Cookie: 'sid=k' } }), 401, reported)
   })
 })
 
 describe('log lines and errors never hold a credential', () => {
   const marker = 's3cret'
-  const told = (answer: Answer, errors: ReadonlyArray<unknown>) =>
+  const reported = (answer: Answer, errors: ReadonlyArray<unknown>) =>
     `${JSON.stringify(answer)} ${inspect(errors, { depth: null, showHidden: true, getters: true })}`
 
   const hooks: ReadonlyArray<readonly [what: string, hook: (request: unknown, ...credentials: string[]) => unknown]> = [
@@ -149,7 +149,7 @@ describe('log lines and errors never hold a credential', () => {
         const { ask, errors } = await operation(withAuth(make(hook)))
         const answer = await ask(...carrying)
         expect(answer.seen).toEqual([])
-        const text = told(answer, errors)
+        const text = reported(answer, errors)
         for (const secret of [marker, credentials.join(':'), btoa(credentials.join(':'))])
           expect(text).not.toContain(secret)
       }

@@ -1,4 +1,4 @@
-/** DESIGN's table "Decisions", row "authenticated responses": what caches are told. */
+/** The decision "authenticated responses": what caches may keep. */
 import Router from '@koa/router'
 import type Koa from 'koa'
 import {

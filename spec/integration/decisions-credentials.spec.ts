@@ -1,4 +1,4 @@
-/** DESIGN's table "Decisions": how credentials are read. Titles begin with the row's question. */
+/** Decisions of spec/requirements.md: how credentials are read. Titles begin with the row's question. */
 import {
   apiKeyCookie,
   apiKeyHeader,
@@ -38,24 +38,25 @@ test('header and cookie `paramName` default: key, as for the query', async () =>
 
 describe('absent or empty key, bare `Bearer`: the hook is not called', () => {
   const never = vi.fn(() => true)
-  const keys: ReadonlyArray<readonly [what: string, Authenticator<unknown>, path: string, Sending, told: string]> = [
-    ['query key', apiKeyQuery({ authenticate: never }), '/x?key', {}, challenge.key('query')],
-    ['query key with =', apiKeyQuery({ authenticate: never }), '/x?key=', {}, challenge.key('query')],
-    ['header key', apiKeyHeader({ authenticate: never }), '/x', { headers: { key: '' } }, challenge.key('header')],
+  const keys: ReadonlyArray<readonly [what: string, Authenticator<unknown>, path: string, Sending, reported: string]> =
     [
-      'header of blanks',
-      apiKeyHeader({ authenticate: never }),
-      '/x',
-      { headers: { key: ' \t ' } },
-      challenge.key('header'),
-    ],
-    ['cookie key', apiKeyCookie({ authenticate: never }), '/x', cookies('key='), challenge.key('cookie')],
-    ['quoted cookie key', apiKeyCookie({ authenticate: never }), '/x', cookies('key=""'), challenge.key('cookie')],
-    ['cookie without =', apiKeyCookie({ authenticate: never }), '/x', cookies('key'), challenge.key('cookie')],
-  ]
-  test.each(keys)('absent or empty key: %s', async (_what, authenticator, path, sending, told) => {
+      ['query key', apiKeyQuery({ authenticate: never }), '/x?key', {}, challenge.key('query')],
+      ['query key with =', apiKeyQuery({ authenticate: never }), '/x?key=', {}, challenge.key('query')],
+      ['header key', apiKeyHeader({ authenticate: never }), '/x', { headers: { key: '' } }, challenge.key('header')],
+      [
+        'header of blanks',
+        apiKeyHeader({ authenticate: never }),
+        '/x',
+        { headers: { key: ' \t ' } },
+        challenge.key('header'),
+      ],
+      ['cookie key', apiKeyCookie({ authenticate: never }), '/x', cookies('key='), challenge.key('cookie')],
+      ['quoted cookie key', apiKeyCookie({ authenticate: never }), '/x', cookies('key=""'), challenge.key('cookie')],
+      ['cookie without =', apiKeyCookie({ authenticate: never }), '/x', cookies('key'), challenge.key('cookie')],
+    ]
+  test.each(keys)('absent or empty key: %s', async (_what, authenticator, path, sending, reported) => {
     const { ask } = await operation(withAuth(authenticator))
-    expectDenied(await ask(path, sending), 401, [told])
+    expectDenied(await ask(path, sending), 401, [reported])
     expect(never).not.toHaveBeenCalled()
   })
 
@@ -150,43 +151,50 @@ describe('Bearer: RFC 6750', () => {
 
 describe('credential sent twice: malformed, never a guess', () => {
   const never = vi.fn(() => true)
-  const rows: ReadonlyArray<readonly [what: string, Authenticator<unknown>, path: string, Sending, told: string]> = [
-    ['query parameter', apiKeyQuery({ authenticate: never }), '/x?key=a&key=b', {}, challenge.key('query')],
-    ['query parameter, one empty', apiKeyQuery({ authenticate: never }), '/x?key=a&key=', {}, challenge.key('query')],
+  const rows: ReadonlyArray<readonly [what: string, Authenticator<unknown>, path: string, Sending, reported: string]> =
     [
-      'query parameter, one encoded',
-      apiKeyQuery({ authenticate: never }),
-      '/x?key=a&%6bey=b',
-      {},
-      challenge.key('query'),
-    ],
-    ['cookie', apiKeyCookie({ authenticate: never }), '/x', cookies('key=a; o=1; key=b'), challenge.key('cookie')],
-    ['header', apiKeyHeader({ authenticate: never }), '/x', { headers: { key: ['a', 'b'] } }, challenge.key('header')],
-    [
-      'Authorization, bearer',
-      httpBearer({ authenticate: never }),
-      '/x',
-      authorization(['Bearer a', 'Bearer b']),
-      challenge.refusedBearer,
-    ],
-    [
-      'Authorization, two schemes',
-      httpBearer({ authenticate: never }),
-      '/x',
-      authorization(['Basic YTpi', 'Bearer b']),
-      challenge.refusedBearer,
-    ],
-    [
-      'Authorization, the same twice',
-      httpBasicAuth({ authenticate: never }),
-      '/x',
-      authorization(['Basic YTpi', 'Basic YTpi']),
-      challenge.basic,
-    ],
-  ]
-  test.each(rows)('credential sent twice: %s', async (_what, authenticator, path, sending, told) => {
+      ['query parameter', apiKeyQuery({ authenticate: never }), '/x?key=a&key=b', {}, challenge.key('query')],
+      ['query parameter, one empty', apiKeyQuery({ authenticate: never }), '/x?key=a&key=', {}, challenge.key('query')],
+      [
+        'query parameter, one encoded',
+        apiKeyQuery({ authenticate: never }),
+        '/x?key=a&%6bey=b',
+        {},
+        challenge.key('query'),
+      ],
+      ['cookie', apiKeyCookie({ authenticate: never }), '/x', cookies('key=a; o=1; key=b'), challenge.key('cookie')],
+      [
+        'header',
+        apiKeyHeader({ authenticate: never }),
+        '/x',
+        { headers: { key: ['a', 'b'] } },
+        challenge.key('header'),
+      ],
+      [
+        'Authorization, bearer',
+        httpBearer({ authenticate: never }),
+        '/x',
+        authorization(['Bearer a', 'Bearer b']),
+        challenge.refusedBearer,
+      ],
+      [
+        'Authorization, two schemes',
+        httpBearer({ authenticate: never }),
+        '/x',
+        authorization(['Basic YTpi', 'Bearer b']),
+        challenge.refusedBearer,
+      ],
+      [
+        'Authorization, the same twice',
+        httpBasicAuth({ authenticate: never }),
+        '/x',
+        authorization(['Basic YTpi', 'Basic YTpi']),
+        challenge.basic,
+      ],
+    ]
+  test.each(rows)('credential sent twice: %s', async (_what, authenticator, path, sending, reported) => {
     const { ask } = await operation(withAuth(authenticator))
-    expectDenied(await ask(path, sending), 401, [told])
+    expectDenied(await ask(path, sending), 401, [reported])
     expect(never).not.toHaveBeenCalled()
   })
 })

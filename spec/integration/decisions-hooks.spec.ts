@@ -1,4 +1,4 @@
-/** DESIGN's table "Decisions": what hooks may answer. Titles begin with the row's question. */
+/** Decisions of spec/requirements.md: what hooks may answer. Titles begin with the row's question. */
 import { either as E, option as O, type readerTaskEither as RTE, task as T, taskEither as TE } from 'fp-ts'
 import type { Request } from 'koa'
 import {
@@ -64,7 +64,7 @@ describe("what a hook's answer is worth", () => {
     ['a Right with another key', { _tag: 'Right', right: { username: 'root' }, username: 'mallory' }],
     ['an Error', new Error('expired')],
   ]
-  test.each(strange)("what a hook's answer is worth: %s is a 500: nobody passes", async (_what, answer) => {
+  test.each(strange)("what a hook's answer is worth: %s is a 500: no request passes", async (_what, answer) => {
     expectCrashed(await answering(answer))
     expectCrashed(await answering(Promise.resolve(answer)))
   })
@@ -104,10 +104,13 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
     ['a function of an Either', () => () => E.right('a')],
     ['a class', class {} as never],
   ]
-  test.each(mistakes)('a function answered by a hook that yields %s is a 500: nobody passes', async (_what, task) => {
-    expectCrashed(await answering(task))
-    expectCrashed(await answering(Promise.resolve(task)))
-  })
+  test.each(mistakes)(
+    'a function answered by a hook that yields %s is a 500: no request passes',
+    async (_what, task) => {
+      expectCrashed(await answering(task))
+      expectCrashed(await answering(Promise.resolve(task)))
+    },
+  )
 
   const fetched = (request: Request) => request.get('X-Client')
   const known: RTE.ReaderTaskEither<Request, AuthError, string> = (request) =>
@@ -140,7 +143,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
       },
     ],
   ]
-  test.each(raw)('a raw `ReaderTaskEither` that %s is a 500: nobody passes', async (_what, auth) => {
+  test.each(raw)('a raw `ReaderTaskEither` that %s is a 500: no request passes', async (_what, auth) => {
     const { ask } = await operation(withAuth(auth))
     expectCrashed(await ask())
   })

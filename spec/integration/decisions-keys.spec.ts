@@ -1,4 +1,4 @@
-/** DESIGN's table "Decisions": keys in cookies, headers and queries; lengths and limits. Titles begin with the question. */
+/** Decisions of spec/requirements.md: keys in cookies, headers and queries; lengths and limits. Titles begin with the question. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'

@@ -1,4 +1,4 @@
-/** DESIGN's table "Decisions": sessions, with real koa-session and cookies got by signing in. Titles begin with the question. */
+/** Decisions of spec/requirements.md: sessions, with real koa-session and cookies got by signing in. Titles begin with the question. */
 import Router from '@koa/router'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Keygrip from 'keygrip'

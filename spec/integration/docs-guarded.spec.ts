@@ -1,4 +1,4 @@
-/** DESIGN: docs and openapi.json are public by default, `docs: { auth }` protects them, `docs: false` removes them. */
+/** decided: docs and openapi.json are public by default, `docs: { auth }` protects them, `docs: false` removes them. */
 import Router from '@koa/router'
 import { apiApp, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -22,8 +22,8 @@ const stranger = { headers: { Authorization: `Basic ${btoa('dev:wrong')}` } }
 const challenge = 'Basic realm="api", charset="UTF-8"'
 
 const isRefused = async (url: string, init?: RequestInit) => {
-  const { status, challenge: told, text, headers } = await ask(url, init)
-  expect({ url, status, challenge: told, caching: headers.get('cache-control') }).toEqual({
+  const { status, challenge: reported, text, headers } = await ask(url, init)
+  expect({ url, status, challenge: reported, caching: headers.get('cache-control') }).toEqual({
     url,
     status: 401,
     challenge,
@@ -62,8 +62,8 @@ describe('apiApp', () => {
       const { url } = await serve(routes)
       const before = asked
       for (const init of [{}, stranger, developer]) {
-        const { status, challenge: told } = await ask(url + path, init)
-        expect([status, told]).toEqual([200, null])
+        const { status, challenge: reported } = await ask(url + path, init)
+        expect([status, reported]).toEqual([200, null])
       }
       expect(asked).toBe(before)
     }

@@ -160,7 +160,7 @@ describe('an application', () => {
     expect((await ask(`${url}/v1/tenants/7/docs`)).status).toBe(200)
   })
 
-  it('what has no path that OpenAPI could say is told of, too, where it is mounted', async () => {
+  it('what has no path that OpenAPI could say is reported, too, where it is mounted', async () => {
     const api = apiApp({ prefix: '/api' })
     api.get(/^\/files\/.+/, withAuth(bearer), () => {})
     const { url } = await serve(
@@ -170,12 +170,12 @@ describe('an application', () => {
         .routes(),
     )
     const { text } = await ask(`${url}/v1/api/openapi.json`)
-    const { 'x-undescribed': told } = JSON.parse(text) as { readonly 'x-undescribed': ReadonlyArray<object> }
-    expect(told).toHaveLength(1)
-    expect(told[0]).toMatchObject({ methods: ['GET'], security: [{ bearer: [] }] })
+    const { 'x-undescribed': reported } = JSON.parse(text) as { readonly 'x-undescribed': ReadonlyArray<object> }
+    expect(reported).toHaveLength(1)
+    expect(reported[0]).toMatchObject({ methods: ['GET'], security: [{ bearer: [] }] })
   })
 
-  it('routes that a derived application gets later stand in its document', async () => {
+  it('routes that a derived application gets later are in its document', async () => {
     const derived = withAuth(basic)(pets())
     const { url } = await serve(derived.routes())
     await listed(`${url}/api/openapi.json`)

@@ -1,4 +1,4 @@
-/** The docs page over HTTP: what it serves, to whom it does not, and that a request changes none of it (SECURITY A-27). */
+/** The docs page over HTTP: what it serves, to whom it does not, and that a request changes none of it (A-27). */
 import Router from '@koa/router'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -76,7 +76,7 @@ describe('what is served', () => {
     }
   })
 
-  it('a route that is added later stands in the document, under another validator', async () => {
+  it('a route that is added later is in the document, under another validator', async () => {
     const { api, url } = await pets()
     const before = await ask(`${url}/api/openapi.json`)
     api.delete('/me', withAuth(null), (ctx) => {
@@ -142,7 +142,7 @@ describe('A-27 a request changes no byte', () => {
     'Origin: https://evil.example\r\n',
   ]
   // but for the time
-  const told = ({ status, headers, body }: Awaited<ReturnType<typeof raw>>) => ({
+  const reported = ({ status, headers, body }: Awaited<ReturnType<typeof raw>>) => ({
     status,
     headers: headers.filter(([name]) => name !== 'date'),
     body,
@@ -150,20 +150,20 @@ describe('A-27 a request changes no byte', () => {
 
   it.each(docsPaths.filter((path) => !path.endsWith('bundle.js')))('%s', async (path) => {
     const { port } = await pets()
-    const plain = told(await raw(port, `/api${path}`))
+    const plain = reported(await raw(port, `/api${path}`))
     expect(plain.status).toBe(200)
-    for (const query of queries) expect(told(await raw(port, `/api${path}${query}`)), query).toEqual(plain)
-    for (const line of headers) expect(told(await raw(port, `/api${path}`, line)), line).toEqual(plain)
+    for (const query of queries) expect(reported(await raw(port, `/api${path}${query}`)), query).toEqual(plain)
+    for (const line of headers) expect(reported(await raw(port, `/api${path}`, line)), line).toEqual(plain)
     const hostile = await sendRaw(
       port,
       `GET /api${path} HTTP/1.1\r\nHost: evil.example"><script>\r\nConnection: close\r\n\r\n`,
     )
-    expect(told(hostile)).toEqual(plain)
+    expect(reported(hostile)).toEqual(plain)
     expect(valuesOf(hostile, 'set-cookie')).toEqual([])
   })
 })
 
-it('paths can be chosen; the page refers to what stands there', async () => {
+it('paths can be chosen; the page refers to what is there', async () => {
   const router = new Router()
   router.get('/me', withAuth(bearer), () => {})
   const page = docs(router, { title: 'T', version: '1', path: '/internal/api-docs', documentPath: '/spec/v1.json' })

@@ -73,7 +73,7 @@ describe('POST /token', () => {
 
   it('A-36 answers an unknown user, a wrong password and an inactive user alike', async () => {
     const answers = []
-    for (const fields of [user('anna', 'wrong'), user('nobody'), user('ina'), user('__proto__')]) {
+    for (const fields of [user('anna', 'wrong'), user('stranger'), user('ina'), user('__proto__')]) {
       const { status, text, headers } = await ask(`${url}/token`, form(fields))
       answers.push({ status, text, headers: [...headers].filter(([name]) => name !== 'date') })
     }
@@ -91,7 +91,7 @@ describe('POST /token', () => {
       }
       return times.sort((a, b) => a - b)[4]!
     }
-    const [known, unknown] = [await median('anna'), await median('nobody')]
+    const [known, unknown] = [await median('anna'), await median('stranger')]
     // scrypt takes tens of milliseconds; leaving it out would be a tenth of that
     expect(unknown).toBeGreaterThan(known / 2)
   })
@@ -179,7 +179,7 @@ describe('the database locked or read-only', () => {
   }
   const well = { session: 200, clientKey: 200, wrongToken: 401, bare: 401, withoutDatabase: 200, withCookieBeside: 200 }
 
-  // another process that lets nobody write until it ends
+  // another process that lets no other write until it ends
   const lock = `
     import { createClient } from '@libsql/client'
     const database = createClient({ url: 'file:example.db' })
@@ -189,7 +189,7 @@ describe('the database locked or read-only', () => {
     setInterval(() => {}, 1000)
   `
 
-  it('locked: 503 for what writes it, nobody let in, the others served; and service comes back by itself', async () => {
+  it('locked: 503 for what writes it, no request is let in, the others served; and service comes back by itself', async () => {
     const headers = await logIn('anna')
     expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
     const locking = start(project.folder, process.execPath, ['--input-type=module', '--eval', lock])
@@ -204,7 +204,7 @@ describe('the database locked or read-only', () => {
     expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
   })
 
-  it('read-only: nobody gets a token, who has signed in is served; and service comes back by itself', async () => {
+  it('read-only: no user gets a token, who has signed in is served; and service comes back by itself', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'example-api-'))
     const database = await openDatabase(`file:${join(folder, 'own.db')}`)
     const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: '127.0.0.1' }))

@@ -34,7 +34,7 @@ describe('ipAllowList.ts', () => {
   it.each([
     { description: 'another address', list: '10.0.0.1', expected: 401 },
     { description: 'an address that begins alike', list: '127.0.0.11', expected: 401 },
-    { description: 'nobody', list: '', expected: 401 },
+    { description: 'stranger', list: '', expected: 401 },
     { description: 'the second of two', list: '10.0.0.1, 127.0.0.1', expected: 200 },
     { description: 'its mapped spelling', list: '::FFFF:127.0.0.1', expected: 200 },
   ])('A-24 A-25 a list of $description: $expected, whatever X-Forwarded-For says', async ({ list, expected }) => {

@@ -105,12 +105,12 @@ describe('session.ts: signing in and out', () => {
 
   it.each([
     { description: 'a wrong password', fields: 'username=anna&password=wrong' },
-    { description: 'an unknown user', fields: 'username=nobody&password=' },
+    { description: 'an unknown user', fields: 'username=stranger&password=' },
     { description: 'A-29 a name of Object.prototype', fields: 'username=__proto__&password=annasecret' },
     { description: 'a missing field', fields: 'username=anna' },
     { description: 'a field sent twice', fields: 'username=anna&username=root&password=annasecret' },
     { description: 'nothing', fields: '' },
-  ])('refuses $description, and signs nobody in', async ({ fields }) => {
+  ])('refuses $description, and signs no user in', async ({ fields }) => {
     expectRefusal(await form(fields), challenge)
     expect(handlers.calls).toBe(0)
   })

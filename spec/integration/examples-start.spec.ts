@@ -52,11 +52,11 @@ describe('npm start', () => {
     const curling = asRequests()
     const lines = [...started.output.stdout.matchAll(/^ {2}(curl .*\S) +# (\d{3})$/gm)]
     expect(started.output.stdout.match(/curl/g)).toHaveLength(lines.length)
-    const told = lines.map(([, curl = '', status]) => ({ curl, status: Number(status) }))
+    const reported = lines.map(([, curl = '', status]) => ({ curl, status: Number(status) }))
     const answered = []
-    for (const { curl } of told) answered.push({ curl, status: (await curling(curl)).status })
-    expect(answered).toEqual(told)
-    expect(new Set(told.map(({ status }) => status))).toEqual(new Set([200, 201, 204, 401, 403]))
+    for (const { curl } of reported) answered.push({ curl, status: (await curling(curl)).status })
+    expect(answered).toEqual(reported)
+    expect(new Set(reported.map(({ status }) => status))).toEqual(new Set([200, 201, 204, 401, 403]))
   })
 
   it('the page at / names every user, and links the docs and small examples, each of which answers', async () => {

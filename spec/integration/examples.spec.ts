@@ -86,7 +86,7 @@ describe('what the examples add to that', () => {
 
   it('A-36 basic.ts answers an unknown user as it answers a wrong password', async () => {
     const sent = (pair: string) => ({ headers: { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` } })
-    const unknown = await request('/examples/basic', sent('nobody:'))
+    const unknown = await request('/examples/basic', sent('stranger:'))
     const wrong = await request('/examples/basic', sent('admin:wrong'))
     expectRefusal(unknown, 'Basic realm="back office", charset="UTF-8"')
     const lines = ({ headers }: typeof wrong) => [...headers].filter(([name]) => name !== 'date')

@@ -9,7 +9,7 @@ const explaining =
   (options: AuthSettings) => (app: { use: (middleware: ReturnType<typeof authSettings>) => unknown }) => {
     app.use(authSettings(options))
   }
-const told = async (auth: unknown, sent = sending({}), options: AuthSettings = { explain: true }) => {
+const reported = async (auth: unknown, sent = sending({}), options: AuthSettings = { explain: true }) => {
   const { ask } = await behind(auth, explaining(options))
   return ask('/x', sent)
 }
@@ -23,8 +23,8 @@ const failuresOf = (body: unknown) =>
 describe('with explain: true', () => {
   test('a problem with an account of every branch, and otherwise the same answer', async () => {
     const sent = sending({ key: 'bad', user: 'old' })
-    const plain = await told([key, user, basic], sent, { explain: false })
-    const { body, ...rest } = await told([key, user, basic], sent)
+    const plain = await reported([key, user, basic], sent, { explain: false })
+    const { body, ...rest } = await reported([key, user, basic], sent)
     expect(body).toEqual({
       type: 'about:blank',
       title: 'Unauthorized',
@@ -43,12 +43,12 @@ describe('with explain: true', () => {
   })
 
   test('what was not asked is named as that', async () => {
-    const group = await told(allOf([key, user]), sending({ key: 'bad', user: 'good' }))
+    const group = await reported(allOf([key, user]), sending({ key: 'bad', user: 'good' }))
     expect(failuresOf(group.body)).toEqual([
       ['ApiKey', 'invalid'],
       ['Bearer', 'not asked'],
     ])
-    const first = await told(firstPresent([user, key]), sending({ user: 'bad', key: 'good' }))
+    const first = await reported(firstPresent([user, key]), sending({ user: 'bad', key: 'good' }))
     expect(failuresOf(first.body)).toEqual([
       ['Bearer', 'invalid'],
       ['ApiKey', 'not asked'],
@@ -71,24 +71,24 @@ describe('with explain: true', () => {
     ['a malformed credential', user, sending({ user: 'a b' }), 401, 'malformed'],
     ['a plain function', () => false, sending({}), 401, 'invalid'],
   ])('%s', async (_what, auth, sent, status, failure) => {
-    const answer = await told(auth, sent)
+    const answer = await reported(auth, sent)
     expect(answer).toMatchObject({ status, seen: [] })
     expect(failuresOf(answer.body).map(([, each]) => each)).toEqual([failure])
   })
 
   test('who passes sees nothing of it, and an exception tells nothing', async () => {
-    expectPassed(await told([key, user], sending({ user: 'good' })), { name: 'user' })
-    expect((await told(user, sending({ user: 'throw' }))).body).toBe('Internal Server Error')
+    expectPassed(await reported([key, user], sending({ user: 'good' })), { name: 'user' })
+    expect((await reported(user, sending({ user: 'throw' }))).body).toBe('Internal Server Error')
   })
 
   test('a mapper of your own tells what it tells', async () => {
     const errorMapper = perFailure({ absent: () => ({ status: 401, body: { detail: 'Sign in' } }) })
-    expect((await told(user, sending({}), { explain: true, errorMapper })).body).toEqual({ detail: 'Sign in' })
+    expect((await reported(user, sending({}), { explain: true, errorMapper })).body).toEqual({ detail: 'Sign in' })
   })
 
   test('a constant body is not changed by it', async () => {
-    await told(user)
-    expectDenied(await told(user, sending({}), { explain: false }), 401, [offers.user])
+    await reported(user)
+    expectDenied(await reported(user, sending({}), { explain: false }), 401, [offers.user])
   })
 
   test('no credential is in it, whatever was sent', async () => {

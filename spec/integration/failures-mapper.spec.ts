@@ -1,4 +1,4 @@
-/** DESIGN's "Failures": an error mapper that replaces ours, as a whole or for one failure. */
+/** Failures (spec/requirements.md): an error mapper that replaces ours, as a whole or for one failure. */
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'
 import {

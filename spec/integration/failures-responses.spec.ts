@@ -1,4 +1,4 @@
-/** DESIGN's "Failures": realms, settings, and what upstream middleware and hooks left on the response. */
+/** Failures (spec/requirements.md): realms, settings, and what upstream middleware and hooks left on the response. */
 import cors from '@koa/cors'
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'

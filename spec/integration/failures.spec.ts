@@ -1,4 +1,4 @@
-/** DESIGN's table of failures: what each becomes, and how a list folds them. */
+/** Failures (spec/requirements.md): what each becomes, and how a list folds them. */
 import { either as E, taskEither as TE } from 'fp-ts'
 import createError from 'http-errors'
 import { apiKeyHeader, apiKeyQuery, AuthError, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
@@ -40,7 +40,11 @@ const rows: ReadonlyArray<Row> = [
     },
   ],
   ['unavailable', AuthError.unavailable(), { status: 503, challenges: [], retryAfter: '5' }],
-  ['unavailable, told for how long', AuthError.unavailable(120), { status: 503, challenges: [], retryAfter: '120' }],
+  [
+    'unavailable, reported for how long',
+    AuthError.unavailable(120),
+    { status: 503, challenges: [], retryAfter: '120' },
+  ],
   ['unavailable, in whole seconds', AuthError.unavailable(0.2), { status: 503, challenges: [], retryAfter: '1' }],
 ]
 
@@ -120,7 +124,7 @@ describe('a list folds the failures', () => {
   const queryKey = (failure: AuthError) => apiKeyQuery({ authenticate: () => E.left(failure) })
   const headerKey = (failure: AuthError) => apiKeyHeader({ authenticate: () => E.left(failure) })
   const key = { query: challenge.key('query'), header: challenge.key('header') }
-  const told = (status: number, first: AuthError, second: AuthError) =>
+  const reported = (status: number, first: AuthError, second: AuthError) =>
     status === 401
       ? [key.query, key.header]
       : [...(first._tag === 'insufficient' ? [key.query] : []), ...(second._tag === 'insufficient' ? [key.header] : [])]
@@ -134,7 +138,7 @@ describe('a list folds the failures', () => {
       ] as const) {
         const { ask } = await operation(withAuth([queryKey(first), headerKey(second)]))
         const answer = await ask('/x?key=k', { headers: { key: 'k' } })
-        expectDenied(answer, status, told(status, first, second), detail)
+        expectDenied(answer, status, reported(status, first, second), detail)
       }
     },
   )

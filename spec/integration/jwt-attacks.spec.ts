@@ -236,7 +236,7 @@ describe('refused with 401, and no handler runs', () => {
     expect(provider.asked()).toBe(0)
   })
 
-  it('over and signed by a stranger: not told that it expired', async () => {
+  it('over and signed by a stranger: not reported that it expired', async () => {
     const { provider, send } = await behind()
     const token = await signedWith(await signingKey('RS256', 'k1'), provider.claims({ exp: seconds() - 60 }))
     const answer = await send(`Authorization: Bearer ${token}`)

@@ -206,7 +206,7 @@ describe('insufficientScope', () => {
     expect(errors).toEqual([])
   })
 
-  it('of a list it is the bearer that is told; outside of a guarded operation it is a TypeError', async () => {
+  it('of a list it is the bearer that is reported; outside of a guarded operation it is a TypeError', async () => {
     const { jwt } = await behind()
     const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
     const { get } = await tokenSite([jwt, key], { handler: (ctx) => insufficientScope(ctx, ['admin']) })
@@ -226,25 +226,25 @@ describe('insufficientScope', () => {
 
 describe('mcpAuth', () => {
   const telling = async (auth: (jwt: HttpJwt<JwtClaims>) => unknown) => {
-    const told: unknown[] = []
+    const reported: unknown[] = []
     const { jwt, token, provider } = await behind()
     const router = new Router()
     // Safe: `withAuth` checks what it is given when it runs
     router.get('/me', withAuth(auth(jwt) as typeof jwt), (ctx) => {
-      told.push(mcpAuth(ctx))
+      reported.push(mcpAuth(ctx))
       ctx.status = 204
     })
     const { url, close } = await listen(new Koa().use(router.routes()))
     onTestFinished(close)
     const get = (headers: Record<string, string>) => ask(`${url}/me`, { headers })
-    return { told, token, get, provider }
+    return { reported, token, get, provider }
   }
 
   it('is what the SDK wants to know', async () => {
-    const { told, token, get, provider } = await telling((jwt) => jwt)
+    const { reported, token, get, provider } = await telling((jwt) => jwt)
     const sent = await token('files:read files:write')
     await get({ Authorization: `Bearer ${sent}` })
-    expect(told).toEqual([
+    expect(reported).toEqual([
       {
         token: sent,
         clientId: 'app',
@@ -263,20 +263,20 @@ describe('mcpAuth', () => {
     { claims: { appid: 'd' }, expected: 'd' },
     { claims: {}, expected: '' },
   ])('the client of $claims is $expected', async ({ claims, expected }) => {
-    const { told, get, provider } = await telling((jwt) => jwt)
+    const { reported, get, provider } = await telling((jwt) => jwt)
     await get({ Authorization: `Bearer ${await provider.token({ aud: MCP, ...claims })}` })
-    expect(told).toEqual([expect.objectContaining({ clientId: expected })])
+    expect(reported).toEqual([expect.objectContaining({ clientId: expected })])
   })
 
   it('is undefined where no token let the request in', async () => {
     const anonymous = await telling((jwt) => optional(jwt))
     await anonymous.get({})
-    expect(anonymous.told).toEqual([undefined])
+    expect(anonymous.reported).toEqual([undefined])
     const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
     const listed = await telling((jwt) => [jwt, key])
     const bad = await listed.provider.token({ aud: 'other' })
     await listed.get({ Authorization: `Bearer ${bad}`, 'X-API-Key': 'k' })
-    expect(listed.told).toEqual([undefined])
+    expect(listed.reported).toEqual([undefined])
   })
 })
 

@@ -1,4 +1,4 @@
-/** API keys while their store is locked, truncated, stopped, paused or slow: 503 in time, nobody let in, and back by itself. */
+/** API keys while their store is locked, truncated, stopped, paused or slow: 503 in time, no request is let in, and back by itself. */
 import { mkdtempSync, rmSync, truncateSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createProxy, connect, type Server, type Socket, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -119,7 +119,7 @@ describe('SQLite', () => {
     await expectBack(site, made.good, made.revoked)
   }, 20_000)
 
-  it('truncated: 503 and nobody in; restored: the same keys are good', async () => {
+  it('truncated: 503 and anonymous in; restored: the same keys are good', async () => {
     const client = another()
     await client.execute('pragma wal_checkpoint(truncate)')
     client.close()
@@ -218,7 +218,7 @@ describeWithRedis('Redis', () => {
       proxy?.close()
     })
 
-    it('stopped: 503 and nobody in; started again, the same keys are good and the revoked one is not', async () => {
+    it('stopped: 503 and anonymous in; started again, the same keys are good and the revoked one is not', async () => {
       await server().stop()
       const handled = site.handled()
       for (let at = 0; at < 3; at++) expectOutage(site, handled, await askAll(site, made.good, made.revoked))

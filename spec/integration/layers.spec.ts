@@ -50,7 +50,7 @@ describe('a handler that goes on to a second layer of the same URL finds its own
     expect(seen).toEqual({ before: anna, inside: undefined, after: anna, status: 200, challenges: [] })
   })
 
-  test('the second is public and throws, at once or later', async () => {
+  test('the second is public and throws, sync or async', async () => {
     for (const handle of [fail, (): never => JSON.parse('{') as never]) {
       expect(await through(null, handle)).toMatchObject({ inside: undefined, after: anna, status: 500 })
     }
@@ -90,7 +90,7 @@ describe('an answer of two guarded layers', () => {
 })
 
 describe('an exception behind a partly sent response', () => {
-  test('is the one that is told, and no onError handler is asked', async () => {
+  test('is the one that is reported, and no onError handler is asked', async () => {
     class Broken extends Error {}
     let asked = 0
     const { ask, errors } = await running((app) => {

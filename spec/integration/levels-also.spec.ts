@@ -1,5 +1,5 @@
 /**
- * Spec 5.6 and `also`: six levels, each undecided, decided, opened or added to. What is demanded is told by a fold that
+ * Spec 5.6 and `also`: six levels, each undecided, decided, opened or added to. What is demanded is computed by a fold that
  * knows nothing of routers, and asked of real ones over HTTP.
  */
 import fc from 'fast-check'
@@ -31,18 +31,18 @@ const check = async (adding: Adding, order: Order, asks: ReadonlyArray<Ask> = ev
   builds.set(id, buildAdding(id, adding, order))
   const { keys, principal } = demandedBy(adding)
   const others = levels.filter((level) => !keys.includes(level))
-  const told = JSON.stringify({ adding, order })
+  const reported = JSON.stringify({ adding, order })
 
   const expectAnswer = async (ask: Ask, headers: Record<string, string>, failing: number) => {
     const { status, challenge, text } = await get(served.port, pathOf(id), undefined, { headers })
     const offered = failing < 0 ? undefined : keys.slice(failing).map(offerOf).join(', ')
     const admitted = JSON.stringify({ ran: id, auth: principal ?? null })
-    expect({ status, challenge, calls: callsOf(id) }, `${ask} ${failing} ${told}`).toEqual({
+    expect({ status, challenge, calls: callsOf(id) }, `${ask} ${failing} ${reported}`).toEqual({
       status: failing < 0 ? 200 : 401,
       challenge: offered,
       calls: failing < 0 ? 1 : 0,
     })
-    if (failing < 0) expect(text, `${ask} ${told}`).toBe(admitted)
+    if (failing < 0) expect(text, `${ask} ${reported}`).toBe(admitted)
     else expect(text).toContain('"detail":"Unauthorized"')
   }
 

@@ -86,7 +86,7 @@ describe('routes that come late are guarded or not served', () => {
     },
   )
 
-  test('nobody can put another stack in the place of a guarded one', () => {
+  test('nothing can put another stack in the place of a guarded one', () => {
     expect(() => Object.assign(derived, { stack: [] })).toThrow(TypeError)
   })
 })
@@ -169,7 +169,7 @@ describe('middleware', () => {
     router.get('/x', counting('behind'), handler('x'))
     router.get('/limited', counting('limiter'), withAuth(b), handler('x'))
     router.use('/answered', (ctx) => {
-      ctx.body = { ran: 'use', auth: 'nobody asked' }
+      ctx.body = { ran: 'use', auth: 'no member asked' }
     })
     router.get('/answered', handler('x'))
     const plain = new Router()
@@ -179,7 +179,7 @@ describe('middleware', () => {
   })
 
   test.each(['/x', '/plain'])(
-    '`use` middleware runs before the guard of %s, and what stands behind it not',
+    '`use` middleware runs before the guard of %s, and what comes after it not',
     async (path) => {
       const realm = path === '/x' ? 'a' : 'b'
       expect(await outcome(served.port, path, 'used')).toEqual({ ...denied(realm), calls: 1 })
@@ -188,13 +188,13 @@ describe('middleware', () => {
     },
   )
 
-  test.each(['/limited', '/plain'])('what stands in front of the guard of %s runs before it', async (path) => {
+  test.each(['/limited', '/plain'])('what comes in front of the guard of %s runs before it', async (path) => {
     expect(await outcome(served.port, path, 'limiter')).toEqual({ ...denied('b'), calls: 1 })
     expect(await outcome(served.port, path, 'x')).toEqual(denied('b'))
     expect(await outcome(served.port, path, 'x', tokenOf('b'))).toEqual(admitted('b'))
   })
 
   test('what `use` middleware answers by itself is not guarded', async () => {
-    expect(await outcome(served.port, '/answered', 'x')).toEqual({ ...admitted('nobody asked'), calls: 0 })
+    expect(await outcome(served.port, '/answered', 'x')).toEqual({ ...admitted('no member asked'), calls: 0 })
   })
 })

@@ -39,7 +39,7 @@ const served = serve(() => {
   return appOf(router.routes(), router.allowedMethods(), withAuth(a)(plain).routes())
 })
 
-// Node hands CONNECT to whoever listens for it, and cuts the connection where nobody does
+// Node hands CONNECT to whoever listens for it, and cuts the connection where none does
 const methods = METHODS.filter((method) => method !== 'CONNECT')
 
 describe('D-R12 router.all', () => {

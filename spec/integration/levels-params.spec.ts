@@ -1,4 +1,4 @@
-/** SECURITY D-R10: a `param` hook looks something up, so it must not run for a request that is denied. */
+/** D-R10: a `param` hook looks something up, so it must not run for a request that is denied. */
 import Router, { type RouterInstance } from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
@@ -125,7 +125,7 @@ describe('D-R10 param hooks', () => {
     expect([Object.keys(base.params), base.stack[0]?.stack.length]).toEqual([[], 1])
   })
 
-  test('D-R10 a guard given to `param` answers 500, and nobody passes', async () => {
+  test('D-R10 a guard given to `param` answers 500, and no request passes', async () => {
     // Safe: that it is no hook is what is tested
     const misused = bare(new Router().param('one', withAuth(a) as never))
     const own = await listen(appOf(misused.routes()))

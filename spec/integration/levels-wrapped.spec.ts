@@ -152,7 +152,7 @@ describe('R06 two copies of the package are one', () => {
     )
   })
 
-  test('a guard of each in one operation is a mistake that lets nobody in', async () => {
+  test('a guard of each in one operation is a mistake that lets no request in', async () => {
     vi.resetModules()
     const other = await import('koa-with-auth')
     const twice = new Router().get('/x/:p', guards[1] as never, (other.withAuth as Factory)(null) as never, () => {})

@@ -37,7 +37,7 @@ const served = serve(() => {
   return app
 })
 
-const told = (combination: Combination, order: Order): string =>
+const reported = (combination: Combination, order: Order): string =>
   [...Object.entries(combination), ...Object.entries(order)].map(([key, value]) => `${key}: ${value}`).join(', ')
 
 const verdict = async (path: string, token?: string) => {
@@ -77,7 +77,7 @@ const check = async (combination: Combination, order: Order, asks: ReadonlyArray
   }
   for (const ask of asks) {
     const seen = { ...(await verdict(pathOf(id), tokens[ask])), calls: callsOf(id) }
-    expect(seen, `${ask} with ${told(combination, order)}`).toEqual(expected[ask])
+    expect(seen, `${ask} with ${reported(combination, order)}`).toEqual(expected[ask])
   }
   builds.delete(id)
 }

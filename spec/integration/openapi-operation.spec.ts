@@ -1,4 +1,4 @@
-/** `operation({ ... })` behind a path: it stands beside `withAuth` on every router, and does nothing to a request. */
+/** `operation({ ... })` behind a path: it is beside `withAuth` on every router, and does nothing to a request. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { apiApp, httpBearer, openApi, operation, withAuth } from 'koa-with-auth'

@@ -46,7 +46,7 @@ const small = async (): Promise<ReadonlyArray<readonly [string, ApiDocument]>> =
     }),
   )
 
-// DESIGN: a plain function has no scheme, so nothing can be said of it; the linter wants to be told where
+// decided: a plain function has no scheme, so nothing can be said of it; the linter wants to know where
 const callablesIn = ({ paths }: ApiDocument) =>
   Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item ?? {}).flatMap(([method, one]) =>

@@ -70,13 +70,13 @@ describe('without the optional packages', () => {
   const program = `
 import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
 const stored = await hash('anna-secret')
-const told = async (kept) => await verify(kept, 'password').then(String, (error) => error.name + ': ' + error.message)
+const reported = async (kept) => await verify(kept, 'password').then(String, (error) => error.name + ': ' + error.message)
 console.log(JSON.stringify({
   kind: stored.split('$').slice(0, 4),
   verified: [await verify(stored, 'anna-secret'), await verify(stored, 'wrong'), await verify(undefined, 'wrong')],
   needsRehash: needsRehash(stored),
-  argon2: await told('$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'),
-  bcrypt: await told('$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'),
+  argon2: await reported('$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'),
+  bcrypt: await reported('$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'),
 }))
 `
   let bare: UserProject
@@ -89,9 +89,9 @@ console.log(JSON.stringify({
   it('Argon2id of node:crypto where it has it, else scrypt; what cannot be verified says what to install', async () => {
     const { code, output } = await bare.node('main.js')
     expect([code, output]).toEqual([0, expect.stringMatching(/^\{/)])
-    const told = JSON.parse(output) as Record<string, unknown>
+    const reported = JSON.parse(output) as Record<string, unknown>
     const isBuiltIn = typeof Reflect.get(crypto, 'argon2') === 'function'
-    expect(told).toEqual({
+    expect(reported).toEqual({
       kind: isBuiltIn
         ? ['', 'argon2id', 'v=19', 'm=19456,t=2,p=1']
         : ['', 'scrypt', 'ln=14,r=8,p=5', expect.any(String)],

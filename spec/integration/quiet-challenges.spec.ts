@@ -42,7 +42,7 @@ const table: ReadonlyArray<readonly [what: string, fields: Fields, quiet: boolea
   ['an empty mode', { 'Sec-Fetch-Mode': '', 'Sec-Fetch-Site': 'none' }, false],
 ]
 
-describe('Basic where nobody must be prompted', () => {
+describe('Basic where no caller must be prompted', () => {
   test.each(table)('%s', async (_what, headers, quiet) => {
     const { ask } = await operation(withAuth(basic))
     for (const method of ['GET', 'HEAD', 'POST']) {

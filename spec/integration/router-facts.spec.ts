@@ -160,7 +160,7 @@ describe(`guardMark.ts rests on these facts of ${named}`, () => {
   const names = (router: RouterInstance) =>
     stackOf(router.stack[0]).map((f) => (f === ahead ? 'ahead' : 'param' in f ? f.param : 'plain'))
 
-  test('hooks stand behind a function whose `param` no path has, and in front of those that have none', () => {
+  test('hooks come after a function whose `param` no path has, and in front of those that have none', () => {
     const before = new Router()
     before.param('two', go as never).param('one', go as never)
     before.get('/:one/:two', ahead, go, handle)

@@ -1,4 +1,4 @@
-/** Routers that do not say which layer runs: koa-router 7 and @koa/router 8. They are refused, and nobody is let in. */
+/** Routers that do not say which layer runs: koa-router 7 and @koa/router 8. They are refused, and no request is let in. */
 import type Router from '@koa/router'
 import Koa from 'koa'
 import { httpBearer, withAuth } from 'koa-with-auth'

@@ -35,13 +35,13 @@ describe.each(modes)('sessions in %s mode', (mode) => {
     }
   })
 
-  test('5.4 a session in which nobody is logged in does not pass', async () => {
+  test('5.4 a session in which no user is logged in does not pass', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode))
     const Cookie = await signIn(api, { basket: ['a book'] })
     expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
   })
 
-  test('5.4 a session cookie without its signature, or with another, is nobody', async () => {
+  test('5.4 a session cookie without its signature, or with another, is anonymous', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode))
     const signed = await signInAs(api, user)
     const [value = '', signature = ''] = signed.split('; ')
@@ -63,7 +63,7 @@ describe.each(modes)('sessions in %s mode', (mode) => {
   })
 })
 
-test('5.4 the default transport is the cookie: a session sent in any other place is nobody', async () => {
+test('5.4 the default transport is the cookie: a session sent in any other place is anonymous', async () => {
   const api = await operation(withAuth(sessionAuth()), withSessions())
   const cookie = await signInAs(api, user)
   expectDenied(await api.ask('/x', { headers: { 'X-Cookie': cookie, Authorization: `Session ${cookie}` } }), 401, [

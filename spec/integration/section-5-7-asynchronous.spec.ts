@@ -1,4 +1,4 @@
-/** Section 5.7 of the behavior specification: asynchronous authentication. Every kind accepts it (DESIGN). */
+/** Section 5.7 of the behavior specification: asynchronous authentication. Every kind accepts it (decided). */
 import Router from '@koa/router'
 import { taskEither as TE } from 'fp-ts'
 import { withAuth, type AuthenticatorLike } from 'koa-with-auth'

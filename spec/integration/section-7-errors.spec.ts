@@ -11,7 +11,7 @@ describe.each(modes)('a session authenticator and no qualifying session: 401 (%s
     expectDenied(await ask(), 401, [challenge.session])
   })
 
-  test('7 a session of nobody', async () => {
+  test('7 a session of an anonymous caller', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode))
     const Cookie = await signIn(api, { visits: 3 })
     expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
@@ -33,8 +33,8 @@ test('7 a list of which every one fails: an authentication error', async () => {
   const absent = kinds.map((kind) => kind.absent)
   expectDenied(await api.ask(), 401, [...absent, challenge.session])
   for (const { carrying, refused, absent: bare } of kinds) {
-    const told = absent.map((line) => (line === bare ? refused : line))
-    expectDenied(await api.ask(...carrying), 401, [...told, challenge.session])
+    const reported = absent.map((line) => (line === bare ? refused : line))
+    expectDenied(await api.ask(...carrying), 401, [...reported, challenge.session])
   }
 })
 

@@ -205,7 +205,7 @@ describe('A-30 an exception of a hook that Koa cannot answer, or would tell on',
     ],
     ['a stack that is no text', { stack: ['a'] }],
     ['a message that is no text', { stack: '', message: Symbol('a') }],
-  ])('%s: 500, nothing told, no hang', async (_what, fields) => {
+  ])('%s: 500, nothing said, no hang', async (_what, fields) => {
     const { get, runs } = await serveBoth(
       throwing(() => Object.assign(new Error('x'), fields)),
       [],

@@ -1,4 +1,4 @@
-/** SECURITY.md B-20 to B-23: how Basic credentials are read (RFC 7617, RFC 4648). */
+/** B-20 to B-23: how Basic credentials are read (RFC 7617, RFC 4648). */
 import { httpBasicAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../support/guardedApp.js'

@@ -1,4 +1,4 @@
-/** SECURITY.md A-26: what caches may do with the answers of guarded operations. */
+/** what caches may do with the answers of guarded operations. */
 import createError from 'http-errors'
 import type { Context } from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer } from 'koa-with-auth'

@@ -1,4 +1,4 @@
-/** SECURITY.md: whatever a hook answers, throws or forgets, nobody gets in by mistake and nothing hangs. */
+/** whatever a hook answers, throws or forgets, no request gets in by mistake and nothing hangs. */
 import { either as E, option as O, task as T, taskEither as TE } from 'fp-ts'
 import createError from 'http-errors'
 import { AuthError } from 'koa-with-auth'
@@ -136,7 +136,7 @@ describe.each(kinds)('A-30 %s', (...kind) => {
     }
   })
 
-  it('A-30 an answer that comes too late lets nobody in', async () => {
+  it('A-30 an answer that comes too late lets no request in', async () => {
     const late = () => new Promise((resolve) => setTimeout(resolve, 120, { username: 'anna' }))
     const answer = await send(served, kind, late)
     expectCrash(answer, 503)
@@ -167,7 +167,9 @@ describe.each(kinds)('A-30 %s', (...kind) => {
     ['a Task of an Option', () => T.of(O.some({ username: 'anna' }))],
     ['an unrun reader of a TaskEither', () => () => () => Promise.resolve(E.right({ username: 'anna' }))],
     ['a class', () => class {}],
-  ])('A-31 %s is a mistake that lets nobody in', async (_what, answer) => expectCrash(await send(served, kind, answer)))
+  ])('A-31 %s is a mistake that lets no request in', async (_what, answer) =>
+    expectCrash(await send(served, kind, answer)),
+  )
 
   it.each([
     [
@@ -184,7 +186,7 @@ describe.each(kinds)('A-30 %s', (...kind) => {
           yield { username: 'anna' }
         })(),
     ],
-  ])('A-31 %s, which nobody runs, lets nobody in', async (_what, answer) => {
+  ])('A-31 %s, which is not run, lets no request in', async (_what, answer) => {
     const { status, ran } = await send(served, kind, answer)
     expect([status === 401 || status === 500, ran]).toEqual([true, 0])
   })

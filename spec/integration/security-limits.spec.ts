@@ -1,4 +1,4 @@
-/** SECURITY.md A-24 and A-28: header lines that Node drops, and keys in URLs. */
+/** A-24 and A-28: header lines that Node drops, and keys in URLs. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { apiKeyQuery, constantTimeEqual, httpBearer } from 'koa-with-auth'
@@ -71,7 +71,7 @@ describe('A-28 a key in the URL', () => {
   it.each([
     ['accepted', SECRET, 200],
     ['denied', 'wrong-but-secret', 401],
-  ])('A-28 is not told on, and not sent on in Referer: %s', async (_what, key, status) => {
+  ])('A-28 is not passed on, and not sent on in Referer: %s', async (_what, key, status) => {
     const answer = await request(`GET /query?api_key=${key}`)
     expect(answer.status).toBe(status)
     expect(valuesOf(answer, 'Referrer-Policy')).toEqual(['no-referrer'])

@@ -1,4 +1,4 @@
-/** SECURITY.md: spellings of a path, mounts, and two session cookies. */
+/** spellings of a path, mounts, and two session cookies. */
 import Router from '@koa/router'
 import fc from 'fast-check'
 import Koa from 'koa'

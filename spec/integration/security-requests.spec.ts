@@ -1,4 +1,4 @@
-/** SECURITY.md (a): hostile requests to guarded operations. A title names the requirement that its test covers. */
+/** Known attacks of spec/requirements.md: hostile requests to guarded operations. A title names the requirement that its test covers. */
 import type Koa from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, constantTimeEqual, httpBasicAuth, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -254,7 +254,7 @@ describe('the credential itself', () => {
       return { ...rest, headers: headers.filter(([name]) => name !== 'date'), milliseconds: 0 }
     }
     const [unknown, wrong, empty] = [
-      await answerTo('nobody:secret'),
+      await answerTo('stranger:secret'),
       await answerTo('admin:wrong'),
       await answerTo(':'),
     ]

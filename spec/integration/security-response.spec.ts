@@ -1,4 +1,4 @@
-/** SECURITY.md A-39: what a hook leaves on the response is taken back. */
+/** what a hook leaves on the response is taken back. */
 import { Readable } from 'node:stream'
 import type { Context, Middleware, Request } from 'koa'
 import { createSession } from 'koa-session'
@@ -43,7 +43,7 @@ describe('A-39 what a hook leaves on the response', () => {
     ['a status without a body', (ctx) => (ctx.status = 204)],
     ['a message', (ctx) => (ctx.message = 'Come in')],
     ['a body', (ctx) => (ctx.body = { secret: true })],
-    ['a text', (ctx) => (ctx.body = '<h1>secret</h1>')],
+    ['a string', (ctx) => (ctx.body = '<h1>secret</h1>')],
     ['bytes', (ctx) => (ctx.body = Buffer.from('secret'))],
     ['a stream', (ctx) => (ctx.body = Readable.from(['secret']))],
     ['a null body', (ctx) => (ctx.body = null)],

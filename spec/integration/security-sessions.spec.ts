@@ -1,4 +1,4 @@
-/** SECURITY.md: loose flags of a session's user, and signing keys that could be guessed. */
+/** loose flags of a session's user, and signing keys that could be guessed. */
 import Keygrip from 'keygrip'
 import type Koa from 'koa'
 import { type Middleware } from 'koa'
@@ -73,7 +73,7 @@ describe('A-32 the flags of a session’s user', () => {
     ['superuser', { isSuperuser: true }, ['/user', '/super', '/staff']],
     ['active superuser', { isSuperuser: true, isActive: true }, ['/user', '/super', '/staff']],
     ['inactive superuser', { isSuperuser: true, isStaff: true, isActive: false }, []],
-    ['a superuser nobody knows to be active', { isSuperuser: true, isActive: null }, []],
+    ['a superuser who is not known to be active', { isSuperuser: true, isActive: null }, []],
   ])('A-32 only true grants a right: %s', async (_what, flags, open) => {
     const { request } = await outcomes({ username: 'anna', ...flags })
     for (const path of everywhere) {
@@ -84,7 +84,7 @@ describe('A-32 the flags of a session’s user', () => {
   })
 
   it.each([
-    ['a text', 'anna'],
+    ['a string', 'anna'],
     ['true', true],
     ['a number', 1],
     ['a list', [{ username: 'anna', isSuperuser: true }]],
@@ -143,7 +143,7 @@ describe('A-33 signing keys that could be guessed', () => {
     ['undefined behind a strong one', [STRONG, undefined]],
     ['a number', [12345678901234567890]],
     ['a list in the list', [[STRONG]]],
-  ])('A-33 app.keys %s: 500 with an error that names the fix, and nobody gets in', (_what, keys) =>
+  ])('A-33 app.keys %s: 500 with an error that names the fix, and no request gets in', (_what, keys) =>
     withKeys(keys, async (under, port, errors) => {
       for (const lines of [[], [forgedWith('')], [forgedWith('keyboard cat')]]) {
         errors.length = 0

@@ -1,4 +1,4 @@
-/** SECURITY.md (b): what the RFCs ask of challenges, credentials and problem details. Titles name the requirement. */
+/** Standards of spec/requirements.md: what the RFCs ask of challenges, credentials and problem details. Titles name the requirement. */
 import {
   apiKeyCookie,
   apiKeyHeader,
@@ -213,7 +213,7 @@ describe('Bearer (RFC 6750)', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ status: 403, title: 'Forbidden' })
   })
 
-  it('B-17 nothing of the request stands in a challenge', async () => {
+  it('B-17 nothing of the request is in a challenge', async () => {
     for (const token of ['wrong', 'wrong"x', 'wr ong', 'invalid_request']) {
       const [challenge = ''] = await challengesOf('GET /bearer', [`Authorization: Bearer ${token}`])
       expect(parseChallenge(challenge).parameters).toEqual([

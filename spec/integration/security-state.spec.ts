@@ -1,4 +1,4 @@
-/** SECURITY.md A-37 and A-38: what is told to logs, and requests that interleave. */
+/** A-37 and A-38: what is given to logs, and requests that interleave. */
 import { randomInt } from 'node:crypto'
 import { inspect } from 'node:util'
 import Router from '@koa/router'
@@ -15,7 +15,7 @@ import { ask, listen, serve } from '../support/server.js'
 
 const KEYS = ['a signing key of at least 32 characters']
 
-describe('A-37 what is told to logs', () => {
+describe('A-37 what is given to logs', () => {
   const failures: unknown[] = []
   const { app, send } = hookedKinds(() => [
     authSettings({
@@ -27,8 +27,8 @@ describe('A-37 what is told to logs', () => {
   ])
   const served = serve(() => app)
   const secrets = CREDENTIALS.flatMap((secret) => [secret, Buffer.from(`admin:${secret}`).toString('base64')])
-  const holding = (told: ReadonlyArray<unknown>) => {
-    const text = told.map((one) => inspect(one, { depth: 12, showHidden: true }) + JSON.stringify(one)).join('\n')
+  const holding = (reported: ReadonlyArray<unknown>) => {
+    const text = reported.map((one) => inspect(one, { depth: 12, showHidden: true }) + JSON.stringify(one)).join('\n')
     return secrets.filter((secret) => text.includes(secret))
   }
 
@@ -138,7 +138,7 @@ describe('A-38 request.auth', () => {
     },
     {
       handler: (ctx) => {
-        ctx.body = { own: Object.hasOwn(ctx.request, 'auth'), auth: authOf(ctx) ?? 'nobody' }
+        ctx.body = { own: Object.hasOwn(ctx.request, 'auth'), auth: authOf(ctx) ?? 'stranger' }
       },
       above: () => [
         async (ctx, next) => {
@@ -153,7 +153,7 @@ describe('A-38 request.auth', () => {
 
   it('A-38 is undefined on a public operation, whoever wrote it before', async () => {
     const { body, ran } = await sendCounted(under, served.port, 'GET /public')
-    expect([JSON.parse(body), ran]).toEqual([{ own: true, auth: 'nobody' }, 1])
+    expect([JSON.parse(body), ran]).toEqual([{ own: true, auth: 'stranger' }, 1])
   })
 
   it('A-38 is what the winner answered, not what a failed alternative wrote', async () => {
@@ -175,12 +175,12 @@ describe('A-38 request.auth', () => {
       (_ctx, next) => next(),
     )
     router.get('/x', withAuth(null), (ctx) => {
-      ctx.body = { auth: Reflect.get(ctx.request, 'auth') ?? 'nobody' }
+      ctx.body = { auth: Reflect.get(ctx.request, 'auth') ?? 'stranger' }
     })
     app.use(router.routes())
     const own = await listen(app)
     try {
-      expect((await ask(`${own.url}/x`)).text).toBe('{"auth":"nobody"}')
+      expect((await ask(`${own.url}/x`)).text).toBe('{"auth":"stranger"}')
     } finally {
       await own.close()
     }

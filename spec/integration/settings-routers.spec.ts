@@ -64,7 +64,7 @@ describe('perFailure', () => {
     expectDenied(await ask('/x', bearer('a b')), 401, [challenge.refusedBearer])
   })
 
-  test('else by the mapper that stands in', async () => {
+  test('else by the mapper as the other one', async () => {
     const otherwise = perFailure({ malformed: () => ({ status: 400, body: 'syntax' }) })
     const { ask } = await operation(withAuth(user), (app) => {
       app.use(authSettings({ errorMapper: perFailure({ absent: () => ({ status: 401, body: 'who?' }) }, otherwise) }))
@@ -145,7 +145,7 @@ describe('settings of one router', () => {
     expect(await ask('/api/o')).toMatchObject({ status: 418, challenges: [] })
   })
 
-  // A child that is mounted without a path leaves its `use` layers among its siblings' (SECURITY D-R5)
+  // A child that is mounted without a path leaves its `use` layers among its siblings' (D-R5)
   test('D-R5 hold for the siblings behind a router that is mounted without a path, not behind one that has one', async () => {
     const cookie = apiKeyCookie({ authenticate: () => ({ user: 'anna' }) })
     const { ask } = await running((app, answering) => {

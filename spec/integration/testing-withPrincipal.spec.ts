@@ -28,7 +28,7 @@ const answered = async (router: RouterInstance, path: string, init: RequestInit 
   }
 }
 
-const told = async (...args: Parameters<typeof answered>) => {
+const reported = async (...args: Parameters<typeof answered>) => {
   const { status, text } = await answered(...args)
   return [status, status === 200 ? (JSON.parse(text) as { auth: unknown }).auth : text]
 }
@@ -50,21 +50,21 @@ describe('the copy', () => {
   it('lets everybody in as this principal, wherever an operation is guarded', async () => {
     const copy = withPrincipal(anna)(routerOf())
     for (const path of ['/inherited', '/own', '/optional', '/both']) {
-      expect(await told(copy, path)).toStrictEqual([200, anna])
+      expect(await reported(copy, path)).toStrictEqual([200, anna])
     }
   })
 
   it('leaves public operations public: they have no principal', async () => {
-    expect(await told(withPrincipal(anna)(routerOf()), '/public')).toStrictEqual([200, null])
+    expect(await reported(withPrincipal(anna)(routerOf()), '/public')).toStrictEqual([200, null])
   })
 
   it('asks no authenticator, nor whether another site sent it', async () => {
     const init = { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site', Authorization: 'Bearer wrong' } }
-    expect(await told(withPrincipal(anna)(routerOf()), '/write', init)).toStrictEqual([200, anna])
+    expect(await reported(withPrincipal(anna)(routerOf()), '/write', init)).toStrictEqual([200, anna])
   })
 
-  it('undefined is nobody, as an optional operation knows it', async () => {
-    expect(await told(withPrincipal(undefined)(routerOf()), '/optional')).toStrictEqual([200, null])
+  it('undefined is anonymous, as an optional operation knows it', async () => {
+    expect(await reported(withPrincipal(undefined)(routerOf()), '/optional')).toStrictEqual([200, null])
   })
 
   it('answers with the fields that production sends', async () => {
@@ -89,7 +89,7 @@ describe('the copy', () => {
       return next()
     })
     api.use('/inner', inner.routes())
-    expect(await told(withPrincipal(anna)(api), '/api/inner/pets/7')).toStrictEqual([200, anna])
+    expect(await reported(withPrincipal(anna)(api), '/api/inner/pets/7')).toStrictEqual([200, anna])
     expect(seen).toStrictEqual(['middleware', '7'])
   })
 
@@ -101,14 +101,14 @@ describe('the copy', () => {
 
   it('one principal can follow another', async () => {
     const copy = withPrincipal(anna)(routerOf())
-    expect(await told(withPrincipal({ user: 'sam' })(copy), '/inherited')).toStrictEqual([200, { user: 'sam' }])
-    expect(await told(copy, '/inherited')).toStrictEqual([200, anna])
+    expect(await reported(withPrincipal({ user: 'sam' })(copy), '/inherited')).toStrictEqual([200, { user: 'sam' }])
+    expect(await reported(copy, '/inherited')).toStrictEqual([200, anna])
   })
 
   it('can be mounted in another router', async () => {
     const outer = new Router({ prefix: '/v1' })
     outer.use(withPrincipal(anna)(routerOf()).routes())
-    expect(await told(outer, '/v1/own')).toStrictEqual([200, anna])
+    expect(await reported(outer, '/v1/own')).toStrictEqual([200, anna])
   })
 })
 
@@ -116,22 +116,22 @@ describe('the original', () => {
   it('is not opened: not before, not after, not by what is registered on either', async () => {
     const router = routerOf()
     const copy = withPrincipal(anna)(router)
-    expect((await told(router, '/inherited'))[0]).toBe(401)
-    expect(await told(copy, '/inherited')).toStrictEqual([200, anna])
+    expect((await reported(router, '/inherited'))[0]).toBe(401)
+    expect(await reported(copy, '/inherited')).toStrictEqual([200, anna])
     router.get('/later', tell)
-    expect((await told(router, '/later'))[0]).toBe(401)
+    expect((await reported(router, '/later'))[0]).toBe(401)
     const app = new Koa().use(router.routes())
     await expectGuarded(app, router, { public: ['GET /optional', 'GET /public'] })
   })
 
-  it('a guard that stands in several routers is opened in none of them', async () => {
+  it('a guard that is in several routers is opened in none of them', async () => {
     const guard = withAuth(bearer)
     const [one, other] = [new Router(), new Router()]
     one.get('/x', guard, tell)
     other.get('/x', guard, tell)
     withPrincipal(anna)(one)
-    expect((await told(one, '/x'))[0]).toBe(401)
-    expect((await told(other, '/x'))[0]).toBe(401)
+    expect((await reported(one, '/x'))[0]).toBe(401)
+    expect((await reported(other, '/x'))[0]).toBe(401)
   })
 })
 
@@ -154,9 +154,9 @@ describe('by accident', () => {
   it('an option lets it run elsewhere, but not where NODE_ENV is production', async () => {
     vi.stubEnv('NODE_ENV', 'development')
     const copy = withPrincipal(anna, { outsideTests: true })(routerOf())
-    expect(await told(copy, '/inherited')).toStrictEqual([200, anna])
+    expect(await reported(copy, '/inherited')).toStrictEqual([200, anna])
     vi.stubEnv('NODE_ENV', 'production')
-    expect((await told(copy, '/inherited'))[0]).toBe(500)
+    expect((await reported(copy, '/inherited'))[0]).toBe(500)
     expect(() => withPrincipal(anna, { outsideTests: true })).toThrow(/here it is production/)
     expect(() => withPrincipal(anna, { outside: true } as never)).toThrow(/no option "outside"/)
   })
@@ -165,7 +165,7 @@ describe('by accident', () => {
     const copy = withPrincipal(anna)(routerOf())
     for (const env of ['production', 'prod', undefined]) {
       vi.stubEnv('NODE_ENV', env)
-      expect((await told(copy, '/inherited'))[0]).toBe(500)
+      expect((await reported(copy, '/inherited'))[0]).toBe(500)
     }
   })
 

@@ -21,7 +21,7 @@ describe('AuthError.Ord is a total order', () => {
     )
   })
 
-  it('DESIGN "Failures": absent < malformed < invalid < expired < forged < insufficient < throttled = unavailable = raised', () => {
+  it('decision "Failures": absent < malformed < invalid < expired < forged < insufficient < throttled = unavailable = raised', () => {
     const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
     const ascending = [absent, malformed, invalid, expired, forged, insufficient(), unavailable()]
     ascending.forEach((weaker, at) => {
@@ -70,7 +70,7 @@ describe('AuthError.Semigroup', () => {
     )
   })
 
-  it('drops what stands behind a failure that stops, because it was never tried', () => {
+  it('drops what comes after a failure that stops, because it was never tried', () => {
     fc.assert(
       fc.property(authError, authError, (a, b) => {
         fc.pre(stops(a))

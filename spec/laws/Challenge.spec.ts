@@ -25,7 +25,7 @@ describe('Challenge.render', () => {
     )
   })
 
-  it('B-04 a realm in any letter case is the realm, and stands once', () => {
+  it('B-04 a realm in any letter case is the realm, and is once', () => {
     const made = Challenge.make('ApiKey', { Realm: 'pets' })
     expect(parseChallenge(Challenge.render('api')(made)).parameters).toHaveLength(1)
   })
@@ -46,7 +46,7 @@ describe('Challenge.render', () => {
 })
 
 describe('Challenge.make', () => {
-  it('B-05 refuses with a TypeError what could not stand in a header, and only that', () => {
+  it('B-05 refuses with a TypeError what does not fit a header, and only that', () => {
     fc.assert(
       fc.property(anyText, token, anyText, (scheme, name, value) => {
         const isToken = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/.test(scheme)

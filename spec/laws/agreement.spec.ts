@@ -1,4 +1,4 @@
-/** STYLE habit 13: the document and the guards are two views of one value; here they are seen to agree, over HTTP. */
+/** the document and the guards are two views of one value; here they are seen to agree, over HTTP. */
 import { Agent, createServer, request as send, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'

@@ -49,7 +49,7 @@ describe('allOf', () => {
     expect(passed.yes).toBeGreaterThan(10)
   })
 
-  it('asks in order, and nobody behind the first that does not pass; a list and a record alike', async () => {
+  it('asks in order, and no member after the first that does not pass; a list and a record alike', async () => {
     await fc.assert(
       fc.asyncProperty(trees, async (of) => {
         const alone = await Promise.all(of.map((one) => run([one], (a) => a)))
@@ -97,7 +97,7 @@ describe('allOf', () => {
     expect(perhaps.result).toMatchObject(expected === 'absent' ? E.right(undefined) : E.left({ _tag: 'invalid' }))
   })
 
-  it('a plain function counts as sent, because nobody can tell: half a group is not nobody', async () => {
+  it('a plain function counts as sent, because it cannot be known: half a group is not anonymous', async () => {
     const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
     const signed = () => 'the signature of the request is good'
     const { result } = await run([absent], (a) => optional(allOf([signed, a])), 'GET')

@@ -27,7 +27,7 @@ describe('authorize', () => {
     )
   })
 
-  it('of what is never true lets nobody in: who would pass is insufficient, other failures stay', async () => {
+  it('of what is never true lets no request in: who would pass is insufficient, other failures stay', async () => {
     await fc.assert(
       fc.asyncProperty(demanding, late, async (of, isLate) => {
         const plain = await run([of], (a) => a)
@@ -141,8 +141,8 @@ describe('requireScopes', () => {
     expect(E.isRight(result) ? 'Right' : result.left._tag).toBe(expected)
   })
 
-  // a rejection that nobody waits for ends the process
-  it('A-30 DESIGN "promise-like answers": what is like a promise is waited for', async () => {
+  // a rejection that is not awaited ends the process
+  it('A-30 decision "promise-like answers": what is like a promise is waited for', async () => {
     let waiting = false
     const later = {
       then: (resolve: (granted: string[]) => void) => {
@@ -154,7 +154,7 @@ describe('requireScopes', () => {
     expect(waiting).toBe(true)
   })
 
-  it('RFC 6750 §3.1 a bearer is told which scopes would be needed; the list is taken as it was', () => {
+  it('RFC 6750 §3.1 a bearer learns which scopes would be needed; the list is taken as it was', () => {
     const scopes: [string, ...string[]] = ['read', 'write']
     const bearer = requireScopes(scopes, { granted: () => [] })(httpBearer({ authenticate: () => 'anna' }))
     scopes.push('later')

@@ -60,7 +60,7 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
     )
   })
 
-  it('A-30 A-31 never throws, never rejects, and lets in nothing falsy but nobody, whatever the hook does', async () => {
+  it('A-30 A-31 never throws, never rejects, and lets in nothing falsy but an anonymous caller, whatever the hook does', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
         const made = make(fromFunction(() => hook()))
@@ -80,7 +80,7 @@ describe('the functions that combinators are given', () => {
   const places: Readonly<Record<string, (hook: () => unknown) => Authenticator<unknown>>> = {
     authorize: (hook) => authorize(() => hook() as boolean)(anna),
     recoverUnavailable: (hook) => recoverUnavailable(() => hook())(down),
-    'map of nobody': (hook) => map(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
+    'map of an anonymous caller': (hook) => map(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
   }
   it.each(Object.entries(places))('A-30 whatever %s is answered, it never throws or rejects', async (name, make) => {
     await fc.assert(
@@ -88,7 +88,8 @@ describe('the functions that combinators are given', () => {
         const result = await make(hook).evaluate(plainRequest())
         if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
         else if (name === 'authorize') expect(result.right).toBe('anna')
-        else if (name === 'map of nobody') expect(result.right === undefined || Boolean(result.right)).toBe(true)
+        else if (name === 'map of an anonymous caller')
+          expect(result.right === undefined || Boolean(result.right)).toBe(true)
         else expect(Boolean(result.right)).toBe(true)
       }),
       { numRuns: 300 },

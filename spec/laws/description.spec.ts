@@ -30,7 +30,7 @@ const byHand = (of: Tree): ReadonlyArray<ReadonlyArray<string>> => {
   return all
 }
 
-// Scopes that stand above a leaf
+// Scopes that are above a leaf
 const scopesAbove = (of: Tree, id: string): ReadonlySet<string> => {
   if (of.node === 'leaf') return new Set()
   const below = ('members' in of ? of.members : [of.member]).filter((one) =>
@@ -52,7 +52,7 @@ const contains = (ids: ReadonlyArray<string>, alternatives: ReadonlyArray<Readon
 const small = willing.filter((of) => byHand(of).length <= 24)
 
 describe('alternativesOf', () => {
-  it('is the disjunctive normal form, each leaf with the scopes that stand above it', () => {
+  it('is the disjunctive normal form, each leaf with the scopes that are above it', () => {
     fc.assert(
       fc.property(tree, (of) => {
         fc.pre(byHand(of).length <= 500)
@@ -154,7 +154,7 @@ describe('isSent', () => {
     { description: 'a plain function', input: fromFunction(() => false).description },
     { description: 'a kind whose extract throws', input: throwing.description },
     { description: 'a session without koa-session', input: sessionAuth().description },
-  ])('what cannot be told counts as sent: $description', ({ input }) => {
+  ])('what cannot be known counts as sent: $description', ({ input }) => {
     expect(isSent(input, plainRequest())).toBe(true)
   })
 })

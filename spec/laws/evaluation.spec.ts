@@ -46,7 +46,7 @@ describe('both ways of evaluating', () => {
     )
   })
 
-  it('building and calling ask nobody; the task does, each time anew', async () => {
+  it('building and calling ask no member; the task does, each time anew', async () => {
     await fc.assert(
       fc.asyncProperty(shape, request, async (a, by) => {
         const calls: string[] = []
@@ -99,7 +99,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
     )
   })
 
-  it('A-31 whatever a Task that the hook answers yields, at once or later', async () => {
+  it('A-31 whatever a Task that the hook answers yields, sync or async', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, fc.boolean(), async ({ hook }, late) => {
         const task = () => () => (late ? Promise.resolve().then(hook) : hook())
@@ -109,7 +109,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
     )
   })
 
-  it('B-17 whatever scope the hook calls insufficient, at once or later', async () => {
+  it('B-17 whatever scope the hook calls insufficient, sync or async', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: 'binary' })), fc.boolean(), async (scope, late) => {
         const answer = E.left(AuthError.insufficient(scope))

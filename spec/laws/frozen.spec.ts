@@ -57,7 +57,7 @@ const writable = (value: unknown, at: string, seen = new Set<unknown>()): Readon
   return [...(isOpen ? [at] : []), ...below]
 }
 
-// The exports of a module: nobody can assign to them
+// The exports of a module: anonymous can assign to them
 const isNamespace = (value: object): boolean => Object.prototype.toString.call(value) === '[object Module]'
 
 describe('what is exported', () => {

@@ -1,4 +1,4 @@
-/** `optional`, `lenient` and `firstPresent`: who sends nothing is nobody, and what was meant is what decides. */
+/** `optional`, `lenient` and `firstPresent`: who sends nothing is anonymous, and what was meant is what decides. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -9,7 +9,7 @@ import { tree } from '../support/trees.js'
 import { apart, essence, leaf, run, withLeaves } from '../support/treeRuns.js'
 
 describe('optional', () => {
-  it('lets in whom it is made of, nobody where that is absent, and changes no other failure', async () => {
+  it('lets in whom it is made of, an anonymous caller where that is absent, and changes no other failure', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const plain = await run([of], (a) => a)
@@ -52,8 +52,8 @@ describe('optional', () => {
   })
 })
 
-describe('nobody', () => {
-  it('map of identity is identity, for nobody too, at once and later', async () => {
+describe('anonymous', () => {
+  it('map of identity is identity, for an anonymous caller too, at once and later', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const plain = await run([of], (a) => a)
@@ -66,11 +66,11 @@ describe('nobody', () => {
 
   const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
   it.each([
-    { description: 'nobody', input: () => undefined, expected: E.right(undefined) },
-    { description: 'a promise of nobody', input: async () => undefined, expected: E.right(undefined) },
-    // `then` is what makes a promise: DESIGN "promise-like answers"
+    { description: 'anonymous', input: () => undefined, expected: E.right(undefined) },
+    { description: 'a promise of an anonymous caller', input: async () => undefined, expected: E.right(undefined) },
+    // `then` is what makes a promise: decision "promise-like answers"
     {
-      description: 'what is like a promise of nobody',
+      description: 'what is like a promise of an anonymous caller',
       input: () => ({ then: (resolve: (none: undefined) => void) => resolve(undefined) }),
       expected: E.right(undefined),
     },
@@ -78,7 +78,7 @@ describe('nobody', () => {
     { description: 'false', input: () => false, expected: { left: { _tag: 'invalid' } } },
     { description: 'null', input: () => null, expected: { left: { _tag: 'invalid' } } },
     { description: 'a promise of null', input: async () => null, expected: { left: { _tag: 'invalid' } } },
-  ])('map that makes $description of nobody', async ({ input, expected }) => {
+  ])('map that makes $description of an anonymous caller', async ({ input, expected }) => {
     const make: () => unknown = input
     const { result } = await run([absent], (a) => map(make)(optional(a)))
     expect(result).toMatchObject(expected)
@@ -95,7 +95,7 @@ describe('nobody', () => {
     expect(result).toMatchObject(E.left({ _tag: 'invalid' }))
   })
 
-  it('describedAs(a)(RTE.map(identity)(a)) is a, also where nobody is welcome', async () => {
+  it('describedAs(a)(RTE.map(identity)(a)) is a, also where anonymous callers are admitted', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         // a read, for which no other site counts
@@ -109,7 +109,7 @@ describe('nobody', () => {
     )
   })
 
-  it('describedAs(a) of a Right of nothing is refused where nobody is welcome but to optional', async () => {
+  it('describedAs(a) of a Right of nothing is refused where anonymous callers are admitted but to optional', async () => {
     const nothing = RTE.of(undefined)
     const [strict, kind] = await Promise.all([
       run([leaf('l0')], (a) => describedAs(a)(nothing), 'GET'),
@@ -119,7 +119,7 @@ describe('nobody', () => {
     expect(kind.result).toStrictEqual(E.right(undefined))
   })
 
-  it('nobody is not forged: another site may make a browser ask as nobody', async () => {
+  it('an anonymous caller is not forged: another site may make a browser ask anonymously', async () => {
     const cookie = leaf('l0', { sent: 'nothing', outcome: 'forged' })
     const { result } = await run([cookie], (a) => describedAs(optional(a))(RTE.of(undefined)))
     expect(result).toStrictEqual(E.right(undefined))
@@ -132,7 +132,7 @@ describe('firstPresent', () => {
   // Safe: the arbitrary makes no empty list
   const listed = (members: ReadonlyArray<Authenticator<unknown>>) => members as [Authenticator<unknown>]
 
-  it('is anyOf where the client sent one credential at most, and nobody is not welcome', async () => {
+  it('is anyOf where the client sent one credential at most, and anonymous callers are not admitted', async () => {
     const decided = new Set<string>()
     await fc.assert(
       fc.asyncProperty(trees, fc.nat(), async (of, choice) => {
@@ -156,7 +156,7 @@ describe('firstPresent', () => {
     expect(decided.size).toBeGreaterThan(6)
   })
 
-  it('lets nobody in whom anyOf refuses, and asks nobody whom anyOf would not', async () => {
+  it('lets no request in that anyOf refuses, and asks no member whom anyOf would not', async () => {
     await fc.assert(
       fc.asyncProperty(trees, async (of) => {
         fc.pre(passable(of))

@@ -1,4 +1,4 @@
-/** `timeout` and `recoverUnavailable`: an outage is told as one, and never falls through by itself. */
+/** `timeout` and `recoverUnavailable`: an outage is reported as one, and never falls through by itself. */
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -45,7 +45,7 @@ describe('timeout', () => {
   it.each([
     ['anyOf', anyOf],
     ['firstPresent', firstPresent],
-  ] as const)('makes unavailable what is slower, and %s asks nobody behind it', async (_name, group) => {
+  ] as const)('makes unavailable what is slower, and %s asks no member behind it', async (_name, group) => {
     const { result, calls } = await run([leaf('slow'), leaf('weak')], (slow, weak) =>
       group([pipe(slow, map(never), timeout(5)), weak]),
     )
@@ -152,7 +152,7 @@ describe('the answer to an outage', () => {
   const down = leaf('down', { outcome: 'unavailable' })
 
   it.each(['absent', 'invalid', 'expired', 'insufficient'] as const)(
-    'DESIGN "Failures" a 503 offers no challenge, whatever failed before it: %s',
+    'decision "Failures" a 503 offers no challenge, whatever failed before it: %s',
     async (outcome) => {
       const sent = outcome === 'absent' ? 'nothing' : 'value'
       const before = leaf('before', { outcome, sent, ...(outcome === 'insufficient' && { scope: ['admin'] }) })

@@ -4,7 +4,7 @@ import type { SessionStore } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
 import { describeEveryStore } from '../support/sessionStores.js'
 
-/** What is there: a text, or `null` for a session that was ended. What is over is not there. */
+/** What is there: a string, or `null` for a session that was ended. What is over is not there. */
 interface Model {
   readonly sessions: Map<string, string | null>
   readonly marks: Map<string, string>
@@ -12,7 +12,7 @@ interface Model {
 
 type Step = fc.AsyncCommand<Model, Real>
 
-/** Ids are told apart from those of other runs. */
+/** Ids are kept apart from those of other runs. */
 interface Real {
   readonly store: SessionStore
   readonly run: string

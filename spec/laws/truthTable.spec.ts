@@ -27,7 +27,7 @@ const expectedOf = (of: ReadonlyArray<Level>) => {
   return { verdict, log, status: statusOf(verdict), challenges: challengeLines(verdict) }
 }
 
-const told = ({ _tag, challenge }: AuthError) => ({ tag: _tag, scheme: challenge?.scheme })
+const reported = ({ _tag, challenge }: AuthError) => ({ tag: _tag, scheme: challenge?.scheme })
 
 describe('10,000 random requirement trees', () => {
   it('verdict, principal, failure, branches, status, challenges, and who is asked, are as the table says', async () => {
@@ -48,9 +48,9 @@ describe('10,000 random requirement trees', () => {
           expect(result.left._tag).toBe(verdict.tag)
           respondFailure(request.ctx, result.left, defaults, operationOf(authenticator.description))
           expect(request.ctx.status).toBe(status)
-          // what ends a list tells nothing of what was not tried; an outage's answer stands in outage.spec.ts
+          // what ends a list tells nothing of what was not tried; an outage's answer is in outage.spec.ts
           if (status !== 429 && status < 500) {
-            expect(AuthError.branchesOf(result.left).map(told)).toStrictEqual(
+            expect(AuthError.branchesOf(result.left).map(reported)).toStrictEqual(
               verdict.branches.map(({ tag, scheme }) => ({ tag, scheme })),
             )
             expect([request.ctx.res.getHeader('WWW-Authenticate') ?? []].flat()).toStrictEqual(challenges)

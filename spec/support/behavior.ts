@@ -34,7 +34,7 @@ export type Answering = (ctx: { readonly request: object; body: unknown }) => vo
 export interface Running {
   readonly url: string
   readonly port: number
-  /** What Koa's `error` event told, in order. */
+  /** What Koa's `error` event reported, in order. */
   readonly errors: ReadonlyArray<unknown>
   readonly ask: (path?: string, sending?: Sending) => Promise<Answer>
 }

@@ -90,7 +90,7 @@ export const ambient: ReadonlyArray<AmbientRow> = [
     challenges: [challenge.key('cookie')],
   },
   {
-    what: 'a bare RTE of a bearer, whose origin nobody knows',
+    what: 'a bare RTE of a bearer, whose origin is unknown',
     auth: pipe(bearerKind, RTE.map(shout)),
     sending: bearer('good'),
     principal: { shouted: { sent: 'good' } },
@@ -116,7 +116,7 @@ export const ambient: ReadonlyArray<AmbientRow> = [
     challenges: [challenge.session],
   },
   {
-    what: "a kind of one's own that says so",
+    what: 'a kind of your own that says so',
     auth: authenticator({
       challenge: Challenge.make('Ticket'),
       ambient: true,
@@ -169,7 +169,7 @@ export const notAmbient: ReadonlyArray<AmbientRow> = [
     challenges: [challenge.bearer],
   },
   {
-    what: "a kind of one's own that says so",
+    what: 'a kind of your own that says so',
     auth: authenticator({
       challenge: Challenge.make('Ticket'),
       ambient: false,

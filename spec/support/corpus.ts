@@ -128,7 +128,7 @@ const harmless = /^(?:host|connection|content-length|content-type|transfer-encod
 // An answer may name the fields of a form
 const fieldNames = ['username', 'password']
 
-/** What a client told in confidence: credentials, keys, cookies, query values; as sent, and decoded. */
+/** What a client sent in confidence: credentials, keys, cookies, query values; as sent, and decoded. */
 export const secretsOf = ({ path, rawHeaders, body = '' }: CorpusRequest, macros: Macros): string[] => {
   const text = expand(macros)
   const query = text(path).split('?').slice(1).join('?')
@@ -171,7 +171,7 @@ export const brokenBy = (
   usual: string = '',
 ): string[] => {
   const { status } = answer
-  const told = everything(answer)
+  const reported = everything(answer)
   const cached = !/no-store|private/.test(valuesOf(answer, 'Cache-Control').join())
   return [
     ...(status === 'hang' ? ['it hangs'] : []),
@@ -184,7 +184,7 @@ export const brokenBy = (
       : []),
     ...(isClientError(answer)
       ? secretsOf(request, macros)
-          .filter((secret) => told.includes(secret) && !usual.includes(secret))
+          .filter((secret) => reported.includes(secret) && !usual.includes(secret))
           .map((secret) => `the answer repeats ${secret}`)
       : []),
   ]

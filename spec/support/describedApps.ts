@@ -28,7 +28,7 @@ import { kinds, type Kind, type Principal } from './sentKinds.js'
 
 interface Built {
   readonly authenticator: Authenticator<unknown>
-  /** Whether it takes nobody, too. */
+  /** Whether it admits anonymous callers, too. */
   readonly open: boolean
 }
 
@@ -44,7 +44,7 @@ const leaf = ({ authenticator }: Kind): Arbitrary<Built> =>
     )
     .map((made) => ({ authenticator: made, open: false }))
 
-// What takes nobody stands last, or not at all
+// What takes anonymous is last, or not at all
 const inOrder = (members: ReadonlyArray<Built>): ReadonlyArray<Built> => {
   const [last] = members.filter(({ open }) => open)
   const closed = members.filter(({ open }) => !open)
@@ -68,7 +68,7 @@ const relaxed = (how: 'as it is' | 'optional' | 'lenient', built: Built): Built 
     ? built
     : { authenticator: (how === 'optional' ? optional : lenient)(built.authenticator), open: true }
 
-// Every kind stands once in it
+// Every kind is once in it
 const tree = (of: ReadonlyArray<Kind>): Arbitrary<Built> => {
   const [first, second, ...rest] = of
   const strict =

@@ -56,7 +56,7 @@ interface Branch {
 }
 
 export type Verdict =
-  | { readonly tag: 'pass'; readonly principal: unknown; readonly isNobody?: true }
+  | { readonly tag: 'pass'; readonly principal: unknown; readonly isAnonymous?: true }
   | { readonly tag: Exclude<Outcome, 'pass'>; readonly branches: ReadonlyArray<Branch> }
 type Failure = Exclude<Verdict, { readonly tag: 'pass' }>
 type Passed = Exclude<Verdict, Failure>
@@ -93,7 +93,7 @@ const offered = (tree: Tree, tag: Outcome, scope?: ReadonlyArray<string>): Reado
 const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
   members.flatMap((member) => offered(member, 'absent'))
 
-// Of demands that stand directly in one another, the inner first
+// Of demands that are directly in one another, the inner first
 const demandedBy = (tree: Tree): ReadonlyArray<string> => {
   if (tree.node !== 'requireScopes' && tree.node !== 'authorize') return []
   return [...new Set([...demandedBy(tree.member), ...(tree.node === 'requireScopes' ? tree.scopes : [])])]
@@ -120,7 +120,7 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
     case 'lenient': {
       const verdict = verdictOf(tree.member, log)
       const excused = tree.node === 'optional' ? ['absent'] : ['absent', 'malformed', 'invalid', 'expired']
-      return excused.includes(verdict.tag) ? nobody(undefined) : verdict
+      return excused.includes(verdict.tag) ? anonymous(undefined) : verdict
     }
     case 'authorize':
     case 'requireScopes': {
@@ -140,8 +140,8 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
 }
 
 const passed = (principal: unknown): Verdict => ({ tag: 'pass', principal })
-// `optional` let nobody in, whatever was made of that
-const nobody = (principal: unknown): Verdict => ({ tag: 'pass', principal, isNobody: true })
+// `optional` lets no request in, whatever was made of that
+const anonymous = (principal: unknown): Verdict => ({ tag: 'pass', principal, isAnonymous: true })
 
 const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
   log.reached.push(leaf.outcome)
@@ -161,12 +161,12 @@ const tagged = ({ keys }: Group, at: number, verdict: Passed): Verdict =>
 const ofAnyOf = (group: Group, log: Log): Verdict => {
   let all: Failure | undefined
   for (const [at, member] of group.members.entries()) {
-    // behind a bad credential nobody passes
+    // behind a bad credential no request passes
     const isRefused = all !== undefined && all.tag !== 'absent'
     const bare: Failure = { tag: 'absent', branches: skipped([member]) }
     let verdict = isRefused && welcomes(member) && !isSent(member) ? bare : verdictOf(member, log)
     if (verdict.tag === 'pass') {
-      if (!isRefused || verdict.isNobody !== true) return tagged(group, at, verdict)
+      if (!isRefused || verdict.isAnonymous !== true) return tagged(group, at, verdict)
       verdict = bare
     }
     const isStronger = all === undefined || strengths[verdict.tag] > strengths[all.tag]
@@ -242,8 +242,8 @@ export const statusOf = ({ tag }: Verdict): number => {
 export const challengeLines = (verdict: Verdict): ReadonlyArray<string> => {
   const branches = verdict.tag === 'pass' ? [] : verdict.branches
   const status = statusOf(verdict)
-  const told = branches.filter(({ tag }) => status === 401 || (status === 403 && tag === 'insufficient'))
-  const lines = told.map(
+  const reported = branches.filter(({ tag }) => status === 401 || (status === 403 && tag === 'insufficient'))
+  const lines = reported.map(
     ({ scheme, tag, scope }) =>
       `${scheme} realm="api", error="${tag}"${scope === undefined ? '' : `, scope="${scope.join(' ')}"`}`,
   )

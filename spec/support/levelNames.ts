@@ -1,4 +1,4 @@
-/** The layers of a router as words: what each guard demands, and what stands around it. */
+/** The layers of a router as words: what each guard demands, and what is around it. */
 import type { RouterInstance } from '@koa/router'
 import { option as O } from 'fp-ts'
 import { also, authenticator, Challenge, Requirement, type Authenticator } from 'koa-with-auth'
@@ -24,7 +24,7 @@ export const [a, b] = [Requirement.guardedBy(credential('a')), Requirement.guard
 export const [alsoA, alsoB, alsoC] = [also(credential('a')), also(credential('b')), also(credential('c'))]
 export const { open } = Requirement
 
-/** A guard that stands in an operation. */
+/** A guard that is in an operation. */
 export const on = (requirement: Requirement): never => guardFor(requirement, { levels: ['operation'] }) as never
 
 /** The functions of each layer, by name; a guard by what it demands, in order. */

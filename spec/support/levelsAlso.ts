@@ -28,7 +28,7 @@ export interface Demanded {
   readonly principal: unknown
 }
 
-const nobody: Demanded = { keys: [], principal: undefined }
+const anonymous: Demanded = { keys: [], principal: undefined }
 
 /**
  * From the application inwards: `auth` replaces, `null` opens, `also` adds. What a router was built with does not count
@@ -47,13 +47,13 @@ export const demandedBy = (adding: Adding): Demanded => {
       case 'unset':
         return outer
       case 'null':
-        return nobody
+        return anonymous
       case 'auth':
         return { keys: [level], principal: level }
       case 'also':
         return { keys: [...outer.keys, level], principal: { inherited: outer.principal, own: level } }
     }
-  }, nobody)
+  }, anonymous)
 }
 
 // -------------------------------------------------------------------------------------

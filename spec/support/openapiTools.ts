@@ -56,7 +56,7 @@ export const lint = async (
       ...process.env,
       REDOCLY_TELEMETRY: 'off',
       REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
-      // A port where nobody listens: what it would ask of another host fails
+      // A port where no server listens: what it would ask of another host fails
       HTTP_PROXY: 'http://127.0.0.1:9',
       HTTPS_PROXY: 'http://127.0.0.1:9',
     }

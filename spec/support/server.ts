@@ -8,7 +8,7 @@ export interface Served {
   /** `http://127.0.0.1:port`, once the suite has begun. */
   readonly url: string
   readonly port: number
-  /** What Koa's `error` event told, in order. */
+  /** What Koa's `error` event reported, in order. */
   readonly errors: unknown[]
 }
 

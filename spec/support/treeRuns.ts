@@ -38,7 +38,7 @@ export const leaf = (id: string, of: Partial<Leaf> = {}): Leaf => ({
   ...of,
 })
 
-/** Trees with identifiers of their own each, so that they can stand together. */
+/** Trees with identifiers of their own each, so that they can be together. */
 export const apart = <L extends ReadonlyArray<Tree>>(...trees: L): L =>
   // Safe: as many, and of the same form
   trees.map((tree, at) => renamed(tree, `t${at}`)) as unknown as L

@@ -43,7 +43,7 @@ export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Rec
   for (const path of examples) write(path.replace(/^.*\//, '').replace(/ts$/, 'js'), compiled(path))
   write('package.json', JSON.stringify({ name: 'user', private: true, type: 'module' }))
   for (const [path, text] of Object.entries(files)) write(path, text)
-  // what the surrounding runner told its own processes is not for this one
+  // what the surrounding runner gave its own processes is not for this one
   const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, VITEST: ___, ...env } = process.env
   return {
     folder,

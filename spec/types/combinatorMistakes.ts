@@ -37,12 +37,12 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `router.get('/', withAuth(allOf({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.bearer.user })`,
   },
   {
-    description: 'reading nobody',
+    description: 'reading an anonymous caller',
     wrong: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = ctx.request.auth.user })`,
     right: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = ctx.request.auth?.user })`,
   },
   {
-    description: 'taking nobody for an Option',
+    description: 'taking an anonymous caller for an Option',
     wrong: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = O.isSome(ctx.request.auth) })`,
     right: `router.get('/', withAuth(optional(bearer)), (ctx) => { ctx.body = O.isSome(O.fromNullable(ctx.request.auth)) })`,
   },
@@ -121,7 +121,7 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
   },
   {
-    description: 'reading what is inherited where nobody knows it',
+    description: 'reading what is inherited where it is unknown',
     wrong: `router.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
     right: `router.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.own.client })`,
   },

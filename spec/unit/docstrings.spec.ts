@@ -116,7 +116,7 @@ describe('the public face', () => {
     .map((symbol) => ({ name: symbol.name, symbol: resolved(symbol) }))
   const functions = exported.filter(({ symbol }) => isFunction(symbol))
 
-  it.each(exported)('habit 4: $name has a sentence', ({ symbol }) => {
+  it.each(exported)('$name has a sentence', ({ symbol }) => {
     const doc = ts.displayPartsToString(symbol.getDocumentationComment(checker))
     const see = symbol.getJsDocTags(checker).some(({ name }) => name === 'see')
     expect(doc !== '' || see).toBe(true)
@@ -126,14 +126,14 @@ describe('the public face', () => {
     expect(functions.map(({ name }) => name).sort()).toStrictEqual([...mustHaveExample, ...needsNone].sort())
   })
 
-  it.each(mustHaveExample)('habit 4: %s has an example that names it', (name) => {
+  it.each(mustHaveExample)('%s has an example that names it', (name) => {
     const tags = exported.find((one) => one.name === name)?.symbol.getJsDocTags(checker) ?? []
     const texts = tags.filter((tag) => tag.name === 'example').map(({ text }) => ts.displayPartsToString(text))
     expect(texts.some((text) => new RegExp(`\\b${name}\\b`).test(text))).toBe(true)
   })
 
   // Exported as a namespace, so the examples are those of its file
-  it.each(['AuthError', 'Challenge', 'Requirement'])('habit 4: %s has an example', (name) => {
+  it.each(['AuthError', 'Challenge', 'Requirement'])('%s has an example', (name) => {
     const own = examplesOf(`src/core/${name}.ts`).filter(({ code }) => code.includes(`${name}.`))
     expect(own).not.toStrictEqual([])
   })

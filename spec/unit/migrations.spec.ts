@@ -12,7 +12,10 @@ const diffOf = (app: string): string => {
     cwd: repository,
     encoding: 'utf8',
   })
-  return stdout.slice(stdout.indexOf('\n@@') + 1).replaceAll(/^@@.*$/gm, '@@').replaceAll(/^ $/gm, '')
+  return stdout
+    .slice(stdout.indexOf('\n@@') + 1)
+    .replaceAll(/^@@.*$/gm, '@@')
+    .replaceAll(/^ $/gm, '')
 }
 
 const shown = documents().flatMap((guide) =>
@@ -22,7 +25,7 @@ const shown = documents().flatMap((guide) =>
 )
 
 describe('the diff of a migration', () => {
-  it('stands in the guides', () => {
+  it('is in the guides', () => {
     expect(shown.map(({ app }) => app)).toContain('koa3-passport')
   })
 

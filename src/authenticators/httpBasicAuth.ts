@@ -46,7 +46,7 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
   checkCredential('httpBasicAuth', options)
   return authenticator({
     ...documented('httpBasicAuth', { type: 'http', scheme: 'basic' }, options),
-    // RFC 7617 §2.1: the client is told to send UTF-8
+    // RFC 7617 §2.1: the challenge asks the client for UTF-8
     challenge: Challenge.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
     ambient: true,
     extract: fromAuthorization('Basic'),

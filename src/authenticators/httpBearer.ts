@@ -64,7 +64,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
   checkCredential('httpBearer', options)
   checkChallengeParameters('httpBearer({ challenge })', challenge)
   if (bearerFormat !== undefined && typeof bearerFormat !== 'string') {
-    throw new TypeError('httpBearer({ bearerFormat }) must be a text')
+    throw new TypeError('httpBearer({ bearerFormat }) must be a string')
   }
   checkSchemes(schemes)
   const parameters = { ...(realm !== undefined && { realm }), ...challenge }

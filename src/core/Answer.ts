@@ -9,11 +9,11 @@
  * | any other value                                 | the principal (spec 5.1.1)                          |
  * | a promise, or anything with a `then`             | awaited, then tested again; a rejection is `raised`, of an `UnavailableError` `unavailable` |
  * | `None`, `Left`                                  | `invalid`; a `Left` that holds an AuthError: that    |
- * | an AuthError                                    | that failure, as if it stood on the left            |
+ * | an AuthError                                    | that failure, as if it were on the left             |
  * | `Some`, `Right`                                 | unwrapped and tested again                          |
  * | an object with one of these tags and other keys than fp-ts or this layer gives it | `raised`: data can hold a `_tag`, too |
  * | a function (Task, TaskEither, a bare RTE's answer) | run; must yield an Either, else `raised`          |
- * | an iterator (of a generator that nobody runs)   | `raised`                                            |
+ * | an iterator (of a generator that is not run)    | `raised`                                            |
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
@@ -48,7 +48,7 @@ export type PrincipalFromAnswer<R> = 0 extends 1 & R
                   : never
                 : R
 
-/** What an answer about nobody (`optional`) leaves of nobody: `undefined`, where it can be that. */
+/** What an answer about an anonymous caller (`optional`) leaves of it: `undefined`, where it can be that. */
 export type AnonymousOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
 
 /** @internal The failure of an answer that is no principal. */
@@ -96,28 +96,28 @@ export const isThenable = (answer: unknown): answer is PromiseLike<unknown> => {
 
 /**
  * @internal A promise of what a promise-like answer comes to. One of Node's own is taken as it is, unless its `then` was
- * replaced: what that answers nobody knows.
+ * replaced: what that answers is unknown.
  */
 export const adopted = (answer: unknown): Promise<unknown> =>
   answer instanceof Promise && answer.then === Promise.prototype.then
     ? answer
     : new Promise((resolve) => resolve(answer))
 
-/** @internal Nobody: what `optional` passes where no credential was sent. */
+/** @internal An anonymous caller: what `optional` passes where no credential was sent. */
 export const anonymous: E.Either<AuthError, undefined> = deepFreeze(E.right(undefined))
 
 const madeOfAnonymous = new WeakSet<object>([anonymous])
 
-/** @internal Whether a result is nobody, or what a `map` made of nobody. */
+/** @internal Whether a result is an anonymous caller, or what a `map` made of one. */
 export const isAnonymous = (result: object): boolean => madeOfAnonymous.has(result)
 
-/** @internal Remembers of a result that it was made of nobody. */
+/** @internal Remembers of a result that it was made of an anonymous caller. */
 export const keepAnonymous = <R extends E.Either<AuthError, unknown>>(result: R): R => {
   if (E.isRight(result)) madeOfAnonymous.add(result)
   return result
 }
 
-/** @internal The same for what was asked about nobody: there `undefined` is no refusal, but nobody still. */
+/** @internal The same for what was asked about an anonymous caller: there `undefined` is no refusal, but still anonymous. */
 export const fromAnswerToAnonymous: typeof fromAnswer = (
   answer: unknown,
   conclude: Conclude<never> = asItIs,
@@ -187,7 +187,7 @@ const isMadeByFpTs = (answer: object, payload: string): boolean => {
 const isOwnData = (answer: object, key: string): boolean =>
   Object.getOwnPropertyDescriptor(answer, key)?.get === undefined && Object.hasOwn(answer, key)
 
-// A function is truthy, whatever it would answer: only a Task of an Either can have been meant (SECURITY A-31)
+// A function is truthy, whatever it would answer: only a Task of an Either can have been meant (A-31)
 const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): Evaluation<unknown> => {
   const yielded: unknown = Reflect.apply(task, undefined, [])
   const eitherOnly = (value: unknown): unknown => (isEither(value) ? value : E.left(raised(new TypeError(noEither))))
@@ -199,7 +199,7 @@ const fromTask = (task: Function, conclude: Conclude<unknown>, from: unknown): E
 const isEither = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
 
-const noIterator = 'an authenticator answered an iterator, which nobody runs; is its hook a generator?'
+const noIterator = 'an authenticator answered an iterator, which is never run; is its hook a generator?'
 
 const strangeTag = (tag: string): string =>
   `an authenticator answered an object whose _tag is "${tag}" and whose keys are not those of such a value; if it is data, answer a record without _tag`

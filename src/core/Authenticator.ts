@@ -69,7 +69,7 @@ export type PrincipalOf<M> =
 
 const MAX_LENGTH = 8192
 
-// What io-ts tells about the place of a mistake would hold the credential, and nobody reads it
+// What io-ts tells about the place of a mistake would hold the credential, and it is not read
 const noContext: t.Context = []
 const tooLong: E.Either<unknown, never> = E.left('too long')
 
@@ -182,7 +182,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
 
 const anything = () => O.some(true)
 
-// Nobody knows what a function reads, so it counts as sent by the browser itself; a scheme that opens no browser's prompt
+// It is not known what a function reads, so it counts as sent by the browser itself; a scheme that opens no browser's prompt
 const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anything }
 
 /**
@@ -207,7 +207,7 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
 
 /**
  * Changes the principal. `f` answers as a hook does: what is falsy is refused, a promise awaited, an Option or Either
- * unwrapped; what it throws is `raised`. Behind `optional`, what `f` makes `undefined` of nobody is nobody still.
+ * unwrapped; what it throws is `raised`. Behind `optional`, what `f` makes `undefined` of an anonymous caller is anonymous still.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -233,7 +233,7 @@ export const map = <A, B>(f: (principal: A) => B) => {
         return andThen(answerTo(ask, conclude, request, fromAnswerToAnonymous), keepAnonymous)
       })
     const within = rebuildOf(self)
-    // Safe, both: see `authenticator`, and nobody stays nobody; what is made again lets in whom it did
+    // Safe, both: see `authenticator`, and an anonymous caller stays anonymous; what is made again lets in whom it did
     const again = within && ((wrap: Wrap) => map(f)(within(wrap) as Authenticator<A>))
     return make(description, evaluate, again) as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
   }

@@ -26,7 +26,7 @@ export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
 export const isQuotable = (u: unknown): u is string => typeof u === 'string' && /^[\t\x20-\x7e]*$/.test(u)
 
 /**
- * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that cannot stand in a
+ * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that does not fit a
  * quoted-string of ASCII, are a TypeError: a header with a line break in it must not be possible.
  */
 export const make = (scheme: string, parameters: Readonly<Record<string, string>> = {}): Challenge => {
@@ -44,7 +44,7 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
   return deepFreeze({ scheme, parameters: { ...parameters } })
 }
 
-/** @internal A challenge that nobody can write to: itself, or a copy of what a kind of another's making answered. */
+/** @internal A challenge that cannot be written to: itself, or a copy of what a kind of another's making answered. */
 export const frozen = (challenge: Challenge): Challenge =>
   Object.isFrozen(challenge) && Object.isFrozen(challenge.parameters) ? challenge : frozenCopy(challenge)
 
@@ -57,7 +57,7 @@ const checkValue = (name: string, value: unknown): void => {
 // RFC 9110 §5.6.4: only the quote and the backslash need escaping
 const quote = (value: string): string => `"${value.replace(/["\\]/g, '\\$&')}"`
 
-/** Writes a challenge as one `WWW-Authenticate` value; `realm` stands in where the challenge has none. */
+/** Writes a challenge as one `WWW-Authenticate` value; `realm` is used where the challenge has none. */
 export const render = (realm: string) => {
   checkValue('realm', realm)
   return ({ scheme, parameters }: Challenge): string => {

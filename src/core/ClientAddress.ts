@@ -12,8 +12,8 @@ const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i
 export const clientAddress = (request: Request): string => {
   const { app, ips, socket } = request
   // Koa cuts `ips` down to `maxIpsCount`; without one, all but the last are hearsay
-  const told = app.proxy ? (app.maxIpsCount > 0 ? ips[0] : ips.at(-1)) : undefined
-  return networkOf(told ?? socket.remoteAddress ?? '')
+  const given = app.proxy ? (app.maxIpsCount > 0 ? ips[0] : ips.at(-1)) : undefined
+  return networkOf(given ?? socket.remoteAddress ?? '')
 }
 
 /** An address without what one client can choose of it. */

@@ -15,7 +15,7 @@ export interface CrossOriginPolicy {
   readonly trustedOrigins: ReadonlySet<string>
 }
 
-/** Whether a method is safe: RFC 9110 §9.2.1, without TRACE (SECURITY A-35). */
+/** Whether a method is safe: RFC 9110 §9.2.1, without TRACE. */
 export const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 
 // RFC 6454 §6.2: an origin has no user, no path, no query and no fragment

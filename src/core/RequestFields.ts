@@ -1,5 +1,5 @@
 /**
- * Where credentials stand in a request: a header field, a query parameter, a cookie.
+ * Where credentials are in a request: a header field, a query parameter, a cookie.
  *
  * Each reader answers with what the client sent: nothing, one string, or, when the field was sent more than once, all of
  * them as an array, which no codec of a credential accepts. It does not decode anything.
@@ -7,7 +7,7 @@
  * A header is read from `headers`, so that what middleware above took away or replaced counts as such, and so that it is found
  * where an adapter gives no raw lines (serverless). `rawHeaders` tells whether the client sent it more than once: Node keeps the
  * first of two Authorization lines and joins others with commas. The query is parsed here, because `ctx.query` is an object with
- * a prototype (SECURITY A-18, A-19, A-22).
+ * a prototype (A-18, A-19, A-22).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import * as O from 'fp-ts/lib/Option.js'
@@ -20,7 +20,7 @@ export type Sent = string | ReadonlyArray<string>
 const SPACE = 0x20
 const TAB = 0x09
 
-// RFC 9110 §5.5: blanks around a value are no part of it; only SP and HTAB, so never `trim()` (SECURITY A-20)
+// RFC 9110 §5.5: blanks around a value are no part of it; only SP and HTAB, so never `trim()` (A-20)
 const withoutBlanks = (value: string): string => {
   let start = 0
   let end = value.length

@@ -1,5 +1,5 @@
 /**
- * An exception that says "nobody can tell now": thrown anywhere inside a hook it is an outage, a 503, and not a bug, a 500.
+ * An exception that says "it cannot be decided now": thrown anywhere inside a hook it is an outage, a 503, and not a bug, a 500.
  *
  * So a helper that a hook awaits can report an outage through code that knows nothing of this layer, as
  * `(await verify(stored, password)) && user`. It is recognized by a mark, so two copies of the package know each other's.

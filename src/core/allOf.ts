@@ -2,8 +2,8 @@
  * All of several authenticators: each must pass, in order, and their principals come together.
  *
  * It stops at the first that does not pass. A group is absent only when none of its credentials was sent: one of two is a
- * refusal, so that `optional(allOf([...]))` takes nobody's half for nobody. So a credential that is half of one group cannot
- * be another alternative behind it in `firstPresent`, nor stand beside it in an `allOf` that holds the group as optional.
+ * refusal, so that `optional(allOf([...]))` admits no caller with half of a group as anonymous. So a credential that is half of one group cannot
+ * be another alternative behind it in `firstPresent`, nor be beside it in an `allOf` that holds the group as optional.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'

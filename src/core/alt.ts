@@ -28,7 +28,7 @@ export const altW =
     const other = that()
     for (const member of [self, other]) checkMember('alt(...)', member)
     checkOrder('alt(...)', [self, other])
-    // Behind a bad credential nobody is let in who sent none to an optional alternative
+    // After a bad credential, an optional alternative admits no caller who sent it nothing
     const isOptional = admitsAnonymous(other.description)
     const bare = constantFailure(other.description, AuthErrors.absent)
     const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {

@@ -1,7 +1,7 @@
 /**
  * Authenticated is not allowed: what a principal must be, or must have been granted. Who is not allowed gets a 403.
  *
- * It never decides about nobody: where `a` is optional, write `optional(authorize(f)(a))`.
+ * It never decides about anonymous callers: where `a` is optional, write `optional(authorize(f)(a))`.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -28,7 +28,7 @@ const scoped =
     const description: Scoped = { _tag: 'Scoped', member, scopes }
     const all = distinctScopes([...scopesAround(member), ...scopes])
     const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
-    const told = scopes.length === 0 ? asItIs : tellingScopes(scopes)
+    const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
     const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
     const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
       if (allowed === true) return result
@@ -37,7 +37,7 @@ const scoped =
     }
     const decided = (request: Request): Evaluation<unknown> =>
       andThen(evaluate(request), (result) => {
-        if (E.isLeft(result)) return told(result)
+        if (E.isLeft(result)) return naming(result)
         try {
           // Safe: `self` puts on the right what `decide` takes
           const allowed = decide(result.right as never, request)
@@ -54,7 +54,7 @@ const scoped =
 
 const asItIs = <A>(result: A): A => result
 
-// Those of the nodes that stand directly above a member, the innermost first
+// Those of the nodes that are directly above a member, the innermost first
 const scopesAround = (description: Description): ReadonlyArray<string> =>
   description._tag === 'Scoped' ? [...scopesAround(description.member), ...description.scopes] : []
 
@@ -115,7 +115,7 @@ export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | und
 
 /** What was granted to a principal. */
 export interface RequireScopesOptions<A> {
-  /** The scopes granted, at once or later. */
+  /** The scopes granted, sync or async. */
   readonly granted: (principal: A, request: Request) => Granted | Promise<Granted>
 }
 

@@ -34,14 +34,14 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   ): Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>> => {
     checkMember('describedAs(a)(rte)', rte)
     const ask = (request: Request): unknown => (isOptional ? anonymousBare(rte(request)) : rte(request))
-    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and nobody where `original` does
+    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and an anonymous caller where `original` does
     return make(description, (request) => answerTo(() => ask(request), conclude, request, read)) as Authenticator<
       PrincipalFromAnswer<P> | AnonymousOf<O, P>
     >
   }
 }
 
-// A Right of nothing is nobody, where nobody is welcome
+// A Right of nothing is an anonymous caller, where such are admitted
 const anonymousBare = async (task: () => Promise<E.Either<AuthError, unknown>>): Promise<unknown> => {
   const result = await task()
   return E.isRight(result) && result.right === undefined ? undefined : () => Promise.resolve(result)

@@ -15,7 +15,7 @@ export const documented = <S extends SecurityScheme>(
 ): { readonly scheme: S; readonly schemeName?: string } => {
   checkSchemeName(`${factory}({ schemeName })`, schemeName)
   if (description !== undefined && typeof description !== 'string') {
-    throw new TypeError(`${factory}({ description }) must be a text`)
+    throw new TypeError(`${factory}({ description }) must be a string`)
   }
   return {
     scheme: { ...scheme, ...(description !== undefined && { description }) },

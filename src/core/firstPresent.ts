@@ -1,7 +1,7 @@
 /**
  * The first alternative whose credential is present decides: there is no going on after it, as there is in `anyOf`.
  *
- * So a bad token is never hidden by a good key behind it, and the failure told is the one of what the client meant. A plain
+ * So a bad token is never hidden by a good key behind it, and the failure is the one of what the client meant. A plain
  * function is always present.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -55,7 +55,7 @@ export function firstPresent(
       const error = result.left
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (error._tag === 'absent') return from(at + 1, branches, request)
-      // what stands behind an outage is not offered: nobody can be let in now
+      // what comes after an outage is not offered: no caller can be let in now
       const behind = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
       return E.left({ ...error, branches: [...branches, ...behind] })
     }

@@ -136,7 +136,7 @@ export const checkMember = (place: string, member: unknown): void => {
   if (Array.isArray(member)) throw new TypeError(`${place} is a list in a list; write one list, or anyOf([...])`)
   if (member === undefined)
     throw new TypeError(`${place} is undefined; is it imported before it is made? Only null makes public`)
-  if (member === null) throw new TypeError(`${place} is null; null stands alone, as withAuth(null), and makes public`)
+  if (member === null) throw new TypeError(`${place} is null; write null by itself: withAuth(null) makes public`)
   checkHook(place, member, 1)
 }
 
@@ -175,7 +175,7 @@ export const checkOrder = (place: string, members: ReadonlyArray<{ readonly desc
   }
 }
 
-/** What must be authenticated: nobody can be allowed nothing. */
+/** What must be authenticated: an anonymous caller cannot be allowed anything. */
 export const checkDemanding = (place: string, description: Description): void => {
   if (admitsAnonymous(description))
     throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)

@@ -1,5 +1,5 @@
 /**
- * Objects that are truthy and yet name nobody: an Error that was returned instead of thrown, and what a lookup gives that
+ * Objects that are truthy and yet name no caller: an Error that was returned instead of thrown, and what a lookup gives that
  * found nothing. `fromAnswer` (Answer.ts) asks these questions about every object that a hook returns.
  *
  * They are asked of objects of any realm (a `vm` context, Jest's sandbox), so no prototype is compared by identity alone.

@@ -1,9 +1,9 @@
 /**
- * Nobody is welcome, too: no credential passes as `undefined`, never as an Option, which would be truthy.
+ * Anonymous callers are admitted, too: no credential passes as `undefined`, never as an Option, which would be truthy.
  *
  * `optional` refuses bad credentials; `lenient` takes them for none. A write that another site made a browser send, and who
- * is not allowed, are refused by both, and an outage is never taken for nobody. A plain function is never absent, so
- * `optional` of one lets nobody in.
+ * is not allowed, are refused by both, and an outage is never taken for an anonymous caller. A plain function is never absent, so
+ * `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { anonymous, type Evaluation } from './Answer.js'
@@ -30,7 +30,7 @@ const unless =
   }
 
 /**
- * Lets in who sends no credential as `undefined`, and refuses bad ones. It stands alone or last in a list, else TypeError:
+ * Lets in who sends no credential as `undefined`, and refuses bad ones. It comes alone or last in a list, else TypeError:
  * nothing behind it would be asked. In a list, a bad credential of another alternative is refused, too.
  *
  * @example
@@ -52,7 +52,7 @@ export const optional: <M extends AuthenticatorLike>(member: M) => Authenticator
  * import { httpBearer, lenient } from 'koa-with-auth'
  *
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const perhaps = lenient(user) // who sends an old token is nobody, not refused
+ * const perhaps = lenient(user) // who sends an old token is anonymous, not refused
  */
 export const lenient: <M extends AuthenticatorLike>(member: M) => Authenticator<PrincipalOf<M> | undefined> = unless(
   'lenient',

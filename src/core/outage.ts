@@ -1,5 +1,5 @@
 /**
- * Outages: how long an answer may take, and what holds when nobody can tell.
+ * Outages: how long an answer may take, and what holds when it cannot be known.
  *
  * An outage never falls through to a weaker alternative by itself: `recoverUnavailable` is the only way, by its name.
  */

@@ -1,7 +1,7 @@
 /**
  * What the claims of a token must say (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4): pure checks, which know no keys.
  *
- * A check answers why the token is refused. `expired` may be told only of a token whose signature is good, which is the
+ * A check answers why the token is refused. `expired` may be reported only for a token whose signature is good, which is the
  * caller's business.
  */
 
@@ -70,8 +70,8 @@ const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
 // OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Whichever is there must be allowed
 const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
-  const told = [azp, client_id].filter((one) => one !== undefined)
-  return told.length > 0 && told.every((one) => typeof one === 'string' && parties.includes(one))
+  const clients = [azp, client_id].filter((one) => one !== undefined)
+  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
 
 /** Whether what does not depend on the time holds; not the issuer, by which the key set was chosen. */

@@ -25,7 +25,7 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
     throw new Outage(problemOf(error), false)
   })
   if (response.status !== 200) {
-    // nobody reads it, and an unread body keeps its connection
+    // it is not read, and an unread body keeps its connection
     await response.body?.cancel().catch(() => undefined)
     throw new Outage(`answered ${response.status}`, true)
   }
@@ -61,7 +61,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-// undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is told
+// undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported
 const problemOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'cannot be asked'
   if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'did not answer in time'

@@ -132,7 +132,7 @@ export const fetchedKeys = (
     const { known } = state
     if (known !== undefined && known.keys !== than) return known.right
     if (isPaused(now)) return outage(now)
-    // fetched for this very request: nobody has the key
+    // fetched for this very request: no provider has the key
     if (known !== undefined && known.fetch > began) {
       state.missedAt = now
       return unknown

@@ -106,7 +106,7 @@ const publishing =
   (path: string, document: string): Middleware =>
   (ctx: Context, next: Next) => {
     if (ctx.path !== path) return next()
-    // with credentials `*` would mean nobody
+    // with credentials `*` would admit no origin
     ctx.remove('Access-Control-Allow-Credentials')
     ctx.set(corsFields)
     switch (ctx.method) {

@@ -121,7 +121,7 @@ export const tokenKind = <C, R>(
   return make(description, (request) => {
     if (isAllowed?.(request) === false) return fromElsewhere
     return andThen(bearer.evaluate(request), (result) => {
-      // of a token that does not let in, nothing is told to a handler that another let in
+      // of a token that does not let in, nothing is given to a handler that another let in
       if (E.isLeft(result)) carryToken(request, undefined)
       return result
     })

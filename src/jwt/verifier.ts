@@ -1,7 +1,7 @@
 /**
  * Verifies tokens, and keeps for a while which ones were verified.
  *
- * What costs nothing is checked first: form, type, issuer, audience, time. Then the signature. That a token expired is told
+ * What costs nothing is checked first: form, type, issuer, audience, time. Then the signature. That a token expired is reported
  * only where its signature is good.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -48,9 +48,9 @@ export const verifier = (
   }
 
   const verify = async (token: string, key: string): Promise<Result> => {
-    const told = readCompact(token)
-    if (told === undefined) return malformedToken
-    const provider = providerOf(told)
+    const compact = readCompact(token)
+    if (compact === undefined) return malformedToken
+    const provider = providerOf(compact)
     if (provider === undefined) return refused
     const began = provider.keys.begun()
     const keys = await provider.keys.current()
@@ -59,7 +59,7 @@ export const verifier = (
     const known = kept && stillGood(kept, keys.right, Date.now())
     if (known !== undefined) return known
     const signed = await signedBy(token, provider, keys.right, began)
-    return E.isLeft(signed) ? signed : conclude(told, key, provider, signed.right)
+    return E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right)
   }
 
   // The provider that the token says it is of, where all but its signature and its time is right

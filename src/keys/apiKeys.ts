@@ -54,7 +54,7 @@ export interface ApiKeys<O> {
   readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
   /** The hook: who a key belongs to. */
   readonly authenticate: (request: Request, key: string) => Evaluation<ApiKey<O>>
-  /** What a key looks like within a text, for secret scanners; its checksum is not looked at. */
+  /** What a key looks like within a string, for secret scanners; its checksum is not looked at. */
   readonly pattern: RegExp
 }
 

@@ -39,7 +39,7 @@ const checksum = (text: string): string => {
 
 /** The keys of one prefix. */
 export interface KeyForm {
-  /** Any key of this form within a text, its checksum not looked at. */
+  /** Any key of this form within a string, its checksum not looked at. */
   readonly pattern: RegExp
   /** A new key. */
   readonly make: () => string

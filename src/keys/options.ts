@@ -1,5 +1,5 @@
 /**
- * What `apiKeys` can be told, and what holds where it is told nothing. What is weak or cannot work is refused here.
+ * The options of `apiKeys`, and their defaults. What is weak or cannot work is refused here.
  */
 import * as t from 'io-ts'
 import { checkOptions, checkPositive } from '../core/misuse.js'

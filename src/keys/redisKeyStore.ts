@@ -2,7 +2,7 @@
  * API keys in Redis or Valkey, for several processes: entry point `koa-with-auth/keys/redis`.
  *
  * It needs one function that sends a command, so any client fits; `redisStore` of `koa-with-auth/sessions/redis` says how
- * clients are best set up. Every change is one script, so it happens as a whole or not at all; for that all keys stand in one
+ * clients are best set up. Every change is one script, so it happens as a whole or not at all; for that all keys are in one
  * slot of a cluster. Let Redis evict none (`maxmemory-policy noeviction`) and write a log (`appendonly yes`): what it loses
  * when it starts again is lost, and with snapshots alone a key that was revoked since the last one is good again.
  */
@@ -73,7 +73,7 @@ return 1`,
 const wrong = (): never => {
   throw new TypeError('redisKeyStore({ command }): an answer is none that its scripts give')
 }
-// clients that were told to can answer buffers
+// some clients can be set to answer buffers
 const string = (value: unknown): string =>
   typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : wrong())

@@ -1,7 +1,7 @@
 /**
  * API keys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/keys/sqlite`.
  *
- * How the file is asked stands in `stores/sqliteFile.ts`. A power failure can undo the last moments, a revocation among them;
+ * How the file is asked is in `stores/sqliteFile.ts`. A power failure can undo the last moments, a revocation among them;
  * the end of a process undoes nothing.
  */
 import type { Row } from '@libsql/client'

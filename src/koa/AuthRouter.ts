@@ -50,10 +50,10 @@ export interface Verb<S, C, P> {
   (name: string, path: string | RegExp, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
 }
 
-// Who the handlers of a router that was declared apart expect; routers that expect nobody take anybody
+// Who the handlers of a router that was declared apart expect; routers that expect no principal take any
 type Expected<C> = C extends Auth<infer P> ? P : unknown
 type Provides<P, C> = P extends Expected<C> ? unknown : never
-// A guard provides what was expected, so a router that has one expects nobody where it is mounted
+// A guard provides what was expected, so a router that has one expects no principal where it is mounted
 type Provided<C> = C extends Auth<unknown> ? Omit<C, 'request'> : C
 
 /** The `routes()` of another router. */
@@ -96,7 +96,7 @@ export interface Both<P, B> {
 }
 
 /**
- * What `withAuth(also(a))` makes. What the levels above a router will let in is not known where it stands, so there
+ * What `withAuth(also(a))` makes. What the levels above a router will let in is not known there, so there
  * `inherited` is `unknown`.
  */
 export interface AlsoGuard<P> {

@@ -1,5 +1,5 @@
 /**
- * The state of a Koa response before authentication, so that what a hook left on it can be taken back (SECURITY A-39).
+ * The state of a Koa response before authentication, so that what a hook left on it can be taken back (A-39).
  *
  * Authenticators must not write the response, but a hook can: a status, a header, or the cookie with which koa-session
  * expires a bad signature. Rests on three private fields of Koa's response, which a test pins.
@@ -52,7 +52,7 @@ export const take = (response: Response): ResponseSnapshot => {
   return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: copied(res.getHeaders()) }
 }
 
-// Who adds a cookie adds it to the very array that stands there
+// Who adds a cookie adds it to the very array that is there
 const copied = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
 

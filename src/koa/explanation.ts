@@ -13,7 +13,7 @@ const reasons: Readonly<Record<AuthError['_tag'], string>> = {
   forged: 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)',
   insufficient: 'authenticated, but not allowed',
   throttled: 'too many guesses were made, so the credential was not looked at',
-  unavailable: 'nobody can tell now, or could in time',
+  unavailable: 'it cannot be decided now, or was not in time',
   raised: 'the hook threw',
 }
 

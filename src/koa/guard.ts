@@ -2,7 +2,7 @@
  * The guard: Koa middleware that enforces one requirement on the operation behind it.
  *
  * It asks the authenticator, folds the Either, and only then calls `next()`: a failing handler can never look like
- * failing authentication. It stands in the layer of the route that it protects, so no path is matched again.
+ * failing authentication. It is in the layer of the route that it protects, so no path is matched again.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -126,7 +126,7 @@ const nextOf = (ctx: Context, next: Next): Promise<unknown> =>
 // Node's own limit where the server sets none
 const MAX_HEADER_LINES = 1000
 
-// Node drops header lines past its limit without a word, and a proxy appends its own last (SECURITY A-24)
+// Node drops header lines past its limit without a word, and a proxy appends its own last (A-24)
 const mayBeCutOff = ({ req }: Context): boolean => {
   // Safe: Node puts the server on every socket that it accepted
   const { server } = req.socket as Socket & { readonly server?: Server | null }

@@ -3,7 +3,7 @@
  * an error (it strips all headers first), a stream.
  *
  * A 401 without a challenge gets the operation's, too. They are completed when the head is written, so that no promise has
- * to be waited for and no error be changed. What stands there already stays; Vary is added to.
+ * to be waited for and no error be changed. What is there already stays; Vary is added to.
  */
 import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
@@ -29,12 +29,12 @@ export interface Operation {
 
 /** What answers of the operations behind an authenticator are made of. */
 export const operationOf = (description: Description): Operation => {
-  // A key in the URL must not travel on in Referer (SECURITY A-28)
+  // A key in the URL must not travel on in Referer
   const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [['Referrer-Policy', 'no-referrer']] : []
   return {
     description,
     vary: fieldsOf(description).join(', '),
-    // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (SECURITY A-26)
+    // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys
     accepted: [['Cache-Control', 'private, no-store'], ...always],
     refused: [['Cache-Control', 'no-store'], ...always],
     exposesChallenges: exposingOf(description),
@@ -131,7 +131,7 @@ const expose = (response: ServerResponse, field: string): void => {
   response.setHeader(name, present === undefined ? field : union(String(present), field))
 }
 
-/** Adds to Vary what authentication read, whatever stands there. */
+/** Adds to Vary what authentication read, whatever is there. */
 export const addVary = (response: ServerResponse, vary: string): void => {
   if (vary === '') return
   const present = response.getHeader('Vary')

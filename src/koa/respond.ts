@@ -19,7 +19,7 @@ export const respondFailure = (ctx: Context, error: AuthError, settings: Setting
   const { errorMapper = defaultErrorMapper, realm, explain } = settings
   const response = errorMapper(error, ctx.request)
   const answered: unknown = response
-  // nobody waits for it, so nobody would handle its rejection
+  // it is not awaited, so its rejection would not be handled
   if (answered instanceof Promise) {
     answered.catch(() => undefined)
     throw new TypeError('an errorMapper must answer at once, not with a promise')
@@ -43,11 +43,11 @@ export const respondTooManyFields = (ctx: Context): void => write(ctx, problem(4
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
 const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {
   if (status !== 401 && status !== 403) return []
-  const told: Challenge[] = []
+  const offered: Challenge[] = []
   for (const { _tag, challenge } of branchesOf(error)) {
-    if (challenge !== undefined && (status === 401 || _tag === 'insufficient')) told.push(challenge)
+    if (challenge !== undefined && (status === 401 || _tag === 'insufficient')) offered.push(challenge)
   }
-  return status === 401 && (error._tag === 'raised' || told.length === 0) ? challengesOf(description) : told
+  return status === 401 && (error._tag === 'raised' || offered.length === 0) ? challengesOf(description) : offered
 }
 
 const names = ({ headers }: AuthResponse, name: string): boolean =>

@@ -2,7 +2,7 @@
  * `docs`: the docs page of a router, where a user enters credentials once and tries its operations, and the OpenAPI
  * document that the page and other tools read.
  *
- * It is made of operations like any other, so `withAuth` guards it, and none of them stands in the document. It describes
+ * It is made of operations like any other, so `withAuth` guards it, and none of them is in the document. It describes
  * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`.
  */
 import Router from '@koa/router'

@@ -16,7 +16,7 @@ import { copied, securitySchemesOf } from './security.js'
 
 export { openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
 
-/** A document that lists paths. What no path can say stands under `x-undescribed`, so that nothing is left out silently. */
+/** A document that lists paths. What no path can say is under `x-undescribed`, so that nothing is left out silently. */
 export type ApiDocument = OpenAPIV3_1.Document & {
   readonly paths: OpenAPIV3_1.PathsObject
   readonly 'x-undescribed'?: ReadonlyArray<Undescribed>
@@ -27,7 +27,7 @@ export type ApiDocument = OpenAPIV3_1.Document & {
  * last, after its routes. With a request, the session's cookie has the name that koa-session was given.
  *
  * TypeError for options that no document can be made of, for two security schemes under one name, for an `operationId`
- * that stands twice, and for a path parameter that its route does not have.
+ * that is used twice, and for a path parameter that its route does not have.
  *
  * @example
  * import Router from '@koa/router'
@@ -49,9 +49,9 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
   const routes = routesOf(router, request)
   const { placed, shadowed } = placedAmong(routes)
   const untold = [...routes.undescribed, ...shadowed]
-  const told = [...new Set([...placed, ...untold].map(({ route }) => route))]
+  const shown = [...new Set([...placed, ...untold].map(({ route }) => route))]
   const resolve = resolveAmong(options.components?.parameters)
-  for (const route of told) checkPathParameters(route, resolve)
+  for (const route of shown) checkPathParameters(route, resolve)
   const withIds = idsAmong(placed)
 
   const paths: Record<string, Record<string, OpenAPIV3_1.OperationObject>> = {}
@@ -63,7 +63,7 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
   const components = componentsOf(
     {
       securitySchemes: securitySchemesOf(
-        told.flatMap(({ place, security }) => security.schemes.map((scheme) => ({ ...scheme, place }))),
+        shown.flatMap(({ place, security }) => security.schemes.map((scheme) => ({ ...scheme, place }))),
       ),
       ...failureComponents(written.flatMap(({ responses }) => (responses === undefined ? [] : [responses]))),
     },
@@ -75,7 +75,7 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
     ...rootOf(options),
     paths,
     ...(Object.keys(components).length > 0 && { components }),
-    ...(untold.length > 0 && { 'x-undescribed': untold.map(({ told: entry }) => entry) }),
+    ...(untold.length > 0 && { 'x-undescribed': untold.map(({ entry }) => entry) }),
   }
 }
 

@@ -35,7 +35,7 @@ export const checkOpenApiOptions = (place: string, options: OpenApiOptions): voi
   checkOptions(place, withoutExtensions(options), openApiOptionNames)
   for (const name of ['title', 'version'] as const) {
     const value: unknown = options[name]
-    if (typeof value !== 'string' || value === '') throw new TypeError(`${place}({ ${name} }) must be a text`)
+    if (typeof value !== 'string' || value === '') throw new TypeError(`${place}({ ${name} }) must be a string`)
   }
   for (const name of ['servers', 'tags'] as const) {
     if (options[name] !== undefined && !Array.isArray(options[name])) {

@@ -24,10 +24,10 @@ export interface Described {
 
 const kinds: Readonly<Record<string, string>> = {
   tags: 'a list',
-  summary: 'a text',
-  description: 'a text',
+  summary: 'a string',
+  description: 'a string',
   externalDocs: 'an object',
-  operationId: 'a text',
+  operationId: 'a string',
   parameters: 'a list',
   requestBody: 'an object',
   responses: 'an object',
@@ -41,7 +41,7 @@ const kindOf = (value: unknown): string =>
   Array.isArray(value)
     ? 'a list'
     : typeof value === 'string'
-      ? 'a text'
+      ? 'a string'
       : typeof value === 'boolean'
         ? 'true or false'
         : typeof value === 'object' && value !== null
@@ -49,7 +49,7 @@ const kindOf = (value: unknown): string =>
           : 'something else'
 
 /**
- * Describes the operation behind whose path it stands, in front of `withAuth` or behind it: summary, parameters, request
+ * Describes the operation after whose path it is written, before `withAuth` or behind it: summary, parameters, request
  * body, responses. The document adds `security`, the parameters of the path, and the answers of the guard. TypeError for
  * what OpenAPI's Operation Object does not have, and for `security`.
  *

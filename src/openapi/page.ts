@@ -1,7 +1,7 @@
 /**
  * The docs page, as text and header fields. The same bytes for every request: nothing of a request is part of it.
  *
- * Whatever the API's author wrote stands in it as HTML text or as an attribute; no script is written here at all, so
+ * Whatever the API's author wrote is in it as HTML text or as an attribute; no script is written here at all, so
  * nothing has to be escaped for one. All references are relative: it works behind any prefix.
  */
 

@@ -4,9 +4,9 @@ import type { OpenApiOptions } from './documentOptions.js'
 
 /** What an application may decide about its docs page. */
 export interface DocsPageOptions {
-  /** Where the page stands below its router. Default `/docs`. */
+  /** Where the page is below its router. Default `/docs`. */
   readonly path?: string
-  /** Where the document stands below its router. Default `/openapi.json`. */
+  /** Where the document is below its router. Default `/openapi.json`. */
   readonly documentPath?: string
   /**
    * Whether the browser keeps the credentials that were entered when the page is left; whoever uses the browser next has

@@ -1,6 +1,6 @@
 /**
- * The script that starts Swagger UI on the docs page. A constant: what differs between pages stands in `data-` attributes of
- * its element, and the address bar is not read (SECURITY A-27), but for the fragment, which only opens an operation.
+ * The script that starts Swagger UI on the docs page. A constant: what differs between pages is in `data-` attributes of
+ * its element, and the address bar is not read (A-27), but for the fragment, which only opens an operation.
  *
  * A key in a cookie is one that Swagger UI asks for but cannot send, because scripts may not set that header; so it is put
  * among the page's cookies while it is authorized, and taken away with the page.

@@ -1,7 +1,7 @@
 /** What Swagger UI's own style sheet leaves to the page around it: background, both colour schemes, narrow screens. */
 
 /** CSS. */
-export const pageStyle = `/* Swagger UI's own html.dark-mode stands above this, where its version has one */
+export const pageStyle = `/* Swagger UI's own html.dark-mode comes above this, where its version has one */
 html {
   box-sizing: border-box;
   background: #fafafa;
@@ -21,7 +21,7 @@ noscript {
   font-family: sans-serif;
 }
 
-/* a choice of one, and columns in which nothing stands */
+/* a choice of one, and columns that are empty */
 .swagger-ui .schemes-server-container > div:has(.servers option[value='/']:only-child),
 .swagger-ui .responses-table:not(:has(td.response-col_links > :not(i))) .response-col_links {
   display: none;

@@ -19,7 +19,7 @@ export interface PathParameters {
 /** Finds what a reference to a component refers to. */
 export type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
 
-/** Resolves references among the components of a document; `undefined` for what stands elsewhere. */
+/** Resolves references among the components of a document; `undefined` for what is elsewhere. */
 export const resolveAmong =
   (components: OpenAPIV3_1.ComponentsObject['parameters'] = {}): Resolve =>
   (parameter) => {

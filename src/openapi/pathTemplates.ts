@@ -75,7 +75,7 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
   })
 }
 
-// 3.1, Paths Object: a name stands once in a path. The router lets a mounted path repeat one (/users/:id/pets/:id), and
+// 3.1, Paths Object: a name is once in a path. The router lets a mounted path repeat one (/users/:id/pets/:id), and
 // gives a handler the last, so that one keeps its name
 const parametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathParameter> =>
   keys.reduceRight<ReadonlyArray<PathParameter>>((behind, { name: given, type }) => {

@@ -1,5 +1,5 @@
 /**
- * Where a router's operations stand in a document, which has one place for each path template and method.
+ * Where a router's operations are in a document, which has one place for each path template and method.
  */
 import { undescribedPart, type RouteOperation, type Routes, type UndescribedPart } from './routes.js'
 
@@ -30,7 +30,7 @@ export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
     const other = taken.get(slot)
     const one = { ...operation, ...place }
     if (other === undefined || lastAnswers) taken.set(slot, one)
-    // Of two patterns that match the same URLs one never answers; else each does, and one is told of elsewhere
+    // Of two patterns that match the same URLs one never answers; else each does, and one is reported elsewhere
     if (other === undefined || other.template.shape === one.template.shape) continue
     const [winner, loser] = lastAnswers ? [one, other] : [other, one]
     const reason = `${winner.route.place} has the same path template`
@@ -49,7 +49,7 @@ export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => 
     if (holder === undefined) holders.set(described.operationId, operation)
     else if (holder.route !== operation.route) {
       throw new TypeError(
-        `openApi: operationId "${described.operationId}" stands in ${holder.route.place} and in ${place}; each needs its own`,
+        `openApi: operationId "${described.operationId}" is in ${holder.route.place} and in ${place}; each needs its own`,
       )
     }
   }

@@ -52,7 +52,7 @@ export interface Undescribed {
 /** What of a route is not among the paths. */
 export interface UndescribedPart {
   readonly route: Route
-  readonly told: Undescribed
+  readonly entry: Undescribed
 }
 
 /** The operations of a router, and what is not among them. */
@@ -113,12 +113,12 @@ export const undescribedPart = (
 ): UndescribedPart => {
   const { summary } = route.described
   const { requirements } = route.security
-  const told = {
+  const entry = {
     path: String(path),
     methods,
     reason,
     ...(summary !== undefined && { summary }),
     ...(requirements !== undefined && { security: copied(requirements) }),
   }
-  return { route, told }
+  return { route, entry }
 }

@@ -3,7 +3,7 @@
  *
  * koa-session does not say whether an id is new, so what was read or written in a request is remembered: such an id is only
  * updated, any other only inserted. So a slow request that read a session before it was ended cannot bring it back
- * (SECURITY D-S4).
+ * (D-S4).
  */
 import { sessionField } from '../core/session/sessionFields.js'
 import { requestSessionOf } from './RequestSession.js'
@@ -65,7 +65,7 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
 
 type SessionData = Record<string, unknown>
 
-// koa-session assigns every key to an object with methods and accessors of its own (SECURITY D-S9)
+// koa-session assigns every key to an object with methods and accessors of its own (D-S9)
 const reserved = new Set(
   ['__proto__ constructor toJSON isNew length populated maxAge externalKey save regenerate commit manuallyCommit']
     .join(' ')

@@ -33,7 +33,7 @@ const anonymous = operationOf({ _tag: 'AnyOf', members: [] })
 
 const apps = new WeakSet<object>()
 
-// Above the sessions every caller would be anonymous (SECURITY D-S12)
+// Above the sessions every caller would be anonymous (D-S12)
 const misplaced: SessionSource = {
   isUnavailable: () => {
     throw new Error('sessions(app, ...) must be called before the routers are mounted')
@@ -133,7 +133,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
 const mounted =
   'sessions(app): the request is of another application, inside of which this one is mounted (koa-mount), and so is its session. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
 
-// koa-session and its cookies read these whether they are given or not, from a polluted prototype, too (SECURITY D-S12)
+// koa-session and its cookies read these whether they are given or not, from a polluted prototype, too (D-S12)
 const unpolluted = {
   externalKey: undefined,
   ContextStore: undefined,

@@ -177,7 +177,7 @@ export const peers = async (pace: Pace): Promise<Section> => {
 }
 
 // Where an application lies in memory decides what a request costs that is matched against thousands of regular
-// expressions: two equal ones differ by a tenth. So there are several, each at another place, and what is told is told of them.
+// expressions: two equal ones differ by a tenth. So there are several, each at another place, and what is reported is reported them.
 const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray<Row>> => {
   const slow = routes >= 1000
   const builds = slow ? 12 : Math.min(4, Math.ceil(pace.rounds / 15))

@@ -25,7 +25,7 @@ const batchOf = async ({ run }: Contestant, batch: number): Promise<number> => {
 // Requests of each contestant before the first round, so that what is measured has been compiled
 const WARM_UP = 4000
 
-// Another order in each round, the same ones in each run: nobody runs behind the same one always
+// Another order in each round, the same ones in each run: none always runs after the same one
 const shuffled = <A>(all: ReadonlyArray<A>, round: number): ReadonlyArray<A> => {
   let seed = round * 2_654_435_761 + 1
   const order = all.map((one) => {

@@ -90,7 +90,7 @@ describe('an operation', () => {
 describe('middleware', () => {
   const closed = (router: RouterInstance) => audit(router).middleware.map(({ path, guarded }) => [path, guarded])
 
-  it('where it stands: its path and what is below it', () => {
+  it('where it is: its path and what is below it', () => {
     const router = new Router()
     router.use(go, go).use('/a', go).use('/', go).use(/^\/b/, go).use('', go)
     router.use('/c', new Router({ prefix: '/d' }).use(go).use('/e/:id', go).routes())

@@ -29,20 +29,25 @@ const table: ReadonlyArray<Row> = [
   { place: 'query', description: '5.2.2 a key', input: query('k1'), expected: { key: 'k1' } },
   { place: 'query', description: '5.1.4 none', input: {}, expected: 'absent' },
   { place: 'query', description: '5.1.4 in another place', input: header('k1'), expected: 'absent' },
-  { place: 'query', description: 'DESIGN "empty key"', input: query(''), expected: 'malformed' },
+  { place: 'query', description: 'decision "empty key"', input: query(''), expected: 'malformed' },
   { place: 'query', description: 'A-22 sent twice', input: query('k1', 'k1'), expected: 'malformed' },
   { place: 'query', description: 'percent-decoded once', input: query('%2541'), expected: { key: '%41' } },
   {
     place: 'query',
-    description: 'DESIGN "length" 8192',
+    description: 'decision "length of a credential" 8192',
     input: query('k'.repeat(8192)),
     expected: { key: 'k'.repeat(8192) },
   },
-  { place: 'query', description: 'DESIGN "length" 8193', input: query('k'.repeat(8193)), expected: 'malformed' },
+  {
+    place: 'query',
+    description: 'decision "length of a credential" 8193',
+    input: query('k'.repeat(8193)),
+    expected: 'malformed',
+  },
   { place: 'header', description: '5.2.2 a key', input: header('k1'), expected: { key: 'k1' } },
   { place: 'header', description: '5.1.4 none', input: {}, expected: 'absent' },
   { place: 'header', description: '5.1.4 in another place', input: query('k1'), expected: 'absent' },
-  { place: 'header', description: 'DESIGN "empty key"', input: header(''), expected: 'malformed' },
+  { place: 'header', description: 'decision "empty key"', input: header(''), expected: 'malformed' },
   { place: 'header', description: 'blanks for a key', input: header(' \t '), expected: 'malformed' },
   { place: 'header', description: 'A-22 sent twice', input: header('k1', 'k1'), expected: 'malformed' },
   {
@@ -51,25 +56,35 @@ const table: ReadonlyArray<Row> = [
     input: header('k1, k1'),
     expected: { key: 'k1, k1' },
   },
-  { place: 'header', description: 'DESIGN "length" 8193', input: header('k'.repeat(8193)), expected: 'malformed' },
+  {
+    place: 'header',
+    description: 'decision "length of a credential" 8193',
+    input: header('k'.repeat(8193)),
+    expected: 'malformed',
+  },
   { place: 'cookie', description: '5.2.2 a key', input: cookie('k1'), expected: { key: 'k1' } },
   { place: 'cookie', description: '5.1.4 none', input: {}, expected: 'absent' },
   { place: 'cookie', description: '5.1.4 in another place', input: header('k1'), expected: 'absent' },
-  { place: 'cookie', description: 'DESIGN "empty key"', input: cookie(''), expected: 'malformed' },
+  { place: 'cookie', description: 'decision "empty key"', input: cookie(''), expected: 'malformed' },
   {
     place: 'cookie',
-    description: 'DESIGN "cookie values" quotes taken off',
+    description: 'decision "cookie values" quotes taken off',
     input: cookie('"k1"'),
     expected: { key: 'k1' },
   },
   {
     place: 'cookie',
-    description: 'DESIGN "cookie values" a lone quote stays',
+    description: 'decision "cookie values" a lone quote stays',
     input: cookie('"k1'),
     expected: { key: '"k1' },
   },
   { place: 'cookie', description: 'A-21 sent twice', input: cookie('k1', 'k2'), expected: 'malformed' },
-  { place: 'cookie', description: 'DESIGN "length" 8193', input: cookie('k'.repeat(8193)), expected: 'malformed' },
+  {
+    place: 'cookie',
+    description: 'decision "length of a credential" 8193',
+    input: cookie('k'.repeat(8193)),
+    expected: 'malformed',
+  },
 ]
 
 describe('what reaches the hook', () => {
@@ -111,7 +126,7 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
     expect(kind({ authenticate: () => null }).evaluate(request)).toMatchObject(E.left({ _tag: 'invalid' }))
   })
 
-  it('DESIGN "length of a credential": the option maxLength', () => {
+  it('decision "length of a credential": the option maxLength', () => {
     const sketch = { query: query('k12'), header: header('k12'), cookie: cookie('k12') }[place as Place]
     const of = (maxLength: number) => kind({ maxLength, authenticate: () => 1 }).evaluate(plainRequest(sketch))
     expect(of(3)).toStrictEqual(E.right(1))

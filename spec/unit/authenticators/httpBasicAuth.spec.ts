@@ -17,7 +17,7 @@ describe('what reaches the hook', () => {
   it.each([
     { description: '5.3.2 user name and password', input: basicOf('anna:secret'), expected: ['anna', 'secret'] },
     { description: 'B-20 the first colon separates', input: basicOf('anna:a:b'), expected: ['anna', 'a:b'] },
-    { description: 'DESIGN empty parts reach it', input: basicOf(':'), expected: ['', ''] },
+    { description: 'decision "Basic" empty parts reach it', input: basicOf(':'), expected: ['', ''] },
     { description: 'B-21 UTF-8', input: basicOf('änna:пароль'), expected: ['änna', 'пароль'] },
     {
       description: 'A-16 a long password, whole',
@@ -45,7 +45,7 @@ describe('what reaches the hook', () => {
     expect(result).toMatchObject(E.left({ _tag: expected }))
   })
 
-  it('DESIGN "length of a credential": scheme included', () => {
+  it('decision "length of a credential": scheme included', () => {
     const field = basicOf('a:b')
     expect(evaluate(sending(field), field.length).result).toStrictEqual(E.right(1))
     expect(evaluate(sending(field), field.length - 1).result).toMatchObject(E.left({ _tag: 'malformed' }))

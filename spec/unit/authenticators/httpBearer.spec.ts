@@ -23,7 +23,7 @@ describe('what reaches the hook', () => {
     { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
     { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
     {
-      description: 'DESIGN "Bearer" surrounding spaces are no part of it',
+      description: 'decision "Bearer" surrounding spaces are no part of it',
       input: ['Bearer   abc \t'],
       expected: 'abc',
     },
@@ -42,7 +42,11 @@ describe('what reaches the hook', () => {
     { description: 'A-07 the token alone', input: ['abc'], expected: 'absent' },
     { description: 'A-07 a longer scheme', input: ['Bearers abc'], expected: 'absent' },
     { description: 'an empty field', input: [''], expected: 'absent' },
-    { description: 'DESIGN a bare scheme', input: ['Bearer'], expected: 'malformed' },
+    {
+      description: 'decision "absent or empty key, bare Bearer" a bare scheme',
+      input: ['Bearer'],
+      expected: 'malformed',
+    },
     { description: 'a scheme and a space', input: ['Bearer '], expected: 'malformed' },
     { description: 'B-03 a tab', input: ['Bearer\tabc'], expected: 'malformed' },
     { description: 'B-14 no b64token', input: ['Bearer a,b'], expected: 'malformed' },
@@ -52,7 +56,11 @@ describe('what reaches the hook', () => {
       input: ['Basic YTpi', 'Bearer abc'],
       expected: 'malformed',
     },
-    { description: 'DESIGN "length" beyond 8 KB', input: [`Bearer ${'t'.repeat(8186)}`], expected: 'malformed' },
+    {
+      description: 'decision "length of a credential" beyond 8 KB',
+      input: [`Bearer ${'t'.repeat(8186)}`],
+      expected: 'malformed',
+    },
   ])('not asked: $description: $expected', ({ input, expected }) => {
     const { asked, result } = evaluate(sending(...input))
     expect(asked).toStrictEqual([])
@@ -136,20 +144,20 @@ describe('RFC 6750 §3 the challenge', () => {
     { description: 'a quote', scope: ['a"b'] },
     { description: 'a line break', scope: ['a\r\nb'] },
     { description: 'a letter beyond ASCII', scope: ['é'] },
-  ])('B-17 a scope that cannot stand in it is a mistake of the hook, raised: $description', async ({ scope }) => {
+  ])('B-17 a scope that does not fit it is a mistake of the hook, raised: $description', async ({ scope }) => {
     const answer = E.left(AuthError.insufficient(scope))
     for (const given of [answer, Promise.resolve(answer)]) {
       const result = await evaluate(sending('Bearer a'), given).result
-      const told = E.isLeft(result) ? result.left : undefined
-      if (told?._tag === 'raised') continue
-      expect(told?._tag).toBe('insufficient')
-      expect(Challenge.render('api')(told!.challenge!)).toMatch(/^[\x20-\x7e]*$/)
+      const reported = E.isLeft(result) ? result.left : undefined
+      if (reported?._tag === 'raised') continue
+      expect(reported?._tag).toBe('insufficient')
+      expect(Challenge.render('api')(reported!.challenge!)).toMatch(/^[\x20-\x7e]*$/)
     }
   })
 })
 
 describe('its description', () => {
-  it('is the http scheme "bearer", not ambient; the format of the token if it is told', () => {
+  it('is the http scheme "bearer", not ambient; the format of the token if it is given', () => {
     expect(httpBearer({ authenticate: () => 1 }).description).toMatchObject({
       scheme: { type: 'http', scheme: 'bearer' },
       ambient: false,

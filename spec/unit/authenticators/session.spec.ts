@@ -52,9 +52,13 @@ const table: ReadonlyArray<Row> = [
     expected: everyone,
   },
   { description: 'an active user', input: { user: { username: 'a', isActive: true } }, expected: everyone },
-  { description: 'DESIGN an inactive user', input: { user: { username: 'a', isActive: false } }, expected: [] },
   {
-    description: 'DESIGN an inactive superuser',
+    description: 'decision "inactive, deleted user"',
+    input: { user: { username: 'a', isActive: false } },
+    expected: [],
+  },
+  {
+    description: 'decision "inactive, deleted user" a superuser',
     input: { user: { username: 'a', isSuperuser: true, isActive: false } },
     expected: [],
   },

@@ -1,4 +1,4 @@
-/** What a session authenticator reads of the context that koa-session, or whoever stands in its place, has left. */
+/** What a session authenticator reads of the context that koa-session, or whoever is in its place, has left. */
 import { either as E } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
@@ -27,11 +27,11 @@ const evaluated = async (kind: ReturnType<typeof sessionAuth>, { source, cookie,
   return E.isLeft(result) ? result.left._tag : result.right
 }
 
-const source = (told: Partial<SessionSource> = {}): SessionSource => ({
+const source = (reported: Partial<SessionSource> = {}): SessionSource => ({
   isUnavailable: () => false,
   isSignedIn: () => true,
   load: () => ({ username: 'loaded' }),
-  ...told,
+  ...reported,
 })
 
 describe('a session', () => {
@@ -42,7 +42,7 @@ describe('a session', () => {
     ['whose user is undefined', { user: undefined }],
     ['whose user is null', { user: null }],
     ['that was not populated', { user: anna, populated: false }],
-  ])('%s: nobody is signed in', async (_, session) => {
+  ])('%s: no user is signed in', async (_, session) => {
     expect(await evaluated(sessionAuth(), { session })).toBe('absent')
   })
 
@@ -55,7 +55,7 @@ describe('a session', () => {
     expect(await evaluated(sessionAuth(), { session: { user: anna, populated: true } })).toStrictEqual(anna)
   })
 
-  it('is given to loadUser, whatever stands in it', async () => {
+  it('is given to loadUser, whatever is in it', async () => {
     const loading = sessionAuth({ loadUser: ({ id }) => (id === 7 ? anna : undefined) })
     expect(await evaluated(loading, { session: { id: 7 } })).toStrictEqual(anna)
     expect(await evaluated(loading, { session: { user: anna } })).toBe('invalid')
@@ -65,7 +65,7 @@ describe('a session', () => {
 })
 
 describe('where a source is carried', () => {
-  it('who is signed in is whom it loads, not what stands in the session', async () => {
+  it('who is signed in is whom it loads, not what is in the session', async () => {
     expect(await evaluated(sessionAuth(), { session: { user: anna }, source: source() })).toStrictEqual({
       username: 'loaded',
     })
@@ -74,7 +74,7 @@ describe('where a source is carried', () => {
   })
 
   it.each([{ user: anna }, {}, { populated: false }])(
-    'nobody is anonymous because the store is down: %j',
+    'no user is anonymous because the store is down: %j',
     async (session) => {
       const down = source({ isUnavailable: () => true, isSignedIn: () => false })
       expect(await evaluated(sessionAuth(), { session, source: down })).toBe('unavailable')
@@ -105,7 +105,7 @@ describe('the name of the cookie', () => {
   })
 })
 
-it('what is demanded is told', () => {
+it('what is demanded is reported', () => {
   const demands = (kind: ReturnType<typeof sessionAuth>) =>
     kind.description._tag === 'Leaf' ? kind.description.demands : 'no leaf'
   expect([sessionAuth(), sessionAuthSuperUser(), sessionAuthIsStaff()].map(demands)).toStrictEqual([

@@ -158,7 +158,7 @@ const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unk
     expected: E.left(AuthError.expired),
   },
   {
-    description: 'a generator that nobody runs is a configuration error',
+    description: 'a generator that is not run is a configuration error',
     input: (function* () {})(),
     expected: configuration,
   },
@@ -258,7 +258,7 @@ describe('fromAnswer, later', () => {
   })
 })
 
-describe('what nobody would expect', () => {
+describe('what is not expected', () => {
   it('a Task is run without arguments', () => {
     expect(fromAnswer((...args: unknown[]) => E.right(args.length + 1))).toStrictEqual(E.right(1))
   })
@@ -294,7 +294,7 @@ describe('what nobody would expect', () => {
 
   it('an iterator says what it comes from', async () => {
     expect(await messageOf([][Symbol.iterator]())).toBe(
-      'an authenticator answered an iterator, which nobody runs; is its hook a generator?',
+      'an authenticator answered an iterator, which is never run; is its hook a generator?',
     )
   })
 })
@@ -328,7 +328,7 @@ describe('adopted', () => {
   })
 })
 
-describe('nobody', () => {
+describe('anonymous', () => {
   it('is remembered of what passed, never of a failure', () => {
     expect(isAnonymous(anonymous)).toBe(true)
     expect(isAnonymous(E.right(undefined))).toBe(false)
@@ -337,7 +337,7 @@ describe('nobody', () => {
   })
 
   describe('asked about', () => {
-    it('undefined is nobody still, at once and later', async () => {
+    it('undefined is still anonymous, at once and later', async () => {
       expect(fromAnswerToAnonymous(undefined)).toBe(anonymous)
       expect(await fromAnswerToAnonymous(Promise.resolve())).toBe(anonymous)
     })

@@ -57,12 +57,12 @@ describe('branchesOf', () => {
     expect(AuthError.branchesOf(expired)).toStrictEqual([expired])
   })
 
-  it('DESIGN "Failures": the first of equals gives the folded failure its fields', () => {
+  it('decision "Failures": the first of equals gives the folded failure its fields', () => {
     const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
     expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })
   })
 
-  it('what comes behind a failure that stops was never tried', () => {
+  it('what comes after a failure that stops was never tried', () => {
     for (const first of [throttled(), unavailable(), raised(1)]) {
       for (const second of [absent, throttled(), unavailable(), raised(2)]) {
         expect(AuthError.Semigroup.concat(first, second)).toBe(first)

@@ -51,12 +51,12 @@ describe('authenticator', () => {
   it.each([
     { description: 'as long as allowed', input: 'k'.repeat(8), expected: 'Right' },
     { description: 'one character longer', input: 'k'.repeat(9), expected: 'Left' },
-  ])('DESIGN "length of a credential" $description: $expected', ({ input, expected }) => {
+  ])('decision "length of a credential" $description: $expected', ({ input, expected }) => {
     const limited = authenticator({ ...sent(input), maxLength: 8, authenticate: () => 'anna' })
     expect(limited.evaluate(plainRequest())).toHaveProperty('_tag', expected)
   })
 
-  it('DESIGN "length of a credential": 8192 characters by default, longer is malformed', () => {
+  it('decision "length of a credential": 8192 characters by default, longer is malformed', () => {
     const of = (length: number) =>
       authenticator({ ...sent('k'.repeat(length)), authenticate: () => 'anna' }).evaluate(plainRequest())
     expect(of(8192)).toStrictEqual(E.right('anna'))
@@ -128,7 +128,7 @@ describe('B-31 what browsers send by themselves is not taken from another site',
     expect(await input.evaluate(elsewhere)).toStrictEqual(E.right('k'))
   })
 
-  it('DESIGN "cookie kinds inside a bare RTE": describedAs another kind does not switch the check off', async () => {
+  it('decision "cookie kinds inside a bare RTE": describedAs another kind does not switch the check off', async () => {
     const disguised = describedAs(key)(pipe(cookieKey, RTE.map(String)))
     expect(await disguised.evaluate(elsewhere)).toMatchObject(E.left({ _tag: 'forged' }))
   })
@@ -217,7 +217,7 @@ describe('what reaches those who are asked', () => {
     expect(seen).toStrictEqual([['sent', []]])
   })
 
-  it('a map over nobody is not asked behind a bad credential', () => {
+  it('a map over an anonymous caller is not asked behind a bad credential', () => {
     const asked: unknown[] = []
     const list = anyOf([
       apiKeyHeader({ authenticate: () => false }),

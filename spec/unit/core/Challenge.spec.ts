@@ -6,7 +6,7 @@ const { make, render } = Challenge
 
 describe('render', () => {
   it.each([
-    { description: 'B-05 the realm stands in', input: make('Bearer'), expected: 'Bearer realm="api"' },
+    { description: 'B-05 the realm is in', input: make('Bearer'), expected: 'Bearer realm="api"' },
     { description: 'its own realm', input: make('Bearer', { realm: 'pets' }), expected: 'Bearer realm="pets"' },
     { description: 'an empty realm of its own', input: make('Bearer', { realm: '' }), expected: 'Bearer realm=""' },
     {

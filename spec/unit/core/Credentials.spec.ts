@@ -208,11 +208,14 @@ describe('AnyCredentials', () => {
 describe('is: what a codec writes, before it is written', () => {
   const no: ReadonlyArray<unknown> = [undefined, null, 1, true, '', {}, [], () => 'abc', Object('abc')]
 
-  it.each(Object.entries({ BearerToken, QueryKey, HeaderKey, CookieKey }))('%s: a text that is one', (name, codec) => {
-    expect(codec.name).toBe(name)
-    expect(codec.is('abc')).toBe(true)
-    for (const value of no) expect([value, codec.is(value)]).toStrictEqual([value, false])
-  })
+  it.each(Object.entries({ BearerToken, QueryKey, HeaderKey, CookieKey }))(
+    '%s: a string that is one',
+    (name, codec) => {
+      expect(codec.name).toBe(name)
+      expect(codec.is('abc')).toBe(true)
+      for (const value of no) expect([value, codec.is(value)]).toStrictEqual([value, false])
+    },
+  )
 
   it.each(['a b', 'abc ', 'a=b', '=', 'abc\n', 'Bearer abc', 'ä'])('BearerToken: not %j', (value) => {
     expect(BearerToken.is(value)).toBe(false)
@@ -232,7 +235,7 @@ describe('is: what a codec writes, before it is written', () => {
     ['no password', { username: 'anna' }],
     ['a user name that is a list', { username: ['anna'], password: 'b' }],
     ['a password that is a number', { username: 'anna', password: 1 }],
-    ['a password that is a text’s object', { username: 'anna', password: Object('b') }],
+    ['a password that is a string’s object', { username: 'anna', password: Object('b') }],
     ['a colon in the user name', pair('an:na', 'b')],
     ['a control character in the user name', pair('an\0na', 'b')],
     ['a control character in the password', pair('anna', 'b\x7f')],

@@ -1,4 +1,4 @@
-/** What each failure becomes: status, body, headers (DESIGN "Failures"; B-24, B-25). */
+/** What each failure becomes: status, body, headers (decision "Failures"; B-24, B-25). */
 import createError from 'http-errors'
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper } from 'koa-with-auth'
@@ -147,7 +147,7 @@ describe('what an HTTP error of a hook brings', () => {
     expect(httpStatusOf({ status: 401, statusCode: 401, expose: true })).toBe(undefined)
   })
 
-  it('the longest that a client is told to wait', () => {
+  it('the longest that a client is given to wait', () => {
     expect(respond(unavailable(2 ** 31 - 1)).headers).toStrictEqual({ 'Retry-After': '2147483647' })
     expect(respond(unavailable(2 ** 31)).headers).toStrictEqual({ 'Retry-After': '5' })
   })

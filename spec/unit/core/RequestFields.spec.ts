@@ -1,4 +1,4 @@
-/** Where credentials stand: what a reader finds, and what counts as absent or as sent twice. */
+/** Where credentials are: what a reader finds, and what counts as absent or as sent twice. */
 import { option as O } from 'fp-ts'
 import { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -61,7 +61,7 @@ describe('fromHeader', () => {
       ],
       expected: undefined,
     },
-    { description: 'A-22 joined by a proxy: one value, as it stands', input: [['X-Key', 'a, b']], expected: 'a, b' },
+    { description: 'A-22 joined by a proxy: one value, as it is', input: [['X-Key', 'a, b']], expected: 'a, b' },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
     expect(fromHeader('X-Key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
@@ -95,7 +95,7 @@ describe('fromHeader', () => {
       expect(changed([['X-Key', 'a']], (headers) => (headers['x-key'] = undefined))).toStrictEqual(O.none)
     })
 
-    it('replaced or added is what stands there now', () => {
+    it('replaced or added is what is there now', () => {
       const put = (headers: Record<string, unknown>) => void (headers['x-key'] = ' c ')
       expect(changed([['X-Key', 'a']], put)).toStrictEqual(O.some('c'))
       expect(changed([], put)).toStrictEqual(O.some('c'))

@@ -43,7 +43,7 @@ describe('also', () => {
   })
 
   it('of nothing is nothing', () => {
-    // Safe: what nobody can write with types
+    // Safe: what types do not allow
     const nothing: Requirement = { _tag: 'Also', authenticators: [] as never }
     expect(passing(nothing)).toBe('anybody')
     expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): an Also of nothing')

@@ -21,7 +21,7 @@ describe('Settings', () => {
     expect(module.defaults).toMatchObject({ explain })
   })
 
-  it('DESIGN "csrf", "timeout": what holds where nothing was set', () => {
+  it('decision "csrf", and the time limit: what holds where nothing was set', () => {
     expect(settingsOf(plainRequest())).toBe(defaults)
     expect(defaults).toMatchObject({ csrf: true, timeout: 10_000, realm: 'api', trustedOrigins: new Set() })
   })

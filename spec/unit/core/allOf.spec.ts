@@ -14,7 +14,7 @@ const both = plainRequest({
 })
 
 describe('allOf', () => {
-  it('an outage is that of its member: what stands behind it was not asked, and is not offered', () => {
+  it('an outage is that of its member: what comes after it was not asked, and is not offered', () => {
     const down = failing(AuthError.unavailable(7))
     expect(allOf([down, bearer]).evaluate(both)).toStrictEqual(down.evaluate(both))
   })
@@ -39,7 +39,7 @@ describe('authorize', () => {
     )
   })
 
-  it('what is granted is a list, a set or a text', () => {
+  it('what is granted is a list, a set or a string', () => {
     const granted = (answer: unknown) => requireScopes(['read'], { granted: () => answer as never })(bearer)
     for (const answer of [['read'], new Set(['read']), 'write read']) {
       expect(granted(answer).evaluate(both)).toStrictEqual(E.right('anna'))

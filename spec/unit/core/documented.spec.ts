@@ -34,16 +34,16 @@ const leafOf = (made: Authenticator<unknown>) => leaves(made.description)[0]
 describe.each(Object.entries(kinds))('%s', (name, make) => {
   it('carries the name and the text that it is given, and changes nothing else', () => {
     const plain = leafOf(make())
-    const told = leafOf(make({ schemeName: 'petKey-1.0_a', description: 'Ask *sales* for one.' }))
-    expect(told?.schemeName).toBe('petKey-1.0_a')
-    expect(told?.scheme).toStrictEqual({ ...plain?.scheme, description: 'Ask *sales* for one.' })
-    expect(told?.ambient).toBe(plain?.ambient)
+    const reported = leafOf(make({ schemeName: 'petKey-1.0_a', description: 'Ask *sales* for one.' }))
+    expect(reported?.schemeName).toBe('petKey-1.0_a')
+    expect(reported?.scheme).toStrictEqual({ ...plain?.scheme, description: 'Ask *sales* for one.' })
+    expect(reported?.ambient).toBe(plain?.ambient)
   })
 
-  it('says nothing where it was told nothing', () => {
+  it('says nothing where it was given nothing', () => {
     for (const leaf of [leafOf(make()), leafOf(make({ schemeName: undefined, description: undefined }))]) {
       expect(leaf).not.toHaveProperty('schemeName')
-      // a session has a text of its own
+      // a session has a string of its own
       if (!name.startsWith('session')) expect(leaf?.scheme).not.toHaveProperty('description')
     }
   })
@@ -62,7 +62,7 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
 
   it.each([null, 1, {}, ['a']])('TypeError for the description %o', (description) => {
     expect(() => make({ description })).toThrow(TypeError)
-    expect(() => make({ description })).toThrow(`${name}({ description }) must be a text`)
+    expect(() => make({ description })).toThrow(`${name}({ description }) must be a string`)
   })
 })
 

@@ -1,4 +1,4 @@
-/** `perFailure`: a mapper for each kind of failure, and the one that stands in for the others. */
+/** `perFailure`: a mapper for each kind of failure, and the one that answers the others. */
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -31,7 +31,7 @@ describe('perFailure', () => {
     )
   })
 
-  it('else the one that stands in, and never both', () => {
+  it('else the other one, and never both', () => {
     fc.assert(
       fc.property(fc.subarray([...tags]), authError, (some, error) => {
         let asked = 0
@@ -43,7 +43,7 @@ describe('perFailure', () => {
     )
   })
 
-  it('nests: a mapper of mappers stands in for another', () => {
+  it('nests: a mapper of mappers answers for another', () => {
     const nested = perFailure(mappersOf(['expired']), perFailure(mappersOf(['expired', 'absent'])))
     expect(nested(AuthError.expired, request)).toStrictEqual(answer('expired'))
     expect(nested(AuthError.absent, request)).toStrictEqual(answer('absent'))
@@ -64,7 +64,7 @@ describe('perFailure', () => {
     expect(asked[1]).toBe(request)
   })
 
-  it('without mappers it is the one that stands in', () => {
+  it('without mappers it is the other one', () => {
     for (const tag of tags) {
       const error = { _tag: tag } as AuthError
       expect(perFailure({})(error, request)).toStrictEqual(defaultErrorMapper(error, request))
@@ -89,8 +89,8 @@ describe('perFailure', () => {
     { description: 'nothing', input: [], expected: /takes an object of options, not undefined/ },
     { description: 'a list', input: [[]], expected: /takes an object of options, not an array/ },
     { description: 'a mapper alone', input: [defaultErrorMapper], expected: /takes an object of options/ },
-    { description: 'null that stands in', input: [{}, null], expected: /otherwise must be a function, not null/ },
-    { description: 'a response that stands in', input: [{}, answer('x')], expected: /otherwise must be a function/ },
+    { description: 'null as the other one', input: [{}, null], expected: /otherwise must be a function, not null/ },
+    { description: 'a response as the other one', input: [{}, answer('x')], expected: /otherwise must be a function/ },
   ])('TypeError that names the place for $description', ({ input, expected }) => {
     const attempt = (): unknown => Reflect.apply(perFailure, undefined, input)
     expect(attempt).toThrow(TypeError)

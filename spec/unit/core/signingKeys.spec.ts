@@ -1,4 +1,4 @@
-/** SECURITY A-33: keys that could be guessed. */
+/** keys that could be guessed. */
 import Keygrip from 'keygrip'
 import { describe, expect, it } from 'vitest'
 import { areStrong, keysFix } from '../../../src/core/session/signingKeys.js'

@@ -32,7 +32,7 @@ const changes: ReadonlyArray<readonly [string, (response: Response) => void]> = 
   ['another status', (response) => (response.status = 202)],
   ['a status of Node’s', ({ res }) => (res.statusCode = 500)],
   ['a message', ({ res }) => (res.statusMessage = 'Own')],
-  ['a text', (response) => (response.body = 'text')],
+  ['a string', (response) => (response.body = 'text')],
   ['no body', (response) => (response.body = null)],
   ['a header', ({ res }) => res.setHeader('X-A', 'a')],
   ['another header', ({ res }) => res.setHeader('X-B', ['b', 'c'])],
@@ -55,7 +55,7 @@ describe.each([1, 2] as const)('over HTTP/%i', (version) => {
   })
 })
 
-it('leaves alone what nobody changed: the names of fields stay as they were written', () => {
+it('leaves alone what was not changed: the names of fields stay as they were written', () => {
   const response = responseOf(1)
   response.res.setHeader('X-A', 'a')
   const snapshot = take(response)

@@ -15,13 +15,13 @@ it('operations in their order, each with what was decided and where; `use` middl
   const router = new Router()
   router.use('/p', inner.routes())
   router.get('/bare', handle)
-  const told = operationsOf(router).map(({ name, requirement, levels, functions }) => ({
+  const reported = operationsOf(router).map(({ name, requirement, levels, functions }) => ({
     operation: name,
     requirement,
     levels,
     functions: functions.length,
   }))
-  expect(told).toStrictEqual([
+  expect(reported).toStrictEqual([
     { operation: 'GET /p/in/x', requirement: Requirement.guardedBy(a), levels: ['router /in'], functions: 2 },
     { operation: 'POST /p/in/y', requirement: Requirement.open, levels: ['operation'], functions: 2 },
     { operation: 'GET /bare', requirement: Requirement.inherit, levels: [], functions: 1 },

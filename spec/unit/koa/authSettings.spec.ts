@@ -33,7 +33,7 @@ it.each(given)('%s that is undefined is not said', (name) => {
   expect(settingsFrom('x', { [name]: undefined })(outer)).toStrictEqual(outer)
 })
 
-it('the middleware adds to whatever stands above it, request by request', async () => {
+it('the middleware adds to whatever is above it, request by request', async () => {
   const seen: Settings[] = []
   const see = (ctx: Context) => void seen.push(settingsOf(ctx.request))
   const realm = authSettings({ realm: 'inner' })

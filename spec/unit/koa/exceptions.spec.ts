@@ -31,7 +31,7 @@ describe('an exception handler', () => {
     {},
     { body: 'x' },
     ...[99, 199, 600, 200.5, NaN, '200'].map((status) => ({ status })),
-  ])('that answers %o is told its mistake, and the client nothing', async (answer) => {
+  ])('that answers %o gets an error that names its mistake, and the client nothing', async (answer) => {
     const { ask, errors } = await answering(answer)
     expectCrashed(await ask())
     const message = 'an onError handler must answer { status, body } with a status from 200 to 599'
@@ -78,7 +78,7 @@ describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it'
 
   it.each<[string, unknown]>([
     ['null', null],
-    ['a text', 'text'],
+    ['a string', 'text'],
     ['an object', { message: 'x', stack: 'x' }],
     ['a client error', Object.assign(new Error('x'), { status: 499 })],
     ['a client error by statusCode', Object.assign(new Error('x'), { statusCode: 404 })],
@@ -93,7 +93,7 @@ describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it'
     ['one with a stack that is no text', Object.assign(new Error('x'), { stack: undefined })],
     ['one with a message that is no text', Object.assign(new Error('x'), { stack: 'x', message: Symbol('x') })],
     ['one with a message and thereby a stack that is no text', Object.assign(new Error('x'), { message: Symbol('x') })],
-  ])('not so %s: it is wrapped, and told as the cause', (_, raised) => {
+  ])('not so %s: it is wrapped, and reported as the cause', (_, raised) => {
     const { message, cause } = serverError(raised)
     expect(message).toBe('what was raised is no server error; see its cause')
     expect(cause).toBe(raised)

@@ -105,7 +105,7 @@ describe('explain', () => {
     const down = {
       challenge: 'Bearer realm="pets"',
       failure: 'unavailable',
-      reason: 'nobody can tell now, or could in time',
+      reason: 'it cannot be decided now, or was not in time',
     }
     expect(status).toBe(503)
     const before = { ...noKey, challenge: 'ApiKey realm="pets", in="query", name="key"' }
@@ -153,7 +153,7 @@ describe('each failure has its words', () => {
     [AuthError.forged, 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)'],
     [AuthError.insufficient(), 'authenticated, but not allowed'],
     [AuthError.throttled(), 'too many guesses were made, so the credential was not looked at'],
-    [AuthError.unavailable(), 'nobody can tell now, or could in time'],
+    [AuthError.unavailable(), 'it cannot be decided now, or was not in time'],
     [AuthError.raised(new Error(token)), 'the hook threw'],
   ])('$_tag', (error, reason) => {
     expect(tried({ status: 401, body: { detail: 'Unauthorized' } }, error, 'pets')).toStrictEqual({

@@ -21,7 +21,7 @@ test.each<[string, unknown]>([
   ['neither left nor right', { _tag: 'Both' }],
   ['nothing', {}],
   ['a promise of nothing', Promise.resolve({})],
-])('an authenticator that comes to %s lets nobody in', async (_, result) => {
+])('an authenticator that comes to %s lets no request in', async (_, result) => {
   const { ask, errors } = await operation(withAuth(evaluating(() => result)))
   expectCrashed(await ask('/x', bearer('t')))
   expect(errors).toMatchObject([new TypeError('an authenticator must come to an Either')])
@@ -47,7 +47,7 @@ test('an HTTP error of a hook is answered by its exception handler, where there 
   const handler = onError(createError.HttpError, () => ({ status: 420, body: { detail: 'calm down' } }))
   const api = apiApp({ onError: [handler], prefix: '/api', docs: false })
   api.get('/x', withAuth(limited), () => {
-    throw new Error('nobody may come here')
+    throw new Error('no caller may come here')
   })
   const { ask } = await running((app) => app.use(api.routes()))
   expect(await ask('/api/x', bearer('t'))).toMatchObject({ status: 420, body: { detail: 'calm down' } })

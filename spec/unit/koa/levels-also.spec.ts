@@ -57,7 +57,7 @@ describe('also', () => {
   test('put-put finds the guard that it placed by identity, whatever somebody put in front of it', () => {
     const router = atLevel(a)(base())
     for (const layer of router.stack) layer.stack.unshift(go)
-    // what stands in front of a decision of the operation's own stays in front
+    // what comes in front of a decision of the operation's own stays in front
     expect(names(atLevel(alsoB)(router))).toEqual([
       'also:b go go handle',
       'kept b handle',

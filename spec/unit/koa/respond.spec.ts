@@ -94,7 +94,7 @@ describe('the challenges of a failure, as upstream middleware reads them', () =>
     return seen
   }
 
-  it('one is a text', async () => {
+  it('one is a string', async () => {
     expect(await fieldOf(AuthError.invalid)).toStrictEqual([invalid])
   })
 

@@ -1,4 +1,4 @@
-/** What the docs page is served from: an exact list, read from the installed package (SECURITY A-27, ASVS 3.6.1). */
+/** What the docs page is served from: an exact list, read from the installed package (A-27, ASVS 3.6.1). */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ describe('where swagger-ui-dist is', () => {
     expect(requireSwaggerUi('docs')).toBe(installed)
   })
 
-  it('DESIGN: asking for the page without it is a TypeError that says what to install', () => {
+  it('decided: asking for the page without it is a TypeError that says what to install', () => {
     const from = pathToFileURL(join(folder, 'index.js'))
     expect(findSwaggerUi(from)).toBeUndefined()
     expect(() => requireSwaggerUi('docs', from)).toThrow(TypeError)

@@ -59,7 +59,7 @@ describe('cachedOpenApi', () => {
     expect(described(withCookie('b'))).toBe(described(withCookie('b')))
   })
 
-  it('keeps no document for every name that it is told', () => {
+  it('keeps no document for every name that it is given', () => {
     const described = cachedOpenApi(new Router().get('/x', withAuth(sessionAuth()), none), about)
     const first = described(withCookie('first'))
     for (let at = 0; at < 100; at++) described(withCookie(`n${at}`))
@@ -69,7 +69,7 @@ describe('cachedOpenApi', () => {
 
   it('refuses options at once', () => {
     expect(() => cachedOpenApi(new Router(), { title: 'x' } as never)).toThrow(
-      'cachedOpenApi({ version }) must be a text',
+      'cachedOpenApi({ version }) must be a string',
     )
   })
 })

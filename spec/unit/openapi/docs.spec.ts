@@ -67,7 +67,7 @@ describe('apiApp({ docs })', () => {
   })
 
   it.each([
-    ['a text', 'yes', /apiApp\(\{ docs \}\) must be true, false or options/],
+    ['a string', 'yes', /apiApp\(\{ docs \}\) must be true, false or options/],
     ['null', null, /apiApp\(\{ docs \}\) must be true, false or options/],
     ['a list', [], /apiApp\(\{ docs \}\) must be true, false or options/],
     ['a title of its own', { title: 'Other' }, /the title is the application's; write apiApp\(\{ title, docs \}\)/],

@@ -184,7 +184,7 @@ describe('paths', () => {
 })
 
 describe('what operation({ ... }) adds', () => {
-  it('stands in the operation; what it says of a path parameter adds to it, or refers to a component', () => {
+  it('is in the operation; what it says of a path parameter adds to it, or refers to a component', () => {
     const parameters = [
       { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
       { name: 'fields', in: 'query', content: { 'application/json': {} } },
@@ -231,7 +231,7 @@ describe('what operation({ ... }) adds', () => {
     [
       'an operationId that stands twice',
       (r) => r.get('/a', operation({ operationId: 'x' }), none).post('/b', operation({ operationId: 'x' }), none),
-      'openApi: operationId "x" stands in GET /a and in POST /b; each needs its own',
+      'openApi: operationId "x" is in GET /a and in POST /b; each needs its own',
     ],
     [
       'a path parameter that no path of the route has',
@@ -279,7 +279,8 @@ it('nothing is shared: who changes an operation of a document changes no other, 
 
 describe('a function as authenticator, for which OpenAPI has no scheme', () => {
   const local = (request: { readonly ip: string }) => request.ip === '127.0.0.1' && 'this machine'
-  const told = 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
+  const reported =
+    'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
   const descriptionOf = (guard: (...args: never[]) => unknown, description?: string) => {
     const router = new Router()
     const said = description === undefined ? {} : { description }
@@ -288,7 +289,7 @@ describe('a function as authenticator, for which OpenAPI has no scheme', () => {
     return operations(router)['get /x'] as { readonly description?: string; readonly security?: object[] }
   }
 
-  it('is told of, because no padlock can be: guarded', () => {
+  it('is reported, because no padlock can be: guarded', () => {
     const guarded = '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
     expect(descriptionOf(withAuth(local))).toMatchObject({ description: guarded })
     expect(descriptionOf(withAuth(local))).not.toHaveProperty('security')
@@ -298,11 +299,11 @@ describe('a function as authenticator, for which OpenAPI has no scheme', () => {
   })
 
   it('beside kinds that have one, and where anonymous callers are let in', () => {
-    expect(descriptionOf(withAuth([bearer, local])).description).toBe(told)
-    expect(descriptionOf(withAuth(optional(local)), 'Any.').description).toBe(`Any.\n\n${told}`)
+    expect(descriptionOf(withAuth([bearer, local])).description).toBe(reported)
+    expect(descriptionOf(withAuth(optional(local)), 'Any.').description).toBe(`Any.\n\n${reported}`)
   })
 
-  it('nothing is told of others', () => {
+  it('nothing is reported others', () => {
     for (const guard of [withAuth(bearer), withAuth([bearer, key]), withAuth(null)]) {
       expect(descriptionOf(guard)).not.toHaveProperty('description')
       expect(descriptionOf(guard, 'As it is.').description).toBe('As it is.')

@@ -27,7 +27,7 @@ describe('options', () => {
     expect(openApi(new Router(), unset)).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
   })
 
-  it("components of the author's stand beside ours, and for ours", () => {
+  it("components of the author's are beside ours, and replace ours", () => {
     const Problem = { type: 'object' as const, title: 'Own' }
     const components = { schemas: { Pet: { type: 'object' as const }, Problem }, examples: {} }
     const document = openApi(
@@ -40,8 +40,8 @@ describe('options', () => {
 
   it.each([
     [undefined, 'openApi takes an object of options, not undefined'],
-    [{ title: 'x' }, 'openApi({ version }) must be a text'],
-    [{ version: '1' }, 'openApi({ title }) must be a text'],
+    [{ title: 'x' }, 'openApi({ version }) must be a string'],
+    [{ version: '1' }, 'openApi({ title }) must be a string'],
     [{ ...about, tittle: 'x' }, 'openApi: no option "tittle"; there are title, summary, '],
     [{ ...about, security: [] }, 'openApi: no option "security"'],
     [{ ...about, servers: '/' }, 'openApi({ servers }) must be a list'],

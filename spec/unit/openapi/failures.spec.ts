@@ -34,13 +34,13 @@ describe('the statuses that a guard can answer', () => {
     ['a cookie: CSRF on unsafe methods', cookie, [401, 503], [401, 403, 503]],
     ['a session', sessionAuth(), [401, 503], [401, 403, 503]],
     ['Basic, which browsers remember', httpBasicAuth({ authenticate }), [401, 503], [401, 403, 503]],
-    ['a callable, of which nobody knows', fromFunction(() => true), [401, 503], [401, 403, 503]],
+    ['a callable, of which nothing is known', fromFunction(() => true), [401, 503], [401, 403, 503]],
     ['a list with one of them', anyOf([bearer, cookie]), [401, 503], [401, 403, 503]],
     ['who must be allowed', allowed(bearer), [401, 403, 503], [401, 403, 503]],
     ['scopes', scoped(bearer), [401, 403, 503], [401, 403, 503]],
     ['scopes deep in a tree', optional(allOf([key, map(() => 1)(scoped(bearer))])), [401, 403, 503], [401, 403, 503]],
     ['optional: bad credentials are refused', optional(bearer), [401, 503], [401, 503]],
-    ['lenient: nobody is refused', lenient(bearer), [503], [503]],
+    ['lenient: no caller is refused', lenient(bearer), [503], [503]],
     ['lenient cookies: forged is refused still', lenient(cookie), [503], [403, 503]],
     ['a list that ends lenient', anyOf([bearer, lenient(key)]), [401, 503], [401, 503]],
     ['the first present, before it comes to lenient', firstPresent([bearer, lenient(key)]), [401, 503], [401, 503]],
@@ -82,7 +82,7 @@ describe('the responses of an operation', () => {
     expect(responsesOf({}, [])).toEqual({ 200: { description: 'OK' } })
   })
 
-  it('its own stand, and no 200 is made up beside them', () => {
+  it('its own stay, and no 200 is made up beside them', () => {
     const own = { 201: { description: 'Made' }, 403: { description: 'Not yours' }, default: { description: 'Else' } }
     expect(responsesOf(own, [401, 403, 503])).toEqual({ ...own, 401: unauthorized, 503: unavailable })
     expect(responsesOf(own, [])).toEqual(own)

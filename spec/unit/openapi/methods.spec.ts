@@ -21,7 +21,7 @@ it.each([
   expect(of(fill).listed).toEqual(expected)
 })
 
-it('what OpenAPI 3.1 has no field for is told apart', () => {
+it('what OpenAPI 3.1 has no field for is kept apart', () => {
   expect(of((r) => r.register('/x', ['PROPFIND', 'get'], none))).toEqual({ listed: ['get'], others: ['PROPFIND'] })
   const { others } = of((r) => r.all('/x', none))
   expect([...others].sort()).toEqual(

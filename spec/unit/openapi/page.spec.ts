@@ -1,4 +1,4 @@
-/** The docs page as text and fields: SECURITY A-27, ASVS 3.4. */
+/** The docs page as text and fields: A-27, ASVS 3.4. */
 import { Script } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { fieldsOf, htmlOf, originsOf, relativeReference, type Page } from '../../../src/openapi/page.js'
@@ -22,7 +22,7 @@ describe('the HTML', () => {
   ])('A-27 writes %s as text, in title and description', (_what, text) => {
     const html = htmlOf({ ...page, title: text, description: text })
     expect(html.length).toBeGreaterThan(htmlOf({ ...page, title: '', description: '' }).length)
-    // nothing is left that could end what it stands in
+    // nothing is left that could end what it is in
     const plain = htmlOf({ ...page, title: '', description: '' })
     for (const character of `<>"'\u2028\u2029`) {
       expect(html.split(character).length, character).toBe(plain.split(character).length)

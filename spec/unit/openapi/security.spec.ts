@@ -93,13 +93,13 @@ describe('requirement objects', () => {
     ['authorize asks for no scope', authorize(() => true)(bearer), [{ bearer: [] }]],
     ['a callable beside others adds nothing', anyOf([callable, bearer]), [{ bearer: [] }]],
     ['a callable in an all-of adds nothing to its object', allOf([callable, bearer]), [{ bearer: [] }]],
-    ['DESIGN: a callable alone is left out, never {} and never []', callable, undefined],
+    ['decided: a callable alone is left out, never {} and never []', callable, undefined],
     [
-      'DESIGN: callables alone are left out, never {} and never []',
+      'decided: callables alone are left out, never {} and never []',
       allOf([callable, anyOf([callable, () => true])]),
       undefined,
     ],
-    ['an optional callable is never absent, so nobody is welcome', optional(callable), undefined],
+    ['an optional callable is never absent, so anonymous callers are not admitted', optional(callable), undefined],
     [
       'nor where a callable is one of several',
       optional(anyOf([callable, bearer, query])),

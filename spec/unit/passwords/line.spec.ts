@@ -6,7 +6,7 @@ import { makeLine } from '../../../src/passwords/line.js'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-// Work that ends when it is told to
+// Work that ends when it is given to
 const works = () => {
   const begun: number[] = []
   const ends = new Map<number, (error?: Error) => void>()

@@ -7,7 +7,7 @@ import { withValues } from '../../../src/stores/sqlText.js'
 const client = createClient({ url: ':memory:' })
 afterAll(() => client.close())
 
-// In hexadecimal digits, because the client reads a text up to its first NUL only
+// In hexadecimal digits, because the client reads a string up to its first NUL only
 const stored = async (value: string | number): Promise<string> => {
   const { rows } = await client.execute(withValues('select hex(?) as value', [value]))
   const digits = rows[0]?.['value']
@@ -16,7 +16,7 @@ const stored = async (value: string | number): Promise<string> => {
 
 describe('withValues', () => {
   it.each(["'; drop table auth_sessions; --", "''", '?', '? ?', '\u0000', 'a\u0000b', '"', '\\', '', 'ü€😀'])(
-    'a text that would break out is stored as it is: %j',
+    'a string that would break out is stored as it is: %j',
     async (text) => {
       expect(await stored(text)).toBe(text)
     },
