@@ -13,7 +13,7 @@
  * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
  * | `insufficient` | authenticated, not allowed                                            | 5        |
  * | `throttled`    | too many guesses: no hook was called                                  | stops    |
- * | `unavailable`  | nobody can tell now: the store is down or slow                        | stops    |
+ * | `unavailable`  | it cannot be decided now: the store is down or slow                   | stops    |
  * | `raised`       | the hook threw                                                        | stops    |
  *
  * @example
@@ -38,7 +38,7 @@ import { deepFreeze, frozenCopy } from './freeze.js'
 
 interface Failure<Tag extends string> {
   readonly _tag: Tag
-  /** What the client is told to send instead; filled in by the authenticator that failed. */
+  /** What the client should send instead; filled in by the authenticator that failed. */
   readonly challenge?: Challenge
   /** Every failure that a fold met, in the order tried. None: the failure stands for itself. */
   readonly branches?: ReadonlyArray<AuthError>

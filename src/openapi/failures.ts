@@ -1,7 +1,7 @@
 /**
  * What a guard answers instead of the operation, as OpenAPI's Responses: 401, 403, 429 and 503, written once as components.
  *
- * An operation's own account of the same status stands; a 401 of its own still tells of its challenge.
+ * An operation's own account of the same status stays; a 401 of its own still names its challenge.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { isSafe } from '../core/CrossOrigin.js'
@@ -33,7 +33,7 @@ const canRefuse = (description: Description): boolean => {
   }
 }
 
-/** The statuses that the guard of an operation can answer. Whether CSRF is checked nobody knows before a request. */
+/** The statuses that the guard of an operation can answer. Whether CSRF is checked is not known before a request. */
 export const failuresOf = (description: Description | undefined, method: ListedMethod): ReadonlyArray<FailureStatus> =>
   description === undefined
     ? []
@@ -80,7 +80,7 @@ const responses: Readonly<Record<FailureStatus, OpenAPIV3_1.ResponseObject>> = {
   401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or none that are good', challengeHeader()),
   403: problem(403, 'Forbidden', 'Authenticated, but not allowed, or sent by another site'),
   429: problem(429, 'Too Many Requests', 'Too many guesses were made; no hook was called', retryAfter),
-  503: problem(503, 'Service Unavailable', 'Nobody can tell now who calls', retryAfter),
+  503: problem(503, 'Service Unavailable', 'The caller cannot be authenticated now', retryAfter),
 }
 
 const headers: Readonly<Record<string, OpenAPIV3_1.HeaderObject>> = {
@@ -106,21 +106,21 @@ const Problem: OpenAPIV3_1.SchemaObject = {
 /** The components that these operations' responses refer to; only those, and made for who asks. */
 export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPIV3_1.ComponentsObject => {
   const used = new Set<FailureStatus>()
-  const told = new Set<string>()
+  const written = new Set<string>()
   for (const all of operations) {
     for (const status of statuses) if (refersTo(all[status], `responses/${names[status]}`)) used.add(status)
     const own = all[401]
     const header = own !== undefined && 'headers' in own ? own.headers?.['WWW-Authenticate'] : undefined
-    if (header !== undefined && '$ref' in header && header.$ref === challenge) told.add('WWW-Authenticate')
+    if (header !== undefined && '$ref' in header && header.$ref === challenge) written.add('WWW-Authenticate')
   }
-  for (const status of used) for (const name of Object.keys(responses[status].headers ?? {})) told.add(name)
-  if (used.size === 0 && told.size === 0) return {}
+  for (const status of used) for (const name of Object.keys(responses[status].headers ?? {})) written.add(name)
+  if (used.size === 0 && written.size === 0) return {}
   return structuredClone({
     ...(used.size > 0 && { schemas: { Problem } }),
     ...(used.size > 0 && {
       responses: Object.fromEntries([...used].sort().map((status) => [names[status], responses[status]])),
     }),
-    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => told.has(name))),
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => written.has(name))),
   })
 }
 

@@ -248,7 +248,7 @@ it('names the place and the fix', () => {
         "an origin that is none": "trustedOrigins: "a.example" is no origin; write scheme://host or scheme://host:port, as "https://app.example"",
         "an unknown option of apiKeyHeader": "apiKeyHeader: no option "relm"; there are paramName, authenticate, realm, maxLength, schemeName, description",
         "an unknown option of httpBasicAuth": "httpBasicAuth: no option "relm"; there are authenticate, realm, maxLength, schemeName, description",
-        "an unknown option of httpBearer": "httpBearer: no option "relm"; there are authenticate, realm, challenge, bearerFormat, maxLength, schemeName, description",
+        "an unknown option of httpBearer": "httpBearer: no option "relm"; there are authenticate, realm, challenge, schemes, bearerFormat, maxLength, schemeName, description",
         "an unknown option of sessionAuth": "sessionAuth: no option "relm"; there are cookieName, loadUser, realm, schemeName, description",
         "an unknown setting": "authSettings: no option "relm"; there are csrf, trustedOrigins, realm, timeout, errorMapper, explain, onError",
         "app.use(withAuth(a))": "app.use(withAuth(a)) would guard by path, which leaks; write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)",
