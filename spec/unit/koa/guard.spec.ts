@@ -76,7 +76,8 @@ test('no server is needed behind the socket: its limit of lines is Node’s', as
     // Safe: Node asks of it what a stream has
     const socket = new PassThrough() as unknown as Socket
     const request = new IncomingMessage(socket)
-    Object.assign(request, { method: 'GET', url: '/x', rawHeaders: lines.flat() })
+    const headers = Object.fromEntries(lines.map(([name, value]) => [name.toLowerCase(), value]))
+    Object.assign(request, { method: 'GET', url: '/x', rawHeaders: lines.flat(), headers })
     const response = new ServerResponse(request)
     response.assignSocket(socket)
     await app.callback()(request, response)
