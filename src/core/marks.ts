@@ -48,3 +48,12 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
 
 /** On a router: `expectGuarded` is at work on it. */
 export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
+
+/** On a response: the guarded operation that answers, see `koa/head.ts`. */
+export const claimMark = Symbol.for('koa-with-auth/claim')
+
+/** On a router: the copies that `withAuth` made of it, see `koa/unmounted.ts`. */
+export const copiesMark = Symbol.for('koa-with-auth/copies')
+
+/** On a router: it was asked for its `routes()`. */
+export const usedMark = Symbol.for('koa-with-auth/is-used')

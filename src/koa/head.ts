@@ -8,6 +8,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
+import { claimMark } from '../core/marks.js'
 import { settingsOf } from '../core/Settings.js'
 import { setChallenges } from './challenges.js'
 import { setGiven, type WriteHead } from './writeHead.js'
@@ -60,10 +61,8 @@ interface Claim {
   readonly writeHead: WriteHead
 }
 
-const claimKey = Symbol('the guarded operation that answers')
-
 interface Claimed extends ServerResponse {
-  [claimKey]?: Claim
+  [claimMark]?: Claim
 }
 
 /** Makes a response the answer of an operation; what upstream said about caching is replaced. */
@@ -74,40 +73,40 @@ export const claim = (
   principal?: unknown,
 ): void => {
   const response: Claimed = ctx.res
-  const before = response[claimKey]
+  const before = response[claimMark]
   const { realm } = settingsOf(ctx.request)
   addVary(response, operation.vary)
   for (const line of fields) response.setHeader(line[0], line[1])
   if (before === undefined) {
     // Safe: it is called as it was
     const writeHead = response.writeHead as WriteHead
-    response[claimKey] = { ctx, operation, vary: operation.vary, fields, realm, principal, writeHead }
+    response[claimMark] = { ctx, operation, vary: operation.vary, fields, realm, principal, writeHead }
     response.writeHead = writeCompleteHead
     return
   }
   // whoever wrapped it since is called first, and calls it
   const vary = union(before.vary, operation.vary)
-  response[claimKey] = { ctx, operation, vary, fields, realm, principal, writeHead: before.writeHead }
+  response[claimMark] = { ctx, operation, vary, fields, realm, principal, writeHead: before.writeHead }
 }
 
 /** Whom the guard let in that claimed a response before: what others write into `auth` is not brought back. */
 export const admittedBefore = (response: ServerResponse): unknown => {
   const claimed: Claimed = response
-  return claimed[claimKey]?.principal
+  return claimed[claimMark]?.principal
 }
 
 /** What an answer is made of, where a guarded operation gives it. */
 export const operationBehind = (response: ServerResponse): Operation | undefined => {
   const claimed: Claimed = response
-  return claimed[claimKey]?.operation
+  return claimed[claimMark]?.operation
 }
 
 /** Whether a response is the answer of a guarded operation. */
-export const isClaimed = (response: ServerResponse): boolean => claimKey in response
+export const isClaimed = (response: ServerResponse): boolean => claimMark in response
 
 function writeCompleteHead(this: Claimed, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
   // `claim` puts it there before this one
-  const claimed = this[claimKey]!
+  const claimed = this[claimMark]!
   const left = setGiven(this, rest)
   complete(this, status, claimed)
   return claimed.writeHead.call(this, status, ...left)

@@ -5,17 +5,15 @@
  * It is known by which of the two is asked for its `routes()`: the router was, and the copy was not, also a second later. No
  * request is slower for it. In production nothing is watched.
  */
+import { copiesMark, usedMark } from '../core/marks.js'
 import type { RouterInstance } from './routerTypes.js'
-
-const copiesKey = Symbol.for('koa-with-auth/copies')
-const isUsedKey = Symbol.for('koa-with-auth/is-used')
 
 // Long enough for a start that waits for a database between two mounts
 const WAIT = 1000
 
 interface Watched {
-  [copiesKey]?: object[]
-  [isUsedKey]?: boolean
+  [copiesMark]?: object[]
+  [usedMark]?: boolean
 }
 
 /** Watches whether the copy of a router is used where the router is; returns the copy. */
@@ -25,12 +23,12 @@ export const watchCopy = <R extends object>(router: RouterInstance<never, never>
   // a copy of a copy is what counts
   markUsed(original)
   onRoutes(copy, () => markUsed(copy))
-  const copies = original[copiesKey]
+  const copies = original[copiesMark]
   if (copies !== undefined) {
     copies.push(copy)
     return copy
   }
-  hide(original, copiesKey, [copy])
+  hide(original, copiesMark, [copy])
   onRoutes(original, () => setTimeout(() => warnAbout(original), WAIT).unref())
   return copy
 }
@@ -39,9 +37,9 @@ const hide = (target: object, key: PropertyKey, value: unknown): void => {
   Object.defineProperty(target, key, { value, writable: true, configurable: true, enumerable: false })
 }
 
-const markUsed = (router: object): void => hide(router, isUsedKey, true)
+const markUsed = (router: object): void => hide(router, usedMark, true)
 
-const isUsed = (copy: object): boolean => Reflect.get(copy, isUsedKey) === true
+const isUsed = (copy: object): boolean => Reflect.get(copy, usedMark) === true
 
 // Not enumerable, so that a copy of the router is not watched as the router is
 const onRoutes = (router: object, notice: () => void): void => {
@@ -56,9 +54,9 @@ const onRoutes = (router: object, notice: () => void): void => {
 }
 
 const warnAbout = (router: Watched & RouterInstance<never, never>): void => {
-  const copies = router[copiesKey] ?? []
+  const copies = router[copiesMark] ?? []
   // one warning for each router
-  router[copiesKey] = []
+  router[copiesMark] = []
   if (copies.length === 0 || copies.every(isUsed)) return
   const [first] = router.stack
   const which = router.opts.prefix ?? (first === undefined ? '' : String(first.path))
