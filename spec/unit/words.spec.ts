@@ -11,12 +11,39 @@ const programs = ['src', 'spec', 'examples'].flatMap((folder) =>
     .map((path) => `${folder}/${path}`),
 )
 
-// Folders and files that are not clean yet
-const later: ReadonlyArray<string> = ['src/', 'spec/', 'examples/api/']
+// Files that are not clean yet: take one out when it is
+const later: ReadonlyArray<string> = [
+  'examples/api/descriptions.ts',
+  'examples/api/form.ts',
+  'spec/integration/docs-mounted.spec.ts',
+  'spec/integration/placement.spec.ts',
+  'spec/integration/testing-expectGuarded.spec.ts',
+  'spec/integration/tracers.spec.ts',
+  'spec/support/arbitraries.ts',
+  'spec/support/arbitrary/authenticators.ts',
+  'spec/support/arbitrary/routers.ts',
+  'spec/support/describedApps.ts',
+  'spec/support/packed.ts',
+  'spec/types/fixtures/combinators.ts',
+  'spec/types/mistakes.ts',
+  'spec/unit/audit/seal.spec.ts',
+  'spec/unit/core/remembered.spec.ts',
+  'spec/unit/keys/apiKeys.spec.ts',
+  'spec/unit/koa/levels.spec.ts',
+  'spec/unit/mistakes/wording.spec.ts',
+  'spec/unit/openapi/document.spec.ts',
+  'spec/unit/testing/authenticatorLaws.spec.ts',
+  'src/core/AuthenticatorOptions.ts',
+  'src/core/Description.ts',
+  'src/core/misuse.ts',
+  'src/openapi/cachedDocument.ts',
+  'src/openapi/mountedOperations.ts',
+  'src/openapi/security.ts',
+  'src/passwords/passwords.ts',
+]
 const clean: ReadonlyArray<string> = ['src/audit/', 'src/testing/', 'src/koa/levels.ts', 'src/koa/layer.ts']
 const isChecked = (path: string) =>
-  (clean.some((prefix) => path.startsWith(prefix)) || !later.some((prefix) => path.startsWith(prefix))) &&
-  !/\/words(?:\.spec)?\.ts$/.test(path)
+  (clean.some((prefix) => path.startsWith(prefix)) || !later.includes(path)) && !/\/words(?:\.spec)?\.ts$/.test(path)
 
 describe('plain words', () => {
   it('each word is found in comments, strings and names, but not where it is quoted', () => {
