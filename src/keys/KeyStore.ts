@@ -67,7 +67,7 @@ const isTimeIfAny = (u: unknown): boolean => u === undefined || isTime(u)
 const isStringIfAny = (u: unknown): boolean => u === undefined || typeof u === 'string'
 
 /** Whether a value is a record, as a store must give them. */
-export const isKeyRecord = (u: KeyRecord): boolean =>
+export const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u is KeyRecord =>
   typeof u === 'object' &&
   u !== null &&
   typeof u.id === 'string' &&

@@ -7,7 +7,7 @@
 import type { Row } from '@libsql/client'
 import { checkOptions, declareFactory } from '../core/misuse.js'
 import { sqliteFile } from '../stores/sqliteFile.js'
-import type { KeyRecord, KeyStore } from './KeyStore.js'
+import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** Which file. */
 export interface SqliteKeyStoreOptions {
@@ -20,55 +20,44 @@ export interface SqliteKeyStore extends KeyStore {
   readonly close: () => void
 }
 
+// A record is one JSON text, because the client takes as long for a few columns as SQLite for the look-up
 const tables = `
-  create table if not exists auth_keys (
-    id text primary key, owner text not null, name text not null, scopes text not null, prefix text, last4 text,
-    created_at integer not null, expires_at integer, revoked_at integer, rotated_at integer, last_used_at integer
-  ) without rowid;
+  create table if not exists auth_keys (id text primary key, owner text not null, record text not null) without rowid;
   create index if not exists auth_keys_owner on auth_keys (owner);
   create table if not exists auth_key_digests (digest text primary key, id text not null, until integer) without rowid;
   create index if not exists auth_key_digests_id on auth_key_digests (id);
 `
 const check = 'select 1 from auth_keys limit 1; select 1 from auth_key_digests limit 1'
 
-const columns = 'k.id, owner, name, scopes, prefix, last4, created_at, expires_at, revoked_at, rotated_at, last_used_at'
+const finding = (count: number): string =>
+  `select until, record from auth_key_digests join auth_keys using (id) where digest in (${Array(count).fill('?').join()})`
+const findingOne = finding(1)
 
 // as one transaction: the digest first, so that a record without one cannot be
 const inserting = `
   insert into auth_key_digests select ?, ?, null where not exists (select 1 from auth_keys where id = ?)
     on conflict do nothing;
-  insert into auth_keys select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-    where exists (select 1 from auth_key_digests where digest = ? and id = ?) on conflict do nothing`
+  insert into auth_keys select ?, ?, ? where exists (select 1 from auth_key_digests where digest = ? and id = ?)
+    on conflict do nothing`
 
-const isLive = `exists (select 1 from auth_keys where id = ? and revoked_at is null and (expires_at is null or expires_at > ?))
+const field = (name: string): string => `json_extract(record, '$.${name}')`
+const isLive = `exists (select 1 from auth_keys where id = ? and ${field('revokedAt')} is null
+      and (${field('expiresAt')} is null or ${field('expiresAt')} > ?))
     and not exists (select 1 from auth_key_digests where digest = ?)`
 const rotating = `
-  update auth_keys set prefix = ?, last4 = ?, rotated_at = ? where id = ? and ${isLive};
+  update auth_keys set record = json_set(record, '$.prefix', ?, '$.last4', ?, '$.rotatedAt', ?) where id = ? and ${isLive};
   delete from auth_key_digests where id = ? and until <= ? and ${isLive};
   update auth_key_digests set until = min(coalesce(until, ?), ?) where id = ? and ${isLive};
   insert into auth_key_digests select ?, ?, null where ${isLive}`
+const revoking = `update auth_keys set record = json_set(record, '$.revokedAt', coalesce(${field('revokedAt')}, ?)) where id = ?`
+const touched = `update auth_keys set record = json_set(record, '$.lastUsedAt', ?)
+  where id = ? and coalesce(${field('lastUsedAt')}, -1) < ?`
 
-const wrong = (): never => {
+const recordIn = (row: Row): KeyRecord => {
+  const text = row['record']
+  const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
+  if (typeof record === 'object' && record !== null && isKeyRecord(record)) return record
   throw new TypeError('sqliteKeyStore: a row of auth_keys is none that it wrote')
-}
-const string = (value: unknown): string => (typeof value === 'string' ? value : wrong())
-const number = (value: unknown): number => (typeof value === 'number' ? value : wrong())
-
-const recordOf = (row: Row): KeyRecord => {
-  const scopes: unknown = JSON.parse(string(row['scopes']))
-  return {
-    id: string(row['id']),
-    owner: string(row['owner']),
-    name: string(row['name']),
-    scopes: Array.isArray(scopes) ? scopes.map(string) : wrong(),
-    ...(row['prefix'] !== null && { prefix: string(row['prefix']) }),
-    ...(row['last4'] !== null && { last4: string(row['last4']) }),
-    createdAt: number(row['created_at']),
-    ...(row['expires_at'] !== null && { expiresAt: number(row['expires_at']) }),
-    ...(row['revoked_at'] !== null && { revokedAt: number(row['revoked_at']) }),
-    ...(row['rotated_at'] !== null && { rotatedAt: number(row['rotated_at']) }),
-    ...(row['last_used_at'] !== null && { lastUsedAt: number(row['last_used_at']) }),
-  }
 }
 
 /**
@@ -93,22 +82,17 @@ export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore =
   const file = sqliteFile({ url, tables, check })
   return {
     insert: async (digest, record) => {
-      const { id, owner, name, scopes, prefix = null, last4 = null, createdAt, expiresAt = null } = record
-      const { revokedAt = null, rotatedAt = null, lastUsedAt = null } = record
-      const row = [id, owner, name, JSON.stringify(scopes), prefix, last4, createdAt, expiresAt, revokedAt, rotatedAt]
-      return (await file.write(inserting, [digest, id, id, ...row, lastUsedAt, digest, id])) === 1
+      const { id, owner } = record
+      const values = [digest, id, id, id, owner, JSON.stringify(record), digest, id]
+      return (await file.write(inserting, values)) === 1
     },
     find: async (digests) => {
-      const places = digests.map(() => '?').join(', ')
-      const [row] = await file.read(
-        `select d.until, ${columns} from auth_key_digests d join auth_keys k on k.id = d.id where d.digest in (${places})`,
-        digests,
-      )
+      const [row] = await file.read(digests.length === 1 ? findingOne : finding(digests.length), digests)
       if (row === undefined) return undefined
-      return { record: recordOf(row), ...(row['until'] !== null && { until: number(row['until']) }) }
+      const until = row['until']
+      return { record: recordIn(row), ...(typeof until === 'number' && { until }) }
     },
-    list: async (owner) =>
-      (await file.read(`select ${columns} from auth_keys k where owner = ?`, [owner])).map(recordOf),
+    list: async (owner) => (await file.read('select record from auth_keys where owner = ?', [owner])).map(recordIn),
     rotate: async (id, { digest, prefix, last4, at, until }) => {
       const live = [id, at, digest]
       const values = [
@@ -119,13 +103,9 @@ export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore =
       ]
       return (await file.write(rotating, values)) === 1
     },
-    revoke: async (id, at) =>
-      (await file.write('update auth_keys set revoked_at = coalesce(revoked_at, ?) where id = ?', [at, id])) === 1,
+    revoke: async (id, at) => (await file.write(revoking, [at, id])) === 1,
     touch: async (id, at) => {
-      await file.write(
-        'update auth_keys set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)',
-        [at, id, at],
-      )
+      await file.write(touched, [at, id, at])
     },
     close: () => file.close(),
   }

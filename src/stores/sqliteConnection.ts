@@ -64,7 +64,6 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
     }
   }
   const connected = async (): Promise<Client> => {
-    if (client !== undefined) return client
     if (refused !== undefined && Date.now() < refused.until) throw refused.error
     opening ??= open().finally(() => {
       opening = undefined
@@ -78,14 +77,14 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
     failed.close()
   }
   return {
-    use: async (ask) => {
-      const used = await connected()
-      try {
-        return await ask(used)
-      } catch (error) {
-        if (!isBusy(error) && Date.now() - openedAt > limits.reopenAfterMs) drop(used)
-        throw error
-      }
+    use: (ask) => {
+      const run = (used: Client) =>
+        ask(used).then(undefined, (error: unknown) => {
+          if (!isBusy(error) && Date.now() - openedAt > limits.reopenAfterMs) drop(used)
+          throw error
+        })
+      // a look-up is short, and so many promises would be a part of it
+      return client === undefined ? connected().then(run) : run(client)
     },
     isLocked: async () => {
       try {

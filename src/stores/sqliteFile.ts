@@ -22,6 +22,8 @@ export interface SqliteFile {
 
 const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
 
+const rowsOf = ({ rows }: ResultSet): ResultSet['rows'] => rows
+
 /** A file that is opened when it is first asked; several processes of one machine can share it. */
 export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
   const connection = sqliteConnection(options)
@@ -38,8 +40,7 @@ export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
       return changedBy(counted)
     })
   return {
-    read: (sql, args) =>
-      retry(() => connection.use(async (client) => (await client.execute({ sql, args: [...args] })).rows)),
+    read: (sql, args) => retry(() => connection.use((client) => client.execute({ sql, args: [...args] }).then(rowsOf))),
     write: (sql, args) => retry(() => tryWrite(sql, args)),
     tryWrite,
     close: () => connection.close(),

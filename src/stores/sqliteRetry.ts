@@ -24,18 +24,16 @@ export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): R
     do await pause(limits.leastPauseMs + Math.random() * limits.furtherPauseMs)
     while (Date.now() < until && (await isLocked()))
   }
-  return async (ask) => {
+  return <A>(ask: () => Promise<A>): Promise<A> => {
     const until = Date.now() + limits.giveUpAfterMs
-    for (;;) {
-      try {
-        return await ask()
-      } catch (error) {
-        if (!isPassing(error) || Date.now() > until) throw error
-        waiting ??= round().finally(() => {
-          waiting = undefined
-        })
-        await waiting
-      }
+    const again = async (error: unknown): Promise<A> => {
+      if (!isPassing(error) || Date.now() > until) throw error
+      waiting ??= round().finally(() => {
+        waiting = undefined
+      })
+      await waiting
+      return ask().then(undefined, again)
     }
+    return ask().then(undefined, again)
   }
 }

@@ -16,13 +16,19 @@ export const within =
       const timer = setTimeout(() => {
         reject(new StoreUnavailable(`${what} did not answer within ${timeout} ms`))
       }, timeout)
-      // a store that throws instead of rejecting fails, too
-      void (async () => ask())()
-        .then((answer) => {
+      const fail = (cause: unknown): void => {
+        clearTimeout(timer)
+        reject(new StoreUnavailable(`${what} failed`, { cause }))
+      }
+      try {
+        Promise.resolve(ask()).then((answer) => {
           // some clients answer a failure as a value
-          if (answer instanceof Error) throw answer
+          if (answer instanceof Error) return fail(answer)
+          clearTimeout(timer)
           resolve(answer)
-        })
-        .catch((cause: unknown) => reject(new StoreUnavailable(`${what} failed`, { cause })))
-        .finally(() => clearTimeout(timer))
+        }, fail)
+      } catch (error) {
+        // a store that throws instead of rejecting fails, too
+        fail(error)
+      }
     })

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { footprint } from './footprint.js'
+import { keys } from './keys.js'
 import { loopback } from './loopback.js'
 import { growth, koa, peers, type Row, type Section } from './measurements.js'
 import { tokens } from './tokens.js'
@@ -44,6 +45,7 @@ report(await koa(pace))
 report(await peers(pace))
 report(...(await tokens(quick ? pace : { rounds: 150, batch: 50 })))
 report(...(await growth(quick ? pace : { rounds: 100, batch: 100 }, quick ? [10, 100] : [10, 100, 1000, 10_000])))
+report(await keys(quick ? pace : { rounds: 100, batch: 100 }, quick ? 20_000 : 1_000_000))
 report(footprint(quick ? 1 : 7))
 report(await loopback(quick ? 1 : 3, quick ? 1 : 4))
 

@@ -1,0 +1,245 @@
+/**
+ * API keys: a request with one beside the look-up that somebody would write by hand, on SQLite and on Redis; and what a look-up
+ * costs among many keys, beside one among a thousand.
+ *
+ * By hand is: one header, its SHA-256, one row of one table (one `GET`), whether it is revoked or over.
+ */
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Router, { type RouterMiddleware } from '@koa/router'
+import { createClient as createSqlite } from '@libsql/client'
+import type { Context } from 'koa'
+import { createClient as createRedis } from 'redis'
+import { apiKeyHeader, withAuth } from '../../../dist/index.js'
+import { apiKeys, memoryKeyStore, type KeyStore } from '../../../dist/keys/index.js'
+import { redisKeyStore } from '../../../dist/keys/redisKeyStore.js'
+import { sqliteKeyStore } from '../../../dist/keys/sqliteKeyStore.js'
+import { accept, deny, once } from './byHand.js'
+import { listenerOf } from './koaApps.js'
+import type { Row, Section } from './measurements.js'
+import { microseconds, race, ratio, type Contestant, type Pace } from './paired.js'
+import { ask, answerOf, headersOf } from './stub.js'
+
+interface Looked {
+  readonly owner: string
+  readonly revokedAt: number | null
+  readonly expiresAt: number | null
+}
+type LookUp = (digest: string) => Promise<Looked | undefined>
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+const answer: RouterMiddleware = (ctx) => {
+  const { owner } = Reflect.get(ctx.request, 'auth') as { readonly owner: string }
+  ctx.body = owner
+}
+
+const byHand = (lookUp: LookUp): RequestListener => {
+  const check = async (ctx: Context): Promise<boolean> => {
+    const key = once(ctx, 'x-api-key')
+    const found = key === undefined || !/^acme_[0-9A-Za-z]{38}$/.test(key) ? undefined : await lookUp(sha256(key))
+    if (found === undefined || found.revokedAt !== null || (found.expiresAt ?? Infinity) <= Date.now()) {
+      deny(ctx, 'ApiKey realm="api", in="header", name="X-API-Key"', 'X-API-Key')
+      return false
+    }
+    accept(ctx, found, 'X-API-Key')
+    return true
+  }
+  return listenerOf(
+    new Router().get('/x', async (ctx, next) => {
+      if (await check(ctx)) await answer(ctx, next)
+    }),
+  )
+}
+const ours = (store: KeyStore): RequestListener => {
+  const { authenticate } = apiKeys({ prefix: 'acme', store })
+  const guard = withAuth(apiKeyHeader({ paramName: 'X-API-Key', authenticate }))
+  return listenerOf(new Router().get('/x', guard as unknown as RouterMiddleware, answer))
+}
+
+const startRedis = async () => {
+  const port = await new Promise<number>((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+  const child = spawn('redis-server', ['--port', String(port), '--save', '', '--appendonly', 'no'], { stdio: 'ignore' })
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', (error) => reject(new Error(`the benchmark needs redis-server on the PATH: ${error.message}`)))
+  })
+  const client = createRedis({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } })
+  client.on('error', () => {})
+  await Promise.race([client.connect(), failed])
+  return {
+    client,
+    command: (args: string[]) => client.sendCommand(args),
+    close: () => {
+      client.destroy()
+      child.kill('SIGKILL')
+    },
+  }
+}
+type Redis = Awaited<ReturnType<typeof startRedis>>
+
+const expectAlike = async (key: string, ...listeners: RequestListener[]): Promise<void> => {
+  for (const [sent, status] of [
+    [key, 200],
+    [`${key}x`, 401],
+  ] as const) {
+    const answers = await Promise.all(listeners.map((one) => answerOf(one, '/x', headersOf({ 'X-API-Key': sent }))))
+    const texts = answers.map((one) => JSON.stringify({ ...one, headers: Object.entries(one.headers).sort() }))
+    if (answers[0]?.status !== status || new Set(texts).size > 1) throw new Error(`they differ: ${texts.join('\n')}`)
+  }
+}
+
+const requests = async (folder: string, redis: Redis, pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const url = `file:${join(folder, 'keys.db')}`
+  const sqlite = sqliteKeyStore({ url })
+  const redisStore = redisKeyStore({ command: redis.command })
+  const keys = await Promise.all(
+    [sqlite, redisStore].map(async (store) => apiKeys({ prefix: 'acme', store }).issue({ owner: 'anna' })),
+  )
+  const [inSqlite = '', inRedis = ''] = keys.map(({ key }) => key)
+  const hand = createSqlite({ url: `file:${join(folder, 'hand.db')}`, concurrency: 1 })
+  await hand.execute('pragma journal_mode = wal')
+  await hand.execute('create table keys (digest text primary key, owner text, revokedAt integer, expiresAt integer)')
+  await hand.execute({ sql: 'insert into keys values (?, ?, null, null)', args: [sha256(inSqlite), 'anna'] })
+  const bySqlite: LookUp = async (digest) => {
+    const { rows } = await hand.execute({ sql: 'select * from keys where digest = ?', args: [digest] })
+    return rows[0] as Looked | undefined
+  }
+  await redis.client.set(`hand:${sha256(inRedis)}`, JSON.stringify({ owner: 'anna', revokedAt: null, expiresAt: null }))
+  const byRedis: LookUp = async (digest) => {
+    const found = await redis.client.get(`hand:${digest}`)
+    return found === null ? undefined : (JSON.parse(found) as Looked)
+  }
+  const pairs = [
+    { name: 'SQLite', key: inSqlite, hand: byHand(bySqlite), ours: ours(sqlite) },
+    { name: 'Redis', key: inRedis, hand: byHand(byRedis), ours: ours(redisStore) },
+  ]
+  for (const one of pairs) await expectAlike(one.key, one.hand, one.ours)
+  const times = await race(
+    pairs.flatMap(({ name, key, hand, ours }): ReadonlyArray<Contestant> => {
+      const headers = headersOf({ 'X-API-Key': key })
+      return [
+        { name: `${name} by hand`, run: () => ask(hand, '/x', headers) },
+        { name, run: () => ask(ours, '/x', headers) },
+      ]
+    }),
+    pace,
+  )
+  hand.close()
+  sqlite.close()
+  return pairs.map(({ name }) => ({
+    name: `a key on ${name} (by hand ${microseconds(times, `${name} by hand`).toFixed(0)} us a request)`,
+    value: ratio(times, name, `${name} by hand`),
+    unit: 'times',
+    target: 1.1,
+  }))
+}
+
+// What the stores keep, written by their own means: a million times `insert` would take an hour of everybody's time
+const SAMPLE = 1000
+
+interface Filled {
+  readonly store: KeyStore
+  readonly sample: ReadonlyArray<string>
+  readonly close: () => void
+}
+
+const digestsOf = (count: number) => Array.from({ length: count }, () => randomBytes(32).toString('hex'))
+const recordOf = (id: string) => ({ id, owner: `owner ${id}`, name: '', scopes: [], createdAt: 1 })
+
+const inMemory = async (count: number): Promise<Filled> => {
+  const store = memoryKeyStore()
+  const digests = digestsOf(count)
+  for (const [at, digest] of digests.entries()) await store.insert(digest, recordOf(String(at)))
+  return { store, sample: sampleOf(digests), close: () => {} }
+}
+
+const sampleOf = (digests: ReadonlyArray<string>): ReadonlyArray<string> =>
+  Array.from({ length: SAMPLE }, (_, at) => digests[Math.floor((at * digests.length) / SAMPLE)] ?? '')
+
+const inSqlite = async (folder: string, count: number): Promise<Filled> => {
+  const url = `file:${join(folder, `${count}.db`)}`
+  const store = sqliteKeyStore({ url })
+  const first = digestsOf(1)
+  await store.insert(first[0] ?? '', recordOf('first'))
+  const client = createSqlite({ url })
+  await client.batch(
+    [
+      `insert into auth_key_digests with recursive n (at) as (select 1 union all select at + 1 from n where at < ${count})
+        select lower(hex(randomblob(32))), at, null from n`,
+      `insert into auth_keys select id, 'owner ' || id,
+        json_object('id', id, 'owner', 'owner ' || id, 'name', '', 'scopes', json('[]'), 'createdAt', 1)
+        from auth_key_digests where id <> 'first'`,
+    ],
+    'write',
+  )
+  const { rows } = await client.execute(`select digest from auth_key_digests order by random() limit ${SAMPLE}`)
+  client.close()
+  return { store, sample: rows.map((row) => String(row['digest'])), close: () => store.close() }
+}
+
+const CHUNK = 2000
+const inRedis = async ({ command }: Redis, count: number): Promise<Filled> => {
+  const prefix = `{${count}}:`
+  const store = redisKeyStore({ command, prefix })
+  const script = `for at, digest in ipairs(ARGV) do
+    local id = KEYS[1] .. at
+    redis.call('SET', '${prefix}digest:' .. digest, ' ' .. id)
+    redis.call('HSET', '${prefix}key:' .. id, 'made', '{"id":"' .. id .. '","owner":"anna","name":"","scopes":[],"createdAt":1}')
+  end`
+  const digests = digestsOf(count)
+  for (let at = 0; at < count; at += CHUNK) {
+    await command(['EVAL', script, '1', `${at}-`, ...digests.slice(at, at + CHUNK)])
+  }
+  return { store, sample: sampleOf(digests), close: () => {} }
+}
+
+const lookUps = async (folder: string, redis: Redis, pace: Pace, many: number): Promise<ReadonlyArray<Row>> => {
+  const filled = {
+    memory: [await inMemory(SAMPLE), await inMemory(many)],
+    SQLite: [await inSqlite(folder, SAMPLE), await inSqlite(folder, many)],
+    Redis: [await inRedis(redis, SAMPLE), await inRedis(redis, many)],
+  } as const
+  const contestant = (name: string, { store, sample }: Filled): Contestant => {
+    let at = 0
+    return {
+      name,
+      run: async () => {
+        const found = await store.find([sample[at++ % sample.length] ?? ''])
+        if (found === undefined) throw new Error(`${name}: a key was not found`)
+      },
+    }
+  }
+  const names = Object.keys(filled) as (keyof typeof filled)[]
+  const times = await race(
+    names.flatMap((name) => [contestant(`${name}, few`, filled[name][0]), contestant(name, filled[name][1])]),
+    pace,
+  )
+  for (const pair of Object.values(filled)) for (const { close } of pair) close()
+  return names.map((name) => ({
+    name: `a look-up in ${name} among ${many.toLocaleString('en')} keys (${microseconds(times, name).toFixed(1)} us), beside ${SAMPLE.toLocaleString('en')}`,
+    value: ratio(times, name, `${name}, few`),
+    unit: 'times',
+  }))
+}
+
+/** The section; `many` is how many keys a look-up is measured among. */
+export const keys = async (pace: Pace, many: number): Promise<Section> => {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-bench-'))
+  const redis = await startRedis()
+  try {
+    const rows = [...(await requests(folder, redis, pace)), ...(await lookUps(folder, redis, pace, many))]
+    return { title: 'API keys, beside the look-up written by hand', rows }
+  } finally {
+    redis.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
