@@ -25,6 +25,27 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `allOf([bearer, timeout(5)(key)])`,
   },
 
+  {
+    description: 'remembered around a plain function',
+    wrong: `remembered({ maxAge: 1000 })(async () => true)`,
+    right: `remembered({ maxAge: 1000 })(bearer)`,
+  },
+  {
+    description: 'remembered without a window',
+    wrong: `remembered({ size: 10 })(bearer)`,
+    right: `remembered({ maxAge: 1000, size: 10 })(bearer)`,
+  },
+  {
+    description: 'throttled by what cannot take back',
+    wrong: `throttled({ limiter: { consume: async () => 1 } })(bearer)`,
+    right: `throttled({ limiter: { consume: async () => 1, reward: async () => 1 } })(bearer)`,
+  },
+  {
+    description: 'throttled by an account without its address',
+    wrong: `throttled({ limiter: { account: limiter } })(bearer)`,
+    right: `throttled({ limiter: { accountAndAddress: limiter, account: limiter } })(bearer)`,
+  },
+
   // who comes out
   {
     description: 'reading a third of a pair',

@@ -15,17 +15,18 @@ import Router from '@koa/router'
 import type { DefaultState } from 'koa'
 import { either as E, option as O } from 'fp-ts'
 import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, httpBearer, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
-import { allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
+import { allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, remembered, requireScopes, throttled, timeout, type Limiter } from 'koa-with-auth'
 import { exactly } from './exactly.js'
 interface User { readonly user: string }
 declare const user: User
 declare const condition: boolean
+declare const limiter: Limiter
 const bearer = httpBearer({ authenticate: () => user })
 const key = apiKeyHeader({ authenticate: () => ({ client: 1 }) })
 const router = new Router()
 const guarded = withAuth(bearer)(new Router())
 const own = new Router<DefaultState, Auth<User>>()
-void [allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, requireScopes, timeout]
+void [allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, remembered, requireScopes, throttled, timeout, limiter]
 void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
 export type Kept = Authenticator<User>
 declare const app: import('koa')

@@ -10,11 +10,12 @@ const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i
 
 /** The address of the client, `''` where the socket has none. */
 export const clientAddress = (request: Request): string => {
-  const { app, ips, socket } = request
-  // Koa cuts `ips` down to `maxIpsCount`; without one, all but the last are hearsay
-  const given = app.proxy ? (app.maxIpsCount > 0 ? ips[0] : ips.at(-1)) : undefined
-  return networkOf(given ?? socket.remoteAddress ?? '')
+  const { app, socket } = request
+  return networkOf((app.proxy ? forwarded(request) : undefined) ?? socket.remoteAddress ?? '')
 }
+
+// Koa cuts `ips` down to `maxIpsCount`; without one, all but the last are hearsay
+const forwarded = ({ app, ips }: Request): string | undefined => (app.maxIpsCount > 0 ? ips[0] : ips.at(-1))
 
 /** An address without what one client can choose of it. */
 export const networkOf = (address: string): string => {

@@ -3,7 +3,7 @@
  *
  * Limiters see digests, so that a store of counts is no list of users and addresses to read.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { addressShare } from './addressShare.js'
 import { isThenable } from './Answer.js'
 import type { Limiter, Limiters } from './Limiter.js'
@@ -43,9 +43,7 @@ export const countsIn = (limiters: Limiters) => {
 }
 
 const digest = (...parts: ReadonlyArray<string>): string =>
-  createHash('sha256')
-    .update(parts.map((part) => `${part.length}:${part}`).join(''), 'utf16le')
-    .digest('base64url')
+  hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'base64url')
 
 /** @internal The account of credentials that name one as Basic does. */
 export const usernameIn = (_request: unknown, credentials: unknown): Guess => {

@@ -40,14 +40,14 @@ export type Counted =
   | { readonly _tag: 'Failed'; readonly retryAfter?: undefined }
 
 /** @internal Counts one; never rejects. */
-export const countOne = async (limiter: Limiter, key: string): Promise<Counted> => {
+export const countOne = (limiter: Limiter, key: string): Promise<Counted> => {
   const start = Date.now()
-  try {
-    const answer: unknown = await limiter.consume(key)
+  const counted = (answer: unknown): Counted => {
     const left = timeLeft(answer)
     const giveBack = () => takeBack(limiter, key, start + (left ?? Infinity))
     return { _tag: 'Counted', total: numberIn(answer, 'consumedPoints') ?? 0, retryAfter: inSeconds(left), giveBack }
-  } catch (reason) {
+  }
+  const refused = (reason: unknown): Counted => {
     if (isError(reason) && numberIn(reason, 'msBeforeNext') === undefined) return { _tag: 'Failed' }
     const left = timeLeft(reason)
     // Counted all the same, it is given back, or good requests in parallel would use the limit up. What blocks for a while
@@ -56,6 +56,17 @@ export const countOne = async (limiter: Limiter, key: string): Promise<Counted> 
     const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
     if (wasCounted && !isBlocked) takeBack(limiter, key, start + (left ?? Infinity))
     return { _tag: 'TooMany', retryAfter: inSeconds(left) }
+  }
+  return settled(() => limiter.consume(key)).then(counted, refused)
+}
+
+// What is thrown is a rejection, too
+const settled = (ask: () => PromiseLike<unknown>): Promise<unknown> => {
+  try {
+    return Promise.resolve(ask())
+  } catch (error) {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
+    return Promise.reject(error)
   }
 }
 
@@ -71,13 +82,7 @@ const inSeconds = (ms: number | undefined): number | undefined => (ms === undefi
 const takeBack = (limiter: Limiter, key: string, until: number): void => {
   // in the next window it would be a guess for free
   if (Date.now() >= until) return
-  void (async () => {
-    try {
-      await limiter.reward(key)
-    } catch {
-      // see above
-    }
-  })()
+  settled(() => limiter.reward(key)).catch(() => undefined)
 }
 
 /** @internal A number of a record, if there is one. */

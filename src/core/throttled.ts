@@ -25,7 +25,7 @@ import { make, type Authenticator } from './Authenticator.js'
 import { clientAddress } from './ClientAddress.js'
 import { explained } from './Description.js'
 import { checkGuess, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
-import { checkLimiters, countOne, type Limiter, type Limiters } from './Limiter.js'
+import { checkLimiters, countOne, type Counted, type Limiter, type Limiters } from './Limiter.js'
 import { checkHook, checkOptions, declareFactory } from './misuse.js'
 import { readBy } from './Reading.js'
 import { failureOf } from './UnavailableError.js'
@@ -76,20 +76,21 @@ export const throttled = <C = unknown>(
     const { extract, decode } = reading
     const description = readBy({ ...leaf, throttled: true as const }, reading)
     const failed = (error: AuthError) => E.left(explained(leaf, error))
-    const asked = async (request: Request, counts: ReadonlyArray<Count>): Promise<E.Either<AuthError, unknown>> => {
-      const counted: Array<() => void> = []
-      const giveBack = () => counted.forEach((back) => back())
-      for (const { limiter, key, atMost = Infinity } of counts) {
-        const one = await countOne(limiter, key)
-        if (one._tag === 'Counted') counted.push(one.giveBack)
-        if (one._tag === 'Failed' && onStoreError === 'unthrottled') continue
-        if (one._tag === 'Counted' && (one.total ?? 0) <= atMost) continue
-        giveBack()
-        return failed(one._tag === 'Failed' ? AuthErrors.unavailable() : AuthErrors.throttled(one.retryAfter))
-      }
-      const result = await self.evaluate(request)
-      if (!isGuess(result)) giveBack()
-      return result
+    const unavailable = failed(AuthErrors.unavailable())
+    const ask = (
+      request: Request,
+      counts: ReadonlyArray<Count>,
+      counted: ReadonlyArray<Counted>,
+    ): Evaluation<unknown> => {
+      const count = counts[counted.length]
+      if (count === undefined) return concluded(self.evaluate(request), counted)
+      return countOne(count.limiter, count.key).then((one) => {
+        const all = [...counted, one]
+        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(request, counts, all)
+        if (one._tag === 'Counted' && one.total <= (count.atMost ?? Infinity)) return ask(request, counts, all)
+        giveBack(all)
+        return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
+      })
     }
     const evaluate = (request: Request): Evaluation<unknown> => {
       try {
@@ -98,7 +99,7 @@ export const throttled = <C = unknown>(
         const decoded = decode(sent.value)
         // Safe: the author of `keys` says what the kind reads. What is malformed names no account
         const { account, address } = E.isLeft(decoded) ? {} : checkGuess(keys(request, decoded.right as C))
-        return asked(request, countsOf(account, address ?? clientAddress(request)))
+        return ask(request, countsOf(account, address ?? clientAddress(request)), [])
       } catch (error) {
         return failed(failureOf(error))
       }
@@ -108,6 +109,18 @@ export const throttled = <C = unknown>(
   // Safe: what is let in is what the authenticator itself let in
   const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
   return declareFactory('throttled(...)', combinator)
+}
+
+const giveBack = (counted: ReadonlyArray<Counted>): void => {
+  for (const one of counted) if (one._tag === 'Counted') one.giveBack()
+}
+
+const concluded = (evaluation: Evaluation<unknown>, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
+  const conclude = (result: E.Either<AuthError, unknown>) => {
+    if (!isGuess(result)) giveBack(counted)
+    return result
+  }
+  return evaluation instanceof Promise ? evaluation.then(conclude) : conclude(evaluation)
 }
 
 // Whether it was a guess, although another may have answered in its place

@@ -6,6 +6,7 @@ import { footprint } from './footprint.js'
 import { keys } from './keys.js'
 import { loopback } from './loopback.js'
 import { growth, koa, peers, type Row, type Section } from './measurements.js'
+import { secrets } from './secrets.js'
 import { tokens } from './tokens.js'
 
 const quick = process.argv.includes('--quick')
@@ -13,7 +14,7 @@ const pace = quick ? { rounds: 30, batch: 40 } : { rounds: 300, batch: 200 }
 
 const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, Node ${process.versions.node}, ${process.platform} ${process.arch}`
 
-const digits = { times: 3, us: 2, KB: 2, bytes: 0, ms: 0, 'req/s': 0 }
+const digits = { times: 4, us: 2, KB: 2, bytes: 0, ms: 0, 'req/s': 0 }
 
 const cells = ({ name, value: { value, low, high }, unit, target }: Row): ReadonlyArray<string> => {
   const text = (n: number) => n.toFixed(digits[unit])
@@ -44,6 +45,7 @@ console.log(`${machine}; ${pace.rounds} rounds of ${pace.batch} requests\n`)
 report(await koa(pace))
 report(await peers(pace))
 report(...(await tokens(quick ? pace : { rounds: 150, batch: 50 })))
+report(await secrets(pace))
 report(...(await growth(quick ? pace : { rounds: 100, batch: 100 }, quick ? [10, 100] : [10, 100, 1000, 10_000])))
 report(await keys(quick ? pace : { rounds: 100, batch: 100 }, quick ? 20_000 : 1_000_000))
 report(footprint(quick ? 1 : 7))

@@ -1,0 +1,124 @@
+/** What `remembered` saves, and what `throttled` costs beside the limiter that it calls. */
+import { createHash } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import Router, { type RouterMiddleware } from '@koa/router'
+import Koa from 'koa'
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { httpBasicAuth, remembered, throttled, withAuth, type Authenticator } from '../../../dist/index.js'
+import { hash, verify } from '../../../dist/passwords/index.js'
+import { accept, basicOf, deny } from './byHand.js'
+import type { Section } from './measurements.js'
+import { microseconds, race, ratio, type Pace } from './paired.js'
+import { ask, headersOf } from './stub.js'
+
+const anna = { username: 'anna' }
+const credentials = headersOf({ Authorization: `Basic ${Buffer.from('anna:supersecret').toString('base64')}` })
+
+const listenerOf = (...functions: ReadonlyArray<RouterMiddleware>): RequestListener => {
+  const app = new Koa()
+  app.silent = true
+  return app.use(new Router().get('/x', ...(functions as [RouterMiddleware])).routes()).callback()
+}
+const answer: RouterMiddleware = (ctx) => {
+  ctx.body = Reflect.get(ctx.request, 'auth')
+}
+const ours = (authenticator: Authenticator<unknown>) =>
+  listenerOf(withAuth(authenticator) as unknown as RouterMiddleware, answer)
+
+const room = () => new RateLimiterMemory({ points: 1_000_000, duration: 3600 })
+
+const keyOf = (username: string, address: string | undefined) =>
+  createHash('sha256')
+    .update(`${username.length}:${username}${address ?? ''}`)
+    .digest('base64url')
+
+// The limiter's own cost: what the hook pays that calls it itself
+const limiterInTheHook = (check: (username: string, password: string) => unknown) => {
+  const limiter = room()
+  return httpBasicAuth({
+    authenticate: async (request, username, password) => {
+      const key = keyOf(username, request.socket.remoteAddress)
+      await limiter.consume(key)
+      const user = check(username, password)
+      if (user !== false) void limiter.reward(key)
+      return user
+    },
+  })
+}
+
+// The same order by hand: count under a digest, check, give back what is no guess
+const throttledByHand = (check: (username: string, password: string) => unknown) => {
+  const limiter = room()
+  const middleware: RouterMiddleware = async (ctx, next) => {
+    const sent = basicOf(ctx)
+    if (sent === undefined) return deny(ctx, 'Basic', 'Authorization')
+    const key = keyOf(sent[0], ctx.req.socket.remoteAddress)
+    try {
+      await limiter.consume(key)
+    } catch (reason) {
+      ctx.status = reason instanceof RateLimiterRes ? 429 : 503
+      return
+    }
+    const user = check(...sent)
+    if (user === false) return deny(ctx, 'Basic', 'Authorization')
+    void limiter.reward(key)
+    accept(ctx, user, 'Authorization')
+    return answer(ctx, next)
+  }
+  return listenerOf(middleware)
+}
+
+/** Basic, whose credentials come with each request. */
+export const secrets = async (pace: Pace): Promise<Section> => {
+  const stored = await hash('supersecret')
+  const check = (username: string, password: string) => username === 'anna' && password === 'supersecret' && anna
+  const slow = httpBasicAuth({
+    authenticate: async (_request, _username, password) => (await verify(stored, password)) && anna,
+  })
+  const quick = httpBasicAuth({ authenticate: (_request, username, password) => check(username, password) })
+  const contestant = (name: string, listener: RequestListener) => ({
+    name,
+    run: () => ask(listener, '/x', credentials),
+  })
+
+  const verified = await race(
+    [
+      contestant('verified', ours(slow)),
+      contestant('remembered', ours(remembered({ maxAge: 3_600_000 })(slow))),
+      contestant('not kept', ours(quick)),
+    ],
+    { rounds: Math.ceil(pace.rounds / 3), batch: 10 },
+  )
+  const counted = await race(
+    [
+      contestant('throttled', ours(throttled({ limiter: room() })(quick))),
+      contestant('limiter in the hook', ours(limiterInTheHook(check))),
+      contestant('throttled by hand', throttledByHand(check)),
+      contestant('unthrottled', ours(quick)),
+    ],
+    pace,
+  )
+  return {
+    title: `Basic with a hash that OWASP asks for (${(microseconds(verified, 'verified') / 1000).toFixed(1)} ms a verification)`,
+    rows: [
+      {
+        name: 'remembered, beside verified each time',
+        value: ratio(verified, 'remembered', 'verified'),
+        unit: 'times',
+        target: 1 / 500,
+      },
+      {
+        name: 'throttled, beside the same limiter in the hook',
+        value: ratio(counted, 'throttled', 'limiter in the hook'),
+        unit: 'times',
+        target: 1.1,
+      },
+      {
+        name: 'throttled, beside all by hand',
+        value: ratio(counted, 'throttled', 'throttled by hand'),
+        unit: 'times',
+      },
+      { name: 'throttled, beside unthrottled', value: ratio(counted, 'throttled', 'unthrottled'), unit: 'times' },
+    ],
+  }
+}
