@@ -6,7 +6,7 @@
  * listen and does not read bodies.
  */
 import Router from '@koa/router'
-import type { RouterInstance } from '@koa/router'
+import type { RouterInstance } from './koa/routerTypes.js'
 import type { DefaultContext, DefaultState } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'

@@ -39,6 +39,7 @@ const copyRepository = (): string => {
     'package.json',
     'tsconfig.json',
     'tsconfig.build.json',
+    'tsconfig.esm.json',
     'tsconfig.cjs.json',
     '.ci',
     'src',

@@ -2,7 +2,7 @@
  * The document of a router, built once, and anew when the router has changed since or when a request tells another name of
  * a cookie.
  */
-import type { Layer } from '@koa/router'
+import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
 import { leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { declareFactory } from '../core/misuse.js'

@@ -6,7 +6,7 @@
  * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`.
  */
 import Router from '@koa/router'
-import type { RouterInstance } from '@koa/router'
+import type { RouterInstance } from '../koa/routerTypes.js'
 import { declareFactory } from '../core/misuse.js'
 import { requireSwaggerUi } from './assets.js'
 import type { OpenApiOptions } from './documentOptions.js'

@@ -2,7 +2,7 @@
  * The operations that a docs page is made of: the page, its document, and each asset under a path of its own, so that the
  * router's own matching is the list of what is served.
  */
-import type { RouterInstance } from '@koa/router'
+import type { RouterInstance } from '../koa/routerTypes.js'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { checkOptions } from '../core/misuse.js'

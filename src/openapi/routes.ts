@@ -3,7 +3,7 @@
  * tries them; and apart from them what OpenAPI has no words for.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Layer } from '@koa/router'
+import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import type { Requirement } from '../core/Requirement.js'
