@@ -15,6 +15,5 @@ export default {
   disableSources: true,
   highlightLanguages: ['ts', 'typescript', 'javascript', 'json', 'sh', 'http', 'html'],
   excludePrivate: true,
-  treatValidationWarningsAsErrors: true,
   validation: { notExported: false, invalidLink: true, notDocumented: false },
 }
