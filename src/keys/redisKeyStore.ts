@@ -7,7 +7,7 @@
  * when it starts again is lost, and with snapshots alone a key that was revoked since the last one is good again.
  */
 import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
-import type { KeyRecord, KeyStore } from './KeyStore.js'
+import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** How commands are sent. */
 export interface RedisKeyStoreOptions {
@@ -17,33 +17,38 @@ export interface RedisKeyStoreOptions {
   readonly prefix?: string
 }
 
-// A record is a hash; `made` holds what never changes, as JSON. A digest is a string: until when it is good, a blank, the id.
-const fields = ['made', 'prefix', 'last4', 'revokedAt', 'rotatedAt', 'lastUsedAt'] as const
-const reading = `redis.call('HMGET', key, '${fields.join("', '")}')`
+// A record is a hash; `made` holds what never changes, as JSON, and `record` all of it, so that a look-up reads one string. A
+// digest is a string: until when it is good, a blank, the id.
+const settle = `local function settle(key)
+  local names = {'prefix', 'last4', 'revokedAt', 'rotatedAt', 'lastUsedAt'}
+  local json = string.sub(redis.call('HGET', key, 'made'), 1, -2)
+  for at, value in ipairs(redis.call('HMGET', key, unpack(names))) do
+    if value then json = json .. ',"' .. names[at] .. '":' .. value end
+  end
+  redis.call('HSET', key, 'record', json .. '}')
+  return 1
+end
+`
 
 const scripts = {
   find: `for _, digest in ipairs(KEYS) do
   local found = redis.call('GET', digest)
   if found then
     local blank = string.find(found, ' ', 1, true)
-    local key = ARGV[1] .. string.sub(found, blank + 1)
-    return {string.sub(found, 1, blank - 1), ${reading}}
+    return string.sub(found, 1, blank) .. redis.call('HGET', ARGV[1] .. string.sub(found, blank + 1), 'record')
   end
 end
 return false`,
-  insert: `if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return 0 end
+  insert: `${settle}if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return 0 end
 redis.call('SET', KEYS[1], ' ' .. ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[2])
 redis.call('SADD', KEYS[4], ARGV[1])
 redis.call('HSET', KEYS[2], unpack(ARGV, 3))
-return 1`,
+return settle(KEYS[2])`,
   list: `local all = {}
-for at, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local key = ARGV[1] .. id
-  all[at] = ${reading}
-end
+for at, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do all[at] = redis.call('HGET', ARGV[1] .. id, 'record') end
 return all`,
-  rotate: `local kept = redis.call('HMGET', KEYS[1], 'made', 'revokedAt', 'expiresAt')
+  rotate: `${settle}local kept = redis.call('HMGET', KEYS[1], 'made', 'revokedAt', 'expiresAt')
 local at, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 if not kept[1] or kept[2] or (kept[3] and tonumber(kept[3]) <= at) then return 0 end
 if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
@@ -60,44 +65,28 @@ end
 redis.call('SET', KEYS[3], ' ' .. ARGV[4])
 redis.call('SADD', KEYS[2], ARGV[5])
 redis.call('HSET', KEYS[1], 'prefix', ARGV[6], 'last4', ARGV[7], 'rotatedAt', ARGV[1])
-return 1`,
-  revoke: `if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+return settle(KEYS[1])`,
+  revoke: `${settle}if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[1])
-return 1`,
-  touch: `local used = redis.call('HGET', KEYS[1], 'lastUsedAt')
+return settle(KEYS[1])`,
+  touch: `${settle}local used = redis.call('HGET', KEYS[1], 'lastUsedAt')
 if redis.call('EXISTS', KEYS[1]) == 0 or (used and tonumber(used) >= tonumber(ARGV[1])) then return 0 end
 redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
-return 1`,
+return settle(KEYS[1])`,
 }
 
 const wrong = (): never => {
   throw new TypeError('redisKeyStore({ command }): an answer is none that its scripts give')
 }
-// some clients can be set to answer buffers
+// clients that were told to can answer buffers
 const string = (value: unknown): string =>
   typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
-const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : wrong())
 const isNothing = (value: unknown): value is null | undefined | false =>
   value === null || value === undefined || value === false
-const time = (value: unknown): number => {
-  const digits = string(value)
-  return /^\d+$/.test(digits) ? Number(digits) : wrong()
-}
-
-type Made = Pick<KeyRecord, 'id' | 'owner' | 'name' | 'scopes' | 'createdAt' | 'expiresAt'>
 
 const recordOf = (answer: unknown): KeyRecord => {
-  const [made, prefix, last4, revokedAt, rotatedAt, lastUsedAt] = list(answer)
-  // Safe: `insert` wrote it, and `apiKeys` looks at every record that a store gives
-  const kept = JSON.parse(string(made)) as Made
-  return {
-    ...kept,
-    ...(!isNothing(prefix) && { prefix: string(prefix) }),
-    ...(!isNothing(last4) && { last4: string(last4) }),
-    ...(!isNothing(revokedAt) && { revokedAt: time(revokedAt) }),
-    ...(!isNothing(rotatedAt) && { rotatedAt: time(rotatedAt) }),
-    ...(!isNothing(lastUsedAt) && { lastUsedAt: time(lastUsedAt) }),
-  }
+  const record: unknown = JSON.parse(string(answer))
+  return typeof record === 'object' && record !== null && isKeyRecord(record) ? record : wrong()
 }
 
 /**
@@ -124,26 +113,39 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
   return {
     insert: (digest, { prefix, last4, revokedAt, rotatedAt, lastUsedAt, ...made }) => {
       const { id, owner, expiresAt } = made
-      const kept = { made: JSON.stringify(made), prefix, last4, expiresAt, revokedAt, rotatedAt, lastUsedAt }
-      const hash = Object.entries(kept).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]))
+      const kept = { prefix, last4, expiresAt, revokedAt, rotatedAt, lastUsedAt, made }
+      const hash = Object.entries(kept).flatMap(([name, value]) =>
+        value === undefined ? [] : [name, JSON.stringify(value)],
+      )
       const keys = [digests + digest, records + id, digestsOf(id), `${begin}owner:${owner}`]
       return changed(run('insert', keys, id, digest, ...hash))
     },
     find: async (asked) => {
-      const answer = await run(
-        'find',
-        asked.map((digest) => digests + digest),
-        records,
-      )
+      const keys = asked.map((digest) => digests + digest)
+      const answer = await run('find', keys, records)
       if (isNothing(answer)) return undefined
-      const [until, record] = list(answer)
-      const limit = string(until)
-      return { record: recordOf(record), ...(limit !== '' && { until: time(limit) }) }
+      const [, until = '', record] = /^(\d*) (.*)$/s.exec(string(answer)) ?? wrong()
+      return { record: recordOf(record), ...(until !== '' && { until: Number(until) }) }
     },
-    list: async (owner) => list(await run('list', [`${begin}owner:${owner}`], records)).map(recordOf),
+    list: async (owner) => {
+      const answer = await run('list', [`${begin}owner:${owner}`], records)
+      return Array.isArray(answer) ? answer.map(recordOf) : wrong()
+    },
     rotate: (id, { digest, prefix, last4, at, until }) => {
       const keys = [records + id, digestsOf(id), digests + digest]
-      return changed(run('rotate', keys, String(at), String(until), digests, id, digest, prefix, last4))
+      return changed(
+        run(
+          'rotate',
+          keys,
+          String(at),
+          String(until),
+          digests,
+          id,
+          digest,
+          JSON.stringify(prefix),
+          JSON.stringify(last4),
+        ),
+      )
     },
     revoke: (id, at) => changed(run('revoke', [records + id], String(at))),
     touch: async (id, at) => {
