@@ -3,6 +3,7 @@
 // what guards them off the guards, and what they do in descriptions.ts.
 import { LibsqlError, type Client } from '@libsql/client'
 import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import {
   apiApp,
@@ -13,14 +14,17 @@ import {
   constantTimeEqual,
   httpBasicAuth,
   httpBearer,
+  remembered,
   sessionAuth,
   sessionAuthIsStaff,
   sessionAuthSuperUser,
   sessionLoginAuth,
+  throttled,
   withAuth,
 } from 'koa-with-auth'
 import type { ApiKeys } from 'koa-with-auth/keys'
 import { sessions, type SessionStore } from 'koa-with-auth/sessions'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { ipAllowList } from '../ipAllowList.js'
 import { accounts } from './accounts.js'
 import { clientsInMemory } from './clients.js'
@@ -94,7 +98,10 @@ export const exampleApp = ({ database, keys, allowedAddresses, store, clients, t
       return user && pass && username
     },
   })
-  api.get('/basic', described.basic, withAuth(basic), (ctx) => {
+  // Wrong passwords are counted before one is compared; who passed is known for a minute
+  const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
+  const httpuser = pipe(basic, throttled({ limiter: guesses }), remembered({ maxAge: 60_000 }))
+  api.get('/basic', described.basic, withAuth(httpuser), (ctx) => {
     ctx.body = { httpuser: ctx.request.auth }
   })
 
