@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AuthError, Requirement } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { defaults } from '../../src/core/Settings.js'
-import { operationOf } from '../../src/koa/head.js'
+import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
 import { challengeLines, foldLevels, isMistake, statusOf, verdictOf } from '../support/evaluator.js'
 import type { Level, Log, Outcome, Verdict } from '../support/evaluator.js'
@@ -46,7 +46,7 @@ describe('10,000 random requirement trees', () => {
         if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
         else if (authenticator !== undefined && E.isLeft(result)) {
           expect(result.left._tag).toBe(verdict.tag)
-          respondFailure(request.ctx, result.left, defaults, operationOf(authenticator.description))
+          respondFailure(request.ctx, result.left, defaults, headerPolicyOf(authenticator.description))
           expect(request.ctx.status).toBe(status)
           // what ends a list tells nothing of what was not tried; an outage's answer is in outage.spec.ts
           if (status !== 429 && status < 500) {

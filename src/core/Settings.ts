@@ -18,6 +18,8 @@ export interface Settings extends CrossOriginPolicy {
   readonly errorMapper: ErrorMapper | undefined
   /** Whether the body of a failure tells what was tried, and why each branch failed. */
   readonly explain: boolean
+  /** The name in `ctx.state` under which handlers find the principal too. */
+  readonly state: string | undefined
   /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
   /** Which application set them, and what holds outside of it; left out where none did. */
@@ -33,6 +35,7 @@ export const defaults: Settings = Object.freeze<Settings>({
   errorMapper: undefined,
   // never by omission: a server whose environment says nothing explains nothing
   explain: process.env['NODE_ENV'] === 'development',
+  state: undefined,
   exceptionHandlers: new Map(),
 })
 

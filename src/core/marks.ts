@@ -49,8 +49,8 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
 /** On a router: `expectGuarded` is at work on it. */
 export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
 
-/** On a response: the guarded operation that answers, see `koa/head.ts`. */
-export const claimMark = Symbol.for('koa-with-auth/claim')
+/** On a response: the headers of the guarded operation that answers, see `koa/responseHeaders.ts`. */
+export const policyMark = Symbol.for('koa-with-auth/header-policy')
 
 /** On a router: the copies that `withAuth` made of it, see `koa/unmounted.ts`. */
 export const copiesMark = Symbol.for('koa-with-auth/copies')

@@ -5,7 +5,7 @@ import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'
 import { explained } from '../core/Description.js'
 import { settingsOf } from '../core/Settings.js'
-import { operationBehind } from '../koa/head.js'
+import { policyOf } from '../koa/responseHeaders.js'
 import { respondFailure } from '../koa/respond.js'
 import { severalOf } from './Issuer.js'
 
@@ -23,7 +23,7 @@ import { severalOf } from './Issuer.js'
  * }
  */
 export const insufficientScope = (ctx: Context, scopes: readonly [string, ...string[]]): void => {
-  const operation = operationBehind(ctx.res)
+  const operation = policyOf(ctx.res)
   if (operation === undefined) {
     throw new TypeError('insufficientScope(ctx, scopes) must be called by the handler of a guarded operation')
   }

@@ -28,12 +28,17 @@ export interface AuthSettings {
    * NODE_ENV is `development`. A mapper of your own tells what it tells.
    */
   readonly explain?: boolean
+  /**
+   * The name in `ctx.state` where guarded operations find the principal too, such as `user` for handlers that were written for
+   * koa-jwt or koa-passport. Public operations get nothing there. Default: only `ctx.request.auth`.
+   */
+  readonly state?: string
   /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
   readonly onError?: ReadonlyArray<ExceptionHandler>
 }
 
 /** The names of the settings. */
-export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper', 'explain', 'onError']
+export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper', 'explain', 'state', 'onError']
 
 /**
  * Mount it above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for what cannot hold: an unknown
@@ -56,12 +61,16 @@ export type Addition = (outer: Settings) => Settings
 
 /** Checks options, and tells what they add. */
 export const settingsFrom = (place: string, options: AuthSettings): Addition => {
-  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, onError } = options
+  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, state, onError } = options
   for (const [name, flag] of Object.entries({ csrf, explain })) {
     if (flag !== undefined && typeof flag !== 'boolean')
       throw new TypeError(`${place}({ ${name} }) must be true or false`)
   }
   checkRealm(place, realm)
+  // `ctx.state` has a prototype, which must not be replaced
+  if (state !== undefined && (typeof state !== 'string' || !/^[A-Za-z_$][\w$]*$/.test(state) || state in {})) {
+    throw new TypeError(`${place}({ state }) must be the name of a property of ctx.state, such as 'user'`)
+  }
   if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
   if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
   for (const [name, list] of Object.entries({ trustedOrigins: origins, onError })) {
@@ -74,6 +83,7 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
     ...(timeout !== undefined && { timeout }),
     ...(errorMapper !== undefined && { errorMapper }),
     ...(explain !== undefined && { explain }),
+    ...(state !== undefined && { state }),
   }
   const add: Addition = (outer) => ({
     ...outer,

@@ -6,7 +6,7 @@ import type { Context } from 'koa'
 import { handlerOf } from '../core/ExceptionHandler.js'
 import type { Settings } from '../core/Settings.js'
 import type { AuthResponse } from '../core/ErrorMapper.js'
-import { isClaimed } from './head.js'
+import { policyOf } from './responseHeaders.js'
 import { respondException } from './respond.js'
 
 const thrown = Symbol.for('koa-with-auth/thrown')
@@ -30,7 +30,7 @@ export const answerException = async (ctx: Context, error: unknown, settings: Se
     if (!isResponse(response)) {
       throw new TypeError('an onError handler must answer { status, body } with a status from 200 to 599')
     }
-    respondException(ctx, response, isClaimed(ctx.res))
+    respondException(ctx, response, policyOf(ctx.res) !== undefined)
   } catch (raised) {
     throw serverError(raised)
   }

@@ -25,8 +25,11 @@ export const refuseUse = (guard: object): void => {
 const wrapped =
   'a tracer that wraps the functions of a layer and drops their properties looks the same: let it leave alone what has the property Symbol.for("koa-with-auth/guard")'
 
-/** Throws unless a guard runs in the layer of a route, and as the first guard in it. */
-export const inItsOperation = (ctx: Context): void => {
+/**
+ * Checks that a guard runs in the layer of a route, as the first guard in it, and throws otherwise. Returns whether a guard of
+ * another layer ran before in this request.
+ */
+export const enterOperation = (ctx: Context): boolean => {
   const context: Context & { [guardedMark]?: unknown } = ctx
   const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
   if (!isRunning(layers, ctx['routerPath'])) {
@@ -36,10 +39,12 @@ export const inItsOperation = (ctx: Context): void => {
   }
   // The router makes a new array of captures for every layer that it runs, so it tells which one runs
   const captures: unknown = ctx['captures']
-  if (context[guardedMark] === captures) {
+  const before = context[guardedMark]
+  if (before === captures) {
     throw new Error(`withAuth(...) is in one operation twice; remove one (${wrapped})`)
   }
   context[guardedMark] = captures
+  return before !== undefined
 }
 
 // A layer without methods is `use` middleware

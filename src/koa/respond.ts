@@ -1,8 +1,9 @@
 /**
- * The one place that writes a response of this layer's: status, challenges, caching fields, body.
+ * Writes the answers of this layer: status, body, and the headers that only such an answer has (challenges, Content-Type,
+ * what the mapper says). Headers that any answer of a guarded operation has are in `responseHeaders.ts`.
  *
- * It sets them itself and throws nothing: Koa strips every header set before a throw (`koa/lib/context.js`). Headers that
- * upstream middleware set (CORS) stay; Content-Type, WWW-Authenticate, Cache-Control and Vary are ours.
+ * It writes them itself instead of throwing: Koa removes every header set before a throw (`koa/lib/context.js`). Headers that
+ * upstream middleware set (CORS) stay.
  */
 import type { Context } from 'koa'
 import { branchesOf, type AuthError } from '../core/AuthError.js'
@@ -12,25 +13,25 @@ import { defaultErrorMapper, problem, serialize, type AuthResponse } from '../co
 import type { Settings } from '../core/Settings.js'
 import { setChallenges } from './challenges.js'
 import { tried } from './explanation.js'
-import type { Operation } from './head.js'
+import type { HeaderPolicy } from './responseHeaders.js'
 
 /** Answers a failure. */
-export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, operation: Operation): void => {
+export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, policy: HeaderPolicy): void => {
   const { errorMapper = defaultErrorMapper, realm, explain } = settings
   const response = errorMapper(error, ctx.request)
   const answered: unknown = response
   // it is not awaited, so its rejection would not be handled
   if (answered instanceof Promise) {
     answered.catch(() => undefined)
-    throw new TypeError('an errorMapper must answer at once, not with a promise')
+    throw new TypeError('an errorMapper must be sync; it returned a promise')
   }
   write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
   if (!names(response, 'www-authenticate')) {
-    setChallenges(ctx, challengesFor(error, response.status, operation.description), realm)
+    setChallenges(ctx, challengesFor(error, response.status, policy.description), realm)
   }
 }
 
-/** Answers an exception; what the operation said about caching was said of another answer. */
+/** Answers an exception. What the operation said about caching was about another answer. */
 export const respondException = (ctx: Context, response: AuthResponse, isGuarded: boolean): void => {
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')

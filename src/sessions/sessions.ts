@@ -14,7 +14,7 @@ import type { LoadsUsers } from '../core/session/SessionUser.js'
 import { declareSessionCookie } from '../core/session/sessionCookie.js'
 import { settingsOf } from '../core/Settings.js'
 import { hasThrown } from '../koa/exceptions.js'
-import { claim, operationOf } from '../koa/head.js'
+import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { respondFailure } from '../koa/respond.js'
 import { restore, take } from '../koa/ResponseSnapshot.js'
 import { commit } from './commit.js'
@@ -29,7 +29,7 @@ import { timedStore } from './timedStore.js'
 import { keepUncached } from './uncached.js'
 
 // Anonymous callers sign in
-const anonymous = operationOf({ _tag: 'AnyOf', members: [] })
+const anonymous = headerPolicyOf({ _tag: 'AnyOf', members: [] })
 
 const apps = new WeakSet<object>()
 
@@ -122,7 +122,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
       // closes a stream that will not be read
       ctx.body = null
       restore(ctx.response, before)
-      claim(ctx, anonymous, anonymous.refused)
+      applyPolicy(ctx, anonymous, anonymous.whenRefused)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   })

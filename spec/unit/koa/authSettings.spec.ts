@@ -12,6 +12,7 @@ const outer: Settings = {
   timeout: 1,
   errorMapper: () => ({ status: 418 }),
   explain: true,
+  state: 'account',
   exceptionHandlers: new Map([[Error.prototype, (): AuthResponse => ({ status: 418 })]]),
 }
 
@@ -22,6 +23,7 @@ const given: ReadonlyArray<[keyof AuthSettings, unknown, unknown?]> = [
   ['timeout', 2],
   ['errorMapper', errorMapper],
   ['explain', false],
+  ['state', 'user'],
   ['trustedOrigins', ['https://b.example'], new Set(['https://b.example'])],
 ]
 

@@ -77,7 +77,7 @@ describe('an error mapper’s answer', () => {
     const errorMapper = (() => Promise.reject(new Error('late'))) as never
     const { ask, errors } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper })))
     expectCrashed(await ask('/x', bearer('t')))
-    expect(errors).toMatchObject([{ message: 'an errorMapper must answer at once, not with a promise' }])
+    expect(errors).toMatchObject([{ message: 'an errorMapper must be sync; it returned a promise' }])
   })
 })
 
