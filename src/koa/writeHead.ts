@@ -3,6 +3,9 @@
  *
  * Node writes every head by the response's `writeHead`. Whoever replaces it calls the one before. The headers that it is
  * given would replace those that are set, so they are set first, as Node itself does.
+ *
+ * `on-headers` does not do here: it runs once, so a head that Node refuses leaves the 500 after it without headers, and it
+ * reads `writeHead(200, undefined, headers)` as having none.
  */
 import type { ServerResponse } from 'node:http'
 
