@@ -233,7 +233,7 @@ describe('secrecy', () => {
     const { issuer, jwksUri } = provider
     const seen: string[] = []
     const write = process.stderr.write.bind(process.stderr)
-    process.stderr.write = ((text: string) => seen.push(String(text)) > 0)
+    process.stderr.write = (text: string) => seen.push(String(text)) > 0
     onTestFinished(() => void (process.stderr.write = write))
     const jwt = httpJwt({
       issuer: { issuer, jwksUri },

@@ -40,8 +40,11 @@ describe('a path of path-to-regexp 6 in the words of 8', () => {
     '/:w([a-z]{2})',
     '{/c}?',
   )
+  // Behind a wildcard path-to-regexp 8 keeps the next capture from what the wildcard could take, so there is one at most
+  const isWild = (one: string) => /\(\.\*\)|[*+]$/.test(one)
   const path = fc
     .array(part, { minLength: 1, maxLength: 3 })
+    .filter((parts) => parts.filter(isWild).length <= 1)
     .map((parts) => parts.map((one, at) => one.replace(/:(\w)/, `:$1${at}`)).join(''))
   const segment = fc.constantFrom('a', 'b', 'c', '1', 'ab', '', 'xyz')
   const requested = fc.array(segment, { maxLength: 4 }).map((segments) => `/${segments.join('/')}`)
