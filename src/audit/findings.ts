@@ -6,7 +6,7 @@
  */
 import { isSettings } from '../koa/authSettings.js'
 import { originalOf } from '../koa/layer.js'
-import { isAsset } from '../koa/pageAsset.js'
+import { isEntryOf, listedName, whyMissing } from '../koa/publicList.js'
 import type { Audit, AuditedOperation, Shadow } from './Audit.js'
 import type { Reading } from './auditRouter.js'
 import { middlewareName } from './middleware.js'
@@ -33,28 +33,23 @@ export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): Re
     ...reading.middleware
       .filter(({ guarded }) => guarded === 'no')
       .flatMap(({ path, functions }) => functions.filter(isUnlisted).map(unguarded(path))),
-    ...allowed.public.flatMap((entry) => listing(entry, audit.operations)),
+    ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations)),
   ]
 }
 
-// Listing a page lists what it loads
-const pageOf = ({ operation }: AuditedOperation, route: Route): string =>
-  route.functions.some(isAsset) ? operation.slice(0, operation.lastIndexOf('/')) : operation
-
 const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): ReadonlyArray<string> => {
   const { operation, access, protection, decidedBy } = audited
-  const page = pageOf(audited, route)
   if (route.guard?.isForTests === true) {
     return [`${operation}: withPrincipal admits everyone, and is for tests: seal the router that it was made of`]
   }
-  const isListed = allowed.public.includes(operation) || allowed.public.includes(page)
+  const isListed = allowed.public.some((entry) => isEntryOf(route, entry))
   if (access === 'undecided') {
     return decidedBy.length > 0
       ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
       : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
   }
   if (access === 'guarded' || isListed) return []
-  const fix = `list '${page}' in public`
+  const fix = `list '${listedName(route)}' in public`
   return access === 'public'
     ? [`${operation} is public: guard it, or ${fix}`]
     : [`${operation} lets anonymous callers in (${protection}): take that off, or ${fix}`]
@@ -100,15 +95,18 @@ const unguarded =
   (f: Function): string =>
     `use ${path}: no guard covers ${middlewareName(f)}: list the function itself in middleware, or take it off`
 
-const listing = (entry: string, operations: ReadonlyArray<AuditedOperation>): ReadonlyArray<string> => {
-  const named = operations.filter(({ operation }) => operation === entry)
+const listing = (
+  entry: string,
+  routes: ReadonlyArray<Route>,
+  operations: ReadonlyArray<AuditedOperation>,
+): ReadonlyArray<string> => {
+  const named = operations.filter((_, at) => isEntryOf(routes[at]!, entry))
   const [first] = named
   if (first === undefined) {
     const open = operations.filter(({ access }) => access === 'public' || access === 'optional')
     const known = open.map(({ operation }) => `'${operation}'`).join(', ') || 'none'
-    return [
-      `'${entry}' is listed in public, but there is no such operation; those that anonymous callers reach: ${known}`,
-    ]
+    const why = whyMissing(entry, routes) ?? `there is no such operation; those that anonymous callers reach: ${known}`
+    return [`'${entry}' is listed in public, but ${why}`]
   }
   return named.some(({ access }) => access !== 'guarded')
     ? []

@@ -15,7 +15,7 @@ export interface SealOptions {
   /**
    * The operations that let in anonymous callers, `optional(...)` included, as the audit calls them: `GET /health`, or
    * `ALL /proxy` for `router.all`; with all prefixes. A
-   * docs page brings along what it loads; its document is an operation of its own. Default none.
+   * docs page brings along what it loads; its document is an operation of its own. `docs` is all of them. Default none.
    */
   readonly public?: ReadonlyArray<string>
   /**

@@ -6,21 +6,12 @@ import type { RouterInstance } from '../koa/routerTypes.js'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { checkOptions } from '../core/misuse.js'
-import { markAsset } from '../koa/pageAsset.js'
+import { markAsset, markPart, type Part } from '../koa/pageAsset.js'
 import { withAuth } from '../koa/withAuth.js'
 import { assetOf, assetsIn, type Asset } from './assets.js'
 import { cachedOpenApi } from './cachedDocument.js'
 import { checkOpenApiOptions, openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
-import {
-  isOwnAt,
-  isPartOf,
-  markPart,
-  viewOf,
-  type MountedRouter,
-  type Part,
-  type Place,
-  type View,
-} from './mountedOperations.js'
+import { isOwnAt, isPartOf, viewOf, type MountedRouter, type Place, type View } from './mountedOperations.js'
 import { operation, withoutExtensions } from './operation.js'
 import { fieldsOf, htmlOf, originsOf, type Page } from './page.js'
 import { checkPage, documentPart as documentOptionsOf, pageOptionNames, type DocsPageOptions } from './pageOptions.js'
@@ -56,7 +47,7 @@ export const addDocs = <S, C, T, D>(
 
   // Safe: it is only read
   const seen = described as unknown as MountedRouter
-  const documentPart: Part = { path: documentPath }
+  const documentPart: Part = { path: documentPath, ...(folder === undefined && { missingPage: path }) }
   const serveDocument: Handler = (ctx, next) =>
     isTaken(ctx, documentPart, seen) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
   const describe = describing(viewOf(seen, documentPart), document)

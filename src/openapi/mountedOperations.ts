@@ -6,9 +6,9 @@
  * an application are marked as its own (R13); of a plain router the path alone tells. A page that stands beside its router
  * describes the router as it is.
  */
-import { docsMark } from '../core/marks.js'
 import { applicationOf, applicationsOf } from '../koa/application.js'
 import { functionsOf } from '../koa/layer.js'
+import { partAmong, type Part } from '../koa/pageAsset.js'
 import type { Layer } from '../koa/routerTypes.js'
 
 /** What of a router is described. */
@@ -27,22 +27,11 @@ export interface Place {
 /** The operations to describe; always the same value for the same router and place. */
 export type View = (place: Place) => MountedRouter
 
-/** A part of a docs page: the page itself, or its document. What is compared is which object it is. */
-export interface Part {
-  readonly path: string
-}
-
-/** Marks a function of the operation that serves a part. */
-export const markPart =
-  (part: Part) =>
-  <F extends Function>(f: F): F =>
-    Object.assign(f, { [docsMark]: part })
-
 /** Whether a layer serves a part. */
 export const isPartOf =
   (part: Part) =>
   (layer: Layer): boolean =>
-    functionsOf(layer).some(({ written }) => Reflect.get(written, docsMark) === part)
+    partAmong(functionsOf(layer).map(({ written }) => written)) === part
 
 // The application that is described, by its operation that runs; nothing where a plain router is
 const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): object | undefined => {

@@ -8,11 +8,12 @@ import { isOpen, type Filling, type Tested } from './operations.js'
 import type { Served } from './serve.js'
 import { impostors } from '../request/fixedRequests.js'
 import { pathOf, mergeRequests, type HeaderLine, type RequestSpec } from '../request/RequestSpec.js'
+import { isEntryOf, listedName, whyMissing } from '../../koa/publicList.js'
 import type { Tripwires } from './tripwires.js'
 
 /** What is expected of an application. */
 export interface GuardedOptions extends Filling {
-  /** The operations that anyone may call, as `GET /health`; any other one that is public is a violation. Default: not looked at. */
+  /** The operations that anyone may call, such as `GET /health`, or `docs` for a docs page, as `seal` takes them; any other one that is public is a violation. Default: not looked at. */
   readonly public?: ReadonlyArray<string>
   /** Requests that some operations let in: they are sent misspelled and repeated, too. */
   readonly valid?: ReadonlyArray<RequestSpec>
@@ -147,20 +148,21 @@ const unlisted = (
   listed: ReadonlyArray<string> | undefined,
 ): ReadonlyArray<Violation> => {
   if (listed === undefined) return []
-  const open = operations.filter(isOpen).map(({ name }) => name)
+  const open = operations.filter(isOpen)
+  const names = open.map(({ name }) => name)
   return [
     ...open
-      .filter((name) => !listed.includes(name))
-      .map((name) => ({
-        law: `${name}: public, but not listed`,
-        counterexample: name,
-        fix: 'guard it with withAuth(a), or list it in { public }',
+      .filter((operation) => !listed.some((entry) => isEntryOf(operation, entry)))
+      .map((operation) => ({
+        law: `${operation.name}: public, but not listed`,
+        counterexample: operation.name,
+        fix: `guard it with withAuth(a), or list '${listedName(operation)}' in { public }`,
       })),
     ...listed
-      .filter((name) => !open.includes(name))
-      .map((name) => ({
-        law: `${name}: listed as public, but it is not`,
-        counterexample: `public are ${open.join(', ') || 'none'}`,
+      .filter((entry) => !open.some((operation) => isEntryOf(operation, entry)))
+      .map((entry) => ({
+        law: `${entry}: listed as public, but it is not`,
+        counterexample: whyMissing(entry, operations) ?? `public are ${names.join(', ') || 'none'}`,
         fix: 'take it from { public }, or write it as the router has it: method, blank, pattern',
       })),
   ]

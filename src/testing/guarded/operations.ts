@@ -16,6 +16,8 @@ export interface Tested {
   readonly path: string
   /** `GET /pets`; `ALL /pets` where it answers every method. */
   readonly name: string
+  /** As they were written, before tripwires. */
+  readonly functions: ReadonlyArray<Function>
   /** Where requests go; `undefined` where that is not known, such as for a RegExp. */
   readonly target: string | undefined
   /** What is demanded; `undefined` where anyone may call. */
@@ -36,7 +38,7 @@ export interface Filling {
 
 /** The operations of a router in the order in which it tries them. */
 export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
-  operationsOf(router).map(({ layer, name, methods, requirement, isBehindItsHandler }) => {
+  operationsOf(router).map(({ layer, name, methods, functions, requirement, isBehindItsHandler }) => {
     const path = pathInWords(layer)
     const description = isBehindItsHandler ? undefined : effective(requirement)?.description
     return {
@@ -47,6 +49,7 @@ export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArra
       ],
       path,
       name,
+      functions,
       target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
       description,
       locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),

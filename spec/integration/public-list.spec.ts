@@ -1,0 +1,98 @@
+/** One list of what is public on purpose, for `seal` and for `expectGuarded`. */
+import Router, { type RouterInstance } from '@koa/router'
+import Koa from 'koa'
+import { apiApp, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+import { seal } from 'koa-with-auth/audit'
+import { expectGuarded } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import { addDocs } from '../../src/openapi/docsRoutes.js'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+const basic = httpBasicAuth({ authenticate: (_request, user) => user === 'dev' && { user } })
+
+const api = (docs: NonNullable<Parameters<typeof apiApp>[0]>['docs'] = true): RouterInstance => {
+  const made = apiApp({ prefix: '/api', auth: bearer, docs })
+  made.get('/me', () => {})
+  made.get('/health', withAuth(null), () => {})
+  return made
+}
+
+const both = async (make: () => RouterInstance, list: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const messages: string[] = []
+  const keep = (error: unknown) => void messages.push(String(error))
+  try {
+    seal(make(), { public: list })
+  } catch (error) {
+    keep(error)
+  }
+  const router = make()
+  await expectGuarded(new Koa().use(router.routes()), router, { public: list }).catch(keep)
+  return messages
+}
+
+describe("public: ['docs']", () => {
+  it.each([
+    ['docs', ['GET /api/health', 'docs']],
+    ['the page and the document by their names', ['GET /api/health', 'GET /api/docs', 'GET /api/openapi.json']],
+  ])('%s: all of a docs page is listed', async (_what, list) => {
+    expect(await both(api, list)).toEqual([])
+  })
+
+  it('also below other routers, and of two pages', async () => {
+    const outer = () => new Router().use('/a', api().routes()).use('/b', api().routes()) as RouterInstance
+    expect(await both(outer, ['GET /a/api/health', 'GET /b/api/health', 'docs'])).toEqual([])
+  })
+
+  it('lists nothing else', async () => {
+    const messages = await both(api, ['docs'])
+    expect(messages).toHaveLength(2)
+    for (const message of messages) {
+      expect(message).toContain('GET /api/health')
+      expect(message).not.toContain('/api/docs')
+    }
+  })
+
+  it('without it each names what to list: the page, not what it loads', async () => {
+    const messages = await both(api, ['GET /api/health'])
+    expect(messages).toHaveLength(2)
+    for (const message of messages) {
+      expect(message).toContain("list 'GET /api/docs' in")
+      expect(message).toContain("list 'GET /api/openapi.json' in")
+      expect(message).not.toContain("list 'GET /api/docs/")
+    }
+  })
+
+  it('where there is no docs page, both say so', async () => {
+    const why = 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'
+    const messages = await both(() => api(false), ['GET /api/health', 'docs'])
+    expect(messages).toEqual([expect.stringContaining(why), expect.stringContaining(why)])
+  })
+
+  it('where the page is guarded, it is listed for nothing', async () => {
+    const messages = await both(() => api({ auth: basic }), ['GET /api/health', 'docs'])
+    expect(messages).toEqual([
+      expect.stringContaining("'docs' is listed in public, but it is guarded"),
+      expect.stringContaining('docs: listed as public, but it is not'),
+    ])
+    expect(messages.join()).not.toContain('no docs page')
+  })
+})
+
+describe('without swagger-ui-dist', () => {
+  const bare = (): RouterInstance => {
+    const router = withAuth(bearer)(new Router({ prefix: '/api' })).get('/me', () => {}) as unknown as RouterInstance
+    const options = { title: 'Pets', version: '1.0.0', auth: null }
+    addDocs(router, router, { place: 'docs', options, folder: undefined })
+    return router
+  }
+
+  it("'docs' lists the document alone", async () => {
+    expect(await both(bare, ['docs'])).toEqual([])
+  })
+
+  it('both say what is missing where the page is listed', async () => {
+    const why = 'the docs page needs swagger-ui-dist, which is not installed: npm install swagger-ui-dist'
+    const messages = await both(bare, ['GET /api/docs', 'GET /api/openapi.json'])
+    expect(messages).toEqual([expect.stringContaining(why), expect.stringContaining(why)])
+  })
+})
