@@ -8,7 +8,17 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import { alt, apiKeyHeader, AuthError, constantTimeEqual, describedAs, httpBearer, map, withAuth } from 'koa-with-auth'
+import {
+  alt,
+  apiKeyHeader,
+  AuthError,
+  constantTimeEqual,
+  describedAs,
+  httpBearer,
+  flatMap,
+  map,
+  withAuth,
+} from 'koa-with-auth'
 
 interface User {
   readonly name: string
@@ -37,7 +47,7 @@ const name = pipe(
 // a refinement: whoever is known, but may not, gets a 403 that says which scope was missing
 const admin = pipe(
   bearer,
-  map((user) => (user.admin ? E.right(user) : E.left(AuthError.insufficient(['admin'])))),
+  flatMap((user) => (user.admin ? E.right(user) : E.left(AuthError.insufficient(['admin'])))),
 )
 const bare = pipe(
   bearer,

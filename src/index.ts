@@ -5,17 +5,22 @@
  * Reading guide: `core/Authenticator.ts` is the whole idea; `core/AuthError.ts` says how it fails; `authenticators/` holds
  * the kinds, one a file; `koa/levels.ts` and `koa/guard.ts` bring them to a router.
  */
+import type { Authenticator as Decides } from './core/Authenticator.js'
 import * as AuthErrors from './core/AuthError.js'
 import * as Challenges from './core/Challenge.js'
+import * as Authenticators from './core/instances.js'
 import * as Requirements from './core/Requirement.js'
+
+/** The instances of fp-ts: `Functor`, `Alt`, `getSemigroup`. */
+export const Authenticator = Authenticators
+/** Decides who a request acts for, and says what it demands. */
+export type Authenticator<P> = Decides<P>
 
 // the algebra
 export {
   authenticator,
   fromFunction,
   isAuthenticator,
-  map,
-  type Authenticator,
   type AuthenticatorLike,
   type PrincipalOf,
 } from './core/Authenticator.js'
@@ -24,6 +29,7 @@ export { alt, altW } from './core/alt.js'
 export { allOf, type Together } from './core/allOf.js'
 export { authorize, requireScopes, type Granted, type RequireScopesOptions } from './core/authorize.js'
 export { firstPresent } from './core/firstPresent.js'
+export { flatMap, map, type Principal } from './core/map.js'
 export { lenient, optional } from './core/optional.js'
 export { recoverUnavailable, timeout } from './core/outage.js'
 export { UnavailableError } from './core/UnavailableError.js'
@@ -34,7 +40,8 @@ export type { Limiter, Limiters } from './core/Limiter.js'
 export { also, type Also } from './core/Requirement.js'
 export { describedAs } from './core/describedAs.js'
 export type { AuthenticatorOptions } from './core/AuthenticatorOptions.js'
-export type { Evaluation, AnonymousOf, PrincipalFromAnswer } from './core/Answer.js'
+export type { Evaluation } from './core/Evaluation.js'
+export type { AnonymousOf, PrincipalFromAnswer } from './core/PrincipalFromAnswer.js'
 export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
   ApiKeyScheme,

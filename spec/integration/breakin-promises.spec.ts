@@ -15,7 +15,7 @@ import {
   firstPresent,
   httpBearer,
   lenient,
-  map,
+  flatMap,
   optional,
   recoverUnavailable,
   timeout,
@@ -66,10 +66,10 @@ describe('a promise', () => {
       (answer) =>
         pipe(
           hooked(() => 'anna'),
-          map(answer),
+          flatMap(answer),
         ),
     ],
-    ['map makes of an anonymous caller', (answer) => pipe(optional(key), map(answer))],
+    ['map makes of an anonymous caller', (answer) => pipe(optional(key), flatMap(answer))],
     [
       'authorize is answered',
       (answer) =>
@@ -129,7 +129,7 @@ describe('principals', () => {
       pipe(one, timeout(50)),
       pipe(
         hooked(() => 'anna'),
-        map(answer),
+        flatMap(answer),
       ),
     ]) {
       const { status, seen } = await (await behind(auth)).ask('/x', token)

@@ -12,7 +12,7 @@ import {
   firstPresent,
   httpBearer,
   lenient,
-  map,
+  flatMap,
   optional,
   recoverUnavailable,
   timeout,
@@ -98,11 +98,11 @@ describe('hostile hooks in combinations', () => {
     'all-functions': allOf([plain, plain]),
     map: pipe(
       one,
-      map((p) => p),
+      flatMap((p) => p),
     ),
     'map-to': pipe(
       good,
-      map(() => hook()),
+      flatMap(() => hook()),
     ),
     timeout: pipe(one, timeout(40)),
     authorize: pipe(

@@ -1,7 +1,7 @@
 /** Cross-site request forgery: which credentials are checked, and what that does to a list. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, map, sessionAuth, withAuth } from 'koa-with-auth'
+import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, flatMap, sessionAuth, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
 import { bearer, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/behavior.js'
 import { ambient, anna, notAmbient, type AmbientRow } from '../support/behaviorAmbient.js'
@@ -93,7 +93,7 @@ describe('in a list', () => {
   })
 
   test.each([
-    ['map', pipe(anyOf([cookieKey, bearerKind]), map(shout)), (principal: unknown) => ({ shouted: principal })],
+    ['map', pipe(anyOf([cookieKey, bearerKind]), flatMap(shout)), (principal: unknown) => ({ shouted: principal })],
     [
       'a record',
       anyOf({ cookie: cookieKey, bearer: bearerKind }),
@@ -101,7 +101,7 @@ describe('in a list', () => {
     ],
     [
       'map of map',
-      pipe(anyOf([cookieKey, bearerKind]), map(shout), map(shout)),
+      pipe(anyOf([cookieKey, bearerKind]), flatMap(shout), flatMap(shout)),
       (p: unknown) => ({ shouted: { shouted: p } }),
     ],
   ])('%s of a mixed list does not refuse the bearer, and does refuse the cookie', async (_what, auth, reported) => {

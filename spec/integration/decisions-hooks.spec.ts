@@ -8,7 +8,7 @@ import {
   describedAs,
   fromFunction,
   httpBearer,
-  map,
+  flatMap,
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
@@ -71,7 +71,7 @@ describe("what a hook's answer is worth", () => {
 
   test("what a hook's answer is worth: map answers as a hook does", async () => {
     for (const [, answer] of failing) {
-      const mapped = map(() => answer)(fromFunction(() => 'somebody'))
+      const mapped = flatMap(() => answer)(fromFunction(() => 'somebody'))
       const { ask } = await operation(withAuth(mapped))
       expectDenied(await ask(), 401, [challenge.custom])
     }
@@ -254,7 +254,7 @@ describe('a hook that never settles', () => {
 
 test('asynchronous hooks: every kind accepts them, alone, in a list, and behind map', async () => {
   const slow = httpBearer({ authenticate: async (_request, token) => token === 't' && { token } })
-  const guard = withAuth([async () => false, map(async ({ token }: { token: string }) => token)(slow)])
+  const guard = withAuth([async () => false, flatMap(async ({ token }: { token: string }) => token)(slow)])
   const { ask } = await operation(guard)
   expectPassed(await ask('/x', bearer('t')), 't')
   expectDenied(await ask('/x', bearer('u')), 401, [challenge.custom, challenge.refusedBearer])

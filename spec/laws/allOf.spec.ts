@@ -1,7 +1,7 @@
 /** `allOf`: each must pass, in order, and their principals come together. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { allOf, map, optional, type Authenticator } from 'koa-with-auth'
+import { allOf, flatMap, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { tree } from '../support/trees.js'
 import { apart, essence, leaf, run } from '../support/treeRuns.js'
@@ -16,13 +16,13 @@ describe('allOf', () => {
   it('of one is the one, its principal in a tuple or in a record', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
-        const mapped = await run([of], (a) => map((principal: unknown) => [principal])(a))
+        const mapped = await run([of], (a) => flatMap((principal: unknown) => [principal])(a))
         const tuple = await run([of], (a) => allOf([a]))
         expect(essence(tuple.result)).toStrictEqual(essence(mapped.result))
         expect(tuple.calls).toStrictEqual(mapped.calls)
         expect(tuple.description).toStrictEqual({ _tag: 'AllOf', members: [mapped.description] })
         const record = await run([of], (a) => allOf({ k: a }))
-        const expected = await run([of], (a) => map((k: unknown) => ({ k }))(a))
+        const expected = await run([of], (a) => flatMap((k: unknown) => ({ k }))(a))
         expect(essence(record.result)).toStrictEqual(essence(expected.result))
       }),
     )
@@ -68,12 +68,12 @@ describe('allOf', () => {
     await fc.assert(
       fc.asyncProperty(tree, tree, tree, async (...some) => {
         const of = apart(...some)
-        const flat = await run(of, (a, b, c) => map(([x, y, z]: unknown[]) => [x, y, z])(allOf([a, b, c])))
+        const flat = await run(of, (a, b, c) => flatMap(([x, y, z]: unknown[]) => [x, y, z])(allOf([a, b, c])))
         const left = await run(of, (a, b, c) =>
-          map(([[x, y], z]: [[unknown, unknown], unknown]) => [x, y, z])(allOf([allOf([a, b]), c])),
+          flatMap(([[x, y], z]: [[unknown, unknown], unknown]) => [x, y, z])(allOf([allOf([a, b]), c])),
         )
         const right = await run(of, (a, b, c) =>
-          map(([x, [y, z]]: [unknown, [unknown, unknown]]) => [x, y, z])(allOf([a, allOf([b, c])])),
+          flatMap(([x, [y, z]]: [unknown, [unknown, unknown]]) => [x, y, z])(allOf([a, allOf([b, c])])),
         )
         for (const nested of [left, right]) {
           expect(nested.calls).toStrictEqual(flat.calls)

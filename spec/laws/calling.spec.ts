@@ -3,7 +3,7 @@ import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
 import { allOf, also, altW, anyOf, AuthError, authorize, describedAs, firstPresent, fromFunction } from 'koa-with-auth'
-import { isAuthenticator, lenient, map, optional, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
+import { isAuthenticator, lenient, flatMap, optional, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
 import { Requirement, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { welcomes } from '../support/evaluator.js'
@@ -21,7 +21,7 @@ const below = (requirement: Requirement): Authenticator<unknown> =>
 /** Every combinator of an authenticator that demands something. */
 const combinators: Readonly<Record<string, Make>> = {
   itself: (a) => a,
-  map: map((x) => ({ x })),
+  map: flatMap((x) => ({ x })),
   altW: altW(() => other),
   'anyOf of a list': (a) => anyOf([a, other]),
   'anyOf of a record': (a) => anyOf({ a, other }),
@@ -80,7 +80,8 @@ describe('the functions that combinators are given', () => {
   const places: Readonly<Record<string, (hook: () => unknown) => Authenticator<unknown>>> = {
     authorize: (hook) => authorize(() => hook() as boolean)(anna),
     recoverUnavailable: (hook) => recoverUnavailable(() => hook())(down),
-    'map of an anonymous caller': (hook) => map(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
+    'map of an anonymous caller': (hook) =>
+      flatMap(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
   }
   it.each(Object.entries(places))('A-30 whatever %s is answered, it never throws or rejects', async (name, make) => {
     await fc.assert(

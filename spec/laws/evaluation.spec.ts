@@ -10,7 +10,7 @@ import {
   describedAs,
   fromFunction,
   httpBearer,
-  map,
+  flatMap,
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -81,8 +81,8 @@ const inEveryPlace = (hook: () => unknown): ReadonlyArray<Authenticator<unknown>
     called,
     authenticator({ ...sent, authenticate: () => hook() }),
     alt(() => called)(fromFunction((): unknown => false)),
-    map(() => hook())(fromFunction(() => 'anna')),
-    map(() => hook())(fromFunction(() => Promise.resolve('anna'))),
+    flatMap(() => hook())(fromFunction(() => 'anna')),
+    flatMap(() => hook())(fromFunction(() => Promise.resolve('anna'))),
     // Safe: what a caller without types could pass
     describedAs(bearer)((() => hook()) as never),
     describedAs(bearer)((() => () => hook()) as never),
@@ -119,7 +119,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
         for (const made of [
           bearer,
           describedAs(bearer)(() => async () => answer),
-          map(hook)(fromFunction(() => 'x')),
+          flatMap(hook)(fromFunction(() => 'x')),
         ]) {
           expect(isEither(await made.evaluate(plainRequest({ fields })))).toBe(true)
         }

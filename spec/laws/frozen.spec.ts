@@ -25,7 +25,7 @@ import {
   httpBasicAuth,
   httpBearer,
   lenient,
-  map,
+  flatMap,
   optional,
   recoverUnavailable,
   requireScopes,
@@ -109,7 +109,7 @@ const authenticators: Readonly<Record<string, Authenticator<unknown>>> = {
   lenient: lenient(bearer),
   map: pipe(
     bearer,
-    map(() => false),
+    flatMap(() => false),
   ),
   authorize: pipe(
     passing,

@@ -1,35 +1,60 @@
-/** `map` keeps identity and composition, as far as principals are truthy; what is falsy is refused (spec 5.1.2). */
-import { either as E } from 'fp-ts'
+/** `map` is a functor: what `f` returns is the principal as it is, and anonymous callers stay anonymous. */
+import * as E from 'fp-ts/lib/Either.js'
 import { identity, pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
 import fc from 'fast-check'
-import { AuthError, fromFunction, map } from 'koa-with-auth'
+import { AuthError, flatMap, fromFunction, httpBearer, lenient, map, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { build, observe, readable, request, shape } from '../support/arbitraries.js'
 import { plainRequest } from '../support/plainRequest.js'
 
-const change = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 }), fc.record({ user: fc.string() })))
+const principal = fc.oneof(
+  fc.string({ minLength: 1 }),
+  fc.integer({ min: 1 }),
+  fc.constant(true as const),
+  fc.record({ user: fc.string() }),
+  fc.constantFrom({}, [] as object, O.none, O.some(1), E.left('a'), E.right({}), Object.prototype, new Error('data')),
+  fc.record({ _tag: fc.constantFrom('Right', 'absent'), right: fc.string() }),
+)
+const change = fc.func(principal)
+const bare = plainRequest()
+const anna = fromFunction(() => 'anna')
 
 describe('map', () => {
   it('of identity is identity, description included', async () => {
     await fc.assert(
-      fc.asyncProperty(shape, request, async (a, by) => {
-        const mapped = await observe((into) => map((principal: string) => identity(principal))(build(a, into)), by)
-        expect(mapped).toStrictEqual(await observe((into) => build(a, into), by))
+      fc.asyncProperty(shape, request, fc.boolean(), async (a, by, isOptional) => {
+        const plain = (into: string[]): Authenticator<string | undefined> =>
+          isOptional ? lenient(build(a, into)) : build(a, into)
+        const mapped = await observe(
+          (into) => map((who: string) => identity(who))(plain(into) as Authenticator<string>),
+          by,
+        )
+        expect(mapped).toStrictEqual(await observe(plain, by))
       }),
     )
   })
 
-  it('of a composition is the composition of maps', async () => {
+  it('of a composition is the composition of maps, whatever `f` returns', async () => {
     await fc.assert(
       fc.asyncProperty(shape, change, change, request, async (a, f, g, by) => {
-        const once = (calls: string[]) => map((principal: string) => g(f(principal)))(build(a, calls))
+        const once = (calls: string[]) => map((who: string) => g(f(who)))(build(a, calls))
         const twice = (calls: string[]) =>
           pipe(
             build(a, calls),
-            map((principal) => f(principal)),
-            map((principal) => g(principal)),
+            map((who) => f(who)),
+            map((who) => g(who)),
           )
         expect(await observe(once, by)).toStrictEqual(await observe(twice, by))
+      }),
+    )
+  })
+
+  it('what `f` returns is the principal as it is', async () => {
+    await fc.assert(
+      fc.asyncProperty(principal, async (returned) => {
+        const result = await map(() => returned)(anna).evaluate(bare)
+        expect(E.isRight(result) && result.right).toBe(returned)
       }),
     )
   })
@@ -39,7 +64,7 @@ describe('map', () => {
       fc.asyncProperty(shape, request, async (a, by) => {
         const before = await build(a).evaluate(by)
         fc.pre(E.isLeft(before))
-        const after = map(() => {
+        const after = map((): string => {
           throw new Error('called')
         })(build(a))
         expect(await after.evaluate(by)).toStrictEqual(before)
@@ -48,18 +73,56 @@ describe('map', () => {
     )
   })
 
-  it.each([false, 0, -0, 0n, NaN, '', null, undefined, []])('5.1.2 refuses %o', async (falsy) => {
-    const refused = map(() => falsy)(fromFunction(() => 'anna'))
-    for (const mapped of [refused, map(() => Promise.resolve(falsy))(fromFunction(() => 'anna'))]) {
-      expect(await mapped.evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
-    }
+  it('is not called for an anonymous caller, who stays anonymous', async () => {
+    const bearer = httpBearer({ authenticate: () => 'anna' })
+    let calls = 0
+    const mapped = pipe(
+      optional(bearer),
+      map((who) => {
+        calls++
+        return who.length
+      }),
+    )
+    expect(await mapped.evaluate(bare)).toStrictEqual(E.right(undefined))
+    expect(calls).toBe(0)
+    expect(await mapped.evaluate(plainRequest({ fields: [['Authorization', 'Bearer t']] }))).toStrictEqual(E.right(4))
+    expect(calls).toBe(1)
   })
 
-  it('A-30 what it throws is raised', async () => {
+  it('is called for whom `flatMap` made of an anonymous caller', async () => {
+    const guest = pipe(
+      optional(httpBearer({ authenticate: () => 'anna' })),
+      flatMap((who) => who ?? 'guest'),
+      map((who) => who.length),
+    )
+    expect(await guest.evaluate(bare)).toStrictEqual(E.right(5))
+  })
+
+  const falsy = (returned: unknown) => map(() => returned as string)(anna)
+
+  it.each([false, 0, -0, 0n, NaN, '', null, undefined])('a result that is %o is a bug: raised', async (returned) => {
+    const result = await falsy(returned).evaluate(bare)
+    expect(result).toMatchObject(E.left({ _tag: 'raised' }))
+    const error = E.isLeft(result) && result.left._tag === 'raised' ? result.left.error : undefined
+    expect(error).toStrictEqual(
+      new TypeError('map(f): f returned a falsy value, not a principal; to wait for one or to refuse, use flatMap(f)'),
+    )
+  })
+
+  it('a promise is a bug: raised', async () => {
+    const result = await falsy(Promise.resolve('anna')).evaluate(bare)
+    const error = E.isLeft(result) && result.left._tag === 'raised' ? result.left.error : undefined
+    expect(error).toStrictEqual(
+      new TypeError('map(f): f returned a promise, not a principal; to wait for one or to refuse, use flatMap(f)'),
+    )
+  })
+
+  it('A-30 what it throws is raised, with the challenge', async () => {
     const error = new Error('in map')
-    const throwing = map(() => {
+    const throwing = map((): string => {
       throw error
-    })(fromFunction(() => 'anna'))
-    expect(await throwing.evaluate(plainRequest())).toMatchObject(E.left(AuthError.raised(error)))
+    })(httpBearer({ authenticate: () => 'anna' }))
+    const result = await throwing.evaluate(plainRequest({ fields: [['Authorization', 'Bearer t']] }))
+    expect(result).toMatchObject(E.left({ ...AuthError.raised(error), challenge: { scheme: 'Bearer' } }))
   })
 })

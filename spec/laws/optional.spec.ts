@@ -2,7 +2,7 @@
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { anyOf, describedAs, firstPresent, lenient, map, optional, type Authenticator } from 'koa-with-auth'
+import { anyOf, describedAs, firstPresent, lenient, flatMap, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { isMistake, leavesOf, welcomes, type Tree } from '../support/evaluator.js'
 import { tree } from '../support/trees.js'
@@ -57,8 +57,10 @@ describe('anonymous', () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const plain = await run([of], (a) => a)
-        expect(await run([of], (a) => map((x: unknown) => x)(a))).toStrictEqual(plain)
-        expect((await run([of], (a) => map((x: unknown) => Promise.resolve(x))(a))).result).toStrictEqual(plain.result)
+        expect(await run([of], (a) => flatMap((x: unknown) => x)(a))).toStrictEqual(plain)
+        expect((await run([of], (a) => flatMap((x: unknown) => Promise.resolve(x))(a))).result).toStrictEqual(
+          plain.result,
+        )
       }),
       { numRuns: 300 },
     )
@@ -80,18 +82,18 @@ describe('anonymous', () => {
     { description: 'a promise of null', input: async () => null, expected: { left: { _tag: 'invalid' } } },
   ])('map that makes $description of an anonymous caller', async ({ input, expected }) => {
     const make: () => unknown = input
-    const { result } = await run([absent], (a) => map(make)(optional(a)))
+    const { result } = await run([absent], (a) => flatMap(make)(optional(a)))
     expect(result).toMatchObject(expected)
   })
 
   it('is asked about once, as undefined', async () => {
     const seen: unknown[] = []
-    await run([absent], (a) => map((x: unknown) => seen.push(x))(optional(a)))
+    await run([absent], (a) => flatMap((x: unknown) => seen.push(x))(optional(a)))
     expect(seen).toStrictEqual([undefined])
   })
 
   it('what map makes undefined of somebody is refused', async () => {
-    const { result } = await run([leaf('l0')], (a) => map(() => undefined)(optional(a)))
+    const { result } = await run([leaf('l0')], (a) => flatMap(() => undefined)(optional(a)))
     expect(result).toMatchObject(E.left({ _tag: 'invalid' }))
   })
 

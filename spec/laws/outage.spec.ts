@@ -8,7 +8,7 @@ import {
   AuthError,
   firstPresent,
   fromFunction,
-  map,
+  flatMap,
   recoverUnavailable,
   timeout,
 } from 'koa-with-auth'
@@ -47,7 +47,7 @@ describe('timeout', () => {
     ['firstPresent', firstPresent],
   ] as const)('makes unavailable what is slower, and %s asks no member behind it', async (_name, group) => {
     const { result, calls } = await run([leaf('slow'), leaf('weak')], (slow, weak) =>
-      group([pipe(slow, map(never), timeout(5)), weak]),
+      group([pipe(slow, flatMap(never), timeout(5)), weak]),
     )
     expect(result).toMatchObject(E.left({ _tag: 'unavailable' }))
     expect(calls).toStrictEqual(['slow'])
@@ -55,8 +55,8 @@ describe('timeout', () => {
 
   it('of two the shorter counts', async () => {
     const start = performance.now()
-    await run([leaf('l0')], (a) => pipe(a, map(never), timeout(20), timeout(60_000)))
-    await run([leaf('l0')], (a) => pipe(a, map(never), timeout(60_000), timeout(20)))
+    await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(20), timeout(60_000)))
+    await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(60_000), timeout(20)))
     expect(performance.now() - start).toBeLessThan(5000)
   })
 
@@ -140,7 +140,7 @@ describe('recoverUnavailable', () => {
       pipe(
         a,
         recoverUnavailable(() => 'cached'),
-        map(() => E.left(AuthError.unavailable())),
+        flatMap(() => E.left(AuthError.unavailable())),
       ),
     )
     expect(result).toMatchObject(E.left({ _tag: 'unavailable' }))

@@ -2,7 +2,7 @@
 import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'
-import { altW, AuthError, authenticator, Challenge, map, type Authenticator, type Description } from 'koa-with-auth'
+import { altW, AuthError, authenticator, Challenge, flatMap, type Authenticator, type Description } from 'koa-with-auth'
 import type { SecurityScheme } from 'koa-with-auth'
 import { secrets } from '../../src/testing/laws/credentials.js'
 import { challenges, failures } from '../../src/testing/laws/failures.js'
@@ -103,7 +103,7 @@ export const shape: Arbitrary<Shape> = fc.letrec<{ shape: Shape }>((tie) => ({
 /** Makes an authenticator; its hook writes its name into `calls`. */
 export const build = (of: Shape, calls: string[] = []): Authenticator<string> => {
   if ('either' in of) return altW(() => build(of.either[1], calls))(build(of.either[0], calls))
-  if ('mapped' in of) return map((principal: string) => `${principal}!`)(build(of.mapped, calls))
+  if ('mapped' in of) return flatMap((principal: string) => `${principal}!`)(build(of.mapped, calls))
   const { name, sent, late, ambient, answer } = of
   const decide = () => {
     if ('throws' in answer) throw answer.throws

@@ -12,7 +12,7 @@ import {
   describedAs,
   httpBasicAuth,
   httpBearer,
-  map,
+  flatMap,
   sessionAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
@@ -111,7 +111,7 @@ export const ambient: ReadonlyArray<AmbientRow> = [
   },
   {
     what: 'map of a session',
-    auth: pipe(session, map(shout)),
+    auth: pipe(session, flatMap(shout)),
     principal: { shouted: anna },
     challenges: [challenge.session],
   },
@@ -156,7 +156,7 @@ export const notAmbient: ReadonlyArray<AmbientRow> = [
   },
   {
     what: 'map of a bearer',
-    auth: pipe(bearerKind, map(shout)),
+    auth: pipe(bearerKind, flatMap(shout)),
     sending: bearer('good'),
     principal: { shouted: { sent: 'good' } },
     challenges: [challenge.bearer],

@@ -16,7 +16,7 @@ import {
   fromFunction,
   httpBasicAuth,
   httpBearer,
-  map,
+  flatMap,
   onError,
   sessionAuth,
   sessionAuthIsStaff,
@@ -124,7 +124,7 @@ export const styles = {
     const authenticatorOf = (auth: Auth): Authenticator<unknown> =>
       pipe(
         typeof auth === 'function' ? [auth] : auth,
-        RA.map((member) => pipe(fromFunction(member), map(identity))),
+        RA.map((member) => pipe(fromFunction(member), flatMap(identity))),
         ([first, ...others]) =>
           others.reduce(
             (list, member) =>

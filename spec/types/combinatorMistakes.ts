@@ -157,6 +157,13 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `withAuth(bearer)(own)`,
   },
 
+  // map
+  ...['false', 'null', 'undefined', 'user === "x"', 'user || null', 'Promise.resolve(user)'].map((result) => ({
+    description: `a map whose f returns ${result}`,
+    wrong: `pipe(bearer, map(({ user }) => ${result}))`,
+    right: `pipe(bearer, map(({ user }) => ({ user })))`,
+  })),
+
   // mappers
   {
     description: 'a mapper for a failure that does not exist',

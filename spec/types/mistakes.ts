@@ -13,8 +13,9 @@ export interface Mistake {
 export const prelude = `
 import Router from '@koa/router'
 import type { DefaultState } from 'koa'
+import { pipe } from 'fp-ts/lib/function.js'
 import { either as E, option as O } from 'fp-ts'
-import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, httpBearer, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
+import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, httpBearer, flatMap, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
 import { allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, remembered, requireScopes, throttled, timeout, type Limiter } from 'koa-with-auth'
 import { exactly } from './exactly.js'
 interface User { readonly user: string }
@@ -27,7 +28,7 @@ const router = new Router()
 const guarded = withAuth(bearer)(new Router())
 const own = new Router<DefaultState, Auth<User>>()
 void [allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, remembered, requireScopes, throttled, timeout, limiter]
-void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, map, sessionAuth, exactly, condition, key, router, guarded, own]
+void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, flatMap, map, pipe, sessionAuth, exactly, condition, key, router, guarded, own]
 export type Kept = Authenticator<User>
 declare const app: import('koa')
 declare const sessions: typeof import('koa-with-auth/sessions').sessions

@@ -70,6 +70,7 @@ const mustHaveExample = [
   'describedAs',
   'docs',
   'firstPresent',
+  'flatMap',
   'fromFunction',
   'httpBasicAuth',
   'httpBearer',
@@ -133,8 +134,15 @@ describe('the public face', () => {
   })
 
   // Exported as a namespace, so the examples are those of its file
-  it.each(['AuthError', 'Challenge', 'Requirement'])('%s has an example', (name) => {
-    const own = examplesOf(`src/core/${name}.ts`).filter(({ code }) => code.includes(`${name}.`))
+  it.each(
+    Object.entries({
+      AuthError: 'AuthError',
+      Authenticator: 'instances',
+      Challenge: 'Challenge',
+      Requirement: 'Requirement',
+    }),
+  )('%s has an example', (name, file) => {
+    const own = examplesOf(`src/core/${file}.ts`).filter(({ code }) => code.includes(`${name}.`))
     expect(own).not.toStrictEqual([])
   })
 })

@@ -5,7 +5,7 @@
  * so writes from other sites are refused (CSRF).
  */
 import type { Request } from 'koa'
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { BasicCredentials } from '../core/Credentials.js'

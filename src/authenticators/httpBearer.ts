@@ -4,7 +4,7 @@
  * The token travels in the Authorization header alone: not in a form, not in the query (RFC 9700 §4.3.2).
  */
 import type { Request } from 'koa'
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { alt } from '../core/alt.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { bearerChallenge, checkChallengeParameters } from '../core/bearerChallenge.js'

@@ -9,9 +9,10 @@ import * as O from 'fp-ts/lib/Option.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import * as AuthErrors from '../core/AuthError.js'
-import { authenticator, map, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, type Authenticator } from '../core/Authenticator.js'
+import { flatMap } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented } from '../core/documented.js'
 import { checkHook, checkName, checkOptions, checkRealm, declareFactory } from '../core/misuse.js'
@@ -105,7 +106,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
     })
     const user = pipe(
       session,
-      map((u) => {
+      flatMap((u) => {
         const mistake = notAUser(u)
         if (mistake !== undefined) throw new TypeError(`${factory}, loadUser: ${mistake}`)
         // Safe: what is no object is a mistake

@@ -29,8 +29,9 @@ import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { answerTo, fromAnswer, fromAnswerToAnonymous, isAnonymous, keepAnonymous, refused } from './Answer.js'
-import type { Evaluation, AnonymousOf, PrincipalFromAnswer } from './Answer.js'
+import { andThen, isAnonymous, type Evaluation, type Result } from './Evaluation.js'
+import { fromAnswer, refused } from './fromAnswer.js'
+import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { frozen, make as challengeOf } from './Challenge.js'
@@ -39,7 +40,7 @@ import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
 import type { AuthenticatorOptions } from './AuthenticatorOptions.js'
-import { checkHook, checkKind, checkMember, declareFactory } from './misuse.js'
+import { checkKind, checkMember, declareFactory } from './misuse.js'
 import { readBy } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
@@ -101,8 +102,6 @@ export const make = <P>(
     ...(rebuild !== undefined && { [inside]: rebuild }),
   })
 
-type Result = E.Either<AuthError, unknown>
-
 /**
  * @internal What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from
  * them. Failures that say nothing of their own are made once, so that the responder can keep their replies.
@@ -110,17 +109,11 @@ type Result = E.Either<AuthError, unknown>
 export const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
   const invalid = Description.constantFailure(description, AuthErrors.invalid)
   const forged = Description.constantFailure(description, AuthErrors.forged)
-  return (result: Result, request: Request): Result => {
+  return (result: Result<unknown>, request: Request): Result<unknown> => {
     if (E.isLeft(result)) return result === refused ? invalid : E.left(Description.explained(description, result.left))
-    return ambient && isForged(request, settingsOf(request)) ? forged : result
+    return ambient && !isAnonymous(result) && isForged(request, settingsOf(request)) ? forged : result
   }
 }
-
-/** @internal Goes on with a result, at once where it is there. */
-export const andThen = (
-  evaluation: Evaluation<unknown>,
-  f: (result: Result) => Evaluation<unknown>,
-): Evaluation<unknown> => (evaluation instanceof Promise ? evaluation.then(f) : f(evaluation))
 
 /** Whether a value is an authenticator with its description. */
 export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
@@ -171,7 +164,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
       if (O.isNone(sent)) return absent
       const decoded = decode(sent.value)
       if (E.isLeft(decoded)) return malformed
-      return fromAnswer(authenticate(request, decoded.right), conclude, request)
+      return andThen(fromAnswer(authenticate(request, decoded.right)), (result) => conclude(result, request))
     } catch (error) {
       return E.left(Description.explained(leaf, failureOf(error)))
     }
@@ -201,44 +194,5 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalOf<M>>
 }
 
-// -------------------------------------------------------------------------------------
-// combinators
-// -------------------------------------------------------------------------------------
-
-/**
- * Changes the principal. `f` answers as a hook does: what is falsy is refused, a promise awaited, an Option or Either
- * unwrapped; what it throws is `raised`. Behind `optional`, what `f` makes `undefined` of an anonymous caller is anonymous still.
- *
- * @example
- * import { pipe } from 'fp-ts/lib/function.js'
- * import { httpBearer, map } from 'koa-with-auth'
- *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const name = pipe(bearer, map(({ user }) => user)) // Authenticator<string>
- */
-export const map = <A, B>(f: (principal: A) => B) => {
-  checkHook('map(f)', f, 1)
-  return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
-    checkMember('map(f)(a)', self)
-    const { description, evaluate: decide } = fromFunction(self)
-    const isOptional = Description.admitsAnonymous(description)
-    // `self` has looked where the request comes from, and knows which alternative won
-    const conclude = concluding(description, false)
-    const evaluate = (request: Request): Evaluation<unknown> =>
-      andThen(decide(request), (result) => {
-        if (E.isLeft(result)) return result
-        // Safe: `self` puts an A on the right
-        const ask = (): unknown => f(result.right as A)
-        if (!isOptional || !isAnonymous(result)) return answerTo(ask, conclude, request)
-        return andThen(answerTo(ask, conclude, request, fromAnswerToAnonymous), keepAnonymous)
-      })
-    const within = rebuildOf(self)
-    // Safe, both: see `authenticator`, and an anonymous caller stays anonymous; what is made again lets in whom it did
-    const again = within && ((wrap: Wrap) => map(f)(within(wrap) as Authenticator<A>))
-    return make(description, evaluate, again) as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
-  }
-}
-
-for (const [name, f] of Object.entries({ authenticator, fromFunction, map })) {
-  declareFactory(name, f)
-}
+declareFactory('authenticator', authenticator)
+declareFactory('fromFunction', fromFunction)

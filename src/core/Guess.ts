@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import { addressShare } from './addressShare.js'
-import { isThenable } from './Answer.js'
+import { isThenable } from './promises.js'
 import type { Limiter, Limiters } from './Limiter.js'
 import { checkOptions } from './misuse.js'
 

@@ -17,8 +17,9 @@
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
 import { anyOf } from './anyOf.js'
-import { fromFunction, map, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
+import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
+import { changing, mapAll } from './map.js'
 import { checkGroup, checkMember, declareFactory } from './misuse.js'
 
 /** What a level decided. */
@@ -91,7 +92,10 @@ declareFactory('also', also)
 // What is required so far, and one more
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
   inherited === undefined
-    ? map((principal: unknown) => ({ inherited: undefined, own: principal }))(own)
+    ? changing(
+        own,
+        mapAll((principal) => ({ inherited: undefined, own: principal })),
+      )
     : allOf({ inherited, own })
 
 const added = (inherited: Authenticator<unknown> | undefined, { authenticators }: Also): Requirement => {

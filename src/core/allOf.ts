@@ -8,7 +8,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { isList } from './anyOf.js'
-import type { Evaluation } from './Answer.js'
+import type { Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {

@@ -3,7 +3,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { isAnonymous, type Evaluation } from './Answer.js'
+import { isAnonymous, type Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make, type Authenticator, type Wrap } from './Authenticator.js'

@@ -2,8 +2,9 @@
  * Alternatives: a list is tried in order, and a record also tells which one let in.
  */
 import { altW } from './alt.js'
-import { fromFunction, make, map } from './Authenticator.js'
+import { fromFunction, make } from './Authenticator.js'
 import type { Authenticator, AuthenticatorLike, PrincipalOf } from './Authenticator.js'
+import { changing, mapAll } from './map.js'
 import { checkGroup, checkOrder, declareFactory } from './misuse.js'
 
 /**
@@ -38,12 +39,15 @@ export function anyOf(
 
 /** @internal The members of a record, each telling that it won. */
 export const tagged = (record: Readonly<Record<string, AuthenticatorLike>>): ReadonlyArray<Authenticator<unknown>> =>
-  Object.entries(record).map(([via, member]) => {
-    const self = fromFunction(member)
-    const tag = map((principal: unknown) => ({ via, principal }))
-    const { description, evaluate } = tag(self)
-    return make<unknown>(description, evaluate, (wrap) => tag(wrap(self)))
-  })
+  Object.entries(record).map(([via, member]) => tag(via, fromFunction(member)))
+
+const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> => {
+  const { description, evaluate } = changing(
+    self,
+    mapAll((principal) => ({ via, principal })),
+  )
+  return make<unknown>(description, evaluate, (wrap) => tag(via, wrap(self)))
+}
 
 /** @internal Whether a group is a list. */
 export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>

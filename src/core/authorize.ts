@@ -5,10 +5,11 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { adopted, isThenable, type Evaluation } from './Answer.js'
+import { andThen, type Evaluation } from './Evaluation.js'
+import { toPromise, isThenable } from './promises.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { andThen, fromFunction, make, type Authenticator } from './Authenticator.js'
+import { fromFunction, make, type Authenticator } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
 import { deepFreeze } from './freeze.js'
@@ -42,7 +43,7 @@ const scoped =
           // Safe: `self` puts on the right what `decide` takes
           const allowed = decide(result.right as never, request)
           return isThenable(allowed)
-            ? adopted(allowed).then((late) => verdict(late, result), failed)
+            ? toPromise(allowed).then((late) => verdict(late, result), failed)
             : verdict(allowed, result)
         } catch (error) {
           return failed(error)
@@ -151,7 +152,7 @@ export const requireScopes = <A>(
   }
   const decide = (principal: A, request: Request): boolean | Promise<boolean> => {
     const answer = granted(principal, request)
-    return isThenable(answer) ? adopted(answer).then(suffices) : suffices(answer)
+    return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
   }
   // Safe: the principal is what it was
   return scoped('requireScopes(...)', demanded, decide) as (self: Authenticator<A>) => Authenticator<A>

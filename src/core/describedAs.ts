@@ -4,11 +4,14 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
-import { answerTo, fromAnswer, fromAnswerToAnonymous, type AnonymousOf, type PrincipalFromAnswer } from './Answer.js'
 import type { AuthError } from './AuthError.js'
 import { concluding, isAuthenticator, make, type Authenticator } from './Authenticator.js'
 import { admitsAnonymous } from './Description.js'
+import { andThen, anonymous, type Evaluation, type Result } from './Evaluation.js'
+import { answerTo, fromAnswer } from './fromAnswer.js'
 import { checkMember, declareFactory } from './misuse.js'
+import type { AnonymousOf, PrincipalFromAnswer } from './PrincipalFromAnswer.js'
+import { failureOf } from './UnavailableError.js'
 
 /**
  * Gives a bare ReaderTaskEither, as fp-ts's own combinators return it, the description of the authenticator that it was
@@ -28,23 +31,27 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   const { description } = original
   const conclude = concluding(description)
   const isOptional = admitsAnonymous(description)
-  const read = isOptional ? fromAnswerToAnonymous : fromAnswer
   return <P>(
     rte: RTE.ReaderTaskEither<Request, AuthError, P>,
   ): Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>> => {
     checkMember('describedAs(a)(rte)', rte)
-    const ask = (request: Request): unknown => (isOptional ? anonymousBare(rte(request)) : rte(request))
-    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and an anonymous caller where `original` does
-    return make(description, (request) => answerTo(() => ask(request), conclude, request, read)) as Authenticator<
-      PrincipalFromAnswer<P> | AnonymousOf<O, P>
-    >
+    const ask = (request: Request): Evaluation<unknown> =>
+      isOptional ? fromOptional(() => rte(request)()) : answerTo(() => rte(request))
+    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
+    return make(description, (request) =>
+      andThen(ask(request), (result) => conclude(result, request)),
+    ) as Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>>
   }
 }
 
-// A Right of nothing is an anonymous caller, where such are admitted
-const anonymousBare = async (task: () => Promise<E.Either<AuthError, unknown>>): Promise<unknown> => {
-  const result = await task()
-  return E.isRight(result) && result.right === undefined ? undefined : () => Promise.resolve(result)
+// Behind `optional`, a Right of undefined is an anonymous caller: fp-ts's own combinators drop the mark that says so
+const fromOptional = async (task: () => Promise<Result<unknown>>): Promise<Result<unknown>> => {
+  try {
+    const result = await task()
+    return E.isRight(result) && result.right === undefined ? anonymous : await fromAnswer(() => result)
+  } catch (error) {
+    return E.left(failureOf(error))
+  }
 }
 
 declareFactory('describedAs', describedAs)

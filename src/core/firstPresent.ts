@@ -7,7 +7,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { skipped } from './allOf.js'
-import type { Evaluation } from './Answer.js'
+import type { Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { isList, tagged, type Tagged } from './anyOf.js'

@@ -57,3 +57,5 @@ export const copiesMark = Symbol.for('koa-with-auth/copies')
 
 /** On a router: it was asked for its `routes()`. */
 export const usedMark = Symbol.for('koa-with-auth/is-used')
+/** On a Right: no credential was sent for it, see `core/Evaluation.ts`. */
+export const anonymousMark = Symbol.for('koa-with-auth/anonymous')

@@ -6,7 +6,7 @@
  * `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { anonymous, type Evaluation } from './Answer.js'
+import { anonymous, type Evaluation } from './Evaluation.js'
 import type { AuthError } from './AuthError.js'
 import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { checkMember, declareFactory } from './misuse.js'

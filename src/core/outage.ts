@@ -5,17 +5,11 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { answerTo, type Evaluation, type PrincipalFromAnswer } from './Answer.js'
+import { andThen, type Evaluation } from './Evaluation.js'
+import { answerTo } from './fromAnswer.js'
+import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
-import {
-  andThen,
-  concluding,
-  fromFunction,
-  isAuthenticator,
-  make,
-  rebuildOf,
-  type Authenticator,
-} from './Authenticator.js'
+import { concluding, fromFunction, isAuthenticator, make, rebuildOf, type Authenticator } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
 import { checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
 
@@ -84,7 +78,10 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
       andThen(evaluate(request), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
-        return answerTo(() => f(request, error), conclude, request)
+        return andThen(
+          answerTo(() => f(request, error)),
+          (recovered) => conclude(recovered, request),
+        )
       })
     // Safe: what passed is what `self` or `f` let in
     return make(description, recovered) as Authenticator<P | PrincipalFromAnswer<R>>

@@ -18,7 +18,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import type { Evaluation } from './Answer.js'
+import type { Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make, type Authenticator } from './Authenticator.js'

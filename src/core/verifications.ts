@@ -4,7 +4,7 @@
  * It knows neither credentials nor requests. Failures are never kept, nor what `optional` made of no credential.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { isAnonymous, type Evaluation } from './Answer.js'
+import { isAnonymous, type Evaluation } from './Evaluation.js'
 import type { AuthError } from './AuthError.js'
 
 type Result = E.Either<AuthError, unknown>

@@ -4,7 +4,7 @@
  * Every token costs a request once in a while, so answers are kept for a short time; a refusal never is.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'

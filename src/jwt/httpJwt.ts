@@ -3,7 +3,7 @@
  *
  * It verifies locally, with keys that it keeps; `verifier.ts` says in which order, `keySet.ts` what holds in an outage.
  */
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'

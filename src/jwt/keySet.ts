@@ -11,7 +11,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JSONWebKeySet } from 'jose'
-import type { Evaluation } from '../core/Answer.js'
+import type { Evaluation } from '../core/Evaluation.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
 import { Outage } from './fetchJson.js'
 import type { KeyPolicy } from './policies.js'

@@ -14,7 +14,7 @@
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import type { Evaluation } from '../core/Answer.js'
+import type { Evaluation } from '../core/Evaluation.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { declareFactory } from '../core/misuse.js'
 import { within } from '../stores/within.js'

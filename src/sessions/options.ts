@@ -2,7 +2,7 @@
  * The options of `sessions` and their defaults. What is weak is refused here.
  */
 import type Koa from 'koa'
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { token } from '../core/Challenge.js'
 import { checkHook, checkName, checkOptions, checkPositive } from '../core/misuse.js'
 import { areStrong, keysFix } from '../core/session/signingKeys.js'

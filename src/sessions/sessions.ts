@@ -7,7 +7,7 @@
 import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
-import type { PrincipalFromAnswer } from '../core/Answer.js'
+import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { declareFactory } from '../core/misuse.js'
 import { carrySource, type SessionSource } from '../core/session/SessionSource.js'
 import type { LoadsUsers } from '../core/session/SessionUser.js'

@@ -4,9 +4,10 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { allOf } from '../../../src/core/allOf.js'
 import { anyOf } from '../../../src/core/anyOf.js'
-import { map, type Authenticator } from '../../../src/core/Authenticator.js'
+import type { Authenticator } from '../../../src/core/Authenticator.js'
 import { constantTimeEqual } from '../../../src/core/constantTimeEqual.js'
 import { firstPresent } from '../../../src/core/firstPresent.js'
+import { flatMap } from '../../../src/core/map.js'
 import { lenient, optional } from '../../../src/core/optional.js'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../../../src/authenticators/apiKey.js'
 import { httpBasicAuth } from '../../../src/authenticators/httpBasicAuth.js'
@@ -109,7 +110,7 @@ export const authenticators = (): Arbitrary<AuthenticatorSample> => {
       whole,
       fc.constantFrom(
         changed((a) => a),
-        changed(map((who) => ({ who }))),
+        changed(flatMap((who) => ({ who }))),
         changed(optional),
         changed(lenient),
       ),

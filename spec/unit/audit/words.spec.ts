@@ -14,7 +14,7 @@ import {
   httpBasicAuth,
   httpBearer,
   lenient,
-  map,
+  flatMap,
   optional,
   recoverUnavailable,
   requireScopes,
@@ -88,7 +88,7 @@ const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> =
   ['optional (authorized bearer)', optional(allowed(bearer))],
   ['(authorized bearer) with scopes read, write', read(allowed(bearer))],
   // what changes neither credentials nor rights has no words
-  ['bearer', map((user: unknown) => [user])(bearer)],
+  ['bearer', flatMap((user: unknown) => [user])(bearer)],
   ['bearer', timeout(100)(bearer)],
   ['bearer', recoverUnavailable(() => ({ user: 'anna' }))(bearer)],
 ]

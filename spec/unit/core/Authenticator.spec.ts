@@ -15,7 +15,7 @@ import {
   fromFunction,
   httpBearer,
   isAuthenticator,
-  map,
+  flatMap,
   optional,
   type Authenticator,
 } from 'koa-with-auth'
@@ -102,7 +102,7 @@ describe('B-31 what browsers send by themselves is not taken from another site',
       input: fromFunction(pipe(key, RTE.map(String))),
       expected: 'forged',
     },
-    { description: 'a mapped cookie key', input: map(String)(cookieKey), expected: 'forged' },
+    { description: 'a mapped cookie key', input: flatMap(String)(cookieKey), expected: 'forged' },
     {
       description: 'a bare RTE over a cookie key',
       input: fromFunction(pipe(cookieKey, RTE.map(String))),
@@ -160,7 +160,7 @@ describe('isAuthenticator', () => {
   it.each([
     { description: 'a kind', input: bearer, expected: true },
     { description: 'alternatives', input: anyOf([bearer]), expected: true },
-    { description: 'a mapped one', input: map(String)(bearer), expected: true },
+    { description: 'a mapped one', input: flatMap(String)(bearer), expected: true },
     { description: "fp-ts's map of one", input: pipe(bearer, RTE.map(String)), expected: false },
     { description: 'a function', input: () => true, expected: false },
     { description: 'a record with the fields', input: { ...bearer }, expected: false },
@@ -221,7 +221,7 @@ describe('what reaches those who are asked', () => {
     const asked: unknown[] = []
     const list = anyOf([
       apiKeyHeader({ authenticate: () => false }),
-      map((u: unknown) => (asked.push(u), 'somebody'))(optional(bearer)),
+      flatMap((u: unknown) => (asked.push(u), 'somebody'))(optional(bearer)),
     ])
     const result = list.evaluate(plainRequest({ fields: [['key', 'bad']] }))
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid' } })

@@ -8,7 +8,7 @@ import {
   authorize,
   fromFunction,
   httpBearer,
-  map,
+  flatMap,
   recoverUnavailable,
   UnavailableError,
   withAuth,
@@ -38,7 +38,7 @@ describe('thrown anywhere in a hook it is unavailable', () => {
     { description: 'a Task that rejects', input: bearer(() => () => Promise.reject(error)) },
     { description: 'a thenable that throws', input: bearer(() => ({ then: thrown })) },
     { description: 'a plain function', input: thrown },
-    { description: 'map', input: pipe(passing, map(thrown)) },
+    { description: 'map', input: pipe(passing, flatMap(thrown)) },
     { description: 'authorize', input: pipe(passing, authorize(thrown)) },
     {
       description: 'authorize, later',

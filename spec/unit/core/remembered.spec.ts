@@ -16,7 +16,7 @@ import {
   httpBasicAuth,
   httpBearer,
   lenient,
-  map,
+  flatMap,
   optional,
   remembered,
   sessionAuth,
@@ -148,7 +148,7 @@ describe('what is kept', () => {
   it('what map made is kept with it, and another map of the same kind is another verification', async () => {
     const { bearer, calls } = counted((token) => ({ token }))
     const cache = remembered({ maxAge: 60_000 })
-    const [plain, mapped] = [cache(bearer), cache(map(() => 'mapped')(bearer))]
+    const [plain, mapped] = [cache(bearer), cache(flatMap(() => 'mapped')(bearer))]
     expect(await run(plain)).toStrictEqual(E.right({ token: 't' }))
     expect(await run(mapped)).toStrictEqual(E.right('mapped'))
     expect(await run(plain)).toStrictEqual(E.right({ token: 't' }))
@@ -322,7 +322,7 @@ describe('inside of it', () => {
     ['allOf of a record', (kind) => allOf({ a: kind('A'), b: kind('B') })],
     ['optional', (kind) => optional(kind('B'))],
     ['lenient', (kind) => lenient(kind('B'))],
-    ['map of a list', (kind) => map((principal: unknown) => [principal])(anyOf([kind('A', false), kind('B')]))],
+    ['map of a list', (kind) => flatMap((principal: unknown) => [principal])(anyOf([kind('A', false), kind('B')]))],
     ['timeout of a list', (kind) => timeout(100)(anyOf([kind('A', false), kind('B')]) as Authenticator<unknown>)],
   ]
 

@@ -11,7 +11,7 @@ import {
   httpBasicAuth,
   httpBearer,
   lenient,
-  map,
+  flatMap,
   optional,
   remembered,
   throttled,
@@ -121,7 +121,7 @@ describe('guesses', () => {
   })
 
   it('what map refuses is a guess', async () => {
-    const a = throttled({ limiter: memory(1) })(map(() => false)(basicWith(() => 'anna').basic))
+    const a = throttled({ limiter: memory(1) })(flatMap(() => false)(basicWith(() => 'anna').basic))
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
   })
 

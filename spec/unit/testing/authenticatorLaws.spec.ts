@@ -9,7 +9,7 @@ import {
   fromHeader,
   httpBasicAuth,
   httpBearer,
-  map,
+  flatMap,
   optional,
   sessionAuth,
   type Authenticator,
@@ -70,7 +70,7 @@ describe('fails closed', () => {
 
   it('optional lets in nobody as undefined, and is not taken for open', async () => {
     expect(await breachesOf(optional(right), { valid })).toStrictEqual([])
-    const guest = map((who: unknown) => who ?? { user: 'guest' })(optional(right))
+    const guest = flatMap((who: unknown) => who ?? { user: 'guest' })(optional(right))
     expect((await breachesOf(guest, { valid })).map(({ law }) => law)).toContainEqual(
       expect.stringMatching(/^fails closed/),
     )

@@ -2,7 +2,7 @@
  * The user of a session: what a loader must load so that somebody can sign in at all.
  */
 import * as t from 'io-ts'
-import type { PrincipalFromAnswer } from '../Answer.js'
+import type { PrincipalFromAnswer } from '../PrincipalFromAnswer.js'
 import { userField } from './sessionFields.js'
 
 // Databases write "not set" as null; anything else that is no boolean makes the user unreadable

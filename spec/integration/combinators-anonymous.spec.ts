@@ -6,7 +6,7 @@ import {
   Challenge,
   describedAs,
   lenient,
-  map,
+  flatMap,
   optional,
   type Authenticator,
 } from 'koa-with-auth'
@@ -117,13 +117,13 @@ describe('optional, last in a list', () => {
     ],
     [
       'a guest of an anonymous caller',
-      [user, map((p: unknown) => p ?? 'guest')(optional(key))],
+      [user, flatMap((p: unknown) => p ?? 'guest')(optional(key))],
       sending({ user: 'bad' }),
       refused(401, [BAD, KEY], 'user'),
     ],
     [
       'a guest, where a bad one counts as none',
-      [user, map((p: unknown) => p ?? 'guest')(lenient(key))],
+      [user, flatMap((p: unknown) => p ?? 'guest')(lenient(key))],
       sending({ user: 'bad', key: 'bad' }),
       refused(401, [BAD, KEY], 'user', 'key'),
     ],
@@ -149,7 +149,7 @@ describe('an optional group with a plain function in it', () => {
 
 describe('anonymous callers, and what is made of an anonymous caller', () => {
   const anonymous = optional(key)
-  const made = (f: (principal: unknown) => unknown) => map(f)(anonymous)
+  const made = (f: (principal: unknown) => unknown) => flatMap(f)(anonymous)
   test.each<Row>([
     ['map: undefined is still anonymous', made(() => undefined), sending({}), passes(undefined)],
     [

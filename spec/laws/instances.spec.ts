@@ -1,0 +1,135 @@
+/** fp-ts instances of Authenticator: the laws of Functor, Alt and Semigroup. */
+import fc from 'fast-check'
+import { identity } from 'fp-ts/lib/function.js'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Alt1 } from 'fp-ts/lib/Alt.js'
+import type { URIS, Kind } from 'fp-ts/HKT.js'
+import { concatAll } from 'fp-ts/lib/Semigroup.js'
+import { alt, anyOf, Authenticator, AuthError, fromFunction } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { build, observe, request, shape } from '../support/arbitraries.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+const { Alt, Functor, getSemigroup, URI } = Authenticator
+const change = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 })))
+type Made = (calls: string[]) => Authenticator<unknown>
+
+const same = async (left: Made, right: Made, by: Parameters<typeof observe>[1]): Promise<void> => {
+  expect(await observe(left, by)).toStrictEqual(await observe(right, by))
+}
+
+describe('Functor', () => {
+  it('identity', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, request, (a, by) =>
+        same(
+          (calls) => Functor.map(build(a, calls), identity),
+          (calls) => build(a, calls),
+          by,
+        ),
+      ),
+    )
+  })
+
+  it('composition', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, change, change, request, (a, f, g, by) =>
+        same(
+          (calls) => Functor.map(build(a, calls), (who) => g(f(who))),
+          (calls) => Functor.map(Functor.map(build(a, calls), f), g),
+          by,
+        ),
+      ),
+    )
+  })
+})
+
+describe('Alt', () => {
+  it('associativity', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, shape, shape, request, (a, b, c, by) =>
+        same(
+          (calls) =>
+            Alt.alt(
+              Alt.alt(build(a, calls), () => build(b, calls)),
+              () => build(c, calls),
+            ),
+          (calls) => Alt.alt(build(a, calls), () => Alt.alt(build(b, calls), () => build(c, calls))),
+          by,
+        ),
+      ),
+    )
+  })
+
+  it('distributivity: map over alt is alt of maps', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, shape, change, request, (a, b, f, by) =>
+        same(
+          (calls) =>
+            Alt.map(
+              Alt.alt(build(a, calls), () => build(b, calls)),
+              f,
+            ),
+          (calls) => Alt.alt<unknown>(Alt.map(build(a, calls), f), () => Alt.map(build(b, calls), f)),
+          by,
+        ),
+      ),
+    )
+  })
+})
+
+describe('getSemigroup', () => {
+  const { concat } = getSemigroup<string>()
+
+  it('associativity, and concat is alt', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, shape, shape, request, async (a, b, c, by) => {
+        await same(
+          (calls) => concat(concat(build(a, calls), build(b, calls)), build(c, calls)),
+          (calls) => concat(build(a, calls), concat(build(b, calls), build(c, calls))),
+          by,
+        )
+        await same(
+          (calls) => concat(build(a, calls), build(b, calls)),
+          (calls) => alt(() => build(b, calls))(build(a, calls)),
+          by,
+        )
+      }),
+    )
+  })
+
+  it('concatAll folds a list from configuration as anyOf does', async () => {
+    await fc.assert(
+      fc.asyncProperty(shape, fc.array(shape, { maxLength: 4 }), request, (first, rest, by) =>
+        same(
+          (calls) => concatAll(getSemigroup<string>())(build(first, calls))(rest.map((one) => build(one, calls))),
+          (calls) => anyOf([build(first, calls), ...rest.map((one) => build(one, calls))]),
+          by,
+        ),
+      ),
+    )
+  })
+})
+
+describe('generic code of fp-ts', () => {
+  // written for any Alt
+  const firstOf =
+    <F extends URIS>(F: Alt1<F>) =>
+    <A>(one: Kind<F, A>, other: Kind<F, A>): Kind<F, readonly [A]> =>
+      F.map(
+        F.alt(one, () => other),
+        (a) => [a] as const,
+      )
+
+  it('takes the instances', async () => {
+    const never = fromFunction((): false | string => false)
+    const result = await firstOf(Alt)(
+      never,
+      fromFunction(() => 'anna'),
+    ).evaluate(plainRequest())
+    expect(result).toStrictEqual(E.right(['anna']))
+    expect(URI).toBe('koa-with-auth/Authenticator')
+    expect(await firstOf(Alt)(never, never).evaluate(plainRequest())).toMatchObject(E.left({ _tag: 'invalid' }))
+    expect(AuthError.is(AuthError.invalid)).toBe(true)
+  })
+})

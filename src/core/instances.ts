@@ -1,0 +1,58 @@
+/**
+ * fp-ts instances of Authenticator, each with the laws of its class (spec/laws/instances.spec.ts).
+ *
+ * `Functor` and `Alt` are `map` and `alt`, for generic code of fp-ts. `getSemigroup` folds authenticators that are not known
+ * when the program is written.
+ *
+ * @example
+ * import { concatAll } from 'fp-ts/lib/Semigroup.js'
+ * import { apiKeyHeader, Authenticator, httpBearer } from 'koa-with-auth'
+ *
+ * const configured = ['X-Old-Key', 'X-Key'] // from a file
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && 'anna' })
+ * const keys = configured.map((paramName) =>
+ *   apiKeyHeader({ paramName, authenticate: (_request, key) => key === 'k1' && 'cron' }),
+ * )
+ * const any = concatAll(Authenticator.getSemigroup<string>())(bearer)(keys)
+ */
+import type { Alt1 } from 'fp-ts/lib/Alt.js'
+import type { Functor1 } from 'fp-ts/lib/Functor.js'
+import type * as S from 'fp-ts/lib/Semigroup.js'
+import { alt } from './alt.js'
+import type { Authenticator } from './Authenticator.js'
+import { map, type Principal } from './map.js'
+
+/** The name of the type for fp-ts. */
+export const URI = 'koa-with-auth/Authenticator'
+
+/** @see URI */
+export type URI = typeof URI
+
+declare module 'fp-ts/HKT.js' {
+  interface URItoKind<A> {
+    readonly [URI]: Authenticator<A>
+  }
+}
+
+// Safe: the type class lets no type be excluded; what is no principal is raised when it is returned
+const unconstrained = <A, B>(f: (principal: A) => B) =>
+  map<A, Principal>(f as (principal: Exclude<A, undefined>) => Principal) as unknown as (
+    self: Authenticator<A>,
+  ) => Authenticator<B>
+
+/** `map` as a type class. Behind `optional` the type says nothing of anonymous callers, who stay anonymous: use `map` there. */
+export const Functor: Functor1<URI> = Object.freeze({
+  URI,
+  map: <A, B>(self: Authenticator<A>, f: (principal: A) => B) => unconstrained(f)(self),
+})
+
+/** `alt` as a type class: associative, and `map` distributes over it. An outage is final, as with `alt`. */
+export const Alt: Alt1<URI> = Object.freeze({
+  ...Functor,
+  alt: <A>(self: Authenticator<A>, that: () => Authenticator<A>) => alt(that)(self),
+})
+
+/** Authenticators of one principal, with `alt`: the first that passes wins. */
+export const getSemigroup = <P>(): S.Semigroup<Authenticator<P>> => ({
+  concat: (self, that) => alt(() => that)(self),
+})

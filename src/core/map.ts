@@ -1,0 +1,122 @@
+/**
+ * Changing the principal: `map` with a function of the principal, `flatMap` with a hook that may refuse it.
+ *
+ * | `f` returns                        | `map`                      | `flatMap`                         |
+ * |------------------------------------|----------------------------|-----------------------------------|
+ * | an object, a string, a number, ... | the principal, as it is    | judged as a hook's answer         |
+ * | an Option, an Either               | the principal, as it is    | unwrapped; `None`, `Left` refuse  |
+ * | a falsy value                      | a bug: `raised`            | refused                           |
+ * | a promise                          | a bug: `raised`            | awaited                           |
+ * | for an anonymous caller            | not called: stays anonymous | called with `undefined`          |
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import { concluding, fromFunction, make, rebuildOf, type Authenticator, type Wrap } from './Authenticator.js'
+import { explained } from './Description.js'
+import { andThen, isAnonymous, keepAnonymous, type Evaluation, type Result } from './Evaluation.js'
+import { answerTo, fromAnswerToAnonymous } from './fromAnswer.js'
+import { checkHook, checkMember, declareFactory } from './misuse.js'
+import type { AnonymousOf, PrincipalFromAnswer } from './PrincipalFromAnswer.js'
+import { isThenable } from './promises.js'
+import { failureOf } from './UnavailableError.js'
+
+/** What can be a principal: no type that may be `false`, `null` or `undefined`. */
+export type Principal = object | string | number | bigint | symbol | true
+
+// A principal that is a promise would be truthy whatever it came to
+type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
+
+type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
+
+// What is made again around its credentials is changed again
+/** @internal An authenticator with other principals. */
+export const changing = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> => {
+  const { description, evaluate } = fromFunction(self)
+  const within = rebuildOf(self)
+  const changed = (request: Request): Evaluation<unknown> =>
+    andThen(evaluate(request), (result) => (E.isLeft(result) ? result : change(result, request)))
+  return make(description, changed, within && ((wrap: Wrap) => changing(within(wrap), change)))
+}
+
+/** @internal Changes every result, those of anonymous callers too, which stay marked; `f` must not throw. */
+export const mapAll =
+  (f: (principal: unknown) => unknown): Change =>
+  (result) => {
+    const changed: Result<unknown> = E.right(f(result.right))
+    return isAnonymous(result) ? keepAnonymous(changed) : changed
+  }
+
+/**
+ * Changes the principal with a function. What `f` returns is the principal, as it is: an Option stays an Option. It is not
+ * called for an anonymous caller, who stays anonymous. A result type that may be `false`, `null`, `undefined` or a promise does
+ * not compile; such a result is a bug, `raised`, as is what `f` throws. To refuse, or to wait, use `flatMap`.
+ *
+ * It is a functor: `map(identity)` changes nothing, and `map(g)` after `map(f)` is `map` of `g` after `f`.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { httpBearer, map } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const name = pipe(bearer, map(({ user }) => user)) // Authenticator<string>
+ */
+export function map<A, B extends Principal>(
+  f: (principal: Exclude<A, undefined>) => B & Settled<B>,
+): (self: Authenticator<A>) => Authenticator<B | Extract<A, undefined>>
+export function map<A, B extends Principal>(
+  f: (principal: A) => B & Settled<B>,
+): (self: Authenticator<A>) => Authenticator<B>
+export function map(f: (principal: never) => unknown): (self: Authenticator<unknown>) => Authenticator<unknown> {
+  checkHook('map(f)', f, 1)
+  return (self) => {
+    checkMember('map(f)(a)', self)
+    const mistake = (error: unknown) => E.left(explained(self.description, failureOf(error)))
+    return changing(self, (result) => {
+      if (result.right === undefined && isAnonymous(result)) return result
+      try {
+        // Safe: `self` puts on the right what `f` takes
+        const principal = f(result.right as never)
+        if (!principal || isThenable(principal)) return mistake(new TypeError(noPrincipal(principal)))
+        return mapAll(() => principal)(result, undefined as never)
+      } catch (error) {
+        return mistake(error)
+      }
+    })
+  }
+}
+
+const noPrincipal = (returned: unknown): string =>
+  `map(f): f returned ${returned ? 'a promise' : 'a falsy value'}, not a principal; to wait for one or to refuse, use flatMap(f)`
+
+/**
+ * Changes the principal with a hook: what is falsy is refused, a promise is awaited, an Option or Either is unwrapped; what it
+ * throws is `raised`. Behind `optional` it is called with `undefined` for an anonymous caller, who stays anonymous where it
+ * returns `undefined`.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { flatMap, httpBearer } from 'koa-with-auth'
+ *
+ * const users = new Map([['anna', { name: 'anna', active: true }]])
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && 'anna' })
+ * const user = pipe(bearer, flatMap(async (id) => users.get(id))) // an id that has no user is a 401
+ */
+export const flatMap = <A, B>(f: (principal: A) => B) => {
+  checkHook('flatMap(f)', f, 1)
+  return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
+    checkMember('flatMap(f)(a)', self)
+    // `self` has looked where the request comes from, and knows which alternative won
+    const conclude = concluding(fromFunction(self).description, false)
+    const changed = changing(self, (result, request) => {
+      // Safe: `self` puts an A on the right
+      const ask = (): unknown => f(result.right as A)
+      if (!isAnonymous(result)) return andThen(answerTo(ask), (answer) => conclude(answer, request))
+      return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => keepAnonymous(conclude(answer, request)))
+    })
+    // Safe: see `authenticator`, and who is anonymous stays so
+    return changed as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
+  }
+}
+
+declareFactory('map', map)
+declareFactory('flatMap', flatMap)
