@@ -41,22 +41,4 @@ describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
     expect(text).toMatch(/Tests: +1 passed, 1 total/)
     expect(code).toBe(0)
   }, 120_000)
-
-  it.each([
-    { compiler: 'typescript', options: [] },
-    { compiler: 'typescript-6', options: ['--ignoreDeprecations', '6.0'] },
-  ])(
-    '$compiler finds no mistake in the declarations, those of libraries included',
-    async ({ compiler, options }) => {
-      const { code, text } = await project.run(`../${compiler}/bin/tsc`, [
-        '--noEmit',
-        '-p',
-        'tsconfig.json',
-        ...options,
-      ])
-      expect(text).toBe('')
-      expect(code).toBe(0)
-    },
-    120_000,
-  )
 })

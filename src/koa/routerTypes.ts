@@ -1,20 +1,15 @@
 /**
- * The types of @koa/router that this layer names, in a form that both ends of the peer range declare.
- *
- * @koa/router brings its own declarations from 15 on; before that they come from @types/koa__router. Only the default export
- * and `RouterContext` are in both.
+ * The types of @koa/router that this layer names, in one place: routers below 15 take theirs from @types/koa__router, which has
+ * other names.
  */
 import type Router from '@koa/router'
-import type { RouterContext } from '@koa/router'
-import type { DefaultContext, DefaultState, Middleware } from 'koa'
+import type { RouterContext, RouterMiddleware } from '@koa/router'
+import type { DefaultContext, DefaultState } from 'koa'
 
-export type { RouterContext }
+export type { RouterContext, RouterMiddleware }
 
 /** A router of @koa/router. */
 export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
-
-/** Middleware of a router. */
-export type RouterMiddleware<S = DefaultState, C = DefaultContext> = Middleware<S, RouterContext<S, C>>
 
 /** A layer of a router of @koa/router. */
 export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
