@@ -73,7 +73,7 @@ const keys = ['Passwords and keys']
 const sessions = ['Sessions']
 const others = ['Without credentials']
 
-/** What stands on top of the page, in CommonMark. */
+/** The text at the top of the page, in CommonMark. */
 export const introduction = `\
 Every kind of authenticator in one API. Choose **Authorize**, enter what the scheme says there, and every test call carries
 it. For sessions, send \`POST /api/login\`: the browser keeps the cookie until \`POST /api/logout\`.`

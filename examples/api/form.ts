@@ -30,7 +30,7 @@ export const readForm = async <A>(ctx: Context, codec: t.Decoder<unknown, A>): P
     const tooLarge = typeof error === 'object' && error !== null && 'status' in error && error.status === 413
     throw new BadForm(tooLarge ? 413 : 400, tooLarge ? 'the body is too large' : 'the body cannot be read')
   })
-  // a field that is sent twice is none: nobody knows which one counts
+  // a field that is sent twice counts as missing: it is not known which value is meant
   const sent = new URLSearchParams(String(text))
   const form = Object.fromEntries(
     [...sent.keys()].map((name) => [name, sent.getAll(name).length === 1 && sent.get(name)]),

@@ -68,7 +68,7 @@ describe('R13 an application beside siblings in one router', () => {
     expect(await documentOf(url, '/all.json')).toEqual({ ...of(''), 'GET /middle': [] })
   })
 
-  it('with levels anew; what a copy gets later stands in its document alone', async () => {
+  it('with levels anew; what a copy gets later is in its document alone', async () => {
     const api = open()
     const copy = withAuth(bearer)(api)
     copy.get('/of-the-copy', () => {})
@@ -85,7 +85,7 @@ describe('R13 an application beside siblings in one router', () => {
     })
   })
 
-  it('a router around it that decides anew is told of in its document', async () => {
+  it('a router around it that decides anew is in its document', async () => {
     const { url } = await serve(withAuth(key)(beside((outer) => outer.use(open().routes()))).routes())
     expect(await documentOf(url)).toEqual(of('', 'key'))
   })

@@ -138,7 +138,7 @@ const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<str
   return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
 }
 
-/** What a function is called, for whoever reads the audit. */
+/** The name of a function, for readers of the audit. */
 export const functionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')
   const name = originalOf(f).name || 'anonymous'

@@ -24,8 +24,8 @@ export interface AuthSettings {
   /** What failures become. Default: problem details (RFC 9457). */
   readonly errorMapper?: ErrorMapper
   /**
-   * Whether the body of a failure tells what was tried, and why each branch failed; for development. Default: whether
-   * NODE_ENV is `development`. A mapper of your own tells what it tells.
+   * Whether the body of a failure says what was tried, and why each branch failed; for development. Default: whether
+   * NODE_ENV is `development`. A mapper of your own decides for itself.
    */
   readonly explain?: boolean
   /**
@@ -59,7 +59,7 @@ declareFactory('authSettings', authSettings)
 /** What options add to the settings of an outer level. */
 export type Addition = (outer: Settings) => Settings
 
-/** Checks options, and tells what they add. */
+/** Checks options, and returns what they add. */
 export const settingsFrom = (place: string, options: AuthSettings): Addition => {
   const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, state, onError } = options
   for (const [name, flag] of Object.entries({ csrf, explain })) {

@@ -11,7 +11,7 @@ import { respondException } from './respond.js'
 
 const thrown = Symbol.for('koa-with-auth/thrown')
 
-/** Marks a request whose operation threw, whoever answers the exception: nothing of its session is kept. */
+/** Marks a request whose operation threw, whatever answers the exception: nothing of its session is kept. */
 export const markThrown = (ctx: Context): void => {
   ctx[thrown] = true
 }

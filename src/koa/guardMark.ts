@@ -25,7 +25,7 @@ export interface Origin {
   readonly isForTests?: boolean
 }
 
-/** What tells a guard from other functions. */
+/** What a guard carries, and other functions do not. */
 export interface Marked extends Origin {
   readonly requirement: Requirement
 }

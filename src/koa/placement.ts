@@ -37,7 +37,7 @@ export const enterOperation = (ctx: Context): boolean => {
     if (isRouted && ctx['routerPath'] === undefined) throw new Error(`withAuth(a): ${tooOld}`)
     throw new Error(`withAuth(a) runs outside of an operation; ${fix}`)
   }
-  // The router makes a new array of captures for every layer that it runs, so it tells which one runs
+  // The router makes a new array of captures for every layer that it runs, so it identifies the layer that runs
   const captures: unknown = ctx['captures']
   const before = context[guardedMark]
   if (before === captures) {

@@ -1,5 +1,5 @@
 /**
- * The headers that every answer of a guarded operation carries, whoever writes it: the handler, an exception handler, Koa
+ * The headers that every answer of a guarded operation carries, whatever writes it: the handler, an exception handler, Koa
  * for an error (it removes all headers first), a stream.
  *
  * They are set before the handler runs, and completed when the head is written, so that no promise has to be awaited and no

@@ -1,7 +1,7 @@
 /**
- * How the head of a response is written, whoever writes it: Koa, a handler by `writeHead`, a stream.
+ * How the head of a response is written, whatever writes it: Koa, a handler by `writeHead`, a stream.
  *
- * Node writes every head by the response's `writeHead`. Whoever replaces it calls the one before. The headers that it is
+ * Node writes every head by the response's `writeHead`. What replaces it calls the one before. The headers that it is
  * given would replace those that are set, so they are set first, as Node itself does.
  *
  * `on-headers` does not do here: it runs once, so a head that Node refuses leaves the 500 after it without headers, and it

@@ -19,7 +19,7 @@ export interface Asset {
   readonly etag: string
 }
 
-/** Names an asset, and tells how to get it; it rejects while the file cannot be read. */
+/** The name of an asset, and how to load it; loading rejects while the file cannot be read. */
 export interface AssetSource {
   readonly name: string
   readonly load: () => Promise<Asset>

@@ -1,5 +1,5 @@
 /**
- * The document of a router, built once, and anew when the router has changed since or when a request tells another name of
+ * The document of a router, built once, and again when the router has changed or when a request shows another name of
  * a cookie.
  */
 import type { Layer } from '../koa/routerTypes.js'
@@ -20,9 +20,9 @@ export interface SerializedDocument {
 
 interface Edition<S, C> {
   readonly layers: ReadonlyArray<Seen<S, C>>
-  /** What only a request can tell. */
+  /** The schemes that only a request shows in full. */
   readonly asked: ReadonlyArray<Leaf>
-  /** By what a request told. */
+  /** By the schemes that a request showed. */
   readonly documents: Map<string, SerializedDocument>
 }
 
@@ -37,8 +37,8 @@ interface Seen<S, C> {
 const MAX_DOCUMENTS = 8
 
 /**
- * `openApi` for whoever asks often: the same document, and the same JSON, until a route was added. TypeErrors of options
- * come at once, those of `openApi` with the first request.
+ * `openApi` for frequent use: the same document, and the same JSON, until a route is added. TypeErrors of options are thrown
+ * here, those of `openApi` at the first request.
  *
  * @example
  * import Router from '@koa/router'
@@ -61,13 +61,13 @@ export const cachedOpenApi = <S, C>(
   return (request) => {
     const edition = isOf(router, current.edition) ? current.edition : editionOf(router)
     current.edition = edition
-    const told = request === undefined ? '' : JSON.stringify(edition.asked.map((leaf) => schemeOf(leaf, request)))
-    const known = edition.documents.get(told)
+    const shown = request === undefined ? '' : JSON.stringify(edition.asked.map((leaf) => schemeOf(leaf, request)))
+    const known = edition.documents.get(shown)
     if (known !== undefined) return known
     const document = openApi(router, options, request)
     const made = { document, json: JSON.stringify(document) }
     if (edition.documents.size >= MAX_DOCUMENTS) edition.documents.clear()
-    edition.documents.set(told, made)
+    edition.documents.set(shown, made)
     return made
   }
 }

@@ -3,7 +3,8 @@
  * document that the page and other tools read.
  *
  * It is made of operations like any other, so `withAuth` guards it, and none of them is in the document. It describes
- * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`.
+ * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`. A plain router is known
+ * by its path: where it is mounted without one, the document also describes its siblings there. An `apiApp` is known by marks.
  */
 import Router from '@koa/router'
 import type { RouterInstance } from '../koa/routerTypes.js'

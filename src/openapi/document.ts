@@ -92,7 +92,9 @@ const checkPathParameters = ({ place, described, templates }: Route, resolve: Re
   const paths = templates.map(({ parameters }) => parameters)
   const stranger = strangerAmong(described.parameters ?? [], paths, resolve)
   if (stranger === undefined) return
-  throw new TypeError(`${place}: operation({ parameters }) tells of the path parameter "${stranger}", which it has not`)
+  throw new TypeError(
+    `${place}: operation({ parameters }) names the path parameter "${stranger}", which the path does not have`,
+  )
 }
 
 // -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ export interface OpenApiOptions extends Omit<OpenAPIV3_1.InfoObject, 'title' | '
   readonly tags?: OpenAPIV3_1.TagObject[]
   readonly externalDocs?: OpenAPIV3_1.ExternalDocumentationObject
   /**
-   * What operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable` stands for ours.
+   * What operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable` replaces ours.
    * Security schemes are read off the guards.
    */
   readonly components?: Omit<OpenAPIV3_1.ComponentsObject, 'securitySchemes'>
@@ -27,7 +27,7 @@ export interface OpenApiOptions extends Omit<OpenAPIV3_1.InfoObject, 'title' | '
 const infoNames = ['title', 'summary', 'description', 'termsOfService', 'contact', 'license', 'version']
 const rootNames = ['servers', 'tags', 'externalDocs', 'components']
 
-/** The names of these options, for whoever takes them along with options of his own. */
+/** The names of these options, for functions that take more options beside them. */
 export const openApiOptionNames: ReadonlyArray<string> = [...infoNames, ...rootNames]
 
 /** TypeError for options that no document can be made of. `place` is who takes them. */

@@ -1,9 +1,9 @@
 /**
- * Which operations a docs page tells of: those of its own router, as they are mounted where the request came in.
+ * Which operations a docs page describes: those of its own router, as they are mounted where the request came in.
  *
- * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the truth stands in the
+ * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the truth is in the
  * router that dispatches (`ctx.router`); of that, what lies below the place where the own router was mounted. The layers of
- * an application are marked as its own (R13); of a plain router the path alone tells. A page that stands beside its router
+ * an application are marked as its own (R13); a plain router is known by its path alone. A page that is mounted beside its router
  * describes the router as it is.
  */
 import { applicationOf, applicationsOf } from '../koa/application.js'
@@ -46,7 +46,7 @@ const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place
   return applicationsOf(running).at(identities.indexOf(application.identity) - identities.length)
 }
 
-/** Whether a layer can be one of the described router: for a plain one nothing but its path tells. */
+/** Whether a layer can be one of the described router: a plain one is known by its path alone. */
 export const isOwnAt = (own: MountedRouter, part: Part, place: Place): ((layer: Layer) => boolean) => {
   const identity = identityAt(own, part, place)
   return (layer) => identity === undefined || applicationsOf(layer).includes(identity)

@@ -9,7 +9,7 @@ export interface DocsPageOptions {
   /** Where the document is below its router. Default `/openapi.json`. */
   readonly documentPath?: string
   /**
-   * Whether the browser keeps the credentials that were entered when the page is left; whoever uses the browser next has
+   * Whether the browser keeps the credentials that were entered when the page is left; the next user of the browser has
    * them, too. Default `false`.
    */
   readonly persistAuthorization?: boolean
@@ -36,7 +36,7 @@ export const checkPage = (
   { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
 ): PageSettings => {
   for (const [name, value] of Object.entries({ path, documentPath })) {
-    // what stands for itself in a URL and in a pattern of the router
+    // what means itself in a URL and in a pattern of the router
     if (typeof value !== 'string' || !/^(?:\/[\w~-][\w.~-]*)+$/.test(value)) {
       throw new TypeError(
         `${place}({ ${name} }) must be a path as "/docs": letters, digits, ".", "-", "_", "~"; no slash at its end`,

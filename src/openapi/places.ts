@@ -39,7 +39,8 @@ export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
   return { placed: [...taken.values()], shadowed }
 }
 
-/** Who has an `operationId`: of a route that stands for several, the first. TypeError for one that two routes have. */
+/** The operations that keep their `operationId`: of a route that is several operations, the first. TypeError for one that two
+ * routes have. */
 export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
   const holders = new Map<string, Placed>()
   for (const operation of placed) {

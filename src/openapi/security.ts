@@ -40,7 +40,7 @@ const remarkOf = (description: Description): string | undefined => {
     : 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
 }
 
-/** What a requirement demands. A request names what only a request can tell. */
+/** What a requirement demands. A request adds what only it can show. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
   const description = effective(requirement)?.description
   if (description === undefined) return anyone
@@ -51,16 +51,16 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
       members: namedIn(alternative, request),
     }))
   // What is made of plain functions alone must not become `{}`: that says that anonymous callers are welcome
-  const told = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
+  const listed = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
   return {
     description,
-    requirements: told.length === 0 ? undefined : distinct(told.map(({ members }) => requirementOf(members))),
-    schemes: told.flatMap(({ members }) => members),
+    requirements: listed.length === 0 ? undefined : distinct(listed.map(({ members }) => requirementOf(members))),
+    schemes: listed.flatMap(({ members }) => members),
     remark: remarkOf(description),
   }
 }
 
-/** The same list, made anew: whoever changes one operation of a document changes no other. */
+/** A copy of the list: a change of one operation of a document changes no other. */
 export const copied = (
   requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
 ): OpenAPIV3_1.SecurityRequirementObject[] =>

@@ -6,7 +6,7 @@ import type { Context } from 'koa'
 import type { Asset } from './assets.js'
 
 /**
- * Serves an asset. Caches keep it and ask every time, so that an update is seen at once; where a guard or upstream
+ * Serves an asset. Caches keep it and ask every time, so that an update is seen immediately; where a guard or upstream
  * middleware said more about caching, `keepCaching` leaves that as it is.
  */
 export const serveAsset = (

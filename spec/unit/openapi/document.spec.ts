@@ -229,14 +229,14 @@ describe('what operation({ ... }) adds', () => {
 
   it.each<[string, (router: Router) => unknown, string]>([
     [
-      'an operationId that stands twice',
+      'an operationId that two routes have',
       (r) => r.get('/a', operation({ operationId: 'x' }), none).post('/b', operation({ operationId: 'x' }), none),
       'openApi: operationId "x" is in GET /a and in POST /b; each needs its own',
     ],
     [
       'a path parameter that no path of the route has',
       (r) => r.get('/a{/:id}', operation({ parameters: [{ name: 'ID', in: 'path' }] }), none),
-      'GET /a{/:id}: operation({ parameters }) tells of the path parameter "ID", which it has not',
+      'GET /a{/:id}: operation({ parameters }) names the path parameter "ID", which the path does not have',
     ],
     [
       'operation({ ... }) twice in one route',
