@@ -95,6 +95,8 @@ const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
 
 // Of demands that are directly in one another, the inner first
 const demandedBy = (tree: Tree): ReadonlyArray<string> => {
+  // a list of one is that one
+  if (tree.node === 'anyOf' && tree.members.length === 1) return demandedBy(tree.members[0]!)
   if (tree.node !== 'requireScopes' && tree.node !== 'authorize') return []
   return [...new Set([...demandedBy(tree.member), ...(tree.node === 'requireScopes' ? tree.scopes : [])])]
 }

@@ -78,7 +78,7 @@ return settle(KEYS[1])`,
 const wrong = (): never => {
   throw new TypeError('redisKeyStore({ command }): an answer is none that its scripts give')
 }
-// clients that were told to can answer buffers
+// clients that are set to can answer buffers
 const string = (value: unknown): string =>
   typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
 const isNothing = (value: unknown): value is null | undefined | false =>

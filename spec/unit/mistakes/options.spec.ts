@@ -14,6 +14,7 @@ import {
   httpBearer,
   lenient,
   flatMap,
+  map,
   optional,
   recoverUnavailable,
   requireScopes,
@@ -151,7 +152,8 @@ describe('authenticator', () => {
 // -------------------------------------------------------------------------------------
 
 const functionsOf: Readonly<Record<string, { take: (f: never) => unknown; arity: number }>> = {
-  'map(f)': { take: (f) => flatMap(f)(bearer), arity: 1 },
+  'map(f)': { take: (f) => map(f)(bearer), arity: 1 },
+  'flatMap(f)': { take: (f) => flatMap(f)(bearer), arity: 1 },
   'authorize(f)': { take: (f) => authorize(f), arity: 2 },
   'recoverUnavailable(f)': { take: (f) => recoverUnavailable(f), arity: 1 },
 }
