@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 const entries = {
   '': 'index',
   '/audit': 'audit/index',
+  '/events': 'events/index',
   '/jwt': 'jwt/index',
   '/testing': 'testing/index',
   '/testing/laws': 'testing/laws/index',

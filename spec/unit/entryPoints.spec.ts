@@ -8,6 +8,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/keys/redis': () => import('koa-with-auth/keys/redis'),
   'koa-with-auth/keys/sqlite': () => import('koa-with-auth/keys/sqlite'),
   'koa-with-auth/passwords': () => import('koa-with-auth/passwords'),
+  'koa-with-auth/events': () => import('koa-with-auth/events'),
   'koa-with-auth/jwt': () => import('koa-with-auth/jwt'),
   'koa-with-auth/sessions': () => import('koa-with-auth/sessions'),
   'koa-with-auth/sessions/redis': () => import('koa-with-auth/sessions/redis'),

@@ -20,6 +20,8 @@ export interface Settings extends CrossOriginPolicy {
   readonly explain: boolean
   /** The name in `ctx.state` under which handlers find the principal too. */
   readonly state: string | undefined
+  /** What records of decisions say beside the decision. */
+  readonly events?: { readonly subject?: (principal: unknown) => unknown }
   /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
   /** Which application set them, and what holds outside of it; left out where none did. */

@@ -52,6 +52,9 @@ export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
 /** On a response: the headers of the guarded operation that answers, see `koa/responseHeaders.ts`. */
 export const policyMark = Symbol.for('koa-with-auth/header-policy')
 
+/** On a response: what was decided about its request, see `koa/watching.ts`. */
+export const decisionMark = Symbol.for('koa-with-auth/decision')
+
 /** On a router: the copies that `withAuth` made of it, see `koa/unmounted.ts`. */
 export const copiesMark = Symbol.for('koa-with-auth/copies')
 

@@ -20,6 +20,8 @@ import { make, type Authenticator } from './Authenticator.js'
 import { credentialKey } from './credentialKey.js'
 import { isForged } from './CrossOrigin.js'
 import { explained } from './Description.js'
+import { decisions } from './events/channels.js'
+import { noteRecalled } from './events/witnessed.js'
 import { checkHook, checkOptions, checkPositive, declareFactory } from './misuse.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
@@ -82,7 +84,14 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
         // what another site made a browser send never meets what passed, nor the other way round
         const origin = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
         const key = credentialKey(secret, `${kind}${origin}`, sent.value)
-        return kept.recall(key, () => self.evaluate(request), settingsOf(request).timeout)
+        if (!decisions.hasSubscribers) {
+          return kept.recall(key, () => self.evaluate(request), settingsOf(request).timeout)
+        }
+        let isAsked = false
+        const verify = () => ((isAsked = true), self.evaluate(request))
+        const evaluation = kept.recall(key, verify, settingsOf(request).timeout)
+        if (!isAsked) noteRecalled(request)
+        return evaluation
       } catch (error) {
         return E.left(explained(leaf, failureOf(error)))
       }

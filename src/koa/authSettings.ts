@@ -33,12 +33,27 @@ export interface AuthSettings {
    * koa-jwt or koa-passport. Public operations get nothing there. Default: only `ctx.request.auth`.
    */
   readonly state?: string
+  /**
+   * What records of decisions (`koa-with-auth/events`) say beside the decision: `subject` makes the name of who it is, and no
+   * record has one without it. Default none.
+   */
+  readonly events?: { readonly subject: (principal: never) => string }
   /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
   readonly onError?: ReadonlyArray<ExceptionHandler>
 }
 
 /** The names of the settings. */
-export const settingNames = ['csrf', 'trustedOrigins', 'realm', 'timeout', 'errorMapper', 'explain', 'state', 'onError']
+export const settingNames = [
+  'csrf',
+  'trustedOrigins',
+  'realm',
+  'timeout',
+  'errorMapper',
+  'explain',
+  'state',
+  'events',
+  'onError',
+]
 
 /**
  * Mount it above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for what cannot hold: an unknown
@@ -61,7 +76,7 @@ export type Addition = (outer: Settings) => Settings
 
 /** Checks options, and returns what they add. */
 export const settingsFrom = (place: string, options: AuthSettings): Addition => {
-  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, state, onError } = options
+  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, state, events, onError } = options
   for (const [name, flag] of Object.entries({ csrf, explain })) {
     if (flag !== undefined && typeof flag !== 'boolean')
       throw new TypeError(`${place}({ ${name} }) must be true or false`)
@@ -70,6 +85,10 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
   // `ctx.state` has a prototype, which must not be replaced
   if (state !== undefined && (typeof state !== 'string' || !/^[A-Za-z_$][\w$]*$/.test(state) || state in {})) {
     throw new TypeError(`${place}({ state }) must be the name of a property of ctx.state, such as 'user'`)
+  }
+  if (events !== undefined) {
+    checkOptions(`${place}({ events })`, events, ['subject'])
+    checkHook(`${place}({ events: { subject } })`, events.subject, 1)
   }
   if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
   if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
@@ -84,6 +103,8 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
     ...(errorMapper !== undefined && { errorMapper }),
     ...(explain !== undefined && { explain }),
     ...(state !== undefined && { state }),
+    // Safe: the author says what the principals of the application are
+    ...(events !== undefined && { events: { subject: events.subject as (principal: unknown) => unknown } }),
   }
   const add: Addition = (outer) => ({
     ...outer,

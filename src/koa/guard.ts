@@ -10,6 +10,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Next } from 'koa'
 import type { Authenticator } from '../core/Authenticator.js'
 import type { AuthError } from '../core/AuthError.js'
+import { decisions } from '../core/events/channels.js'
 import { httpStatusOf } from '../core/ErrorMapper.js'
 import { handlerOf } from '../core/ExceptionHandler.js'
 import { inTime } from '../core/outage.js'
@@ -24,26 +25,34 @@ import { runAs } from './principal.js'
 import { respondFailure, respondTooManyFields } from './respond.js'
 import { applyPolicy, headerPolicyOf, type HeaderPolicy } from './responseHeaders.js'
 import { restore, take } from './ResponseSnapshot.js'
+import { watching, watchPublic } from './watching.js'
 
 /** Middleware that enforces a requirement. */
 export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
 /** Middleware for a requirement. */
-export const enforce = (requirement: Requirement): Enforce => {
+export const enforce = (requirement: Requirement, levels: ReadonlyArray<string> = ['operation']): Enforce => {
   const authenticator = effective(requirement)
-  return authenticator === undefined ? admitAnyone : enforceAuthenticator(authenticator)
+  return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels)
 }
 
 /** A guard for the layer of a route; it guards no routers. */
 export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Marked => {
-  const run = enforce(requirement)
+  const run = enforce(requirement, origin.levels)
   return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement, origin)
 }
 
-const admitAnyone: Enforce = (ctx, next) => runAs(ctx, undefined, enterOperation(ctx), nextOf(ctx, next))
+const admitAnyone =
+  (levels: ReadonlyArray<string>): Enforce =>
+  (ctx, next) => {
+    const isNested = enterOperation(ctx)
+    if (decisions.hasSubscribers) watchPublic(ctx, levels)
+    return runAs(ctx, undefined, isNested, nextOf(ctx, next))
+  }
 
-const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce => {
+const enforceAuthenticator = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Enforce => {
   const policy = headerPolicyOf(authenticator.description)
+  const watch = watching(authenticator, levels)
 
   const admit = (ctx: Context, next: Next, isNested: boolean, principal: unknown): Promise<unknown> => {
     applyPolicy(ctx, policy, policy.whenAdmitted)
@@ -63,17 +72,21 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>): Enforce =>
 
   return (ctx, next) => {
     const isNested = enterOperation(ctx)
+    const watched = decisions.hasSubscribers ? watch(ctx) : undefined
     if (mayBeCutOff(ctx)) {
+      watched?.refused()
       applyPolicy(ctx, policy, policy.whenRefused)
       return Promise.resolve(respondTooManyFields(ctx))
     }
     const before = take(ctx.response)
-    const result = authenticator.evaluate(ctx.request)
+    const result = (watched ?? authenticator).evaluate(ctx.request)
     if (!(result instanceof Promise)) {
+      watched?.settled(result)
       restore(ctx.response, before)
       return conclude(ctx, next, isNested, result)
     }
     return inTime(result, settingsOf(ctx.request).timeout).then((late) => {
+      watched?.settled(late)
       restore(ctx.response, before)
       return conclude(ctx, next, isNested, late)
     })

@@ -9,6 +9,7 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { alternativesOf, type Alternative, type Demand } from '../core/alternatives.js'
 import { admitsAnonymous, leaves, schemeOf, type Description } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
+import { schemeNameOf } from '../core/schemeName.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
 
 /** A scheme under its name. */
@@ -90,7 +91,8 @@ interface Member extends NamedScheme {
 const namedIn = (alternative: Alternative, request: Request | undefined): ReadonlyArray<Member> =>
   alternative.flatMap(({ leaf, scopes }) => {
     const scheme = schemeOf(leaf, request)
-    return scheme === undefined ? [] : [{ name: leaf.schemeName ?? derivedName(scheme), scheme, scopes }]
+    const name = schemeNameOf(leaf, request)
+    return scheme === undefined || name === undefined ? [] : [{ name, scheme, scopes }]
   })
 
 // Of one scheme that is demanded twice, all scopes
@@ -113,25 +115,6 @@ const distinct = (
     return !seen.has(content) && seen.add(content)
   })
 }
-
-// -------------------------------------------------------------------------------------
-// names
-// -------------------------------------------------------------------------------------
-
-const derivedName = (scheme: SecurityScheme): string => {
-  switch (scheme.type) {
-    case 'apiKey':
-      return allowed(`${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`)
-    case 'http':
-      return allowed([scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'))
-    default:
-      return scheme.type
-  }
-}
-
-// OpenAPI 3.1, Components Object: what a name may be made of; what it may not, as its code
-const allowed = (name: string): string =>
-  name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
 
 /** Who uses a scheme. */
 export interface SchemeUse extends NamedScheme {

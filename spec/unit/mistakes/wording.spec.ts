@@ -250,7 +250,7 @@ it('names the place and the fix', () => {
         "an unknown option of httpBasicAuth": "httpBasicAuth: no option "relm"; there are authenticate, realm, maxLength, schemeName, description",
         "an unknown option of httpBearer": "httpBearer: no option "relm"; there are authenticate, realm, challenge, schemes, bearerFormat, maxLength, schemeName, description",
         "an unknown option of sessionAuth": "sessionAuth: no option "relm"; there are cookieName, loadUser, realm, schemeName, description",
-        "an unknown setting": "authSettings: no option "relm"; there are csrf, trustedOrigins, realm, timeout, errorMapper, explain, state, onError",
+        "an unknown setting": "authSettings: no option "relm"; there are csrf, trustedOrigins, realm, timeout, errorMapper, explain, state, events, onError",
         "app.use(withAuth(a))": "app.use(withAuth(a)) would guard by path, which leaks; write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)",
         "authorize over optional": "authorize(f)(a): a is optional; write optional(authorize(f)(a))",
         "authorize without a function": "authorize(f) must be a function, not a string",

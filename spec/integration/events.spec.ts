@@ -1,0 +1,371 @@
+/** Decisions as records: one for each guarded request whatever becomes of it, as its answer is, and without a credential. */
+import { readFileSync } from 'node:fs'
+import { channel } from 'node:diagnostics_channel'
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import Router from '@koa/router'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import * as E from 'fp-ts/lib/Either.js'
+import Koa from 'koa'
+import {
+  allOf,
+  anyOf,
+  apiApp,
+  apiKeyCookie,
+  apiKeyHeader,
+  AuthError,
+  authorize,
+  authSettings,
+  firstPresent,
+  httpBasicAuth,
+  httpBearer,
+  map,
+  onError,
+  optional,
+  remembered,
+  throttled,
+  withAuth,
+  type AuthenticatorLike,
+} from 'koa-with-auth'
+import { onDecision, type Decision } from 'koa-with-auth/events'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { listen } from '../support/server.js'
+import { sendLines } from '../support/guardedApp.js'
+import { repository } from '../support/typecheck.js'
+
+const SECRET = 's3cr3t-cr3d3nt1al'
+
+class Broken extends Error {}
+class Handled extends Error {}
+
+const bearer = httpBearer({
+  schemeName: 'userToken',
+  authenticate: (_request, token) => {
+    if (token.endsWith('down')) return E.left(AuthError.unavailable(7))
+    if (token.endsWith('old')) return E.left(AuthError.expired)
+    if (token.endsWith('bug')) throw new Broken(token)
+    if (token.endsWith('handled')) throw new Handled(token)
+    return token.endsWith('good') && { user: 'anna', token }
+  },
+})
+const key = apiKeyHeader({
+  paramName: 'X-Key',
+  authenticate: (_request, value) => value.endsWith('k1') && { client: 7 },
+})
+const cookie = apiKeyCookie({ paramName: 'id', authenticate: () => ({ user: 'anna' }) })
+const slow = httpBearer({ authenticate: () => new Promise((resolve) => setTimeout(resolve, 80, { user: 'anna' })) })
+const hangs = httpBearer({ authenticate: () => new Promise(() => {}) })
+const basic = httpBasicAuth({ authenticate: () => false })
+const full = { consume: () => Promise.reject({ msBeforeNext: 9000 }), reward: async () => undefined }
+
+const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ...AuthenticatorLike[]]>> = {
+  '/bearer/:id': bearer,
+  '/any': anyOf({ user: bearer, client: key }),
+  '/first': firstPresent([key, bearer]),
+  '/all': allOf([key, bearer]),
+  '/either': anyOf([allOf([key, basic]), bearer]),
+  '/two': [
+    httpBearer({ schemeName: 'one', authenticate: () => false }),
+    httpBearer({ schemeName: 'other', authenticate: () => E.left(AuthError.expired) }),
+  ],
+  '/optional': optional(bearer),
+  '/scoped': authorize(() => false)(bearer),
+  '/cookie': cookie,
+  '/slow': slow,
+  '/hangs': hangs,
+  '/throttled': throttled({ limiter: full })(basic),
+  '/remembered': remembered({ maxAge: 60_000 })(bearer),
+  '/mapped': map(() => 'somebody')(bearer),
+  '/function': (request) => request.get('X-Key') !== '',
+}
+
+const make = (subject?: (principal: never) => string) => {
+  const router = new Router()
+  for (const [path, auth] of Object.entries(routes)) {
+    router.all(path, Array.isArray(auth) ? withAuth(auth) : withAuth(auth), (ctx) => {
+      ctx.body = 'in'
+    })
+  }
+  router.get('/stream', withAuth(bearer), (ctx) => {
+    ctx.body = Readable.from(['a', 'b'])
+  })
+  router.get('/throws', withAuth(bearer), () => {
+    throw new Error('handler')
+  })
+  router.get('/never', withAuth(bearer), () => new Promise(() => {}))
+  router.get('/public', withAuth(null), (ctx) => void (ctx.body = 'in'))
+  router.get('/undecided', (ctx) => void (ctx.body = 'in'))
+  const inner = withAuth(bearer)(new Router({ prefix: '/inner' }))
+  inner.get('/x', (ctx) => void (ctx.body = 'in'))
+  router.use(inner.routes())
+  const app = new Koa()
+  app.silent = true
+  app.use(
+    authSettings({
+      timeout: 300,
+      onError: [onError(Handled, () => ({ status: 418, body: {} }))],
+      ...(subject !== undefined && { events: { subject } }),
+    }),
+  )
+  app.use(router.routes())
+  return app
+}
+
+let records: Decision[] = []
+let end = () => {}
+beforeEach(() => {
+  records = []
+  end = onDecision((record) => records.push(record))
+})
+afterEach(() => end())
+
+const served = async <A>(app: Koa, use: (port: number) => Promise<A>): Promise<A> => {
+  const { port, close } = await listen(app)
+  try {
+    return await use(port)
+  } finally {
+    await close()
+  }
+}
+const authorization = (token: string) => `Authorization: Bearer ${SECRET}${token}`
+const validate = new Ajv2020().compile(
+  JSON.parse(readFileSync(`${repository}src/events/decision.schema.json`, 'utf8')) as object,
+)
+
+/** Sends one request, and reads the one record of it. */
+const recordOf = async (target: string, lines: ReadonlyArray<string> = [], app = make()) =>
+  served(app, async (port) => {
+    const answer = await sendLines(port, target, lines)
+    await expect.poll(() => records.length).toBe(1)
+    const [record] = records
+    return { answer, record: record! }
+  })
+
+const refusedByBoth = [
+  { scheme: 'userToken', failure: 'absent' },
+  { scheme: 'apiKeyHeader_X-Key', failure: 'absent' },
+]
+const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
+  ['GET /bearer/1', [authorization('good')], { outcome: 'accepted', scheme: 'userToken', status: 200 }],
+  ['GET /bearer/1', [], { outcome: 'refused', failure: 'absent', scheme: 'userToken', status: 401 }],
+  ['GET /bearer/1', ['Authorization: Bearer ?'], { outcome: 'refused', failure: 'malformed', status: 401 }],
+  ['GET /bearer/1', [authorization('wrong')], { outcome: 'refused', failure: 'invalid', status: 401 }],
+  ['GET /bearer/1', [authorization('old')], { outcome: 'refused', failure: 'expired', status: 401 }],
+  [
+    'GET /bearer/1',
+    [authorization('down')],
+    { outcome: 'unavailable', failure: 'unavailable', retryAfter: 7, status: 503 },
+  ],
+  ['GET /bearer/1', [authorization('bug')], { outcome: 'raised', failure: 'raised', status: 500 }],
+  ['GET /bearer/1', [authorization('handled')], { outcome: 'raised', failure: 'raised', status: 418 }],
+  ['GET /scoped', [authorization('good')], { outcome: 'forbidden', failure: 'insufficient', status: 403 }],
+  [
+    'POST /cookie',
+    ['Cookie: id=1', 'Sec-Fetch-Site: cross-site'],
+    { outcome: 'forbidden', failure: 'forged', scheme: 'cookie_id', status: 403 },
+  ],
+  [
+    'GET /throttled',
+    ['Authorization: Basic YTpi'],
+    { outcome: 'throttled', failure: 'throttled', retryAfter: 9, status: 429 },
+  ],
+  ['GET /optional', [], { outcome: 'anonymous', status: 200 }],
+  ['GET /optional', [authorization('good')], { outcome: 'accepted', status: 200 }],
+  ['GET /any', [], { outcome: 'refused', failure: 'absent', branches: refusedByBoth, status: 401 }],
+  [
+    'GET /any',
+    [authorization('wrong'), `X-Key: ${SECRET}k1`],
+    { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key', via: 'client', status: 200 },
+  ],
+  [
+    'GET /first',
+    [`X-Key: ${SECRET}`, authorization('good')],
+    {
+      failure: 'invalid',
+      branches: [
+        { scheme: 'apiKeyHeader_X-Key', failure: 'invalid' },
+        { scheme: 'userToken', failure: 'absent', skipped: true },
+      ],
+    },
+  ],
+  [
+    'GET /all',
+    [`X-Key: ${SECRET}k1`, authorization('good')],
+    { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key + userToken' },
+  ],
+  ['GET /either', [`X-Key: ${SECRET}k1`, authorization('good')], { outcome: 'accepted', scheme: 'userToken' }],
+  [
+    'GET /two',
+    [authorization('x')],
+    {
+      failure: 'expired',
+      branches: [
+        { scheme: 'one', failure: 'invalid' },
+        { scheme: 'other', failure: 'expired' },
+      ],
+    },
+  ],
+  ['GET /mapped', [authorization('good')], { outcome: 'accepted', scheme: 'userToken' }],
+  ['GET /function', ['X-Key: 1'], { outcome: 'accepted', scheme: 'custom' }],
+  ['GET /hangs', [authorization('good')], { outcome: 'unavailable', status: 503 }],
+  ['GET /public', [], { outcome: 'public', status: 200 }],
+  ['GET /stream', [authorization('good')], { outcome: 'accepted', status: 200 }],
+  ['GET /throws', [authorization('good')], { outcome: 'accepted', status: 500 }],
+  ['HEAD /bearer/1', [authorization('good')], { outcome: 'accepted', method: 'HEAD', status: 200 }],
+  ['HEAD /bearer/1', [], { outcome: 'refused', method: 'HEAD', status: 401 }],
+  ['GET /inner/x', [authorization('good')], { outcome: 'accepted', level: 'router /inner', route: '/inner/x' }],
+]
+
+describe('one record for each guarded request', () => {
+  it.each(cases)('%s %j: %j', async (target, lines, expected) => {
+    const { answer, record } = await recordOf(`${target}?secret=${SECRET}`, lines)
+    expect(record).toMatchObject(expected)
+    // it agrees with the answer
+    expect(record.status).toBe(answer.status)
+    expect(record.method).toBe(target.split(' ')[0])
+    // the pattern, never the path
+    expect(record.route).toBe(target.split(' ')[1]!.replace('/bearer/1', '/bearer/:id'))
+    expect(record.durationMs).toBeGreaterThanOrEqual(0)
+    // no byte of a credential, and the schema holds
+    expect(JSON.stringify(record)).not.toContain(SECRET)
+    expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
+    expect(Object.isFrozen(record)).toBe(true)
+    for (const branch of record.branches ?? []) expect(Object.isFrozen(branch)).toBe(true)
+    expect(Object.isFrozen(record.branches ?? Object.freeze([]))).toBe(true)
+  })
+
+  it('one record of a keep-alive connection each, and none of what no level decided, nor of a path that no route has', async () => {
+    await served(make(), async (port) => {
+      for (const path of ['/bearer/1', '/undecided', '/nowhere', '/bearer/2'])
+        await fetch(`http://127.0.0.1:${port}${path}`)
+      await expect.poll(() => records.length).toBe(2)
+    })
+    expect(records.map(({ status }) => status)).toStrictEqual([401, 401])
+  })
+
+  it.each([
+    ['while it is decided', '/slow', 'accepted'],
+    ['while the handler runs', '/never', 'accepted'],
+  ])('a client that goes away %s: one record, 499', async (_when, path, outcome) => {
+    await served(make(), async (port) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization('good')}\r\n\r\n`)
+        setTimeout(() => socket.destroy(), 30)
+      })
+      await expect.poll(() => records.length).toBe(1)
+      await new Promise((resolve) => setTimeout(resolve, 120))
+    })
+    expect(records).toHaveLength(1)
+    expect(records[0]).toMatchObject({ outcome, status: 499 })
+  })
+
+  it('as many header lines as Node keeps: refused, 431', async () => {
+    const lines = Array.from({ length: 1100 }, (_, at) => `X-${at}: 1`)
+    const { record } = await recordOf('GET /bearer/1', lines)
+    expect(record).toMatchObject({ outcome: 'refused', status: 431 })
+  })
+
+  it('what is remembered says so, from the second time on', async () => {
+    await served(make(), async (port) => {
+      const ask = () => sendLines(port, 'GET /remembered', [authorization('good')])
+      await ask()
+      await ask()
+      await expect.poll(() => records.length).toBe(2)
+    })
+    expect(records.map(({ cached }) => cached)).toStrictEqual([undefined, true])
+  })
+
+  it('the time is that of deciding, not of the handler', async () => {
+    const { record } = await recordOf('GET /slow', [authorization('good')])
+    expect(record.durationMs).toBeGreaterThanOrEqual(70)
+    const { record: quick } = await recordOfAgain('GET /stream', [authorization('good')])
+    expect(quick.durationMs).toBeLessThan(50)
+  })
+  const recordOfAgain: typeof recordOf = (target, lines) => {
+    records = []
+    return recordOf(target, lines)
+  }
+
+  it('an application is a level by its name', async () => {
+    const api = apiApp({ title: 'x', version: '1', auth: bearer })
+    api.get('/x', (ctx) => void (ctx.body = 'in'))
+    const app = new Koa()
+    app.use(api.routes())
+    const { record } = await recordOf('GET /x', [authorization('good')], app)
+    expect(record).toMatchObject({ level: 'application', route: '/x', status: 200 })
+  })
+})
+
+describe('who it is', () => {
+  it('is in no record by itself', async () => {
+    const { record } = await recordOf('GET /bearer/1', [authorization('good')])
+    expect(JSON.stringify(record)).not.toContain('anna')
+  })
+
+  it('is in it where the application says how', async () => {
+    const subject = ({ user }: { user: string }) => user
+    const { record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
+    expect(record).toMatchObject({ subject: 'anna' })
+  })
+
+  it.each<[string, (principal: never) => string]>([
+    ['throws', () => raise()],
+    ['answers no string', () => 7 as never],
+  ])('is left out where that %s; the answer is what it was', async (_name, subject) => {
+    const { answer, record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
+    expect(answer.status).toBe(200)
+    expect(record).not.toHaveProperty('subject')
+  })
+  const raise = (): never => {
+    throw new Error('subject')
+  }
+
+  it.each([
+    [{ events: 7 }, /authSettings\({ events }\)/],
+    [{ events: { who: () => '' } }, /no option "who"/],
+    [{ events: {} }, /authSettings\({ events: { subject } }\) must be a function/],
+  ])('TypeError for %j', (options, expected) => {
+    expect(() => authSettings(options as never)).toThrow(expected)
+  })
+})
+
+describe('listeners', () => {
+  it('one that throws, or whose promise rejects, becomes a warning and changes no answer', async () => {
+    const warnings: string[] = []
+    const warned = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', warned)
+    const ends = [
+      onDecision(() => {
+        throw new Error('mine')
+      }),
+      onDecision((): unknown => Promise.reject(new Error('later'))),
+    ]
+    const { answer } = await recordOf('GET /bearer/1', [authorization('good')])
+    await expect.poll(() => warnings.length).toBe(2)
+    for (const stop of ends) stop()
+    process.off('warning', warned)
+    expect(answer.status).toBe(200)
+    expect(warnings.join()).toMatch(/a listener of onDecision threw: Error: mine/)
+  })
+
+  it('one that ended hears nothing, and without any nothing is published', async () => {
+    end()
+    const published: unknown[] = []
+    expect(channel('koa-with-auth:decision').hasSubscribers).toBe(false)
+    await served(make(), (port) => sendLines(port, 'GET /bearer/1'))
+    expect([records, published]).toStrictEqual([[], []])
+  })
+
+  it('the channel is known by its name alone', async () => {
+    const heard: unknown[] = []
+    const listener = (record: unknown) => heard.push(record)
+    channel('koa-with-auth:decision').subscribe(listener)
+    const { record } = await recordOf('GET /bearer/1')
+    channel('koa-with-auth:decision').unsubscribe(listener)
+    expect(heard).toStrictEqual([record])
+  })
+
+  it('TypeError for what is no listener', () => {
+    expect(() => onDecision('x' as never)).toThrow(/onDecision\(listener\) must be a function/)
+  })
+})

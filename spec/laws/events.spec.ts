@@ -1,0 +1,50 @@
+/** Whoever listens changes nothing; and what a record says is what was decided. */
+import * as E from 'fp-ts/lib/Either.js'
+import fc from 'fast-check'
+import { AuthError } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { leaves } from '../../src/core/Description.js'
+import { decided } from '../../src/core/events/decided.js'
+import { passedFor, witnessed } from '../../src/core/events/witnessed.js'
+import { build, tree } from '../support/trees.js'
+import { requestOf, run } from '../support/treeRuns.js'
+
+describe('a witnessed authenticator', () => {
+  it('decides as the plain one, calls the same hooks, and demands the same', async () => {
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        expect(await run([of], witnessed)).toStrictEqual(await run([of], (a) => a))
+      }),
+      { numRuns: 1000 },
+    )
+  }, 60_000)
+})
+
+describe('a record', () => {
+  it('has the failure and the branches of the result, in order, or the schemes that let in', async () => {
+    const outcomes = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(tree, async (of) => {
+        const a = witnessed(build(of))
+        const request = requestOf([of])
+        const result = await a.evaluate(request)
+        const record = decided(a.description, result, passedFor(request), request)
+        outcomes.add(record.outcome)
+        if (E.isRight(result)) {
+          expect(record).not.toHaveProperty('failure')
+          expect(['accepted', 'anonymous']).toContain(record.outcome)
+        } else {
+          expect(record.failure).toBe(result.left._tag)
+          const expected = AuthError.branchesOf(result.left).map(({ _tag, skipped }) => ({ _tag, skipped }))
+          const branches = record.branches?.map(({ failure: _tag, skipped }) => ({ _tag, skipped }))
+          if (leaves(a.description).length > 1) expect(branches).toStrictEqual(expected)
+        }
+        // a second decision starts anew
+        expect(passedFor(request)).toStrictEqual([])
+      }),
+      { numRuns: 1000 },
+    )
+    const expected = ['accepted', 'anonymous', 'forbidden', 'raised', 'refused', 'throttled', 'unavailable']
+    expect([...outcomes].sort()).toStrictEqual(expected)
+  }, 60_000)
+})

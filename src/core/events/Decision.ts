@@ -1,0 +1,60 @@
+/**
+ * What was decided about a request, as a record for logs, metrics and alarms. No credential is in it, by its type: strings of
+ * it are names that the application's author wrote, methods, and patterns of routes.
+ */
+import type { AuthError } from '../AuthError.js'
+
+/**
+ * What became of a request.
+ *
+ * | outcome       | failure                                  |
+ * |---------------|------------------------------------------|
+ * | `accepted`    |                                          |
+ * | `anonymous`   | none: the caller sent no credential, and needs none |
+ * | `public`      | none: the operation asks for nothing     |
+ * | `refused`     | absent, malformed, invalid, expired      |
+ * | `forbidden`   | forged, insufficient                     |
+ * | `throttled`   | throttled                                |
+ * | `unavailable` | unavailable                              |
+ * | `raised`      | raised                                   |
+ */
+export type Outcome =
+  'accepted' | 'anonymous' | 'public' | 'refused' | 'forbidden' | 'throttled' | 'unavailable' | 'raised'
+
+/** One alternative that did not let in. */
+export interface DecisionBranch {
+  /** What OpenAPI calls its scheme; `custom` for a plain function. */
+  readonly scheme: string
+  /** Why. */
+  readonly failure: AuthError['_tag']
+  /** It was not asked, because another had decided. */
+  readonly skipped?: true
+}
+
+/** One decision; frozen. */
+export interface Decision {
+  readonly outcome: Outcome
+  /** Why it was not let in. */
+  readonly failure?: AuthError['_tag']
+  /** Each alternative that did not let in, in the order tried; left out where there is one alone. */
+  readonly branches?: ReadonlyArray<DecisionBranch>
+  /** What OpenAPI calls the scheme that let in, or that alone was tried; several that are sent together with ` + ` between. */
+  readonly scheme?: string
+  /** Which member of a record let in. */
+  readonly via?: string
+  /** Which level decided: `operation`, `application`, or which router; several that add to one another with ` + ` between. */
+  readonly level: string
+  readonly method: string
+  /** The pattern of the route, never the path. */
+  readonly route: string
+  /** The status of the answer; 499 where the client was gone before there was one. */
+  readonly status: number
+  /** How long deciding took, in milliseconds; the handler's time is not in it. */
+  readonly durationMs: number
+  /** What a throttle or an outage asks to wait, in seconds. */
+  readonly retryAfter?: number
+  /** Whether `remembered` answered. */
+  readonly cached?: true
+  /** Who it is, by `authSettings({ events: { subject } })` alone. */
+  readonly subject?: string
+}
