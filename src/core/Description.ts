@@ -171,7 +171,7 @@ export const fieldsOf = (description: Description): ReadonlyArray<string> => {
 export const readsQuery = (description: Description): boolean =>
   leaves(description).some(({ scheme }) => scheme?.type === 'apiKey' && scheme.in === 'query')
 
-/** @internal The failure that every request of a kind gets: one value, which nobody can write to. */
+/** @internal The failure that every request of a kind gets: one frozen value. */
 export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
   deepFreeze({ _tag: 'Left', left: explained(description, error) })
 

@@ -134,8 +134,8 @@ const inVain = async (password: Buffer): Promise<false> => {
   return false
 }
 
-const needs = (algorithm: string, mend: string): TypeError =>
-  new TypeError(`verify(stored, password): stored was hashed by ${algorithm}; ${mend}`)
+const needs = (algorithm: string, fix: string): TypeError =>
+  new TypeError(`verify(stored, password): stored was hashed by ${algorithm}; ${fix}`)
 
 const matches = async (stored: StoredPassword, password: Buffer): Promise<boolean> => {
   if (stored._tag === 'bcrypt') {
@@ -170,6 +170,6 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
 export const needsRehash = (stored: string): boolean => {
   const known = typeof stored === 'string' ? parse(stored) : undefined
   if (known === undefined || !isEnough(known)) return true
-  // before the first hash nobody knows whether there is something better; then one too many is made
+  // Before the first hash it is not known whether there is something better; then one too many is made
   return known._tag === 'scrypt' && shared().hasArgon2 !== false
 }
