@@ -260,7 +260,8 @@ describe('one record for each guarded request', () => {
   })
 
   it('as many header lines as Node keeps: refused, 431', async () => {
-    const lines = Array.from({ length: 1100 }, (_, at) => `X-${at}: 1`)
+    // 1000 with Host and Connection. Newer versions of Node refuse more than that by themselves, before any application.
+    const lines = Array.from({ length: 998 }, (_, at) => `X-${at}: 1`)
     const { record } = await recordOf('GET /bearer/1', lines)
     expect(record).toMatchObject({ outcome: 'refused', status: 431 })
   })
