@@ -25,7 +25,7 @@ const suite = (name: string, include: string[], testTimeout = 20_000) => ({
   resolve: { alias },
   test: { name, include, testTimeout },
 })
-const unit = suite('unit', ['spec/unit/**/*.spec.ts', 'spec/laws/**/*.spec.ts', 'spec/types/**/*.spec.ts'])
+const unit = suite('unit', ['spec/**/*.{unit,law,types}.spec.ts'])
 // `npm run test:quick`: fewer cases of each law, and without what takes longest
 const quick = {
   ...unit,
@@ -34,11 +34,11 @@ const quick = {
     setupFiles: ['spec/support/quickRuns.ts'],
     exclude: [
       'spec/types/**',
-      'spec/unit/{docstrings,entryPoints}.spec.ts',
-      'spec/unit/audit/{paths,words}.spec.ts',
-      'spec/unit/testing/{authenticatorLaws,errorMapperLaws,planted,entryPoint}.spec.ts',
-      'spec/laws/{agreement,truthTable,testingKit,sessionStores,apiKeys}.spec.ts',
-      'spec/unit/openapi/cachedDocument.spec.ts',
+      'spec/repository/{docstrings,entryPoints}.unit.spec.ts',
+      'spec/audit/{paths,words}.unit.spec.ts',
+      'spec/testing/{authenticatorLaws,errorMapperLaws,planted,entryPoint}.unit.spec.ts',
+      'spec/{core,keys,openapi,sessions,testing}/{agreement,truthTable,testingKit,sessionStores,apiKeys}.law.spec.ts',
+      'spec/openapi/cachedDocument.unit.spec.ts',
     ],
   },
 }
@@ -49,18 +49,18 @@ const on = (router: string, koa: string, include: string[]) => ({
   },
   test: { name: `${koa} and ${router}`, include, testTimeout: 40_000, env: { KOA_ROUTER: router, KOA: koa } },
 })
-const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/integration/${name}.spec.ts`)
-const facts = http('router-facts', 'levels-cases')
-// without levels-paths, which tries an option that older routers do not have
-const levels = [...facts, ...http('levels', 'levels-methods', 'levels-params', 'levels-putput')]
+const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/levels/${name}.http.spec.ts`)
+const facts = http('router-facts', 'cases')
+// without paths, which tries an option that older routers do not have
+const levels = [...facts, ...http('levels', 'methods', 'params', 'putput')]
 
 export default defineConfig(({ mode }) => ({
   test: {
     projects: [
       mode === 'quick' ? quick : unit,
-      suite('integration', ['spec/integration/**/*.spec.ts']),
+      suite('integration', ['spec/**/*.http.spec.ts']),
       // needs a Chromium on the PATH
-      suite('e2e', ['spec/e2e/**/*.spec.ts'], 90_000),
+      suite('e2e', ['spec/**/*.browser.spec.ts'], 90_000),
       // the other peers: both ends whole, those between by the facts that the layer rests on
       on('koa-router-12', 'koa-2', levels),
       on('koa-router-13', 'koa-2', facts),

@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { alias } from './vitest.config.js'
 
-const rooms = ['/spec/unit/', '/spec/integration/', '/spec/laws/']
-const last = '/spec/unit/entryPoints'
+const rooms = ['.unit.', '.http.', '.law.']
+const last = '/entryPoints.'
 
 // A mutant is dead with the first test that fails: those that cost least are asked first. Last comes the one that tells of
 // mutants that keep everything from loading, because a file without tests is no failure to Stryker; and it comes last, so
@@ -20,21 +20,17 @@ class LeastCostFirst extends BaseSequencer {
 export default defineConfig({
   resolve: { alias },
   test: {
-    include: ['spec/unit/**/*.spec.ts', 'spec/laws/**/*.spec.ts', 'spec/integration/**/*.spec.ts'],
+    include: ['spec/**/*.{unit,law,http}.spec.ts'],
     exclude: [
-      // of other rooms: sessions, page, audit, kit
-      'spec/unit/{sessions,audit,testing}/**',
-      'spec/laws/{sessionStores,testingKit}.spec.ts',
-      'spec/integration/{docs*,audit-*,testing-*,openapi-*,package}.spec.ts',
-      'spec/integration/sessions-{faults,fixation,https,many,outage,processes,rubbish}*.spec.ts',
-      // read the sources as text, or start processes, which no mutant gets into
-      'spec/unit/{architecture,docstrings,papers,requirements,words}.spec.ts',
-      'spec/integration/{examples*,example-api}.spec.ts',
+      // of other rooms, or of what reads sources as text or starts processes, which no mutant gets into
+      'spec/{sessions,stores,audit,testing,examples,package,jwt,keys,passwords,events,migrations}/**',
+      'spec/repository/!(entryPoints)*',
+      'spec/openapi/*.http.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant
-      'spec/laws/{truthTable,agreement}.spec.ts',
-      'spec/integration/{levels,levels-also,levels-putput,levels-spellings,breakin-requests,openapi}.spec.ts',
-      'spec/integration/{security-hooks,bad-inputs,breakin-promises,three-ways}.spec.ts',
-      'spec/unit/openapi/cachedDocument.spec.ts',
+      'spec/{core,openapi}/{truthTable,agreement}.law.spec.ts',
+      'spec/levels/{levels,also,putput,spellings,three-ways}.http.spec.ts',
+      'spec/{requests,authenticators}/{given-up,hostile-hooks,bad-inputs,promises}.http.spec.ts',
+      'spec/openapi/cachedDocument.unit.spec.ts',
     ],
     setupFiles: ['spec/support/fewerRuns.ts'],
     testTimeout: 20_000,

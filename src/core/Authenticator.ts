@@ -9,7 +9,7 @@
  *
  * It reads the request and never writes the response. It never throws, and its promise never rejects.
  *
- * Laws (spec/laws/Authenticator.spec.ts): `alt` is associative; the first that passes wins, nothing behind it is called;
+ * Laws (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, nothing behind it is called;
  * nothing is tried behind `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  *
  * @example

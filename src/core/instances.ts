@@ -1,5 +1,5 @@
 /**
- * fp-ts instances of Authenticator, each with the laws of its class (spec/laws/instances.spec.ts).
+ * fp-ts instances of Authenticator, each with the laws of its class (spec/core/instances.law.spec.ts).
  *
  * `Functor` and `Alt` are `map` and `alt`, for generic code of fp-ts. `getSemigroup` folds authenticators that are not known
  * when the program is written.

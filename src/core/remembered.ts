@@ -9,7 +9,7 @@
  * - The same credential in parallel is asked about once, and all get that answer (single flight).
  * - CSRF is checked each time, and so is `authorize`, inside of it or around.
  *
- * Law (spec/laws/remembered.spec.ts): within its window `remembered(options)(a)` decides as `a` did, behind it as `a` does.
+ * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did, behind it as `a` does.
  */
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'

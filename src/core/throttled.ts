@@ -13,7 +13,7 @@
  * A stranger at one address never locks an account out: what is refused under account and address is not counted under the
  * account, and no address takes all that an account allows (`addressShare.ts`).
  *
- * Law (spec/laws/throttled.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
+ * Law (spec/core/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'

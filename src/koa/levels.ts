@@ -8,7 +8,7 @@
  *
  * The last `withAuth` on a router wins: what an earlier one put in carries its level, and is taken out again.
  *
- * The facts of @koa/router that this rests on are pinned by spec/integration/router-facts.spec.ts.
+ * The facts of @koa/router that this rests on are pinned by spec/levels/router-facts.http.spec.ts.
  */
 import { levelMark } from '../core/marks.js'
 import * as Requirement from '../core/Requirement.js'

@@ -4,7 +4,7 @@
  * At `app.use(router.routes())` it replaces each function of each layer by one that has none of its properties. After that, no
  * reader could find the guard. It leaves functions alone whose constructor is named `GeneratorFunction`: middleware of
  * Koa 1, which it cannot wrap. So functions with a mark say that of themselves; they get no span. Koa itself does not look at
- * `constructor`. `spec/integration/tracer-facts.spec.ts` pins this.
+ * `constructor`. `spec/package/tracers.http.spec.ts` pins this.
  */
 const constructor = { value: { name: 'GeneratorFunction' }, configurable: true }
 

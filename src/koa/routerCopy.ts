@@ -1,7 +1,7 @@
 /**
  * Copies of routers and layers that share nothing which the router changes in place, and stacks that are watched.
  *
- * What it knows of the inside of @koa/router is pinned by spec/integration/router-facts.spec.ts.
+ * What it knows of the inside of @koa/router is pinned by spec/levels/router-facts.http.spec.ts.
  */
 import type { Layer, RouterInstance } from './routerTypes.js'
 

@@ -1,0 +1,208 @@
+/** `audit(router)`: what one line of it tells, the data and the table. The levels are in levels.spec.ts. */
+import Router, { type RouterInstance } from '@koa/router'
+import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
+import { audit, table, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
+import { describe, expect, it } from 'vitest'
+import { guardOf } from '../support/levels.js'
+
+const handle = (): void => {}
+const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
+const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => true })
+const [a, b] = [named('a'), named('b')]
+
+const only = (router: Parameters<typeof audit>[0]): AuditedOperation => {
+  const { operations } = audit(router)
+  expect(operations).toHaveLength(1)
+  return operations[0]!
+}
+describe('an operation', () => {
+  it.each<{ name: string; register: (router: Router) => unknown; operations: string[] }>([
+    { name: 'GET answers HEAD', register: (r) => r.get('/x', handle), operations: ['GET /x'] },
+    { name: 'HEAD alone', register: (r) => r.head('/x', handle), operations: ['HEAD /x'] },
+    { name: 'all methods', register: (r) => r.all('/x', handle), operations: ['ALL /x'] },
+    { name: 'del', register: (r) => r.del('/x', handle), operations: ['DELETE /x'] },
+    {
+      name: 'several methods: a line each',
+      register: (r) => r.register('/x', ['GET', 'PUT', 'HEAD'], handle),
+      operations: ['GET /x', 'PUT /x'],
+    },
+    { name: 'several paths', register: (r) => r.get(['/x', '/y'], handle), operations: ['GET /x', 'GET /y'] },
+    { name: 'a RegExp', register: (r) => r.get(/^\/x\/\d+$/i, handle), operations: ['GET /^\\/x\\/\\d+$/i'] },
+    { name: 'a redirect', register: (r) => r.redirect('/x', '/y'), operations: ['ALL /x'] },
+    {
+      name: 'prefixes, in the order of mounting',
+      register: (r) =>
+        r.prefix('/api').use('/:team', new Router({ prefix: '/users' }).get('/:id', handle).get('/', handle).routes()),
+      operations: ['GET /api/:team/users/:id', 'GET /api/:team/users'],
+    },
+  ])('$name', ({ register, operations }) => {
+    const router = new Router()
+    register(router)
+    expect(audit(router).operations.map(({ operation }) => operation)).toEqual(operations)
+  })
+
+  it('what is undescribed: a plain function, also inside of others; a RegExp', () => {
+    const router = new Router()
+    router.get('/bearer', withAuth(a), handle).get('/public', withAuth(null), handle)
+    router.get('/custom', withAuth([a, () => true]), handle).get(
+      /^\/x/,
+      withAuth(() => true),
+      handle,
+    )
+    expect(audit(router).operations.map(({ undescribed }) => undescribed)).toEqual([
+      [],
+      [],
+      ['authenticator'],
+      ['authenticator', 'path'],
+    ])
+  })
+
+  it('what runs before its guard, param hooks of a router without levels included, descriptions not', () => {
+    function limiter(_ctx: unknown, next: () => Promise<unknown>) {
+      return next()
+    }
+    const plain = new Router().param('id', function load(_id, _ctx, next) {
+      return next()
+    })
+    plain.get('/:id', operation({ summary: 's' }), limiter, withAuth(a), handle)
+    plain.get('/:id/x', operation({ summary: 's' }), withAuth(a), handle)
+    plain.get('/:id/y', limiter, withAuth(null), handle)
+    expect(audit(plain).operations.map(({ beforeGuard }) => beforeGuard)).toEqual([
+      ['param id: load', 'limiter'],
+      [],
+      [],
+    ])
+    const level = withAuth(b)(new Router()).get('/x', limiter, withAuth(a) as never, handle)
+    expect(only(level).beforeGuard).toEqual(['limiter'])
+  })
+
+  it('a guard behind the handler guards nothing', () => {
+    for (const auth of [a, null]) {
+      const router = new Router().get('/x', handle, guardOf(auth) as never)
+      expect(only(router)).toMatchObject({
+        access: 'undecided',
+        protection: 'undecided (withAuth(...) comes after the handler)',
+      })
+    }
+  })
+})
+
+describe('middleware', () => {
+  const closed = (router: RouterInstance) => audit(router).middleware.map(({ path, guarded }) => [path, guarded])
+
+  it('where it is: its path and what is below it', () => {
+    const router = new Router()
+    router.use(go, go).use('/a', go).use('/', go).use(/^\/b/, go).use('', go)
+    router.use('/c', new Router({ prefix: '/d' }).use(go).use('/e/:id', go).routes())
+    router.use('/:t', new Router().use(go).routes())
+    const paths = ['/*', '/*', '/a/*', '/', '/^\\/b/', '/*', '/c/d/*', '/c/d/e/:id/*', '/:t/*']
+    expect(audit(router).middleware.map(({ path }) => path)).toEqual(paths)
+    expect(
+      audit(router.prefix('/p'))
+        .middleware.map(({ path }) => path)
+        .slice(0, 3),
+    ).toEqual(['/p/*', '/p/*', '/p/a/*'])
+  })
+
+  it.each<{ name: string; router: () => RouterInstance; guarded: string }>([
+    { name: 'in front of a guard', router: () => withAuth(a)(new Router()).use(go).get('/x', handle), guarded: 'no' },
+    { name: 'behind a guard', router: () => withAuth(a)(new Router()).get('/x', handle).use(go), guarded: 'yes' },
+    {
+      name: 'behind a public one',
+      router: () => new Router().get('/x', guardOf(null) as never, handle).use(go),
+      guarded: 'no',
+    },
+    {
+      name: 'behind an optional one',
+      router: () => withAuth(optional(a))(new Router()).get('/x', handle).use(go),
+      guarded: 'no',
+    },
+    {
+      name: 'behind one and in front of another',
+      router: () => withAuth(a)(new Router()).get('/x', handle).use(go).get('/y', handle),
+      guarded: 'no',
+    },
+    {
+      name: 'in front of what has another path',
+      router: () => withAuth(a)(new Router()).get('/x/z', handle).use('/x', go).get('/y', handle),
+      guarded: 'yes',
+    },
+    {
+      name: 'where no operation is',
+      router: () => withAuth(a)(new Router()).use('/x', go).get('/y', handle),
+      guarded: 'never runs',
+    },
+    {
+      name: 'behind a guard where one layer alone runs',
+      router: () =>
+        withAuth(a)(new Router({ exclusive: true }))
+          .get('/x', handle)
+          .use(go),
+      guarded: 'no',
+    },
+  ])('$name: $guarded', ({ router, guarded }) => expect(closed(router())).toEqual([[expect.any(String), guarded]]))
+})
+
+describe('as data and as text', () => {
+  const api = () => {
+    const api = apiApp({ prefix: '/api', auth: a, docs: false })
+    api.use('/log', go)
+    api.get('/users/:id', withAuth(null), handle).get('/users/me', handle)
+    api.get('/log', go, withAuth([b, () => true]), handle).post(/^\/x\n/, withAuth(optional(b)), handle)
+    api.get('/:a/x', withAuth(also(b)), handle).get('/y/:b', handle)
+    return api.use('/plain', new Router().get('/health', withAuth(null), handle).routes())
+  }
+
+  it('is plain data: JSON brings it back', () => {
+    const audited = audit(api())
+    const kept = JSON.parse(JSON.stringify(audited)) as Audit
+    expect(kept).toStrictEqual({ operations: audited.operations, middleware: audited.middleware })
+    expect(structuredClone(audited)).toEqual(kept)
+    expect(table(kept)).toBe(String(audited))
+  })
+
+  it('is the same each time, and changes nothing', () => {
+    const router = api()
+    const before = JSON.stringify(router)
+    expect(audit(router)).toStrictEqual(audit(router))
+    expect(audit(router)).toEqual(audit(api()))
+    expect(JSON.stringify(router)).toBe(before)
+  })
+
+  it('is a table that a minute is enough for', () => {
+    expect(`\n${String(audit(api()))}\n`).toMatchInlineSnapshot(`
+      "
+      OPERATION              PROTECTED BY                         DECIDED BY              NOTES
+      GET /api/users/:id     public                               operation
+      GET /api/users/me      bearer "a"                           application             answered first by GET /api/users/:id (public)
+      GET /api/log           bearer "b", or custom                operation               before its guard: go
+      POST /^\\/x\\n/          optional bearer "b"                  operation
+      GET /api/:a/x          all of (bearer "a", and bearer "b")  application, operation  partly answered first by GET /api/users/:id (public), as GET /api/users/x
+      GET /api/y/:b          bearer "a"                           application             partly answered first by GET /api/:a/x (guarded), as GET /api/y/x
+      GET /api/plain/health  public                               operation
+
+      MIDDLEWARE  FUNCTIONS  GUARDED
+      /api/log/*  go         no
+      "
+    `)
+  })
+
+  it('without middleware there is no second table; without operations, the head alone', () => {
+    expect(String(audit(new Router()))).toBe('OPERATION  PROTECTED BY  DECIDED BY  NOTES')
+    expect(String(audit(new Router().get('/x', handle)))).toBe(
+      'OPERATION  PROTECTED BY        DECIDED BY  NOTES\nGET /x     undecided (public)  nothing',
+    )
+  })
+})
+
+describe('misuse', () => {
+  it.each([undefined, null, {}, 'router', { stack: {} }])('audit(%j) is a TypeError', (router) => {
+    expect(() => audit(router as never)).toThrow(new TypeError('audit(router) takes a router of @koa/router'))
+  })
+
+  it('so is routes()', () => {
+    expect(() => audit(new Router().routes() as never)).toThrow(
+      'audit(router) takes the router itself, not its routes()',
+    )
+  })
+})

@@ -1,0 +1,124 @@
+/** How two paths lie to one another: what the automaton says agrees with the RegExps that the router runs. */
+import Router from '@koa/router'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { accepts, make, move, type PathPattern } from '../../src/audit/PathPattern.js'
+import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.js'
+
+const options = fc.record({ sensitive: fc.boolean(), strict: fc.boolean() })
+const token = fc.constantFrom('/', '/', 'a', 'B', 'ab', '-', '.', ':p', '*w', '{/:p}', '{/a}', '{-:p}', '{/*w}')
+const pattern = fc.array(token, { minLength: 1, maxLength: 6 }).map((tokens) => `/${tokens.join('')}`)
+const path = fc
+  .array(fc.constantFrom('/', '/', 'a', 'A', 'b', 'B', '-', '.', 'x', 'ab'), { maxLength: 7 })
+  .map((parts) => `/${parts.join('')}`)
+
+interface Case {
+  readonly pattern: PathPattern
+  readonly routed: RoutedPath
+}
+
+/** What the router makes of a path; `undefined` where it takes none. */
+const routed = (source: string, opts: { sensitive?: boolean; strict?: boolean } = {}): Case | undefined => {
+  try {
+    const layer = new Router(opts).get(source, () => {}).stack[0]!
+    const own = make(source, opts)
+    return own && { pattern: own, routed: routedPath(layer) }
+  } catch {
+    return undefined
+  }
+}
+
+const accepted = (automaton: PathPattern, candidate: string): boolean =>
+  accepts(
+    automaton,
+    candidate.split('').reduce((states, char) => move(automaton, states, char), automaton.starts),
+  )
+
+describe('the automaton of a path', () => {
+  it('accepts what the RegExp of the router accepts, and nothing else where it is exact', () => {
+    const count = { accepted: 0, exact: 0, inexact: 0 }
+    fc.assert(
+      fc.property(pattern, options, fc.array(path, { minLength: 20, maxLength: 20 }), (source, opts, candidates) => {
+        const it = routed(source, opts)
+        if (it === undefined) return
+        count[it.pattern.isExact ? 'exact' : 'inexact']++
+        for (const candidate of [...candidates, ...it.pattern.samples]) {
+          const [said, is] = [accepted(it.pattern, candidate), it.routed.matches(candidate)]
+          if (is) count.accepted++
+          if (is || it.pattern.isExact) expect([source, candidate, said]).toEqual([source, candidate, is])
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+    expect(count.accepted).toBeGreaterThan(2_000)
+    expect(count.exact).toBeGreaterThan(200)
+    expect(count.inexact).toBeGreaterThan(50)
+  })
+
+  it.each(['/x', '/:a', '/:a/:b', '/*rest', '/a/{:b}', '/:a.json', '/:a/*b', '{/*rest}'])('%s is exact', (source) =>
+    expect(make(source, {})?.isExact).toBe(true),
+  )
+
+  it.each(['/:a-:b', '/*a/*b', '/:a{-:b}'])('%s is not', (source) => expect(make(source, {})?.isExact).toBe(false))
+
+  it.each(['/(x)', '/:', '/{x', '/x?'])('%s, which path-to-regexp does not take, has none', (source) =>
+    expect(make(source, {})).toBeUndefined(),
+  )
+})
+
+describe('two paths', () => {
+  it('law: nothing that the RegExps do contradicts what is said of them', () => {
+    const seen = { yes: 0, no: 0, unknown: 0, within: 0, around: 0 }
+    const two = fc.tuple(pattern, options, pattern, options)
+    fc.assert(
+      fc.property(two, fc.array(path, { minLength: 30, maxLength: 30 }), ([one, opts, other, others], candidates) => {
+        const [first, second] = [routed(one, opts), routed(other, others)]
+        if (first === undefined || second === undefined) return
+        const relation = relate(first.routed, second.routed)
+        seen[relation.overlap]++
+        if (relation.isWithin) seen.within++
+        if (relation.isAround) seen.around++
+        const { example } = relation
+        if (example !== undefined) {
+          expect([first.routed.matches(example), second.routed.matches(example)]).toEqual([true, true])
+        }
+        expect(relation.overlap === 'yes').toBe(example !== undefined)
+        for (const each of [...candidates, ...first.pattern.samples, ...second.pattern.samples]) {
+          const [a, b] = [first.routed.matches(each), second.routed.matches(each)]
+          if (relation.overlap === 'no') expect([one, other, each, a && b]).toEqual([one, other, each, false])
+          if (relation.isWithin) expect([one, other, each, a && !b]).toEqual([one, other, each, false])
+          if (relation.isAround) expect([one, other, each, b && !a]).toEqual([one, other, each, false])
+        }
+      }),
+      { numRuns: 3_000 },
+    )
+    expect(Math.min(seen.yes, seen.no, seen.within, seen.around)).toBeGreaterThan(40)
+    // two captures in one segment, and hardly ever even then
+    expect(seen.unknown).toBeLessThan(seen.yes / 10)
+  }, 60_000)
+
+  it('that several captures in a segment keep apart are not said to be apart, nor that they meet', () => {
+    const [one, other] = [routed('/:a-:b')!.routed, routed('/x-y-', { strict: true })!.routed]
+    expect([one.matches('/x-y-'), other.matches('/x-y-')]).toEqual([false, true])
+    expect(relate(one, other)).toEqual({ overlap: 'unknown', isWithin: false, isAround: false, isNarrower: false })
+  })
+
+  it.each([
+    ['/*a-*b-*c-*d-*e-*f', '/*a.*b.*c.*d.*e.*f'],
+    ['/*a-b-*c-d-*e-f-*g', '/*a.b.*c.d.*e.f.*g/x'],
+    [`/*a/${'xyxyxyxyxy/'.repeat(8)}*b`, `/*c/${'yxyxyxyx/'.repeat(8)}*d`],
+    ['/a{/:b}{/:c}{/:d}{/:e}{/:f}{/:g}', '/a{/:b}{/:c}{/:d}{/:e}{/:f}{/:g}/x'],
+  ])('%s and %s: the search for a path of both ends soon', (one, other) => {
+    const begin = performance.now()
+    expect(relate(routed(one)!.routed, routed(other)!.routed)).toMatchObject({ overlap: 'yes', isNarrower: true })
+    expect(performance.now() - begin).toBeLessThan(5_000)
+  })
+
+  it('a RegExp with the flag g or y is asked anew each time, and keeps where it stopped', () => {
+    for (const flags of ['g', 'y', 'gy']) {
+      const regexp = new RegExp('^/x', flags)
+      const { matches } = routedPath({ path: regexp, regexp, opts: {} })
+      expect([matches('/x'), matches('/x'), regexp.lastIndex]).toEqual([true, true, 0])
+    }
+  })
+})

@@ -1,0 +1,155 @@
+/** R10, R21: RegExp paths. What the audit cannot prove is `unknown`, and `seal` refuses it; none remembers where it stopped. */
+import Router, { type RouterInstance } from '@koa/router'
+import fc from 'fast-check'
+import { httpBearer, withAuth } from 'koa-with-auth'
+import { audit, seal } from 'koa-with-auth/audit'
+import { describe, expect, it } from 'vitest'
+import { relate, routedPath } from '../../src/audit/RoutedPath.js'
+import { guardOf } from '../support/levels.js'
+
+const handle = (): void => {}
+const leaks = (): void => {}
+const bearer = httpBearer({ authenticate: () => false })
+const closed = (opts = {}) => withAuth(bearer)(new Router(opts)) as unknown as RouterInstance
+const open = guardOf(null) as never
+
+const overlap = (one: string | RegExp, other: string | RegExp, opts = {}) => {
+  const [first, second] = [one, other].map((path) => {
+    const [layer] = new Router(opts).get(path, handle).stack
+    return routedPath(layer!)
+  })
+  return relate(first!, second!).overlap
+}
+
+describe('R10 a RegExp is apart from a path only where that is proven', () => {
+  it.each<[string, RegExp, string]>([
+    ['other letters than the path', /^\/reports\/byUser/, '/reports/byuser'],
+    ['other letters than both of its spellings', /^\/reports\/by(?=User)(?!user|USER)/, '/reports/byuser'],
+    ['a class that excludes a letter', /^\/reports\/by[^u]ser$/, '/reports/byuser'],
+    ['a lookbehind that excludes', /^\/reports\/\w+(?<!r)$/, '/reports/byuser'],
+    ['letters in the middle', /User$/, '/reports/byuser'],
+    ['an optional letter', /^\/reports\/byU?s/, '/reports/byuser'],
+    ['one of several', /^\/x|byUser/, '/reports/byuser'],
+  ])('%s: %s', (_what, regexp, path) => {
+    expect(overlap(regexp, path)).toBe('unknown')
+    const router = closed().use(regexp, leaks).get(path, handle)
+    expect(audit(router).middleware).toMatchObject([{ guarded: 'no' }])
+    expect(() => seal(router)).toThrow(/no guard covers leaks/)
+    expect(() => seal(router, { middleware: [leaks] })).not.toThrow()
+    expect(() => seal(closed().get(regexp, open, handle).get(path, handle), { public: [`GET ${regexp}`] })).toThrow(
+      /it is not known whether/,
+    )
+  })
+
+  it.each<[string, RegExp, string]>([
+    ['another beginning', /^\/admin\/(?!x)/, '/reports/:id'],
+    ['another beginning, with escapes', /^\/a\.b\//i, '/a-b/*rest'],
+    ['refused in every letter case', /^\/\d{4}$/, '/users/me'],
+    ['refused by a RegExp without letter case', /^\/[^a]\d$/i, '/users/me'],
+    ['a shorter path', /^\/reports\/(\w+)$/, '/reports'],
+  ])('%s is proven: %s', (_what, regexp, path) => {
+    expect(overlap(regexp, path)).toBe('no')
+  })
+
+  it('where letter case counts, other letters are a proof', () => {
+    expect(overlap(/^\/reports\/byUser/, '/reports/byuser', { sensitive: true })).toBe('no')
+  })
+
+  it('two RegExps with other beginnings are apart, with one beginning they are not known to be', () => {
+    expect(overlap(/^\/x\//, /^\/y\//)).toBe('no')
+    expect(overlap(/^\/x\/a/, /^\/x\/b/)).toBe('no')
+    expect(overlap(/^\/x\/\d{3}$/, /^\/x\/[a-f]{3}$/)).toBe('unknown')
+  })
+
+  it('law: no path in any letters is accepted by two that are called apart', () => {
+    const atom = fc.constantFrom(
+      'a',
+      'B',
+      'b',
+      '.',
+      '\\/',
+      '[^a]',
+      '(?!b)',
+      'a?',
+      'b*',
+      '(a|B)',
+      '\\w',
+      '|',
+      '$',
+      '\\.',
+      '[A-b]',
+    )
+    const regexps = fc.array(atom, { maxLength: 5 }).chain((atoms) =>
+      fc.constantFrom('', 'i').chain((flags) => {
+        try {
+          return fc.constant(new RegExp(`^\\/${atoms.join('')}`, flags))
+        } catch {
+          return fc.constant(/^\/a/)
+        }
+      }),
+    )
+    const segment = fc.constantFrom('a', 'b', 'ab', 'ba', 'aB')
+    const paths = fc.array(segment, { minLength: 1, maxLength: 2 }).map((all) => `/${all.join('/')}`)
+    const spelled = fc
+      .array(fc.constantFrom('a', 'A', 'b', 'B', '/', '.'), { maxLength: 5 })
+      .map((all) => `/${all.join('')}`)
+    fc.assert(
+      fc.property(regexps, paths, fc.array(spelled, { minLength: 20, maxLength: 40 }), (regexp, path, tried) => {
+        const [one, other] = [regexp, path].map((each) => routedPath(new Router().get(each, handle).stack[0]!))
+        if (relate(one!, other!).overlap !== 'no') return
+        const spellings = [path, `${path}/`].flatMap((each) => [
+          each,
+          each.toUpperCase(),
+          each.toLowerCase(),
+          swapped(each),
+        ])
+        for (const each of [...spellings, ...tried])
+          expect(one!.matches(each) && other!.matches(each), each).toBe(false)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+const swapped = (text: string): string =>
+  text.replace(/./gs, (char, at: number) => (at % 2 === 0 ? char.toUpperCase() : char.toLowerCase()))
+
+const statuses = (router: RouterInstance, path: string, methods: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  methods.map((method) => router.match(path, method).pathAndMethod.map(({ path: matched }) => String(matched)))
+
+describe('R21 a RegExp with the flags g and y does not remember where it stopped', () => {
+  const asked = ['GET', 'GET', 'POST', 'GET', 'GET']
+  const files = (router: RouterInstance, flags: string) =>
+    router
+      .get(new RegExp('^\\/files\\/salaries$', flags), guardOf(bearer) as never, handle)
+      .get('/files/:name', open, handle)
+  const expected = asked.map((method) => (method === 'GET' ? ['/^\\/files\\/salaries$/FLAGS', '/files/:name'] : []))
+
+  it.each(['g', 'y', 'gy', 'giy'])('in a router that seal closes, and where that is mounted: %s', (flags) => {
+    const router = seal(files(new Router(), flags), { public: ['GET /files/:name'] })
+    const mounted = new Router().use(router.routes())
+    const matched = JSON.parse(JSON.stringify(expected).replaceAll('FLAGS', new RegExp('', flags).flags)) as unknown
+    expect(statuses(router, '/files/salaries', asked)).toEqual(matched)
+    expect(statuses(mounted, '/files/salaries', asked)).toEqual(matched)
+  })
+
+  it.each(['g', 'y', 'gy'])(
+    'in a router that withAuth makes: what is there, what comes, what is mounted: %s',
+    (flags) => {
+      const matched = JSON.parse(JSON.stringify(expected).replaceAll('FLAGS', flags)) as unknown
+      const before = guardOf(null)(files(new Router(), flags))
+      const later = files(guardOf(null)(new Router()), flags)
+      const mounted = guardOf(null)(new Router()).use(files(new Router(), flags).routes())
+      for (const router of [before, later, mounted]) {
+        expect(statuses(router, '/files/salaries', asked)).toEqual(matched)
+      }
+    },
+  )
+
+  it('middleware, too; and the RegExp of the user stays what it was', () => {
+    const own = /^\/x/g
+    const router = closed().use(own, leaks).get('/x', handle)
+    expect(router.stack.map(({ regexp }) => regexp.flags)).toEqual(['', 'i'])
+    expect(own.flags).toBe('g')
+  })
+})

@@ -1,0 +1,160 @@
+/** What protects an operation, in words: one for every kind, one for every combinator, and no two trees alike. */
+import fc from 'fast-check'
+import {
+  allOf,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  authenticator,
+  authorize,
+  Challenge,
+  firstPresent,
+  fromFunction,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  flatMap,
+  optional,
+  recoverUnavailable,
+  requireScopes,
+  sessionAuth,
+  sessionLoginAuth,
+  timeout,
+  type Authenticator,
+  type Description,
+  type SecurityScheme,
+} from 'koa-with-auth'
+import { option as O } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import { inWords } from '../../src/audit/words.js'
+
+const authenticate = () => true
+const bearer = httpBearer({ authenticate })
+const basic = httpBasicAuth({ authenticate })
+const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
+const read = requireScopes<unknown>(['read', 'write'], { granted: () => [] })
+const allowed = authorize<unknown>(() => true)
+
+const ofScheme = (scheme: SecurityScheme | undefined, challenge = 'Own', schemeName?: string) =>
+  authenticator({
+    ...(scheme && { scheme }),
+    ...(schemeName !== undefined && { schemeName }),
+    challenge: Challenge.make(challenge),
+    ambient: false,
+    extract: () => O.none,
+    authenticate,
+  })
+
+const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> = [
+  ['bearer', bearer],
+  ['basic', basic],
+  ['API key in query parameter key', apiKeyQuery({ authenticate })],
+  ['API key in query parameter api_key', apiKeyQuery({ paramName: 'api_key', authenticate })],
+  ['API key in header X-API-Key', key],
+  ['API key in cookie key', apiKeyCookie({ authenticate })],
+  ['session in cookie koa.sess', sessionLoginAuth],
+  ['session in cookie sid', sessionAuth({ cookieName: 'sid' })],
+  ['bearer "staffToken"', httpBearer({ schemeName: 'staffToken', authenticate })],
+  ['digest', ofScheme({ type: 'http', scheme: 'Digest' })],
+  ['OAuth 2.0 "login"', ofScheme({ type: 'oauth2', flows: {} }, 'Bearer', 'login')],
+  ['OpenID Connect', ofScheme({ type: 'openIdConnect', openIdConnectUrl: 'https://id.example' })],
+  ['client certificate', ofScheme({ type: 'mutualTLS' })],
+  ['custom', fromFunction(() => true)],
+  ['custom Webhook', ofScheme(undefined, 'Webhook')],
+  ['bearer, or API key in header X-API-Key', anyOf([bearer, key])],
+  ['bearer, or API key in header X-API-Key', anyOf({ user: bearer, client: key })],
+  ['bearer, or basic, or custom', anyOf([anyOf([bearer, basic]), () => true])],
+  ['first sent of (bearer, or basic)', firstPresent([bearer, basic])],
+  ['all of (bearer, and API key in header X-API-Key)', allOf([bearer, key])],
+  ['all of ((bearer, or basic), and API key in header X-API-Key)', allOf([anyOf([bearer, basic]), key])],
+  ['all of (bearer, and basic), or API key in header X-API-Key', anyOf([allOf([bearer, basic]), key])],
+  ['all of (first sent of (bearer, or basic), and custom)', allOf([firstPresent([bearer, basic]), () => true])],
+  ['optional bearer', optional(bearer)],
+  ['lenient bearer', lenient(bearer)],
+  ['lenient optional bearer', lenient(optional(bearer))],
+  ['optional (bearer, or basic)', optional(anyOf([bearer, basic]))],
+  ['bearer, or optional basic', anyOf([bearer, optional(basic)])],
+  ['optional all of (bearer, and basic)', optional(allOf([bearer, basic]))],
+  ['bearer with scopes read, write', read(bearer)],
+  ['(bearer with scopes read, write), or basic', anyOf([read(bearer), basic])],
+  ['(bearer, or basic) with scopes read, write', read(anyOf([bearer, basic]))],
+  ['all of (bearer, and basic) with scopes read, write', read(allOf([bearer, basic]))],
+  ['all of (bearer, and (basic with scopes read, write))', allOf([bearer, read(basic)])],
+  ['optional (bearer with scopes read, write)', optional(read(bearer))],
+  ['authorized bearer', allowed(bearer)],
+  ['authorized (bearer, or basic)', allowed(anyOf([bearer, basic]))],
+  ['bearer, or authorized basic', anyOf([bearer, allowed(basic)])],
+  ['optional (authorized bearer)', optional(allowed(bearer))],
+  ['(authorized bearer) with scopes read, write', read(allowed(bearer))],
+  // what changes neither credentials nor rights has no words
+  ['bearer', flatMap((user: unknown) => [user])(bearer)],
+  ['bearer', timeout(100)(bearer)],
+  ['bearer', recoverUnavailable(() => ({ user: 'anna' }))(bearer)],
+]
+
+describe('an authenticator in words', () => {
+  it.each(rows)('%s', (words, { description }) => expect(inWords(description)).toBe(words))
+})
+
+// -------------------------------------------------------------------------------------
+// no two alike
+// -------------------------------------------------------------------------------------
+
+const leaf = (name: string): Description => ofScheme({ type: 'http', scheme: name }).description
+
+const { tree } = fc.letrec<{ tree: Description; group: Description[] }>((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom('one', 'two').map(leaf),
+    tie('group').map((members): Description => ({ _tag: 'AnyOf', members })),
+    tie('group').map((members): Description => ({ _tag: 'AnyOf', members, firstPresent: true })),
+    tie('group').map((members): Description => ({ _tag: 'AllOf', members })),
+    fc
+      .tuple(tie('tree'), fc.boolean())
+      .map(([member, lenient]): Description => ({ _tag: 'Optional', member, lenient })),
+    fc
+      .tuple(tie('tree'), fc.subarray(['read', 'write']))
+      .map(([member, scopes]): Description => ({ _tag: 'Scoped', member, scopes })),
+  ),
+  group: fc.array(tie('tree'), { minLength: 2, maxLength: 3 }),
+}))
+
+/** As combinators leave it: alternatives of alternatives are alternatives. */
+const flattened = (description: Description): Description => {
+  switch (description._tag) {
+    case 'Leaf':
+      return description
+    case 'AnyOf':
+    case 'AllOf': {
+      const members = description.members.map(flattened)
+      return {
+        ...description,
+        members:
+          description._tag === 'AllOf' || description.firstPresent
+            ? members
+            : members.flatMap((one) => (one._tag === 'AnyOf' && !one.firstPresent ? one.members : [one])),
+      }
+    }
+    case 'Optional':
+    case 'Scoped':
+      return { ...description, member: flattened(description.member) }
+  }
+}
+
+describe('law', () => {
+  it('trees that read alike are alike', () => {
+    const seen = new Map<string, string>()
+    fc.assert(
+      fc.property(tree, (description) => {
+        const tidy = flattened(description)
+        const words = inWords(tidy)
+        const known = seen.get(words) ?? JSON.stringify(tidy)
+        seen.set(words, known)
+        expect(JSON.stringify(tidy)).toBe(known)
+      }),
+      { numRuns: 20_000 },
+    )
+    expect(seen.size).toBeGreaterThan(2_000)
+  })
+})

@@ -1,0 +1,220 @@
+/** Bearer tokens (spec 5.3.1, RFC 6750): what reaches the hook, and which challenge answers which failure. */
+import { either as E } from 'fp-ts'
+import { AuthError, Challenge, httpBearer } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { leaves } from '../../src/core/Description.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+const sending = (...lines: string[]) => plainRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+
+const evaluate = (request: ReturnType<typeof sending>, answer: unknown = 'anna') => {
+  const asked: string[] = []
+  const bearer = httpBearer({
+    authenticate: (_request, token): unknown => {
+      asked.push(token)
+      return answer
+    },
+  })
+  return { asked, result: bearer.evaluate(request) }
+}
+
+describe('what reaches the hook', () => {
+  it.each([
+    { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
+    { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
+    {
+      description: 'decision "Bearer" surrounding spaces are no part of it',
+      input: ['Bearer   abc \t'],
+      expected: 'abc',
+    },
+    {
+      description: 'a token of 8 KB with its scheme',
+      input: [`Bearer ${'t'.repeat(8185)}`],
+      expected: 't'.repeat(8185),
+    },
+  ])('$description', ({ input, expected }) => {
+    expect(evaluate(sending(...input))).toStrictEqual({ asked: [expected], result: E.right('anna') })
+  })
+
+  it.each([
+    { description: '5.1.4 nothing', input: [], expected: 'absent' },
+    { description: 'RFC 6750 §3 another scheme', input: ['Basic YTpi'], expected: 'absent' },
+    { description: 'A-07 the token alone', input: ['abc'], expected: 'absent' },
+    { description: 'A-07 a longer scheme', input: ['Bearers abc'], expected: 'absent' },
+    { description: 'an empty field', input: [''], expected: 'absent' },
+    {
+      description: 'decision "absent or empty key, bare Bearer" a bare scheme',
+      input: ['Bearer'],
+      expected: 'malformed',
+    },
+    { description: 'a scheme and a space', input: ['Bearer '], expected: 'malformed' },
+    { description: 'B-03 a tab', input: ['Bearer\tabc'], expected: 'malformed' },
+    { description: 'B-14 no b64token', input: ['Bearer a,b'], expected: 'malformed' },
+    { description: 'A-22 two Authorization lines', input: ['Bearer abc', 'Bearer abc'], expected: 'malformed' },
+    {
+      description: 'A-22 two lines, the first of another scheme',
+      input: ['Basic YTpi', 'Bearer abc'],
+      expected: 'malformed',
+    },
+    {
+      description: 'decision "length of a credential" beyond 8 KB',
+      input: [`Bearer ${'t'.repeat(8186)}`],
+      expected: 'malformed',
+    },
+  ])('not asked: $description: $expected', ({ input, expected }) => {
+    const { asked, result } = evaluate(sending(...input))
+    expect(asked).toStrictEqual([])
+    expect(result).toMatchObject(E.left({ _tag: expected }))
+  })
+})
+
+describe('RFC 6750 §3 the challenge', () => {
+  it.each([
+    { description: 'B-15 absent: no error', request: sending(), answer: 1, expected: {} },
+    { description: 'B-16 malformed', request: sending('Bearer ,'), answer: 1, expected: { error: 'invalid_token' } },
+    { description: 'B-16 refused', request: sending('Bearer a'), answer: false, expected: { error: 'invalid_token' } },
+    {
+      description: 'expired',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.expired),
+      expected: { error: 'invalid_token' },
+    },
+    {
+      description: 'B-16 insufficient',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.insufficient(['read', 'write'])),
+      expected: { error: 'insufficient_scope', scope: 'read write' },
+    },
+    {
+      description: 'insufficient without a scope',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.insufficient()),
+      expected: { error: 'insufficient_scope' },
+    },
+    {
+      description: 'unavailable: no error',
+      request: sending('Bearer a'),
+      answer: E.left(AuthError.unavailable()),
+      expected: {},
+    },
+  ])('$description', ({ request, answer, expected }) => {
+    const { result } = evaluate(request, answer)
+    expect(result).toMatchObject(E.left({ challenge: { scheme: 'Bearer' } }))
+    expect(E.isLeft(result as E.Either<AuthError, unknown>) && result).toHaveProperty(
+      'left.challenge.parameters',
+      expected,
+    )
+  })
+
+  it('its own realm is in every challenge', () => {
+    const pets = httpBearer({ realm: 'pets', authenticate: () => false })
+    for (const request of [sending(), sending('Bearer a')]) {
+      expect(pets.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { realm: 'pets' } } }))
+    }
+  })
+
+  it('RFC 9728 §5.1 further parameters are in every challenge', () => {
+    const resource_metadata = 'https://api.example/.well-known/oauth-protected-resource'
+    const answers = [false, E.left(AuthError.expired), E.left(AuthError.insufficient(['read']))]
+    for (const answer of answers) {
+      const bearer = httpBearer({ challenge: { resource_metadata }, authenticate: () => answer })
+      for (const request of [sending(), sending('Bearer a')]) {
+        expect(bearer.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { resource_metadata } } }))
+      }
+    }
+  })
+
+  it.each([
+    {
+      description: 'one that the layer writes',
+      challenge: { Scope: 'read' },
+      expected: /"Scope" is written by the layer/,
+    },
+    { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
+    { description: 'a name that is no token', challenge: { 'a b': 'c' }, expected: /no token/ },
+    { description: 'no object', challenge: 'https://api.example', expected: /must be an object of strings/ },
+  ])('further parameters: $description is a TypeError', ({ challenge, expected }) => {
+    // Safe: what a caller without types could write
+    const options = { challenge: challenge as Record<string, string>, authenticate: () => true }
+    expect(() => httpBearer(options)).toThrow(TypeError)
+    expect(() => httpBearer(options)).toThrow(expected)
+  })
+
+  it.each([
+    { description: 'a quote', scope: ['a"b'] },
+    { description: 'a line break', scope: ['a\r\nb'] },
+    { description: 'a letter beyond ASCII', scope: ['é'] },
+  ])('B-17 a scope that does not fit it is a mistake of the hook, raised: $description', async ({ scope }) => {
+    const answer = E.left(AuthError.insufficient(scope))
+    for (const given of [answer, Promise.resolve(answer)]) {
+      const result = await evaluate(sending('Bearer a'), given).result
+      const reported = E.isLeft(result) ? result.left : undefined
+      if (reported?._tag === 'raised') continue
+      expect(reported?._tag).toBe('insufficient')
+      expect(Challenge.render('api')(reported!.challenge!)).toMatch(/^[\x20-\x7e]*$/)
+    }
+  })
+})
+
+describe('its description', () => {
+  it('is the http scheme "bearer", not ambient; the format of the token if it is given', () => {
+    expect(httpBearer({ authenticate: () => 1 }).description).toMatchObject({
+      scheme: { type: 'http', scheme: 'bearer' },
+      ambient: false,
+    })
+    const jwt = httpBearer({ bearerFormat: 'JWT', authenticate: () => 1 })
+    expect(jwt.description).toHaveProperty('scheme', { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
+  })
+})
+
+describe('httpBearer({ schemes })', () => {
+  const asked: string[] = []
+  const either = httpBearer({
+    schemes: ['Bearer', 'Token'],
+    authenticate: (_request, token) => {
+      asked.push(token)
+      return token === 'good' && { token }
+    },
+  })
+  const decide = async (authorization: string | undefined) => {
+    asked.length = 0
+    const request = authorization === undefined ? sending() : sending(authorization)
+    return either(request)()
+  }
+
+  it.each(['Bearer good', 'Token good', 'token  good', 'BEARER good'])('lets in %s', async (authorization) => {
+    expect(await decide(authorization)).toMatchObject({ _tag: 'Right', right: { token: 'good' } })
+    expect(asked).toStrictEqual(['good'])
+  })
+
+  it.each([undefined, 'Token', 'Token bad', 'Bearer bad', 'Tokens good', 'Basic good', 'Token good good'])(
+    'refuses %s, with a challenge for each scheme',
+    async (authorization) => {
+      const result = await decide(authorization)
+      expect(result._tag).toBe('Left')
+      if (result._tag !== 'Left') return
+      expect((result.left.branches ?? []).map(({ challenge }) => challenge?.scheme)).toStrictEqual(['Bearer', 'Token'])
+    },
+  )
+
+  it('OpenAPI lists each scheme', () => {
+    expect(leaves(either.description).map(({ scheme }) => scheme)).toStrictEqual([
+      { type: 'http', scheme: 'bearer' },
+      { type: 'http', scheme: 'token' },
+    ])
+  })
+
+  it.each([
+    { schemes: [], says: 'must be an array of scheme names' },
+    { schemes: 'Token', says: 'must be an array of scheme names' },
+    { schemes: ['To ken'], says: 'a scheme is a name such as "Token"' },
+    { schemes: [1], says: 'a scheme is a name such as "Token"' },
+    { schemes: ['Token', 'token'], says: 'names a scheme twice' },
+    { schemes: ['Basic'], says: 'use httpBasicAuth' },
+  ])('$schemes is a TypeError', ({ schemes, says }) => {
+    // Safe: what a caller without types could pass
+    const options = { schemes: schemes as unknown as [string], authenticate: () => false }
+    expect(() => httpBearer(options)).toThrow(says)
+    expect(() => httpBearer(options)).toThrow(TypeError)
+  })
+})

@@ -1,0 +1,116 @@
+/** What a session authenticator reads of the context that koa-session, or whoever is in its place, has left. */
+import { either as E } from 'fp-ts'
+import Koa from 'koa'
+import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { carrySource, type SessionSource } from '../../src/core/session/SessionSource.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+const app = new Koa()
+app.keys = ['0123456789abcdef0123456789abcdef']
+
+const anna = { username: 'anna' }
+
+interface Left {
+  readonly session: unknown
+  readonly sessionOptions?: unknown
+  readonly cookie?: string
+  readonly source?: SessionSource
+}
+
+const evaluated = async (kind: ReturnType<typeof sessionAuth>, { source, cookie, ...left }: Left) => {
+  const request = plainRequest({ fields: cookie === undefined ? [] : [['Cookie', cookie]] }, app)
+  // koa-session has its own as accessors
+  for (const [name, value] of Object.entries(left)) Object.defineProperty(request.ctx, name, { value })
+  if (source !== undefined) carrySource(request.ctx, source)
+  const result = await kind.evaluate(request)
+  return E.isLeft(result) ? result.left._tag : result.right
+}
+
+const source = (reported: Partial<SessionSource> = {}): SessionSource => ({
+  isUnavailable: () => false,
+  isSignedIn: () => true,
+  load: () => ({ username: 'loaded' }),
+  ...reported,
+})
+
+describe('a session', () => {
+  it.each([
+    ['null', null],
+    ['text', 'anna'],
+    ['without a user', {}],
+    ['whose user is undefined', { user: undefined }],
+    ['whose user is null', { user: null }],
+    ['that was not populated', { user: anna, populated: false }],
+  ])('%s: no user is signed in', async (_, session) => {
+    expect(await evaluated(sessionAuth(), { session })).toBe('absent')
+  })
+
+  it('whose user is refused, which is not the same', async () => {
+    expect(await evaluated(sessionAuth(), { session: { user: false } })).toBe('invalid')
+  })
+
+  it('of a user', async () => {
+    expect(await evaluated(sessionAuth(), { session: { user: anna } })).toStrictEqual(anna)
+    expect(await evaluated(sessionAuth(), { session: { user: anna, populated: true } })).toStrictEqual(anna)
+  })
+
+  it('is given to loadUser, whatever is in it', async () => {
+    const loading = sessionAuth({ loadUser: ({ id }) => (id === 7 ? anna : undefined) })
+    expect(await evaluated(loading, { session: { id: 7 } })).toStrictEqual(anna)
+    expect(await evaluated(loading, { session: { user: anna } })).toBe('invalid')
+    const anybody = sessionAuth({ loadUser: () => anna })
+    expect(await evaluated(anybody, { session: {}, source: source({ isSignedIn: () => false }) })).toStrictEqual(anna)
+  })
+})
+
+describe('where a source is carried', () => {
+  it('who is signed in is whom it loads, not what is in the session', async () => {
+    expect(await evaluated(sessionAuth(), { session: { user: anna }, source: source() })).toStrictEqual({
+      username: 'loaded',
+    })
+    const empty = source({ isSignedIn: () => false })
+    expect(await evaluated(sessionAuth(), { session: { user: anna }, source: empty })).toBe('absent')
+  })
+
+  it.each([{ user: anna }, {}, { populated: false }])(
+    'no user is anonymous because the store is down: %j',
+    async (session) => {
+      const down = source({ isUnavailable: () => true, isSignedIn: () => false })
+      expect(await evaluated(sessionAuth(), { session, source: down })).toBe('unavailable')
+      expect(await evaluated(sessionAuth({ loadUser: () => anna }), { session, source: down })).toBe('unavailable')
+    },
+  )
+})
+
+describe('the name of the cookie', () => {
+  const session = { user: anna }
+
+  it.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['text', 'sid'],
+    ['no name', {}],
+    ['a name that is no text', { key: 1 }],
+  ])('is the default where the options are %s', async (_, sessionOptions) => {
+    const twice = { session, sessionOptions, cookie: 'koa.sess=a; koa.sess=b' }
+    expect(await evaluated(sessionAuth(), twice)).toBe('malformed')
+    expect(await evaluated(sessionAuth(), { ...twice, cookie: 'sid=a; sid=b' })).toStrictEqual(anna)
+  })
+
+  it('is the one of the options', async () => {
+    const twice = { session, sessionOptions: { key: 'sid' }, cookie: 'sid=a; sid=b' }
+    expect(await evaluated(sessionAuth(), twice)).toBe('malformed')
+    expect(await evaluated(sessionAuth(), { ...twice, cookie: 'koa.sess=a; koa.sess=b' })).toStrictEqual(anna)
+  })
+})
+
+it('what is demanded is reported', () => {
+  const demands = (kind: ReturnType<typeof sessionAuth>) =>
+    kind.description._tag === 'Leaf' ? kind.description.demands : 'no leaf'
+  expect([sessionAuth(), sessionAuthSuperUser(), sessionAuthIsStaff()].map(demands)).toStrictEqual([
+    undefined,
+    'a superuser',
+    'a superuser or staff member',
+  ])
+})

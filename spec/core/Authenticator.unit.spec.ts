@@ -1,0 +1,236 @@
+/** The constructor and the combinators: what they describe, what they tell about a failure, when the hook is asked. */
+import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import type { Request } from 'koa'
+import {
+  alt,
+  altW,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  AuthError,
+  authenticator,
+  Challenge,
+  describedAs,
+  fromFunction,
+  httpBearer,
+  isAuthenticator,
+  flatMap,
+  optional,
+  type Authenticator,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { leaves } from '../../src/core/Description.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+const key = apiKeyHeader({ authenticate: (_request, key): E.Either<AuthError, string> => E.right(key) })
+const bearer = httpBearer({ authenticate: () => 'anna' })
+const cookieKey = apiKeyCookie({ authenticate: (_request, key) => key })
+const elsewhere = plainRequest({
+  method: 'POST',
+  fields: [
+    ['Host', 'api.example'],
+    ['Sec-Fetch-Site', 'cross-site'],
+    ['Cookie', 'key=k'],
+    ['key', 'k'],
+  ],
+})
+
+describe('authenticator', () => {
+  const sent = (value: unknown) => ({ challenge: Challenge.make('Test'), ambient: false, extract: () => O.some(value) })
+
+  it('5.1.4 asks the hook with the request itself and what was decoded', () => {
+    const asked: unknown[] = []
+    const request = plainRequest({ fields: [['key', 'k1']] })
+    const remembering = apiKeyHeader({ authenticate: (...args: [Request, string]) => asked.push(...args) })
+    expect(remembering.evaluate(request)).toStrictEqual(E.right(2))
+    expect(asked[0]).toBe(request)
+    expect(asked[1]).toBe('k1')
+  })
+
+  it.each([
+    { description: 'as long as allowed', input: 'k'.repeat(8), expected: 'Right' },
+    { description: 'one character longer', input: 'k'.repeat(9), expected: 'Left' },
+  ])('decision "length of a credential" $description: $expected', ({ input, expected }) => {
+    const limited = authenticator({ ...sent(input), maxLength: 8, authenticate: () => 'anna' })
+    expect(limited.evaluate(plainRequest())).toHaveProperty('_tag', expected)
+  })
+
+  it('decision "length of a credential": 8192 characters by default, longer is malformed', () => {
+    const of = (length: number) =>
+      authenticator({ ...sent('k'.repeat(length)), authenticate: () => 'anna' }).evaluate(plainRequest())
+    expect(of(8192)).toStrictEqual(E.right('anna'))
+    expect(of(8193)).toMatchObject(E.left(AuthError.malformed))
+  })
+
+  it.each([['', 'malformed'] as const, [['a', 'a'], 'malformed'] as const])(
+    'without a codec, %j is %s and the hook is not asked',
+    (value, tag) => {
+      const own = authenticator({ ...sent(value), authenticate: () => expect.unreachable() })
+      expect(own.evaluate(plainRequest())).toMatchObject(E.left({ _tag: tag }))
+    },
+  )
+
+  it('every failure carries the challenge, made for it if the kind makes one for each', () => {
+    const asking = { ...sent('x'), challenge: ({ _tag }: AuthError) => Challenge.make('Test', { error: _tag }) }
+    const of = (answer: unknown) => authenticator({ ...asking, authenticate: () => answer }).evaluate(plainRequest())
+    for (const error of [AuthError.expired, AuthError.insufficient(['a']), AuthError.unavailable(1)]) {
+      const challenge = Challenge.make('Test', { error: error._tag })
+      expect(of(E.left(error))).toStrictEqual(E.left({ ...error, challenge }))
+    }
+    expect(of(false)).toStrictEqual(
+      E.left({ _tag: 'invalid', challenge: Challenge.make('Test', { error: 'invalid' }) }),
+    )
+  })
+
+  it('A-30 what extract or the codec throws is raised', () => {
+    const error = new Error('part')
+    const raise = () => {
+      throw error
+    }
+    const made = authenticator({ ...sent('x'), extract: raise, authenticate: () => 'anna' })
+    expect(made.evaluate(plainRequest())).toMatchObject(E.left({ _tag: 'raised', error }))
+  })
+})
+
+describe('B-31 what browsers send by themselves is not taken from another site', () => {
+  it.each([
+    { description: 'a cookie key', input: cookieKey, expected: 'forged' },
+    { description: 'a plain function', input: fromFunction(() => 'anna'), expected: 'forged' },
+    {
+      description: 'a bare RTE over a header key',
+      input: fromFunction(pipe(key, RTE.map(String))),
+      expected: 'forged',
+    },
+    { description: 'a mapped cookie key', input: flatMap(String)(cookieKey), expected: 'forged' },
+    {
+      description: 'a bare RTE over a cookie key',
+      input: fromFunction(pipe(cookieKey, RTE.map(String))),
+      expected: 'forged',
+    },
+    { description: 'described as a cookie key', input: describedAs(cookieKey)(RTE.of('anna')), expected: 'forged' },
+    {
+      description: 'described as one of several, one a cookie',
+      input: describedAs(altW(() => cookieKey)(key))(RTE.of('anna')),
+      expected: 'forged',
+    },
+  ])('$description: forged', ({ input, expected }) => {
+    const verdict = input.evaluate(elsewhere)
+    return Promise.resolve(verdict).then((result) => expect(result).toMatchObject(E.left({ _tag: expected })))
+  })
+
+  it.each([
+    { description: 'a header key', input: key },
+    { description: 'described as a header key', input: describedAs(key)(RTE.of('k')) },
+    { description: 'a forged alternative fails and the list goes on', input: anyOf([cookieKey, key]) },
+    { description: 'the winner alone counts', input: anyOf([key, cookieKey]) },
+  ])('$description: passes', async ({ input }) => {
+    expect(await input.evaluate(elsewhere)).toStrictEqual(E.right('k'))
+  })
+
+  it('decision "cookie kinds inside a bare RTE": describedAs another kind does not switch the check off', async () => {
+    const disguised = describedAs(key)(pipe(cookieKey, RTE.map(String)))
+    expect(await disguised.evaluate(elsewhere)).toMatchObject(E.left({ _tag: 'forged' }))
+  })
+
+  it('a refused cookie is refused, not forged: another site learns nothing', () => {
+    const refusing = apiKeyCookie({ authenticate: () => false })
+    expect(refusing.evaluate(elsewhere)).toMatchObject(E.left({ _tag: 'invalid' }))
+  })
+})
+
+describe('fromFunction', () => {
+  it('returns an authenticator as it is', () => {
+    expect(fromFunction(bearer)).toBe(bearer)
+  })
+
+  it('5.1.3 takes any function of the request, with no scheme, and counts as sent by browsers', () => {
+    const made = fromFunction(() => 'anna')
+    expect(made.description).toMatchObject({ _tag: 'Leaf', scheme: undefined, ambient: true })
+    expect(made.evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+  })
+
+  it('A-31 takes a bare RTE, and a Left of it that is no AuthError is invalid', async () => {
+    expect(await fromFunction(() => TE.left('no')).evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
+    expect(await fromFunction(() => TE.right('anna')).evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+  })
+})
+
+describe('isAuthenticator', () => {
+  it.each([
+    { description: 'a kind', input: bearer, expected: true },
+    { description: 'alternatives', input: anyOf([bearer]), expected: true },
+    { description: 'a mapped one', input: flatMap(String)(bearer), expected: true },
+    { description: "fp-ts's map of one", input: pipe(bearer, RTE.map(String)), expected: false },
+    { description: 'a function', input: () => true, expected: false },
+    { description: 'a record with the fields', input: { ...bearer }, expected: false },
+    { description: 'null', input: null, expected: false },
+  ])('$description: $expected', ({ input, expected }) => {
+    expect(isAuthenticator(input)).toBe(expected)
+  })
+})
+
+describe('the challenges of a list (B-06)', () => {
+  const challengesOf = async (made: Authenticator<unknown>, fields: ReadonlyArray<readonly [string, string]> = []) => {
+    const result = await made.evaluate(plainRequest({ fields }))
+    return E.isLeft(result) ? AuthError.branchesOf(result.left).map(({ challenge }) => challenge?.scheme) : result
+  }
+
+  it('one for every alternative, nested or not, in order', async () => {
+    const nested = anyOf([
+      anyOf([bearer, cookieKey]),
+      pipe(
+        key,
+        alt(() => key),
+      ),
+    ])
+    expect(await challengesOf(nested)).toStrictEqual(['Bearer', 'ApiKey', 'ApiKey', 'ApiKey'])
+    expect(leaves(nested.description)).toHaveLength(4)
+  })
+
+  it('also for an alternative whose hook folded failures of its own', async () => {
+    const both = AuthError.Semigroup.concat(AuthError.invalid, AuthError.expired)
+    const folding = httpBearer({ authenticate: () => E.left(both) })
+    const list = anyOf([folding, key])
+    expect(new Set((await challengesOf(list, [['Authorization', 'Bearer t']])) as string[])).toStrictEqual(
+      new Set(['Bearer', 'ApiKey']),
+    )
+  })
+
+  it('also for an alternative that is described as several', async () => {
+    const several = describedAs(altW(() => cookieKey)(bearer))(RTE.left(AuthError.expired))
+    expect(await challengesOf(anyOf([several, key]))).toStrictEqual(['Bearer', 'ApiKey', 'ApiKey'])
+  })
+})
+
+describe('what reaches those who are asked', () => {
+  it('a codec gets what was sent, and no context that could keep it', () => {
+    const seen: unknown[] = []
+    const kind = authenticator({
+      challenge: Challenge.make('Own'),
+      ambient: false,
+      extract: () => O.some('sent'),
+      credentials: { name: 'Own', validate: (...args) => (seen.push(args), E.right('c')), decode: () => E.right('c') },
+      authenticate: () => 'anna',
+    })
+    expect(kind.evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+    expect(seen).toStrictEqual([['sent', []]])
+  })
+
+  it('a map over an anonymous caller is not asked behind a bad credential', () => {
+    const asked: unknown[] = []
+    const list = anyOf([
+      apiKeyHeader({ authenticate: () => false }),
+      flatMap((u: unknown) => (asked.push(u), 'somebody'))(optional(bearer)),
+    ])
+    const result = list.evaluate(plainRequest({ fields: [['key', 'bad']] }))
+    expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid' } })
+    expect(asked).toStrictEqual([])
+    expect(list.evaluate(plainRequest())).toStrictEqual(E.right('somebody'))
+  })
+
+  it.each([{ evaluate: 1, description: {} }, { evaluate: () => 1 }, { description: {} }])(
+    'no authenticator: a function with %o',
+    (parts) => expect(isAuthenticator(Object.assign(() => 1, parts))).toBe(false),
+  )
+})

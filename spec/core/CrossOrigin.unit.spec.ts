@@ -1,0 +1,156 @@
+/** The check for CSRF: the table of Go's CrossOriginProtection, and ours; and which origins can be trusted (B-31 to B-33). */
+import { describe, expect, it } from 'vitest'
+import { isForged, trustedOrigins } from '../../src/core/CrossOrigin.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+interface Row {
+  readonly description: string
+  readonly method?: string
+  readonly site?: string
+  readonly origin?: string
+  readonly host?: string
+  readonly expected: boolean
+}
+
+const table: ReadonlyArray<Row> = [
+  { description: 'same-origin', site: 'same-origin', expected: false },
+  { description: 'none (typed by the user)', site: 'none', expected: false },
+  { description: 'cross-site', site: 'cross-site', expected: true },
+  { description: 'same-site is another origin', site: 'same-site', expected: true },
+  { description: 'no field, no Origin: no browser', expected: false },
+  { description: 'no field, own Origin', origin: 'https://api.example', expected: false },
+  { description: 'no field, another Origin', origin: 'https://attacker.example', expected: true },
+  { description: 'no field, Origin null', origin: 'null', expected: true },
+  { description: 'GET', method: 'GET', site: 'cross-site', expected: false },
+  { description: 'HEAD', method: 'HEAD', site: 'cross-site', expected: false },
+  { description: 'OPTIONS', method: 'OPTIONS', site: 'cross-site', expected: false },
+  { description: 'PUT', method: 'PUT', site: 'cross-site', expected: true },
+  { description: 'A-35 TRACE is not on the safe list', method: 'TRACE', site: 'cross-site', expected: true },
+  { description: 'A-35 a method in lower case is not GET', method: 'get', site: 'cross-site', expected: true },
+  { description: 'an unknown word', site: 'same-origin-ish', expected: true },
+  { description: 'another letter case', site: 'Same-Origin', expected: true },
+  { description: 'two words joined', site: 'same-origin, cross-site', expected: true },
+  {
+    description: 'cross-site from the own Origin: the field decides',
+    site: 'cross-site',
+    origin: 'https://api.example',
+    expected: true,
+  },
+  {
+    description: 'same-origin with a strange Origin: the field decides',
+    site: 'same-origin',
+    origin: 'https://attacker.example',
+    expected: false,
+  },
+  { description: 'B-32 the scheme is not compared', origin: 'http://api.example', expected: false },
+  { description: 'B-32 the port is', origin: 'https://api.example:8443', expected: true },
+  { description: 'B-32 the same port', origin: 'https://api.example:8443', host: 'api.example:8443', expected: false },
+  { description: 'a host that only begins alike', origin: 'https://api.example.attacker.example', expected: true },
+  { description: 'the own host as a user', origin: 'https://api.example@attacker.example', expected: true },
+  { description: 'the own host as a path', origin: 'https://attacker.example/api.example', expected: true },
+  { description: 'a path behind the own host', origin: 'https://api.example/', expected: true },
+  { description: 'a backslash', origin: 'https://api.example\\', expected: true },
+  { description: 'no scheme', origin: 'api.example', expected: true },
+  { description: 'two origins', origin: 'https://api.example, https://attacker.example', expected: true },
+  { description: 'a trusted origin', site: 'cross-site', origin: 'https://app.example', expected: false },
+  { description: 'a trusted origin without the field', origin: 'https://app.example', expected: false },
+  { description: 'a trusted host, another scheme', site: 'cross-site', origin: 'http://app.example', expected: true },
+  {
+    description: 'a trusted host, another port',
+    site: 'cross-site',
+    origin: 'https://app.example:444',
+    expected: true,
+  },
+  { description: 'under a trusted host', site: 'cross-site', origin: 'https://x.app.example', expected: true },
+  { description: 'cross-site without an Origin', site: 'cross-site', origin: '', expected: true },
+  { description: 'no Host at all', origin: 'https://attacker.example', host: '', expected: true },
+]
+
+const requestOf = ({ method = 'POST', site, origin, host = 'api.example' }: Row) =>
+  plainRequest({
+    method,
+    fields: [
+      ['Host', host],
+      ...(site === undefined ? [] : [['Sec-Fetch-Site', site] as const]),
+      ...(origin === undefined ? [] : [['Origin', origin] as const]),
+    ],
+  })
+
+describe('isForged', () => {
+  const policy = { csrf: true, trustedOrigins: trustedOrigins(['https://app.example']) }
+
+  it.each(table)('B-33 $description: $expected', (row) => {
+    expect(isForged(requestOf(row), policy)).toBe(row.expected)
+  })
+
+  it.each(table)('switched off, nothing is forged: $description', (row) => {
+    expect(isForged(requestOf(row), { ...policy, csrf: false })).toBe(false)
+  })
+
+  it.each([
+    undefined,
+    'application/json',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'x',
+  ])('A-12 the content type changes nothing: %s', (type) => {
+    const content = type === undefined ? [] : [['Content-Type', type] as const]
+    const fields = [['Host', 'api.example'], ['Sec-Fetch-Site', 'cross-site'], ...content] as const
+    expect(isForged(plainRequest({ method: 'POST', fields }), policy)).toBe(true)
+  })
+
+  it.each(['X-HTTP-Method-Override', 'X-Method-Override', 'X-HTTP-Method'])('A-35 %s is not read', (name) => {
+    const fields = [
+      ['Host', 'api.example'],
+      ['Sec-Fetch-Site', 'cross-site'],
+      [name, 'GET'],
+    ] as const
+    expect(isForged(plainRequest({ method: 'POST', url: '/?_method=GET', fields }), policy)).toBe(true)
+  })
+
+  it('B-32 X-Forwarded-Host is not read', () => {
+    const fields = [
+      ['Host', 'api.example'],
+      ['Origin', 'https://attacker.example'],
+      ['X-Forwarded-Host', 'attacker.example'],
+    ] as const
+    expect(isForged(plainRequest({ method: 'POST', fields }), policy)).toBe(true)
+  })
+})
+
+describe('trustedOrigins', () => {
+  it.each([
+    'https://app.example',
+    'http://app.example',
+    'https://app.example:8443',
+    'http://localhost:3000',
+    'http://[::1]:81',
+  ])('B-33 admits %s', (origin) => {
+    expect(trustedOrigins([origin])).toStrictEqual(new Set([origin]))
+  })
+
+  it.each([
+    { description: 'no scheme', input: 'app.example' },
+    { description: 'no host', input: 'https://' },
+    { description: 'a slash behind it', input: 'https://app.example/' },
+    { description: 'a path', input: 'https://app.example/path' },
+    { description: 'a query', input: 'https://app.example?query=value' },
+    { description: 'a fragment', input: 'https://app.example#fragment' },
+    { description: 'a second scheme', input: 'https://ftp://app.example' },
+    { description: 'empty text', input: '' },
+    { description: 'null in quotes', input: 'null' },
+    { description: 'null', input: null },
+    { description: 'a user', input: 'https://user@app.example' },
+    { description: 'upper case', input: 'https://App.example' },
+    { description: 'an upper-case scheme', input: 'HTTPS://app.example' },
+    { description: 'a default port', input: 'https://app.example:443' },
+    { description: 'a wildcard', input: '*' },
+    { description: 'a blank', input: 'https://app.example ' },
+    { description: 'a port that is none', input: 'https://app.example:99999' },
+    { description: 'a host beyond ASCII', input: 'https://äpp.example' },
+  ])('B-33 TypeError for $description', ({ input }) => {
+    // Safe: what a caller without types could pass
+    expect(() => trustedOrigins(['https://ok.example', input as string])).toThrow(TypeError)
+  })
+})

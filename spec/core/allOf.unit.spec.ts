@@ -1,0 +1,65 @@
+/** What a failure of an all-of says, where that is no challenge of a 401. */
+import { either as E } from 'fp-ts'
+import { allOf, type anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { plainRequest } from '../support/plainRequest.js'
+
+const bearer = httpBearer({ authenticate: () => 'anna' })
+const failing = (error: AuthError) => apiKeyHeader({ paramName: 'X-Key', authenticate: () => E.left(error) })
+const both = plainRequest({
+  fields: [
+    ['X-Key', 'k'],
+    ['Authorization', 'Bearer t'],
+  ],
+})
+
+describe('allOf', () => {
+  it('an outage is that of its member: what comes after it was not asked, and is not offered', () => {
+    const down = failing(AuthError.unavailable(7))
+    expect(allOf([down, bearer]).evaluate(both)).toStrictEqual(down.evaluate(both))
+  })
+
+  it('a hook that calls its credential absent is believed, where no other was sent', () => {
+    const alone = plainRequest({ fields: [['X-Key', 'k']] })
+    const list = allOf([failing(AuthError.absent), bearer])
+    expect(list.evaluate(alone)).toMatchObject({ left: { _tag: 'absent' } })
+    expect(list.evaluate(both)).toMatchObject({ left: { _tag: 'invalid' } })
+  })
+})
+
+describe('authorize', () => {
+  const messageOf = (authenticator: ReturnType<typeof anyOf>) => {
+    const result = authenticator.evaluate(both)
+    return '_tag' in result && E.isLeft(result) && result.left._tag === 'raised' ? String(result.left.error) : result
+  }
+
+  it('an answer that is truthy but not true says so', () => {
+    expect(messageOf(authorize((() => 'yes') as never)(bearer) as never)).toBe(
+      'TypeError: authorize(f): f must answer true or false, or a promise of it',
+    )
+  })
+
+  it('what is granted is a list, a set or a string', () => {
+    const granted = (answer: unknown) => requireScopes(['read'], { granted: () => answer as never })(bearer)
+    for (const answer of [['read'], new Set(['read']), 'write read']) {
+      expect(granted(answer).evaluate(both)).toStrictEqual(E.right('anna'))
+    }
+    for (const answer of [[], new Set(), '', 'reading', undefined, null]) {
+      expect(granted(answer).evaluate(both)).toMatchObject({ left: { _tag: 'insufficient', scope: ['read'] } })
+    }
+    for (const answer of [1, true, {}, { read: true }]) {
+      expect(messageOf(granted(answer) as never)).toBe(
+        'TypeError: requireScopes: granted must answer a list, a set or a string of scopes',
+      )
+    }
+  })
+})
+
+it('a record keeps the order of its keys, whatever they are called', () => {
+  const asked: string[] = []
+  const asking = (id: string) => () => asked.push(id)
+  const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), toString: asking('t') })
+  const expected = { zeta: 1, constructor: 2, '01a': 3, toString: 4 }
+  expect(made.evaluate(plainRequest())).toStrictEqual({ _tag: 'Right', right: expected })
+  expect(asked).toStrictEqual(['z', 'c', '0', 't'])
+})

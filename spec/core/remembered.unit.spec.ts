@@ -1,0 +1,459 @@
+/** `remembered`: what is kept, for how long, for whom, and what runs every time all the same. */
+import { either as E } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  allOf,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  AuthError,
+  authenticator,
+  authorize,
+  Challenge,
+  describedAs,
+  firstPresent,
+  fromFunction,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  flatMap,
+  optional,
+  remembered,
+  sessionAuth,
+  timeout,
+  type Authenticator,
+} from 'koa-with-auth'
+import { option as O } from 'fp-ts'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { plainRequest } from '../support/plainRequest.js'
+
+const bearing = (token: string, more: ReadonlyArray<readonly [string, string]> = []) =>
+  plainRequest({ fields: [['Authorization', `Bearer ${token}`], ...more] })
+
+const counted = (answer: (token: string, call: number) => unknown) => {
+  const calls: string[] = []
+  const bearer = httpBearer({
+    authenticate: (_request, token) => {
+      calls.push(token)
+      return answer(token, calls.length)
+    },
+  })
+  return { bearer, calls }
+}
+const run = async <P>(a: Authenticator<P>, request = bearing('t')) => a.evaluate(request)
+const tagOf = async (a: Authenticator<unknown>, request = bearing('t')) => {
+  const result = await run(a, request)
+  return E.isLeft(result) ? result.left._tag : 'passed'
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('the window', () => {
+  it('a verification that passed is not repeated until maxAge is over, not a millisecond longer', async () => {
+    const { bearer, calls } = counted((_token, call) => ({ call }))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    expect(await run(a)).toStrictEqual(E.right({ call: 1 }))
+    vi.setSystemTime(1_059_999)
+    expect(await run(a)).toStrictEqual(E.right({ call: 1 }))
+    vi.setSystemTime(1_060_000)
+    expect(await run(a)).toStrictEqual(E.right({ call: 2 }))
+    expect(calls).toHaveLength(2)
+  })
+
+  it('begins when the hook is asked, not when it answers', async () => {
+    const { bearer, calls } = counted(() => new Promise((resolve) => setTimeout(resolve, 5000, 'anna')))
+    const a = remembered({ maxAge: 6000 })(bearer)
+    const first = run(a)
+    await vi.advanceTimersByTimeAsync(5000)
+    await first
+    vi.setSystemTime(1_006_000)
+    void run(a)
+    expect(calls).toHaveLength(2)
+  })
+
+  it('a clock that is set back makes nothing last longer', async () => {
+    const { bearer, calls } = counted(() => 'anna')
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    await run(a)
+    vi.setSystemTime(500_000)
+    await run(a)
+    expect(calls).toHaveLength(2)
+  })
+
+  it.each<[description: string, expiresAt: unknown, calls: number]>([
+    ['a Date before its end', new Date(1_030_000), 1],
+    ['milliseconds before their end', 1_030_000, 1],
+    ['a Date that is now', new Date(1_020_000), 2],
+    ['milliseconds that are now', 1_020_000, 2],
+    ['a Date that was over when it passed', new Date(1), 2],
+    ['no Date (invalid)', new Date(NaN), 2],
+    ['NaN', NaN, 2],
+    ['a string, whose meaning is unknown', '2999-01-01', 2],
+    ['a time far behind the window', new Date(9e12), 1],
+    ['null: never', null, 1],
+    ['undefined: never', undefined, 1],
+  ])("never beyond the principal's expiresAt: %s", async (_description, expiresAt, expected) => {
+    const { bearer, calls } = counted(() => ({ user: 'anna', expiresAt }))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    await run(a)
+    vi.setSystemTime(1_020_000)
+    await run(a)
+    expect(calls).toHaveLength(expected)
+  })
+})
+
+describe('what is kept', () => {
+  it.each<[tag: string, answer: () => unknown]>([
+    ['invalid', () => false],
+    ['expired', () => AuthError.expired],
+    ['malformed', () => AuthError.malformed],
+    ['insufficient', () => AuthError.insufficient()],
+    ['unavailable', () => AuthError.unavailable()],
+    ['raised', () => Promise.reject(new Error('bug'))],
+  ])('no failure: %s', async (tag, answer) => {
+    const { bearer, calls } = counted((_token, call) => (call === 1 ? answer() : 'anna'))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    expect(await tagOf(a)).toBe(tag)
+    expect(await tagOf(a)).toBe('passed')
+    expect(calls).toHaveLength(2)
+  })
+
+  it('by kind and credential: another token is another verification, and so is the same value of another kind', async () => {
+    const asked: string[] = []
+    const hook = (kind: string) => (_request: unknown, value: string) => asked.push(`${kind} ${value}`) && { kind }
+    const cache = remembered({ maxAge: 60_000 })
+    const header = cache(apiKeyHeader({ paramName: 'X-A', authenticate: hook('a') }))
+    const other = cache(apiKeyHeader({ paramName: 'X-A', authenticate: hook('b') }))
+    const request = (value: string) => plainRequest({ fields: [['X-A', value]] })
+    for (const value of ['1', '2', '1', '2']) await run(header, request(value))
+    expect(await run(other, request('1'))).toStrictEqual(E.right({ kind: 'b' }))
+    expect(asked).toStrictEqual(['a 1', 'a 2', 'b 1'])
+  })
+
+  it('an authenticator that is wrapped twice by one combinator shares what it knows', async () => {
+    const { bearer, calls } = counted(() => 'anna')
+    const cache = remembered({ maxAge: 60_000 })
+    await run(cache(bearer))
+    await run(cache(bearer))
+    expect(calls).toHaveLength(1)
+    await run(remembered({ maxAge: 60_000 })(bearer))
+    expect(calls).toHaveLength(2)
+  })
+
+  it('what map made is kept with it, and another map of the same kind is another verification', async () => {
+    const { bearer, calls } = counted((token) => ({ token }))
+    const cache = remembered({ maxAge: 60_000 })
+    const [plain, mapped] = [cache(bearer), cache(flatMap(() => 'mapped')(bearer))]
+    expect(await run(plain)).toStrictEqual(E.right({ token: 't' }))
+    expect(await run(mapped)).toStrictEqual(E.right('mapped'))
+    expect(await run(plain)).toStrictEqual(E.right({ token: 't' }))
+    expect(calls).toHaveLength(2)
+  })
+
+  it('no more than size; what was used last stays', async () => {
+    const { bearer, calls } = counted((token) => token)
+    const a = remembered({ maxAge: 60_000, size: 2 })(bearer)
+    for (const token of ['a', 'b', 'a', 'c']) await run(a, bearing(token))
+    expect(calls).toStrictEqual(['a', 'b', 'c'])
+    await run(a, bearing('a'))
+    expect(calls).toHaveLength(3)
+    await run(a, bearing('b'))
+    expect(calls).toHaveLength(4)
+  })
+
+  it('a guess costs no room: 10,000 wrong tokens push nothing out', async () => {
+    const { bearer, calls } = counted((token) => token === 'good' && 'anna')
+    const a = remembered({ maxAge: 60_000, size: 1 })(bearer)
+    await run(a, bearing('good'))
+    for (let at = 0; at < 10_000; at++) await run(a, bearing(`wrong${at}`))
+    const before = calls.length
+    await run(a, bearing('good'))
+    expect(calls).toHaveLength(before)
+  })
+
+  it('stays sync while the authenticator is', () => {
+    const a = remembered({ maxAge: 60_000 })(counted(() => 'anna').bearer)
+    expect(a.evaluate(bearing('t'))).toStrictEqual(E.right('anna'))
+    expect(a.evaluate(bearing('t'))).toStrictEqual(E.right('anna'))
+  })
+})
+
+describe('single flight', () => {
+  const later = <A>(value: A, ms: number) => new Promise<A>((resolve) => setTimeout(resolve, ms, value))
+
+  it('the same credential in parallel is asked about once, and all get that answer', async () => {
+    const { bearer, calls } = counted((token) => later({ token }, 10))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    const all = Array.from({ length: 100 }, () => run(a))
+    const other = run(a, bearing('other'))
+    await vi.advanceTimersByTimeAsync(10)
+    for (const result of await Promise.all(all)) expect(result).toStrictEqual(E.right({ token: 't' }))
+    expect(await other).toStrictEqual(E.right({ token: 'other' }))
+    expect(calls).toStrictEqual(['t', 'other'])
+  })
+
+  it('a failure is shared by those in parallel, and not kept', async () => {
+    const { bearer, calls } = counted((_token, call) => later(call === 1 ? false : 'anna', 10))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    const both = [tagOf(a), tagOf(a)]
+    await vi.advanceTimersByTimeAsync(10)
+    expect(await Promise.all(both)).toStrictEqual(['invalid', 'invalid'])
+    const third = tagOf(a)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(await third).toBe('passed')
+    expect(calls).toHaveLength(2)
+  })
+
+  it('a hook that never settles is waited for until the time limit, and then asked again', async () => {
+    const { bearer, calls } = counted((_token, call) => (call === 1 ? new Promise(() => {}) : 'anna'))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    void run(a)
+    await vi.advanceTimersByTimeAsync(9999)
+    void run(a)
+    expect(calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await tagOf(a)).toBe('passed')
+    expect(calls).toHaveLength(2)
+  })
+})
+
+describe('forget', () => {
+  it('takes back whom the predicate names, and no other user', async () => {
+    const { bearer, calls } = counted((token) => ({ user: token }))
+    const cache = remembered<{ user: string }>({ maxAge: 60_000 })
+    const a = cache(bearer as Authenticator<{ user: string }>)
+    for (const token of ['anna', 'ben']) await run(a, bearing(token))
+    expect(cache.forget(({ user }) => user === 'anna')).toBe(1)
+    for (const token of ['anna', 'ben']) await run(a, bearing(token))
+    expect(calls).toStrictEqual(['anna', 'ben', 'anna'])
+  })
+
+  it('reaches what is under way: what was verified with the old password is not kept, and not joined', async () => {
+    const answers: Array<(user: unknown) => void> = []
+    const { bearer, calls } = counted(() => new Promise((resolve) => answers.push(resolve)))
+    const cache = remembered({ maxAge: 60_000 })
+    const a = cache(bearer)
+    const before = tagOf(a)
+    cache.forget(() => true)
+    const behind = tagOf(a)
+    expect(calls).toHaveLength(2)
+    answers[0]!('anna')
+    answers[1]!(false)
+    expect([await before, await behind]).toStrictEqual(['passed', 'invalid'])
+    void run(a)
+    expect(calls).toHaveLength(3)
+  })
+
+  it('a predicate that throws forgets all, those included that it could not judge', async () => {
+    const { bearer, calls } = counted((token) => token)
+    const cache = remembered({ maxAge: 60_000 })
+    const a = cache(bearer)
+    for (const token of ['a', 'b']) await run(a, bearing(token))
+    expect(() =>
+      cache.forget((principal) => {
+        if (principal === 'b') throw new Error('mine')
+        return false
+      }),
+    ).toThrow('mine')
+    for (const token of ['a', 'b']) await run(a, bearing(token))
+    expect(calls).toHaveLength(4)
+  })
+})
+
+describe('what runs every time', () => {
+  it.each(['around', 'inside'])('authorize, %s', async (where) => {
+    const { bearer, calls } = counted(() => ({ user: 'anna' }))
+    const asked: string[] = []
+    const own = authorize(
+      (_principal: { user: string }, request) => asked.push(request.path) > 0 && request.path === '/a',
+    )
+    const user = bearer as Authenticator<{ user: string }>
+    const cache = remembered({ maxAge: 60_000 })
+    const a = where === 'around' ? own(cache(user)) : cache(own(user))
+    const at = (url: string) => plainRequest({ url, fields: [['Authorization', 'Bearer t']] })
+    expect([await tagOf(a, at('/a')), await tagOf(a, at('/b')), await tagOf(a, at('/a'))]).toStrictEqual([
+      'passed',
+      'insufficient',
+      'passed',
+    ])
+    expect([calls.length, asked]).toStrictEqual([1, ['/a', '/b', '/a']])
+  })
+
+  it('CSRF: what passed on the own site is forged from another, and the other way round, also in parallel', async () => {
+    let calls = 0
+    const cookie = apiKeyCookie({ authenticate: async (_request, key) => (++calls, { key }) })
+    const a = remembered({ maxAge: 60_000 })(cookie)
+    const from = (site: string) =>
+      plainRequest({ method: 'POST', fields: [['Cookie', 'key=k'], ['Host', 'a.example'], ['Sec-Fetch-Site', site]] }) // prettier-ignore
+    const forged = tagOf(a, from('cross-site'))
+    const own = tagOf(a, from('same-origin'))
+    expect([await forged, await own]).toStrictEqual(['forged', 'passed'])
+    expect(await tagOf(a, from('cross-site'))).toBe('forged')
+    expect(await tagOf(a, from('same-origin'))).toBe('passed')
+    // the forged ones are asked about each time, as they never pass
+    expect(calls).toBe(3)
+  })
+})
+
+describe('inside of it', () => {
+  const kinds = () => {
+    const calls: string[] = []
+    const kind = (name: string, passes = true) =>
+      apiKeyHeader({
+        paramName: `X-${name}`,
+        authenticate: (_request, key) => {
+          calls.push(name)
+          return passes && { name, key }
+        },
+      })
+    return { calls, kind }
+  }
+  const request = plainRequest({ fields: [['X-A', '1'], ['X-B', '2']] }) // prettier-ignore
+  const cases: ReadonlyArray<readonly [string, (kind: ReturnType<typeof kinds>['kind']) => Authenticator<unknown>]> = [
+    ['anyOf of a list', (kind) => anyOf([kind('A', false), kind('B')])],
+    ['anyOf of a record', (kind) => anyOf({ a: kind('A', false), b: kind('B') })],
+    ['firstPresent of a record', (kind) => firstPresent({ c: kind('C'), b: kind('B') })],
+    ['allOf of a list', (kind) => allOf([kind('A'), kind('B')])],
+    ['allOf of a record', (kind) => allOf({ a: kind('A'), b: kind('B') })],
+    ['optional', (kind) => optional(kind('B'))],
+    ['lenient', (kind) => lenient(kind('B'))],
+    ['map of a list', (kind) => flatMap((principal: unknown) => [principal])(anyOf([kind('A', false), kind('B')]))],
+    ['timeout of a list', (kind) => timeout(100)(anyOf([kind('A', false), kind('B')]) as Authenticator<unknown>)],
+  ]
+
+  it.each(cases)('%s: each kind is remembered by itself, and all decide as before', async (_name, make) => {
+    const { calls, kind } = kinds()
+    const plain = make(kind)
+    const a = remembered({ maxAge: 60_000 })(plain)
+    const expected = await run(plain, request)
+    const asked = [...calls]
+    expect([await run(a, request), await run(a, request)]).toStrictEqual([expected, expected])
+    // once for the plain one, once for the other; who failed is asked each time
+    const again = asked.filter(
+      (name) => name === 'A' && E.isRight(expected) && !JSON.stringify(expected).includes('"A"'),
+    )
+    expect(calls).toStrictEqual([...asked, ...asked, ...again])
+    expect(await run(a, plainRequest())).toStrictEqual(await run(plain, plainRequest()))
+  })
+
+  it("a record's principals keep their own expiresAt", async () => {
+    let calls = 0
+    const bearer = httpBearer({ authenticate: () => (++calls, { expiresAt: 1_010_000 }) })
+    const a = remembered({ maxAge: 60_000 })(anyOf({ bearer }))
+    await run(a)
+    vi.setSystemTime(1_010_000)
+    await run(a)
+    expect(calls).toBe(2)
+  })
+
+  it.each<[string, unknown, RegExp]>([
+    ['a plain function', () => true, /a is a plain function.*authenticator\({ extract, \.\.\. }\)/],
+    ['one in a list', anyOf([httpBearer({ authenticate: () => true }), () => true]), /a is a plain function/],
+    ['one that was described', fromFunction(() => true), /a is a plain function/],
+    [
+      'a list that hides its members',
+      describedAs(anyOf([httpBearer({ authenticate: () => 1 }), apiKeyHeader({ authenticate: () => 1 })]))(
+        httpBearer({ authenticate: () => 1 }),
+      ),
+      /hides the authenticators.*put remembered\(\.\.\.\) around each/,
+    ],
+    ['nothing', undefined, /is undefined/],
+    ['null', null, /is null/],
+    ['a list', [], /list/],
+    ['itself, not called', remembered({ maxAge: 1 }), /is remembered\(\.\.\.\) itself; call it/],
+  ])('TypeError with the fix for %s', (_name, input, expected) => {
+    const attempt = (): unknown => Reflect.apply(remembered({ maxAge: 1 }), undefined, [input])
+    expect(attempt).toThrow(TypeError)
+    expect(attempt).toThrow(expected)
+  })
+})
+
+describe('a credential that is no text', () => {
+  const own = (sent: () => unknown) => {
+    let calls = 0
+    const kind = authenticator({
+      challenge: Challenge.make('Own'),
+      ambient: false,
+      extract: () => O.some(sent()),
+      authenticate: () => ({ call: ++calls }),
+    })
+    return { a: remembered({ maxAge: 60_000 })(kind), calls: () => calls }
+  }
+
+  it.each<[string, unknown]>([
+    ['true, the same in every request', true],
+    ['a Map', new Map([['a', 1]])],
+    ['a function', () => 1],
+    ['a request', plainRequest()],
+    ['a context', plainRequest().ctx],
+    ['a record with one inside', { a: new Set() }],
+  ])('is a 500 that names the fix, where two could not be told apart: %s', async (_name, sent) => {
+    const { a, calls } = own(() => sent)
+    const result = await run(a)
+    expect(result).toMatchObject(E.left({ _tag: 'raised', error: expect.any(TypeError) }))
+    expect(calls()).toBe(0)
+  })
+
+  it('bytes and plain records are told apart by their contents', async () => {
+    let sent: unknown = Buffer.from([0xff])
+    const { a, calls } = own(() => sent)
+    for (const next of [
+      Buffer.from([0xff]),
+      Buffer.from([0xfe]),
+      { a: '1' },
+      { a: '1' },
+      { a: 1 },
+      { a: '1', b: null },
+    ]) {
+      sent = next
+      await run(a)
+    }
+    expect(calls()).toBe(5)
+  })
+
+  it('a session is remembered by what it holds', async () => {
+    const loaded: unknown[] = []
+    const session = (data: object) => ({ ...data, populated: true, toJSON: () => data })
+    const user = remembered({ maxAge: 60_000 })(
+      sessionAuth({ loadUser: (data) => loaded.push(data['id']) && { username: String(data['id']) } }),
+    )
+    const of = (id: number) => {
+      const request = plainRequest()
+      Object.assign(request.ctx, { session: session({ id }), sessionOptions: { key: 's' } })
+      request.ctx.app.keys = ['0123456789abcdef0123456789abcdef']
+      return request
+    }
+    for (const id of [1, 1, 2]) expect(await tagOf(user, of(id))).toBe('passed')
+    expect(loaded).toStrictEqual([1, 2])
+  })
+})
+
+describe('options', () => {
+  it.each<[string, unknown, RegExp]>([
+    ['nothing', undefined, /remembered takes an object of options, not undefined/],
+    ['no maxAge', {}, /remembered\({ maxAge }\) must be a number/],
+    ['maxAge 0', { maxAge: 0 }, /remembered\({ maxAge }\)/],
+    ['maxAge as text', { maxAge: '60s' }, /remembered\({ maxAge }\)/],
+    ['maxAge for ever', { maxAge: Infinity }, /remembered\({ maxAge }\)/],
+    ['size 0', { maxAge: 1, size: 0 }, /remembered\({ size }\)/],
+    ['an option that does not exist', { maxAge: 1, ttl: 1 }, /no option "ttl"; there are maxAge, size/],
+  ])('TypeError that names the place for %s', (_name, input, expected) => {
+    const attempt = (): unknown => Reflect.apply(remembered, undefined, [input])
+    expect(attempt).toThrow(TypeError)
+    expect(attempt).toThrow(expected)
+  })
+
+  it('TypeError for a predicate that is none', () => {
+    expect(() => remembered({ maxAge: 1 }).forget('anna' as never)).toThrow(/forget\(predicate\) must be a function/)
+  })
+
+  it('describes itself as the authenticator does', () => {
+    const basic = httpBasicAuth({ authenticate: () => true })
+    expect(pipe(basic, remembered({ maxAge: 1 })).description).toStrictEqual(basic.description)
+  })
+})

@@ -1,0 +1,51 @@
+/** Each weakness of a koa-session set up by hand is named, alone, and none of one that is strong. */
+import { describe, expect, it } from 'vitest'
+import { weaknessesOf } from '../../src/core/session/sessionWeaknesses.js'
+
+const strong = { store: {}, sameSite: 'lax', secure: true }
+
+describe('weaknessesOf', () => {
+  it.each<[object]>([
+    [{}],
+    [{ store: undefined, ContextStore: class {} }],
+    [{ sameSite: true }],
+    [{ sameSite: 'Strict' }],
+    [{ signed: true, httpOnly: true, maxAge: 1000, valid: () => true }],
+    [{ maxAge: undefined, valid: 'async' }],
+  ])('none of %o', (options) => {
+    expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([])
+  })
+
+  const storing = 'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`'
+  const site = "browsers send the cookie along from other sites; set `sameSite: 'lax'`"
+  const bare = 'the cookie can travel unencrypted; set `secure: true`'
+
+  it.each<[object, string]>([
+    [{ store: undefined }, storing],
+    [{ signed: false }, 'unsigned cookies can be written by anybody; remove `signed: false`'],
+    [{ httpOnly: false }, 'scripts can read the cookie; remove `httpOnly: false`'],
+    [{ sameSite: undefined }, site],
+    [{ sameSite: 'none' }, site],
+    [{ sameSite: 'laxer' }, site],
+    [{ sameSite: 'relax' }, site],
+    [{ sameSite: false }, site],
+    [{ secure: undefined }, bare],
+    [{ secure: false }, bare],
+    [{ maxAge: 'session' }, 'a stolen cookie is good for ever; set `maxAge` to milliseconds'],
+    [
+      { valid: async () => false },
+      '`valid` is asynchronous, so every session is valid; answer at once, or use `loadUser`',
+    ],
+  ])('one of %o', (options, warning) => {
+    expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([warning])
+  })
+
+  it('a cookie that can travel unencrypted is one in production alone', () => {
+    expect(weaknessesOf({ ...strong, secure: false }, false)).toStrictEqual([])
+  })
+
+  it('all at once', () => {
+    const weak = { signed: false, httpOnly: false, maxAge: 'session', valid: async () => true }
+    expect(weaknessesOf(weak, true)).toHaveLength(7)
+  })
+})

@@ -1,0 +1,490 @@
+/** `throttled`: what counts, under what, what is given back, and what happens when it is too much or the store fails. */
+import { createHash } from 'node:crypto'
+import { either as E } from 'fp-ts'
+import {
+  allOf,
+  anyOf,
+  apiKeyHeader,
+  AuthError,
+  authorize,
+  firstPresent,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  flatMap,
+  optional,
+  remembered,
+  throttled,
+  UnavailableError,
+  type Authenticator,
+  type BasicCredentials,
+  type Limiter,
+  type ThrottledOptions,
+} from 'koa-with-auth'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { plainRequest } from '../support/plainRequest.js'
+
+const from = (address: string, ...fields: ReadonlyArray<readonly [string, string]>) => {
+  const request = plainRequest({ fields })
+  Object.defineProperty(request.req.socket, 'remoteAddress', { value: address, configurable: true })
+  return request
+}
+const basicOf = (user: string, password: string) =>
+  ['Authorization', `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`] as const
+const guess = (user: string, password = 'wrong', address = '192.0.2.1') => from(address, basicOf(user, password))
+
+const basicWith = (answer: (password: string, username: string) => unknown) => {
+  const calls: string[] = []
+  const basic = httpBasicAuth({
+    authenticate: (_request, username, password) => {
+      calls.push(`${username} ${password}`)
+      return answer(password, username)
+    },
+  })
+  return { basic, calls }
+}
+const passwords = () => basicWith((password, username) => password === 'good' && { username })
+const memory = (points: number, duration = 60) => new RateLimiterMemory({ points, duration })
+const tagOf = async (a: Authenticator<unknown>, request: Parameters<typeof a.evaluate>[0]) => {
+  const result = await a.evaluate(request)
+  return E.isLeft(result) ? result.left._tag : 'passed'
+}
+const tags = async (a: Authenticator<unknown>, ...requests: ReadonlyArray<Parameters<typeof a.evaluate>[0]>) => {
+  const all: string[] = []
+  for (const request of requests) all.push(await tagOf(a, request))
+  return all
+}
+const times = <A>(count: number, of: (at: number) => A): A[] => Array.from({ length: count }, (_, at) => of(at))
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('guesses', () => {
+  it('up to the limit reach the hook; beyond it no hook is called, and Retry-After says when', async () => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: memory(3) })(basic)
+    expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'invalid'])
+    vi.setSystemTime(1_020_000)
+    const result = await a.evaluate(guess('anna', 'good'))
+    expect(result).toMatchObject(E.left({ _tag: 'throttled', retryAfter: 40 }))
+    expect(calls).toHaveLength(3)
+    vi.setSystemTime(1_061_000)
+    expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
+  })
+
+  it('in parallel: no more than the limit reach the hook', async () => {
+    const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, false)))
+    const a = throttled({ limiter: memory(5) })(basic)
+    const all = times(100, () => tagOf(a, guess('anna')))
+    await vi.advanceTimersByTimeAsync(5)
+    expect((await Promise.all(all)).filter((tag) => tag === 'throttled')).toHaveLength(95)
+    expect(calls).toHaveLength(5)
+  })
+
+  it.each<[tag: string, answer: () => unknown]>([
+    ['passed', () => 'anna'],
+    ['absent', () => AuthError.absent],
+    ['expired', () => AuthError.expired],
+    ['insufficient', () => AuthError.insufficient()],
+    ['unavailable', () => AuthError.unavailable()],
+    ['unavailable', () => Promise.reject(new UnavailableError('down'))],
+    ['raised', () => Promise.reject(new Error('bug'))],
+    ['throttled', () => AuthError.throttled(1)],
+  ])('given back is whatever is no guess: %s', async (tag, answer) => {
+    const a = throttled({ limiter: memory(1) })(basicWith(answer).basic)
+    expect(await tags(a, ...times(5, () => guess('anna')))).toStrictEqual(times(5, () => tag))
+  })
+
+  it('given back is a forged write: its credential was good', async () => {
+    const a = throttled({ limiter: memory(1) })(passwords().basic)
+    const forged = () => {
+      const request = plainRequest({
+        method: 'POST',
+        fields: [['Host', 'a.example'], ['Sec-Fetch-Site', 'cross-site'], basicOf('anna', 'good')], // prettier-ignore
+      })
+      return request
+    }
+    expect(await tags(a, forged(), forged(), forged())).toStrictEqual(['forged', 'forged', 'forged'])
+  })
+
+  it.each<[tag: string, answer: () => unknown]>([
+    ['invalid', () => false],
+    ['malformed', () => AuthError.malformed],
+  ])('counted is %s, which the hook answers', async (tag, answer) => {
+    const a = throttled({ limiter: memory(1) })(basicWith(answer).basic)
+    expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual([tag, 'throttled'])
+  })
+
+  it('what map refuses is a guess', async () => {
+    const a = throttled({ limiter: memory(1) })(flatMap(() => false)(basicWith(() => 'anna').basic))
+    expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
+  })
+
+  it('a success resets nothing', async () => {
+    const a = throttled({ limiter: memory(3) })(passwords().basic)
+    expect(
+      await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'), guess('anna'), guess('anna', 'good')),
+    ).toStrictEqual(['invalid', 'invalid', 'passed', 'invalid', 'throttled'])
+  })
+
+  it('good requests in parallel, more than the limit, use nothing up', async () => {
+    const { basic } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, 'anna')))
+    const a = throttled({ limiter: memory(2) })(basic)
+    const all = times(10, () => tagOf(a, guess('anna')))
+    await vi.advanceTimersByTimeAsync(5)
+    expect((await Promise.all(all)).filter((tag) => tag === 'passed')).toHaveLength(2)
+    const later = tagOf(a, guess('anna'))
+    await vi.advanceTimersByTimeAsync(5)
+    expect(await later).toBe('passed')
+  })
+
+  it('what is given back when the window is over makes no guess free in the next', async () => {
+    const settle: Array<(answer: unknown) => void> = []
+    const { basic } = basicWith((password) =>
+      password === 'slow' ? new Promise((resolve) => settle.push(resolve)) : false,
+    )
+    const a = throttled({ limiter: memory(2) })(basic)
+    const slow = tagOf(a, guess('anna', 'slow'))
+    await vi.advanceTimersByTimeAsync(0)
+    vi.setSystemTime(1_060_000)
+    settle[0]!('anna')
+    expect(await slow).toBe('passed')
+    expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'throttled'])
+  })
+
+  it('who sends nothing is never counted', async () => {
+    const a = throttled({ limiter: memory(1) })(passwords().basic)
+    expect(await tags(a, ...times(5, () => from('192.0.2.1')))).toStrictEqual(times(5, () => 'absent'))
+    expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
+  })
+})
+
+describe('what is counted under what', () => {
+  it('account and address together: another account, and another address, are other counts', async () => {
+    const a = throttled({ limiter: memory(1) })(passwords().basic)
+    expect(
+      await tags(a, guess('anna'), guess('ben'), guess('anna', 'wrong', '192.0.2.2'), guess('anna')),
+    ).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled'])
+  })
+
+  it.each(['ANNA', ' anna ', 'Ａｎｎａ'])('another spelling is no other account: %s', async (spelling) => {
+    const a = throttled({ limiter: memory(1) })(passwords().basic)
+    expect(await tags(a, guess('anna'), guess(spelling))).toStrictEqual(['invalid', 'throttled'])
+  })
+
+  it('a malformed credential counts under its address alone, and its owner is not locked out', async () => {
+    const a = throttled({ limiter: memory(2) })(passwords().basic)
+    const malformed = () => from('192.0.2.1', ['Authorization', 'Basic ?'])
+    expect(await tags(a, malformed(), malformed(), malformed())).toStrictEqual(['malformed', 'malformed', 'throttled'])
+    expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
+    expect(await tagOf(a, from('192.0.2.2', ['Authorization', 'Basic ?']))).toBe('malformed')
+  })
+
+  it('a key or token names no account, so guesses at it count under their address', async () => {
+    let calls = 0
+    const a = throttled({ limiter: memory(2) })(httpBearer({ authenticate: () => (calls++, false) }))
+    const token = (at: number, address = '192.0.2.1') => from(address, ['Authorization', `Bearer t${at}`])
+    expect(await tags(a, token(1), token(2), token(3), token(4, '192.0.2.2'))).toStrictEqual([
+      'invalid',
+      'invalid',
+      'throttled',
+      'invalid',
+    ])
+    expect(calls).toBe(3)
+  })
+
+  it('keys: whatever the application says, of what is not malformed', async () => {
+    const asked: unknown[] = []
+    const keys = (_request: unknown, credentials: BasicCredentials) => {
+      asked.push(credentials)
+      return { account: credentials.username.split('@')[0], address: 'everywhere' }
+    }
+    const a = throttled({ limiter: memory(1), keys })(passwords().basic)
+    expect(await tags(a, guess('anna@a'), guess('anna@b', 'x', '192.0.2.2'))).toStrictEqual(['invalid', 'throttled'])
+    await tagOf(a, from('192.0.2.9', ['Authorization', 'Basic ?']))
+    expect(asked).toStrictEqual([
+      { username: 'anna@a', password: 'wrong' },
+      { username: 'anna@b', password: 'x' },
+    ])
+  })
+
+  it('limiters see digests: no account, no address, no credential', async () => {
+    const seen: string[] = []
+    const limiter: Limiter = { consume: async (key) => seen.push(key), reward: async (key) => seen.push(key) }
+    const options: ThrottledOptions<unknown> = {
+      limiter: { accountAndAddress: limiter, account: limiter, address: limiter },
+    }
+    await tagOf(throttled(options)(passwords().basic), guess('anna', 'good'))
+    expect(seen).toHaveLength(6)
+    expect(new Set(seen).size).toBe(3)
+    for (const key of seen) expect(key).toMatch(/^[A-Za-z0-9_-]{43}$/)
+    expect(seen).not.toContain(createHash('sha256').update('anna').digest('base64url'))
+  })
+
+  it.each<[string, unknown, RegExp]>([
+    ['nothing', undefined, /the answer of throttled\({ keys }\) takes an object/],
+    ['a promise', Promise.resolve({}), /must be sync/],
+    ['an account that is no string', { account: 7 }, /strings or undefined/],
+    ['a name that does not exist', { user: 'anna' }, /no option "user"; there are account, address/],
+  ])('keys that answer %s: 500, no hook', async (_name, answer, expected) => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: memory(1), keys: () => answer as never })(basic)
+    const result = await a.evaluate(guess('anna', 'good'))
+    expect(result).toMatchObject(E.left({ _tag: 'raised', error: expect.any(TypeError) }))
+    expect(E.isLeft(result) && result.left._tag === 'raised' && String(result.left.error)).toMatch(expected)
+    expect(calls).toStrictEqual([])
+  })
+})
+
+describe('a limiter for each', () => {
+  const limits = (pair: number, account: number, address: number) => ({
+    accountAndAddress: memory(pair),
+    account: memory(account),
+    address: memory(address),
+  })
+  const at = (index: number) => `192.0.2.${index}`
+
+  it('of an account: guesses from many addresses are counted together', async () => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: limits(2, 10, 100) })(basic)
+    expect(await tags(a, ...times(10, (index) => guess('anna', 'wrong', at(index))))).not.toContain('throttled')
+    expect(await tagOf(a, guess('anna', 'good', at(11)))).toBe('throttled')
+    expect(await tagOf(a, guess('ben', 'good', at(11)))).toBe('passed')
+    expect(calls).toHaveLength(11)
+  })
+
+  it('of an address: guesses at many accounts are counted together', async () => {
+    const a = throttled({ limiter: limits(2, 10, 3) })(passwords().basic)
+    expect(await tags(a, ...times(3, (index) => guess(`user${index}`)))).not.toContain('throttled')
+    expect(await tagOf(a, guess('user9', 'good'))).toBe('throttled')
+    expect(await tagOf(a, guess('user9', 'good', at(2)))).toBe('passed')
+  })
+
+  it.each([
+    [5, 20, 100],
+    [5, 5, 5],
+    [100, 5, 100],
+    [1000, 3, 1000],
+    [1000, 2, 1000],
+    [5, 100, 100],
+  ])(
+    'a stranger at one address locks no user out, whatever the figures: %i, %i, %i',
+    async (pair, account, address) => {
+      const a = throttled({ limiter: limits(pair, account, address) })(passwords().basic)
+      for (let index = 0; index < 300; index++) await tagOf(a, guess('anna'))
+      expect(await tagOf(a, guess('anna', 'good', at(2)))).toBe('passed')
+    },
+  )
+
+  it('a patient stranger neither: over ten windows of every limiter the owner is let in each second', async () => {
+    const a = throttled({
+      limiter: { accountAndAddress: memory(5, 7), account: memory(9, 60), address: memory(50, 40) },
+    })(passwords().basic)
+    for (let second = 0; second < 600; second++) {
+      await vi.advanceTimersByTimeAsync(1000)
+      for (const _ of [1, 2]) await tagOf(a, guess('anna'))
+      expect(await tagOf(a, guess('anna', 'good', at(2))), `second ${second}`).toBe('passed')
+    }
+  })
+
+  it('what the narrow one refuses is not counted at the others', async () => {
+    const limiter = limits(1, 10, 10)
+    const spy = vi.spyOn(limiter.account, 'consume')
+    const a = throttled({ limiter })(passwords().basic)
+    await tags(a, ...times(5, () => guess('anna')))
+    expect(spy).toHaveBeenCalledTimes(1)
+  })
+
+  it('what a wide one refuses is given back to the narrow ones', async () => {
+    const limiter = limits(2, 100, 1)
+    const a = throttled({ limiter })(passwords().basic)
+    await tags(a, guess('ben'), guess('anna'), guess('anna'), guess('anna'))
+    limiter.address = memory(100)
+    expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('passed')
+  })
+})
+
+describe('a store that fails', () => {
+  const down = (reason: unknown): Limiter => ({
+    consume: () => Promise.reject(reason),
+    reward: () => Promise.reject(reason),
+  })
+
+  it.each([new Error('down'), new TypeError('bug'), Object.assign(new Error('down'), { code: 'ECONNREFUSED' })])(
+    'is unavailable, and no hook is called: %s',
+    async (error) => {
+      const { basic, calls } = passwords()
+      const a = throttled({ limiter: down(error) })(basic)
+      expect(await tagOf(a, guess('anna', 'good'))).toBe('unavailable')
+      expect(calls).toStrictEqual([])
+    },
+  )
+
+  it('a limiter that throws is one', async () => {
+    const limiter: Limiter = {
+      consume: () => {
+        throw new Error('down')
+      },
+      reward: async () => undefined,
+    }
+    expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('unavailable')
+  })
+
+  it("onStoreError: 'unthrottled' asks the hook all the same, and counts where it can", async () => {
+    const limiter = { accountAndAddress: down(new Error('down')), account: memory(100), address: memory(1) }
+    const a = throttled({ limiter, onStoreError: 'unthrottled' })(passwords().basic)
+    expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'))).toStrictEqual([
+      'passed',
+      'invalid',
+      'throttled',
+    ])
+  })
+
+  it('what was counted before it is given back', async () => {
+    const narrow = memory(1)
+    const limiter = { accountAndAddress: narrow, account: down(new Error('down')) }
+    await tags(throttled({ limiter })(passwords().basic), ...times(5, () => guess('anna', 'good')))
+    expect(await tagOf(throttled({ limiter: narrow })(passwords().basic), guess('anna', 'good'))).toBe('passed')
+  })
+
+  it('who cannot be given back is answered all the same', async () => {
+    const limiter: Limiter = { consume: async () => ({}), reward: () => Promise.reject(new Error('down')) }
+    expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('passed')
+  })
+
+  it.each<[unknown, number | undefined]>([
+    [undefined, undefined],
+    [null, undefined],
+    ['over', undefined],
+    [{}, undefined],
+    [{ msBeforeNext: -1 }, undefined],
+    [{ msBeforeNext: 1500 }, 1.5],
+    [Object.assign(new Error('over'), { msBeforeNext: 1500 }), 1.5],
+  ])('a rejection with anything but an Error is too much: %o', async (reason, retryAfter) => {
+    const rewarded = vi.fn(async () => undefined)
+    const limiter: Limiter = { consume: () => Promise.reject(reason), reward: rewarded }
+    const a = throttled({ limiter, onStoreError: 'unthrottled' })(passwords().basic)
+    const result = await a.evaluate(guess('anna', 'good'))
+    expect(E.isLeft(result) && result.left._tag === 'throttled' && { seconds: result.left.retryAfter }).toStrictEqual({
+      seconds: retryAfter,
+    })
+    // a limiter that did not say that it counted is given nothing back
+    expect(rewarded).not.toHaveBeenCalled()
+  })
+})
+
+describe('in a tree', () => {
+  const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
+  const both = (password: string, value: string, user = 'anna') =>
+    from('192.0.2.1', basicOf(user, password), ['X-Key', value])
+
+  it.each([
+    ['anyOf', (a: Authenticator<unknown>) => anyOf([a, key])],
+    ['firstPresent', (a: Authenticator<unknown>) => firstPresent([a, key])],
+    ['allOf', (a: Authenticator<unknown>) => allOf([a, key])],
+  ])('too many guesses end %s: a good second credential is no way around', async (_name, group) => {
+    const a = group(throttled({ limiter: memory(1) })(passwords().basic))
+    await tagOf(a, both('wrong', 'wrong'))
+    expect(await tagOf(a, both('wrong', 'k1'))).toBe('throttled')
+  })
+
+  it('around a list: a good key beside each guess takes none of them back', async () => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: memory(3) })(anyOf([basic, key]))
+    expect(await tags(a, ...times(5, () => both('wrong', 'k1')))).toStrictEqual([
+      'passed',
+      'passed',
+      'passed',
+      'throttled',
+      'throttled',
+    ])
+    expect(calls).toHaveLength(3)
+  })
+
+  it('around lenient: a guess that passes as anonymous is counted', async () => {
+    const a = throttled({ limiter: memory(1) })(lenient(passwords().basic))
+    expect(await tags(a, guess('anna'), guess('anna'), from('192.0.2.1'))).toStrictEqual([
+      'passed',
+      'throttled',
+      'passed',
+    ])
+  })
+
+  it('around and inside of optional it is the same', async () => {
+    for (const wrap of [
+      (a: Authenticator<unknown>) => optional(throttled({ limiter: memory(1) })(a)),
+      (a: Authenticator<unknown>) => throttled({ limiter: memory(1) })(optional(a)),
+    ]) {
+      const a = wrap(passwords().basic)
+      expect(await tags(a, from('192.0.2.1'), guess('anna'), guess('anna'))).toStrictEqual([
+        'passed',
+        'invalid',
+        'throttled',
+      ])
+    }
+  })
+
+  it('around authorize: who is not allowed is no guess', async () => {
+    const a = throttled({ limiter: memory(1) })(authorize(() => false)(passwords().basic))
+    expect(await tags(a, guess('anna', 'good'), guess('anna', 'good'))).toStrictEqual(['insufficient', 'insufficient'])
+  })
+
+  it('around remembered each request is counted, behind it what passed before is not', async () => {
+    const limiter: Limiter = { consume: vi.fn(async () => ({})), reward: async () => undefined }
+    const recent = remembered({ maxAge: 60_000 })
+    const within = recent(throttled({ limiter })(passwords().basic))
+    await tags(within, guess('anna', 'good'), guess('anna', 'good'))
+    expect(limiter.consume).toHaveBeenCalledTimes(1)
+  })
+
+  it('TypeError with the fix for a plain function', () => {
+    const attempt = (): unknown => throttled({ limiter: memory(1) })((() => true) as unknown as Authenticator<true>)
+    expect(attempt).toThrow(TypeError)
+    expect(attempt).toThrow(/throttled\(\.\.\.\)\(a\): a is a plain function.*authenticator\({ extract, \.\.\. }\)/)
+  })
+
+  it('the challenge of the failure is that of its kind, and the description says that guesses are counted', async () => {
+    const { basic } = passwords()
+    const a = throttled({ limiter: memory(0) })(basic)
+    expect(await a.evaluate(guess('anna'))).toMatchObject(E.left({ challenge: { scheme: 'Basic' } }))
+    expect(a.description).toStrictEqual({ ...basic.description, throttled: true })
+  })
+})
+
+describe('options', () => {
+  const limiter = memory(1)
+  it.each<[string, unknown, RegExp]>([
+    ['nothing', undefined, /throttled takes an object of options, not undefined/],
+    ['no limiter', {}, /throttled\({ limiter }\) must be a limiter, with the methods consume and reward, or a record/],
+    ['a class', { limiter: RateLimiterMemory }, /throttled\({ limiter }\) must be a limiter/],
+    ['one without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
+    [
+      'a record without account and address',
+      { limiter: { account: limiter } },
+      /{ accountAndAddress, account, address }/,
+    ],
+    ['a record with another name', { limiter: { accountAndAddress: limiter, ip: limiter } }, /no option "ip"/],
+    [
+      'a record with none',
+      { limiter: { accountAndAddress: limiter, account: 5 } },
+      /limiter: { account } }\) must have the methods/,
+    ],
+    ['keys that are none', { limiter, keys: 'username' }, /throttled\({ keys }\) must be a function/],
+    ['keys of three', { limiter, keys: (_a: 1, _b: 2, _c: 3) => ({}) }, /throttled\({ keys }\) takes 3/],
+    [
+      'another word',
+      { limiter, onStoreError: 'open' },
+      /throttled\({ onStoreError }\) must be 'unavailable' or 'unthrottled'/,
+    ],
+    ['an option that does not exist', { limiter, max: 5 }, /no option "max"; there are limiter, keys, onStoreError/],
+  ])('TypeError that names the place for %s', (_name, input, expected) => {
+    const attempt = (): unknown => Reflect.apply(throttled, undefined, [input])
+    expect(attempt).toThrow(TypeError)
+    expect(attempt).toThrow(expected)
+  })
+})

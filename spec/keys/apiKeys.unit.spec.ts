@@ -1,0 +1,419 @@
+/** What `apiKeys` promises that needs no database: its options, the form of a key, who reaches the store, and the last use. */
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import fc from 'fast-check'
+import { either as E } from 'fp-ts'
+import * as t from 'io-ts'
+import { apiKeys, memoryKeyStore, NoLiveKey, type ApiKey, type ApiKeysOptions } from 'koa-with-auth/keys'
+import { mockRequest } from 'koa-with-auth/testing'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { noted } from '../support/keyStores.js'
+
+const request = mockRequest({})
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+const made = (more: Partial<ApiKeysOptions<string>> = {}) => {
+  const { store, calls } = noted(more.store ?? memoryKeyStore())
+  return { keys: apiKeys({ prefix: 'acme', ...more, store }), calls }
+}
+const tagOf = (result: E.Either<{ readonly _tag: string }, unknown>) => (E.isLeft(result) ? result.left._tag : 'in')
+const principalOf = (result: E.Either<unknown, ApiKey>): ApiKey => {
+  if (E.isLeft(result)) throw new Error('refused')
+  return result.right
+}
+
+afterEach(() => void vi.useRealTimers())
+
+describe('options: each that cannot work is a TypeError that names it', () => {
+  const store = memoryKeyStore()
+  const { touch: _, ...five } = store
+  it.each<readonly [option: string, given: object]>([
+    ['options', null as never],
+    ['options', []],
+    ['prefixx', { prefixx: 'acme' }],
+    ...[undefined, '', 'a', 'Acme', 'acme-live', 'acme_', '_acme', 'a__b', '1acme', 'ü', 'a'.repeat(33), 5].map(
+      (prefix) => ['prefix', { prefix }] as const,
+    ),
+    ...[undefined, null, {}, memoryKeyStore, five].map((one) => ['store', { store: one }] as const),
+    ...['owner', {}, (u: unknown) => u].map((owner) => ['owner', { owner }] as const),
+    ...['secret', new Uint8Array(31), [new Uint8Array(32), new Uint8Array(0)], [5]].map(
+      (pepper) => ['pepper', { pepper }] as const,
+    ),
+    ...['form', /x/g, /x/y].map((adopted) => ['adopted', { adopted }] as const),
+    ...[0, -1, Number.NaN, '60', true, null, 2 ** 31].map((touch) => ['touch', { touch }] as const),
+    ...[0, Number.POSITIVE_INFINITY, null, '2'].map((timeout) => ['timeout', { timeout }] as const),
+  ])('%s: %o', (option, given) => {
+    const options = given === null || Array.isArray(given) ? given : { prefix: 'acme', store, ...given }
+    expect(() => apiKeys(options as never)).toThrow(TypeError)
+    expect(() => apiKeys(options as never)).toThrow(new RegExp(`apiKeys.*${option}`))
+  })
+
+  it('the store that lacks a method: the TypeError names the method', () => {
+    expect(() => apiKeys({ prefix: 'acme', store: five as never })).toThrow(/no method touch/)
+  })
+
+  it.each(['ab', 'acme', 'acme_live', 'a1_b2_c3', 'a'.repeat(32)])('the prefix %s works', async (prefix) => {
+    const { keys } = made({ prefix })
+    const { key } = await keys.issue({ owner: 'anna' })
+    expect(key.startsWith(`${prefix}_`)).toBe(true)
+    expect(tagOf(await keys.authenticate(request, key))).toBe('in')
+  })
+})
+
+describe('the form of a key', () => {
+  it('prefix, 32 characters of randomness, 6 of the CRC32 of what comes before', async () => {
+    const { keys } = made()
+    const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+    for (let at = 0; at < 50; at++) {
+      const { key } = await keys.issue({ owner: 'anna' })
+      expect(key).toMatch(/^acme_[0-9A-Za-z]{38}$/)
+      const number = [...key.slice(-6)].reduce((sum, digit) => sum * 62 + alphabet.indexOf(digit), 0)
+      expect(number).toBe(crc32(key.slice(0, -6)))
+    }
+  })
+
+  it('every character is as likely as any other, and no key comes twice', async () => {
+    const { keys } = made()
+    const counts = new Map<string, number>()
+    const seen = new Set<string>()
+    for (let at = 0; at < 2000; at++) {
+      const { key } = await keys.issue({ owner: 'anna' })
+      seen.add(key)
+      for (const one of key.slice(5, 37)) counts.set(one, (counts.get(one) ?? 0) + 1)
+    }
+    expect(seen.size).toBe(2000)
+    expect(counts.size).toBe(62)
+    // 64,000 characters: 1032 of each are expected, with a deviation of 32
+    for (const count of counts.values()) expect(Math.abs(count - 64_000 / 62)).toBeLessThan(6 * 32)
+  })
+
+  it('the pattern finds keys within a text, and no others', async () => {
+    const { keys } = made({ prefix: 'acme' })
+    const { key } = await keys.issue({ owner: 'anna' })
+    for (const text of [key, `"${key}"`, `KEY=${key}\n`, `x ${key} y`]) expect(keys.pattern.exec(text)?.[0]).toBe(key)
+    for (const text of [`x${key}`, `${key}x`, key.slice(0, -1), key.replace('acme', 'acme_live'), key.toUpperCase()]) {
+      expect(keys.pattern.test(text)).toBe(false)
+    }
+    expect(keys.pattern.flags).toBe('')
+  })
+})
+
+describe('what cannot be a key is malformed, and the store is not asked', () => {
+  const { keys, calls } = made()
+  it.each([
+    ['empty', ''],
+    ['another prefix', `acmf_${'a'.repeat(38)}`],
+    ['another environment', `acme_live_${'a'.repeat(38)}`],
+    ['a wrong checksum', `acme_${'a'.repeat(38)}`],
+    ['too short', 'acme_'],
+    ['NUL', '\0'],
+    ['NUL within', `acme_${'a'.repeat(31)}\0${'a'.repeat(6)}`],
+    ['10 MB', 'a'.repeat(10_000_000)],
+    ['10 MB with the prefix', `acme_${'a'.repeat(10_000_000)}`],
+    ['a lone surrogate', `acme_${'a'.repeat(37)}\ud800`],
+    ['a line break behind', `acme_${'a'.repeat(38)}\n`],
+    ['an object', {} as never],
+    ['nothing', undefined as never],
+  ])('%s', async (_description, key) => {
+    const begun = performance.now()
+    expect(tagOf(await keys.authenticate(request, key))).toBe('malformed')
+    expect(performance.now() - begun).toBeLessThan(50)
+    expect(calls).toEqual([])
+  })
+
+  it('the same key with a character added or taken away, at either end', async () => {
+    const { key } = await keys.issue({ owner: 'anna' })
+    calls.length = 0
+    for (const wrong of [`${key}0`, `0${key}`, key.slice(1), key.slice(0, -1), `${key} `, ` ${key}`, `${key}\0`]) {
+      expect(tagOf(await keys.authenticate(request, wrong))).toBe('malformed')
+    }
+    expect(calls).toEqual([])
+  })
+
+  it('any string at all, but for one in 2^32', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
+        expect(tagOf(await keys.authenticate(request, text))).toBe('malformed')
+      }),
+    )
+    expect(calls).toEqual([])
+  })
+
+  it('a right checksum of a key that was never issued is invalid: one look-up', async () => {
+    const { key } = await made().keys.issue({ owner: 'anna' })
+    expect(tagOf(await keys.authenticate(request, key))).toBe('invalid')
+    expect(calls).toEqual(['find'])
+  })
+})
+
+describe('the principal', () => {
+  it('is the record without digest, in Dates', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+    const { keys } = made()
+    const expiresAt = new Date(1_800_000_100_000)
+    const { key, id } = await keys.issue({ owner: 'anna', name: 'ci', scopes: ['read', 'write'], expiresAt })
+    expect(principalOf(await keys.authenticate(request, key))).toEqual({
+      id,
+      owner: 'anna',
+      name: 'ci',
+      scopes: ['read', 'write'],
+      prefix: 'acme',
+      last4: key.slice(-4),
+      createdAt: new Date(1_800_000_000_000),
+      expiresAt,
+    })
+    vi.setSystemTime(expiresAt)
+    expect(tagOf(await keys.authenticate(request, key))).toBe('expired')
+  })
+
+  it('of a secret that was replaced is over when the secret is, so that nothing remembers it for longer', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1000 })
+    const { keys } = made()
+    const { key, id } = await keys.issue({ owner: 'anna', expiresAt: new Date(5000) })
+    const { key: second } = await keys.rotate(id, { overlap: 500 })
+    expect(principalOf(await keys.authenticate(request, key)).expiresAt).toEqual(new Date(1500))
+    expect(principalOf(await keys.authenticate(request, second)).expiresAt).toEqual(new Date(5000))
+  })
+
+  it('has the owner that the codec makes of it; one that the codec refuses is an error without it', async () => {
+    interface Account {
+      readonly number: number
+    }
+    const account = new t.Type<Account, string, unknown>(
+      'Account',
+      (u): u is Account => typeof u === 'object' && u !== null && 'number' in u && typeof u.number === 'number',
+      (u, c) => (typeof u === 'string' && /^\d+$/.test(u) ? t.success({ number: Number(u) }) : t.failure(u, c)),
+      ({ number }) => String(number),
+    )
+    const store = memoryKeyStore()
+    const keys = apiKeys({ prefix: 'acme', store, owner: account })
+    const { key } = await keys.issue({ owner: { number: 7 } })
+    const result = await keys.authenticate(request, key)
+    expect(E.isRight(result) && result.right.owner).toEqual({ number: 7 })
+    expect((await keys.list({ number: 7 })).map(({ owner }) => owner.number)).toEqual([7])
+    await expect(keys.issue({ owner: 'anna' as never })).rejects.toThrow(/keys.issue: owner/)
+    const other = await apiKeys({ prefix: 'acme', store }).issue({ owner: 'top-secret-owner' })
+    const error: unknown = await Promise.resolve(keys.authenticate(request, other.key)).catch((e: unknown) => e)
+    expect(error).toBeInstanceOf(TypeError)
+    expect(String(error)).not.toContain('top-secret-owner')
+  })
+})
+
+describe('what cannot be kept is refused, and nothing is written', () => {
+  it.each<readonly [names: RegExp, given: object]>([
+    [/keys\.issue/, null as never],
+    [/keys\.issue: no option "scope"/, { owner: 'anna', scope: [] }],
+    ...[undefined, '', 5, 'a\0b', '\ud800', null].map((owner) => [/keys\.issue: owner/, { owner }] as const),
+    ...[5, 'a\0b', '\udfff', null].map((name) => [/keys\.issue: name/, { owner: 'anna', name }] as const),
+    ...['read', [''], ['a b'], ['a"b'], ['a\\b'], [5], ['é'], {}].map(
+      (scopes) => [/keys\.issue: scopes/, { owner: 'anna', scopes }] as const,
+    ),
+    ...[5, '2030-01-01', new Date('x'), new Date(0), new Date()].map(
+      (expiresAt) => [/keys\.issue: expiresAt/, { owner: 'anna', expiresAt }] as const,
+    ),
+  ])('%s %o', async (names, given) => {
+    const { keys, calls } = made()
+    const error: unknown = await keys.issue(given as never).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(TypeError)
+    expect((error as Error).message).toMatch(names)
+    expect(calls).toEqual([])
+  })
+
+  it.each([
+    undefined,
+    null,
+    {},
+    { overlap: -1 },
+    { overlap: '5' },
+    { overlap: Number.NaN },
+    { overlap: 1e12 },
+    { overlap: 1, x: 1 },
+  ])('rotate with %o', async (options) => {
+    const { keys, calls } = made()
+    await expect(keys.rotate('id', options as never)).rejects.toThrow(TypeError)
+    expect(calls).toEqual([])
+  })
+
+  it.each(['\0', 'a\0b', '', 5])('list of %j', async (owner) => {
+    const { keys, calls } = made()
+    await expect(keys.list(owner as never)).rejects.toThrow(/keys\.list\(owner\)/)
+    expect(calls).toEqual([])
+  })
+
+  it('rotating what is not live says so by its class', async () => {
+    const { keys } = made()
+    await expect(keys.rotate('none', { overlap: 0 })).rejects.toThrow(NoLiveKey)
+  })
+})
+
+describe('adopt', () => {
+  const old = 'legacy-0123456789abcdef'
+  it('takes keys of another form by their SHA-256, where the form is named', async () => {
+    const store = memoryKeyStore()
+    const { keys, calls } = made({ store, adopted: /^legacy-[0-9a-f]{16}$/ })
+    const createdAt = new Date(5)
+    const { id } = await keys.adopt(sha256(old).toUpperCase(), { owner: 'anna', name: 'old', createdAt, last4: 'cdef' })
+    expect(principalOf(await keys.authenticate(request, old))).toEqual({
+      id,
+      owner: 'anna',
+      name: 'old',
+      scopes: [],
+      createdAt,
+      last4: 'cdef',
+    })
+    calls.length = 0
+    expect(tagOf(await keys.authenticate(request, 'legacy-x'))).toBe('malformed')
+    expect(tagOf(await made({ store }).keys.authenticate(request, old))).toBe('malformed')
+    expect(calls).toEqual([])
+    // the next secret is of our own form
+    const { key } = await keys.rotate(id, { overlap: 0 })
+    expect(key).toMatch(/^acme_/)
+    expect(tagOf(await keys.authenticate(request, old))).toBe('expired')
+  })
+
+  it('of 10 MB the form is not even tried', async () => {
+    const { keys, calls } = made({ adopted: /^(a+)+$/ })
+    expect(tagOf(await keys.authenticate(request, `${'a'.repeat(10_000_000)}b`))).toBe('malformed')
+    expect(calls).toEqual([])
+  })
+
+  it('what is there is an Error; what is no digest a TypeError', async () => {
+    const { keys } = made()
+    await keys.adopt(sha256(old), { owner: 'anna' })
+    await expect(keys.adopt(sha256(old), { owner: 'sam' })).rejects.toThrow(/a key has this digest already/)
+    for (const digest of ['', 'abc', old, sha256(old).slice(1), `${sha256(old)}\n`, Buffer.alloc(32) as never]) {
+      await expect(keys.adopt(digest, { owner: 'anna' })).rejects.toThrow(/digest must be the SHA-256/)
+    }
+    for (const more of [{ last4: '12345' }, { last4: 5 }, { createdAt: 5 }, { id: 'x' }]) {
+      await expect(keys.adopt(sha256('x'), { owner: 'anna', ...more } as never)).rejects.toThrow(TypeError)
+    }
+  })
+})
+
+describe('pepper', () => {
+  const [first, second] = [new Uint8Array(randomBytes(32)), new Uint8Array(randomBytes(64))]
+  it('keys are found by those who have it; a newer one is put in front, and an older one taken away at last', async () => {
+    const store = memoryKeyStore()
+    const before = made({ store, pepper: first })
+    const { key } = await before.keys.issue({ owner: 'anna' })
+    const during = made({ store, pepper: [second, first] })
+    expect(tagOf(await during.keys.authenticate(request, key))).toBe('in')
+    expect(during.calls.filter((name) => name === 'find')).toEqual(['find'])
+    const { key: newer } = await during.keys.issue({ owner: 'anna' })
+    const after = made({ store, pepper: [second] })
+    expect(tagOf(await after.keys.authenticate(request, newer))).toBe('in')
+    expect(tagOf(await after.keys.authenticate(request, key))).toBe('invalid')
+    expect(tagOf(await made({ store }).keys.authenticate(request, newer))).toBe('invalid')
+  })
+
+  it('what is kept is neither the SHA-256 nor the pepper; adopted keys are seasoned, too', async () => {
+    const digests: string[] = []
+    const store = memoryKeyStore()
+    const keys = apiKeys({
+      prefix: 'acme',
+      pepper: first,
+      adopted: /^old$/,
+      store: { ...store, insert: (digest, record) => (digests.push(digest), store.insert(digest, record)) },
+    })
+    const { key } = await keys.issue({ owner: 'anna' })
+    await keys.adopt(sha256('old'), { owner: 'anna' })
+    expect(digests).not.toContain(sha256(key))
+    expect(digests).not.toContain(sha256('old'))
+    expect(tagOf(await keys.authenticate(request, 'old'))).toBe('in')
+  })
+})
+
+describe('touch', () => {
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('writes the last use at most once in the interval, however many requests come', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
+    const { keys, calls } = made()
+    const { key } = await keys.issue({ owner: 'anna' })
+    await Promise.all(Array.from({ length: 50 }, async () => keys.authenticate(request, key)))
+    for (let at = 0; at < 50; at++) await keys.authenticate(request, key)
+    await settled()
+    expect(calls.filter((name) => name === 'touch')).toHaveLength(1)
+    vi.setSystemTime(1_059_999)
+    await keys.authenticate(request, key)
+    expect(calls.filter((name) => name === 'touch')).toHaveLength(1)
+    vi.setSystemTime(1_060_000)
+    await keys.authenticate(request, key)
+    await settled()
+    expect(calls.filter((name) => name === 'touch')).toHaveLength(2)
+    expect((await keys.list('anna'))[0]?.lastUsedAt).toEqual(new Date(1_060_000))
+  })
+
+  it('another process that wrote it is heeded', async () => {
+    const store = memoryKeyStore()
+    const [one, two] = [made({ store }), made({ store })]
+    const { key } = await one.keys.issue({ owner: 'anna' })
+    await one.keys.authenticate(request, key)
+    await settled()
+    await two.keys.authenticate(request, key)
+    await settled()
+    expect([...one.calls, ...two.calls].filter((name) => name === 'touch')).toHaveLength(1)
+  })
+
+  it('is never awaited, and its failure fails nothing', async () => {
+    const store = memoryKeyStore()
+    let touched = 0
+    const hanging = { ...store, touch: () => (touched++, new Promise<void>(() => {})) }
+    const failing = { ...store, touch: () => (touched++, Promise.reject(new Error('SQLITE_BUSY'))) }
+    const throwing = {
+      ...store,
+      touch: (): Promise<void> => {
+        touched++
+        throw new Error('closed')
+      },
+    }
+    for (const bad of [hanging, failing, throwing]) {
+      const keys = apiKeys({ prefix: 'acme', store: bad, timeout: 20 })
+      const { key } = await keys.issue({ owner: 'anna' })
+      expect(tagOf(await keys.authenticate(request, key))).toBe('in')
+    }
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    expect(touched).toBe(3)
+  })
+
+  it.each([
+    ['revoked', async (keys: ReturnType<typeof made>['keys'], id: string) => void (await keys.revoke(id))],
+    [
+      'replaced',
+      async (keys: ReturnType<typeof made>['keys'], id: string) => void (await keys.rotate(id, { overlap: 0 })),
+    ],
+  ])('is not written for a key that was %s', async (_name, end) => {
+    const { keys, calls } = made()
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    await end(keys, id)
+    await keys.authenticate(request, key)
+    await settled()
+    expect(calls).not.toContain('touch')
+  })
+
+  it('false: never', async () => {
+    const { keys, calls } = made({ touch: false })
+    const { key } = await keys.issue({ owner: 'anna' })
+    await keys.authenticate(request, key)
+    await settled()
+    expect(calls).not.toContain('touch')
+  })
+})
+
+it('list: the oldest first, revoked ones among them', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1000 })
+  const { keys } = made()
+  const ids: string[] = []
+  for (const name of ['a', 'b', 'c']) {
+    ids.push((await keys.issue({ owner: 'anna', name })).id)
+    vi.setSystemTime(Date.now() + 1000)
+  }
+  await keys.adopt(sha256('old'), { owner: 'anna', name: 'older', createdAt: new Date(1) })
+  await keys.revoke(ids[1] ?? '')
+  const listed = await keys.list('anna')
+  expect(listed.map(({ name, revokedAt }) => [name, revokedAt?.getTime()])).toEqual([
+    ['older', undefined],
+    ['a', undefined],
+    ['b', 4000],
+    ['c', undefined],
+  ])
+})

@@ -1,0 +1,53 @@
+/** What OpenAPI and the audit read off a router. */
+import { METHODS } from 'node:http'
+import Router from '@koa/router'
+import { fromFunction, Requirement, withAuth } from 'koa-with-auth'
+import { expect, it } from 'vitest'
+import { operationsOf } from '../../src/koa/RoutedOperation.js'
+
+const handle = () => {}
+const a = fromFunction(() => 'anna')
+
+it('operations in their order, each with what was decided and where; `use` middleware is none', () => {
+  const inner = withAuth(a)(new Router({ prefix: '/in' }))
+  inner.use((_ctx, next) => next())
+  inner.get('/x', handle).post('/y', withAuth(null), handle)
+  const router = new Router()
+  router.use('/p', inner.routes())
+  router.get('/bare', handle)
+  const reported = operationsOf(router).map(({ name, requirement, levels, functions }) => ({
+    operation: name,
+    requirement,
+    levels,
+    functions: functions.length,
+  }))
+  expect(reported).toStrictEqual([
+    { operation: 'GET /p/in/x', requirement: Requirement.guardedBy(a), levels: ['router /in'], functions: 2 },
+    { operation: 'POST /p/in/y', requirement: Requirement.open, levels: ['operation'], functions: 2 },
+    { operation: 'GET /bare', requirement: Requirement.inherit, levels: [], functions: 1 },
+  ])
+})
+
+it('one name for each method, GET with its HEAD; ALL is all that Node knows, and a RegExp is as it was written', () => {
+  const router = new Router()
+  router
+    .get('/x', handle)
+    .head('/h', handle)
+    .all('/all', handle)
+    .get(/^\/re$/i, handle)
+  router.register('/two', ['GET', 'POST'], handle)
+  router.register('/many', METHODS.slice(0, 11), handle)
+  const operations = operationsOf(router)
+  expect(
+    operations.filter(({ path }) => path !== '/many').map(({ name, methods }) => [name, methods.slice(0, 2)]),
+  ).toEqual([
+    ['GET /x', ['GET', 'HEAD']],
+    ['HEAD /h', ['HEAD']],
+    ['ALL /all', ['GET', 'HEAD']],
+    ['GET /^\\/re$/i', ['GET', 'HEAD']],
+    ['GET /two', ['GET', 'HEAD']],
+    ['POST /two', ['POST']],
+  ])
+  expect(operations.filter(({ path }) => path === '/many').some(({ method }) => method === 'ALL')).toBe(false)
+  expect(operations.find(({ method }) => method === 'ALL')?.methods.toSorted()).toEqual(METHODS.toSorted())
+})

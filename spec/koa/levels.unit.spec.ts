@@ -1,0 +1,194 @@
+/** What `atLevel` makes of a router: a copy that shares nothing which the router changes in place. */
+import { METHODS } from 'node:http'
+import Router, { type Layer, type RouterInstance } from '@koa/router'
+import { Requirement } from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { aheadOfParams } from '../../src/core/marks.js'
+import { isGuard } from '../../src/koa/guardMark.js'
+import { atLevel } from '../../src/koa/levels.js'
+import { a, alsoA, b, go, handle, names, on, open } from '../support/levelNames.js'
+
+// A layer that came from elsewhere
+const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!
+
+describe('atLevel', () => {
+  test('puts its guard in front of undecided operations, present and to come', () => {
+    const router = atLevel(a)(new Router().get('/x', go, handle))
+    router.post('/y', handle).all('/z', go)
+    expect(names(router)).toEqual(['a go handle', 'a handle', 'a go'])
+  })
+
+  test('leaves decided operations and `use` middleware', () => {
+    const router = atLevel(a)(new Router())
+    router.use(go)
+    router.get('/x', on(b), handle).get('/y', on(open), handle)
+    expect(names(router)).toEqual(['go', 'b handle', 'open handle'])
+  })
+
+  test.each(['push', 'unshift', 'splice'] as const)('guards what `stack.%s` puts in', (name) => {
+    const router = atLevel(a)(new Router())
+    if (name === 'splice') router.stack.splice(0, 0, layerOf('/x'), layerOf('/y'))
+    else router.stack[name](layerOf('/x'), layerOf('/y'))
+    expect(names(router)).toEqual(['a handle', 'a handle'])
+    expect(router.stack.splice(0, 1).map(({ path }) => path)).toEqual(['/x'])
+    expect(router.stack).toHaveLength(1)
+  })
+
+  test('gives the layers of one array of paths a stack each', () => {
+    const router = atLevel(a)(new Router())
+    router.get(['/x', '/y'], handle).get(['/z', '/w'], on(b), handle)
+    expect(names(router)).toEqual(['a handle', 'a handle', 'b handle', 'b handle'])
+    expect(new Set(router.stack.map((layer) => layer.stack)).size).toBe(4)
+    expect(names(atLevel(a)(new Router().get(['/x', '/y'], handle)))).toEqual(['a handle', 'a handle'])
+  })
+
+  test('a second level replaces the first and nothing else', () => {
+    const base = new Router().get('/x', handle).get('/own', on(a), handle)
+    const once = atLevel(a)(base)
+    once.get('/later', handle)
+    expect(names(once)).toEqual(['a handle', 'a handle', 'a handle'])
+    expect(names(atLevel(b)(once))).toEqual(['b handle', 'a handle', 'b handle'])
+    expect(names(atLevel(open)(atLevel(b)(once)))).toEqual(['open handle', 'a handle', 'open handle'])
+  })
+
+  test('what a mounted router decided is not replaced, even if it is the same router', () => {
+    const base = new Router().get('/x', handle)
+    base.use('/in', atLevel(a)(base).routes())
+    expect(names(atLevel(open)(base))).toEqual(['open handle', 'a handle'])
+  })
+
+  test('a guard of a level is the first function of its layer, hooks or not', () => {
+    const router = atLevel(a)(new Router().param('one', go as never))
+    router.get('/:one/:two', go, handle)
+    router.param('two', go as never)
+    expect(names(router)).toEqual(['a hook:one hook:two go handle'])
+    expect(names(atLevel(b)(router))).toEqual(['b hook:one hook:two go handle'])
+  })
+
+  test('what stands in front of a guard stays there, and hooks come behind it', () => {
+    const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, on(a), handle))
+    router.param('two', go as never)
+    expect(names(router)).toEqual(['kept a hook:one hook:two handle'])
+    expect(names(atLevel(open)(router))).toEqual(['kept a hook:one hook:two handle'])
+    expect(Reflect.get(router.stack[0]!.stack[0]!, 'param')).toBe(aheadOfParams)
+  })
+
+  test('refuses an operation with two guards, or with nothing behind its guard', () => {
+    const twice = (router: RouterInstance) => router.get('/x', on(a), go, on(b), handle)
+    expect(() => atLevel(a)(twice(new Router()))).toThrow(TypeError)
+    expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) is in it twice; remove one')
+    expect(() => atLevel(a)(new Router()).put('/x', on(a))).toThrow('PUT /x: withAuth(...) has no handler after it')
+  })
+
+  test('a mistake names the operations of its layer, each method by itself and `router.all` as ALL', () => {
+    const twice = [on(a), on(b), handle]
+    const label = (methods: string[]) => {
+      try {
+        atLevel(a)(new Router()).register('/three', methods, twice)
+        return undefined
+      } catch (error) {
+        return (error as Error).message.split(':')[0]
+      }
+    }
+    expect(label(['GET', 'POST'])).toBe('GET, POST /three')
+    expect(label(['PUT', 'PATCH', 'DELETE'])).toBe('PUT, PATCH, DELETE /three')
+    expect(label(METHODS)).toBe('ALL /three')
+  })
+
+  test('an operation that is refused is not put in', () => {
+    const router = atLevel(a)(new Router())
+    expect(() => router.get('/x', on(b))).toThrow(TypeError)
+    expect(router.stack).toHaveLength(0)
+  })
+})
+
+// What a router keeps of its events; pinned by spec/levels/router-facts.http.spec.ts
+const handlersOf = (router: RouterInstance): unknown[] => {
+  const events: unknown = Reflect.get(router, '_events')
+  const handlers: unknown = typeof events === 'object' && events !== null && Reflect.get(events, '_handlers')
+  return handlers instanceof Map ? [...(handlers as Map<string, unknown[]>).values()].flat() : []
+}
+
+describe('the copy', () => {
+  const base = () => new Router({ prefix: '/p' }).get('name', '/x/:id', go, handle).param('id', go as never)
+
+  test('is a router of the same kind, with what the other one has', () => {
+    class Own extends Router {
+      readonly extra = 1
+    }
+    const own = new Own({ exclusive: true, host: 'a.example' })
+    const copy = atLevel(a)(own)
+    expect(copy).toBeInstanceOf(Own)
+    expect([copy.exclusive, copy.host, Reflect.get(copy, 'extra')]).toEqual([true, 'a.example', 1])
+    expect(copy.routes().router).toBe(copy)
+    expect(Object.keys(copy).sort()).toEqual(Object.keys(own).sort())
+  })
+
+  test('nothing that is done to it reaches the router that it was made of', () => {
+    const original = base()
+    const before = JSON.stringify(original)
+    const [layer] = original.stack
+    const functions = [...layer!.stack]
+    const copy = atLevel(a)(original)
+    copy.get('/y', handle)
+    copy.use(go)
+    copy.param('id', go as never)
+    copy.param('new', go as never)
+    copy.prefix('/q')
+    copy.methods.push('TRACE')
+    Object.assign(copy.stack[0]!.opts, { end: false })
+    copy.on?.('not-found', handle)
+    expect(JSON.stringify(original)).toBe(before)
+    expect(original.stack).toEqual([layer])
+    expect([...layer!.stack]).toEqual(functions)
+  })
+
+  test('nothing that is done to the router that it was made of reaches it', () => {
+    const original = base()
+    const copy = atLevel(a)(original)
+    const before = [JSON.stringify(copy), names(copy)]
+    original.get('/y', handle)
+    original.param('id', go as never)
+    original.prefix('/q')
+    original.methods.push('TRACE')
+    original.on?.('not-found', handle)
+    expect([JSON.stringify(copy), names(copy)]).toEqual(before)
+  })
+
+  test('has the other’s event handlers, and neither has those that the other takes later', () => {
+    const [before, own, later] = [() => {}, () => {}, () => {}]
+    const original = new Router()
+    original.on?.('not-found', before)
+    const copy = atLevel(a)(original)
+    copy.on?.('not-found', own)
+    original.on?.('not-found', later)
+    // before 15.4 routers have no events
+    const told = original.on !== undefined
+    expect(handlersOf(original)).toEqual(told ? [before, later] : [])
+    expect(handlersOf(copy)).toEqual(told ? [before, own] : [])
+  })
+
+  test('its stack cannot be replaced', () => {
+    const copy = atLevel(a)(new Router())
+    expect(() => Object.assign(copy, { stack: [] })).toThrow(TypeError)
+    expect(() => Object.assign(copy.stack, { push: () => 0 })).toThrow(TypeError)
+  })
+
+  test('a copy of a copy has its own level alone, and so have both others', () => {
+    const one = atLevel(a)(new Router().get('/x', handle))
+    const two = atLevel(b)(one)
+    one.get('/one', handle)
+    two.get('/two', handle)
+    expect([names(one), names(two)]).toEqual([
+      ['a handle', 'a handle'],
+      ['b handle', 'b handle'],
+    ])
+  })
+})
+
+describe('isGuard', () => {
+  test('is true of what was marked alone', () => {
+    expect([on(a), on(open), on(alsoA)].every(isGuard)).toBe(true)
+    expect([handle, go, {}, null, undefined, { requirement: Requirement.open }].some(isGuard)).toBe(false)
+  })
+})

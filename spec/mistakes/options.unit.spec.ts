@@ -1,0 +1,268 @@
+/** Options and arguments that cannot work are a TypeError that names the place and prints no value. */
+import {
+  allOf,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  authenticator,
+  authorize,
+  authSettings,
+  Challenge,
+  fromHeader,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  flatMap,
+  map,
+  optional,
+  recoverUnavailable,
+  requireScopes,
+  sessionAuth,
+  timeout,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { generator, messageOf, secret, Strategy, untyped } from '../support/mistakes.js'
+
+const bearer = httpBearer({ authenticate: () => 'anna' })
+const key = apiKeyHeader({ authenticate: () => 'cron' })
+const perhaps = optional(bearer)
+const authenticate = () => true
+
+// -------------------------------------------------------------------------------------
+// kinds
+// -------------------------------------------------------------------------------------
+
+const kinds: Readonly<Record<string, { make: (options: unknown) => unknown; hook: string; arity: number }>> = {
+  httpBearer: { make: (options) => httpBearer(untyped(options)), hook: 'authenticate', arity: 2 },
+  httpBasicAuth: { make: (options) => httpBasicAuth(untyped(options)), hook: 'authenticate', arity: 3 },
+  apiKeyQuery: { make: (options) => apiKeyQuery(untyped(options)), hook: 'authenticate', arity: 2 },
+  apiKeyHeader: { make: (options) => apiKeyHeader(untyped(options)), hook: 'authenticate', arity: 2 },
+  apiKeyCookie: { make: (options) => apiKeyCookie(untyped(options)), hook: 'authenticate', arity: 2 },
+  sessionAuth: { make: (options) => sessionAuth(untyped(options)), hook: 'loadUser', arity: 1 },
+}
+const credentialKinds = Object.entries(kinds).filter(([name]) => name !== 'sessionAuth')
+
+describe.each(Object.entries(kinds))('%s', (name, { make, hook, arity }) => {
+  const good = { [hook]: authenticate }
+  it.each([
+    { description: 'null', input: null, expected: 'takes an object of options, not null' },
+    { description: 'a list', input: [], expected: 'takes an object of options, not an array' },
+    { description: 'the hook alone', input: authenticate, expected: 'takes an object of options, not a function' },
+    { description: 'a hook that is a string', input: { [hook]: secret }, expected: `{ ${hook} }) must be a function` },
+    { description: 'a hook that is null', input: { [hook]: null }, expected: `{ ${hook} }) must be a function` },
+    { description: 'a class for a hook', input: { [hook]: Strategy }, expected: 'is the class Strategy' },
+    { description: 'a generator for a hook', input: { [hook]: generator }, expected: 'is a generator' },
+    { description: 'a factory for a hook', input: { [hook]: httpBearer }, expected: 'call it: httpBearer' },
+    {
+      description: 'an unknown option',
+      input: { ...good, paramname: 'x' },
+      expected: 'no option "paramname"; there are ',
+    },
+    { description: 'B-05 a realm with a line break', input: { ...good, realm: 'a\r\nb' }, expected: 'realm' },
+    { description: 'B-05 a realm that ends in one', input: { ...good, realm: 'a\n' }, expected: 'realm' },
+    { description: 'a realm beyond ASCII', input: { ...good, realm: 'é' }, expected: 'realm' },
+    { description: 'a realm of NUL', input: { ...good, realm: '\0' }, expected: 'realm' },
+    { description: 'a realm that is a number', input: { ...good, realm: 7 }, expected: 'realm' },
+    { description: 'a realm that is null', input: { ...good, realm: null }, expected: 'realm' },
+  ])('TypeError that names it for $description', ({ input, expected }) => {
+    const message = messageOf(() => make(input))
+    expect(message).toContain(expected)
+    expect(message).toMatch(new RegExp(`^${name}\\b`))
+    expect(message).not.toContain(secret)
+  })
+
+  it(`a hook of more than ${arity} parameters is refused, one of as many or fewer is not`, () => {
+    const hooks = [
+      () => 1,
+      (_a: unknown) => 1,
+      (_a: unknown, _b: unknown) => 1,
+      (_a: unknown, _b: unknown, _c: unknown) => 1,
+      (_a: unknown, _b: unknown, _c: unknown, _d: unknown) => 1,
+    ]
+    for (const one of hooks) {
+      const attempt = () => make({ [hook]: one })
+      if (one.length <= arity) expect(attempt).not.toThrow()
+      else expect(attempt).toThrow(`takes ${one.length} parameters, but is called with ${arity}`)
+    }
+  })
+})
+
+describe.each(credentialKinds)('%s', (name, { make }) => {
+  it.each([{}, undefined])('TypeError for the options %o: there is no hook', (options) => {
+    expect(messageOf(() => make(options))).toMatch(new RegExp(`^${name}\\b`))
+  })
+
+  it.each([0, -1, NaN, Infinity, 2 ** 31, '10', null, {}])('TypeError for the maxLength %o', (maxLength) => {
+    expect(messageOf(() => make({ authenticate, maxLength }))).toContain(`${name}({ maxLength })`)
+  })
+
+  it('takes a maxLength of 1', () => {
+    expect(() => make({ authenticate, maxLength: 1 })).not.toThrow()
+  })
+})
+
+describe('names', () => {
+  const refused = ['', ' ', 'a b', 'a\r\nb', 'é', 'a\tb', '\0', 'a\0', null, 1, ['key']]
+  it.each(refused)('TypeError for the paramName %o', (paramName) => {
+    for (const [name, kind] of Object.entries({ apiKeyQuery, apiKeyHeader, apiKeyCookie })) {
+      const message = messageOf(() => kind({ paramName: untyped(paramName), authenticate }))
+      expect(message).toMatch(new RegExp(`^${name}\\({ paramName }\\) must be a name`))
+    }
+  })
+
+  it('a header and a cookie are named by tokens, a parameter by anything printable', () => {
+    for (const paramName of ['a;b', 'a=b', 'a,b', 'a"b', 'a:b', '(a)', 'key[]']) {
+      expect(() => apiKeyHeader({ paramName, authenticate })).toThrow(/paramName/)
+      expect(() => apiKeyCookie({ paramName, authenticate })).toThrow(/paramName/)
+      expect(() => apiKeyQuery({ paramName, authenticate })).not.toThrow()
+    }
+  })
+})
+
+describe('authenticator', () => {
+  const kind = { challenge: Challenge.make('X'), ambient: false, extract: fromHeader('x'), authenticate: () => 'anna' }
+  it.each([
+    { description: 'no extract', input: { ...kind, extract: undefined }, expected: /\{ extract \}/ },
+    {
+      description: 'an extract of two',
+      input: { ...kind, extract: (_a: 1, _b: 2) => null },
+      expected: /\{ extract \}/,
+    },
+    { description: 'no hook', input: { ...kind, authenticate: null }, expected: /\{ authenticate \}/ },
+    { description: 'a class for a hook', input: { ...kind, authenticate: Strategy }, expected: /class Strategy/ },
+    {
+      description: 'a hook of three',
+      input: { ...kind, authenticate: (_a: 1, _b: 2, _c: 3) => 1 },
+      expected: /takes 3/,
+    },
+    { description: 'a maximum of 0', input: { ...kind, maxLength: 0 }, expected: /\{ maxLength \}/ },
+    {
+      description: 'B-05 a challenge that does not fit a header',
+      input: { ...kind, challenge: { scheme: 'X\r\nY', parameters: {} } },
+      expected: /^Challenge/,
+    },
+  ])('TypeError for $description', ({ input, expected }) => {
+    expect(messageOf(() => authenticator(untyped(input)))).toMatch(expected)
+  })
+})
+
+// -------------------------------------------------------------------------------------
+// combinators
+// -------------------------------------------------------------------------------------
+
+const functionsOf: Readonly<Record<string, { take: (f: never) => unknown; arity: number }>> = {
+  'map(f)': { take: (f) => map(f)(bearer), arity: 1 },
+  'flatMap(f)': { take: (f) => flatMap(f)(bearer), arity: 1 },
+  'authorize(f)': { take: (f) => authorize(f), arity: 2 },
+  'recoverUnavailable(f)': { take: (f) => recoverUnavailable(f), arity: 1 },
+}
+
+describe.each(Object.entries(functionsOf))('%s', (place, { take }) => {
+  it.each([undefined, null, true, secret, Strategy, generator, httpBearer, (_a: 1, _b: 2, _c: 3) => true])(
+    'TypeError for %o',
+    (f) => {
+      const message = messageOf(() => take(untyped(f)))
+      expect(message.startsWith(place)).toBe(true)
+      expect(message).not.toContain(secret)
+    },
+  )
+})
+
+describe('authorize and requireScopes', () => {
+  it.each([perhaps, lenient(bearer), anyOf([key, perhaps]), allOf([perhaps, perhaps])])(
+    'TypeError over an optional authenticator: an anonymous caller cannot be allowed anything',
+    (admitting) => {
+      const message = messageOf(() => authorize(() => true)(admitting))
+      expect(message).toBe('authorize(f)(a): a is optional; write optional(authorize(f)(a))')
+      const scoped = requireScopes(['read'], { granted: () => 'read' })
+      expect(messageOf(() => scoped(admitting))).toBe(
+        'requireScopes(...)(a): a is optional; write optional(requireScopes(...)(a))',
+      )
+    },
+  )
+
+  it.each([[], undefined, null, 'read', new Set(['read']), {}])('TypeError for the scopes %o', (scopes) => {
+    const message = messageOf(() => requireScopes(untyped(scopes), { granted: () => 'read' }))
+    expect(message).toMatch(/^requireScopes\(\[\.\.\.\], { granted }\): pass a list of one scope at least$/)
+  })
+
+  it.each(['', 'a b', 'a"b', 'a\\b', 'é', 'a\n', 1, null, undefined, ['a']])(
+    'RFC 6749 §3.3 TypeError for the scope %o',
+    (scope) => {
+      const message = messageOf(() => requireScopes(['read', untyped(scope)], { granted: () => 'read' }))
+      expect(message).toMatch(/scope 2 must be printable ASCII without blanks/)
+    },
+  )
+
+  it.each([undefined, null, [], () => 'read', {}, { granted: 'read' }, { granted: () => 'read', grant: 1 }])(
+    'TypeError for the options %o',
+    (options) => {
+      expect(messageOf(() => requireScopes(['read'], untyped(options)))).toMatch(/^requireScopes\(\[\.\.\.\], /)
+    },
+  )
+})
+
+const notMilliseconds = [0, -1, NaN, Infinity, -Infinity, 2 ** 31, '5', null]
+
+describe('timeout', () => {
+  it.each([...notMilliseconds, undefined, 5n])('TypeError for %o milliseconds', (ms) => {
+    expect(messageOf(() => timeout(untyped(ms)))).toMatch(/^timeout\(ms\) must be a number from 1 to 2147483647, not /)
+  })
+
+  it('takes what a timer can wait for', () => {
+    for (const ms of [1, 500, 2 ** 31 - 1]) expect(() => timeout(ms)(bearer)).not.toThrow()
+  })
+})
+
+// -------------------------------------------------------------------------------------
+// settings
+// -------------------------------------------------------------------------------------
+
+describe('authSettings', () => {
+  const settings = authSettings as (options?: unknown) => unknown
+  const noOrigin = [
+    ...['https://a.example/x', 'https://a.example/', 'https://a.example?x', 'https://a.example#x', 'null', '*', ''],
+    ...['https://u@a.example', 'https://*.example', 'a.example', 'a.example:443', 'https://a.example:443'],
+    ...['https://A.example', null, undefined, /example/],
+  ]
+  const refused: ReadonlyArray<[string, unknown, RegExp]> = [
+    ['no options', undefined, /^authSettings takes an object of options/],
+    ['an unknown option', { CSRF: false }, /^authSettings: no option "CSRF"; there are csrf, /],
+    ...['yes', 'false', 0, null].map((csrf): [string, unknown, RegExp] => [
+      `csrf: ${JSON.stringify(csrf)}`,
+      { csrf },
+      /^authSettings\({ csrf }\) must be true or false/,
+    ]),
+    ['one origin that is not in a list', { trustedOrigins: 'https://a.example' }, /trustedOrigins.* must be a list/],
+    ...noOrigin.map((origin): [string, unknown, RegExp] => [
+      `the origin ${String(origin)}`,
+      { trustedOrigins: [origin] },
+      /is no origin; write scheme:\/\/host/,
+    ]),
+    ...notMilliseconds.map((ms): [string, unknown, RegExp] => [
+      `timeout: ${typeof ms} ${String(ms)}`,
+      { timeout: ms },
+      /^authSettings\({ timeout }\) must be a number from 1 to 2147483647/,
+    ]),
+    ['B-05 a realm with CR LF', { realm: 'a\r\nSet-Cookie: x=1' }, /realm/],
+    ['a realm beyond ASCII', { realm: '\u00e4' }, /realm/],
+    ['a realm that is a number', { realm: 7 }, /realm/],
+    [
+      'an errorMapper that is not a function',
+      { errorMapper: {} },
+      /^authSettings\({ errorMapper }\) must be a function/,
+    ],
+    ['an errorMapper of three', { errorMapper: (_a: 1, _b: 2, _c: 3) => 1 }, /errorMapper.* takes 3 parameters/],
+  ]
+
+  it.each(refused)('%s is a TypeError that names the place', (_description, options, message) => {
+    expect(messageOf(() => settings(options))).toMatch(message)
+  })
+
+  it('takes what can work', () => {
+    const origins = ['https://a.example', 'http://localhost:3000']
+    expect(() => settings({ csrf: false, trustedOrigins: origins, realm: 'a "b"', timeout: 1 })).not.toThrow()
+    expect(() => settings({ timeout: 2 ** 31 - 1 })).not.toThrow()
+  })
+})

@@ -1,0 +1,217 @@
+/**
+ * What is not an authenticator is a TypeError wherever one is taken (decision "bad values of auth"). The message names the
+ * place and prints no value.
+ */
+import * as api from 'koa-with-auth'
+import {
+  allOf,
+  also,
+  altW,
+  anyOf,
+  apiKeyHeader,
+  authorize,
+  describedAs,
+  firstPresent,
+  fromFunction,
+  httpBearer,
+  isAuthenticator,
+  lenient,
+  flatMap,
+  map,
+  optional,
+  recoverUnavailable,
+  requireScopes,
+  timeout,
+  withAuth,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { asyncGenerator, generator, messageOf, secret, Strategy, untyped } from '../support/mistakes.js'
+
+const bearer = httpBearer({ authenticate: () => 'anna' })
+const key = apiKeyHeader({ authenticate: () => 'cron' })
+const perhaps = optional(bearer)
+
+/** Where one authenticator is taken, and how messages call the place. */
+const takers: Readonly<Record<string, { take: (x: unknown) => unknown; place: string }>> = {
+  'withAuth(x)': { take: (x) => withAuth(untyped(x)), place: 'withAuth(' },
+  'withAuth([a, x])': { take: (x) => withAuth([bearer, untyped(x)]), place: 'withAuth([...])[1]' },
+  'anyOf([x])': { take: (x) => anyOf([untyped(x)]), place: 'anyOf([...])[0]' },
+  'anyOf({ x })': { take: (x) => anyOf({ a: bearer, x: untyped(x) }), place: 'anyOf({ x })' },
+  'allOf([a, x])': { take: (x) => allOf([bearer, untyped(x)]), place: 'allOf([...])[1]' },
+  'allOf({ x })': { take: (x) => allOf({ a: bearer, x: untyped(x) }), place: 'allOf({ x })' },
+  'firstPresent([x])': { take: (x) => firstPresent([untyped(x)]), place: 'firstPresent([...])[0]' },
+  'firstPresent({ x })': { take: (x) => firstPresent({ x: untyped(x) }), place: 'firstPresent({ x })' },
+  'altW(() => x)': { take: (x) => altW(() => untyped(x))(bearer), place: 'alt(...)' },
+  'altW(() => a)(x)': { take: (x) => altW(() => bearer)(untyped(x)), place: 'alt(...)' },
+  'optional(x)': { take: (x) => optional(untyped(x)), place: 'optional(a)' },
+  'lenient(x)': { take: (x) => lenient(untyped(x)), place: 'lenient(a)' },
+  'authorize(f)(x)': { take: (x) => authorize(() => true)(untyped(x)), place: 'authorize(f)(a)' },
+  'requireScopes(...)(x)': {
+    take: (x) => requireScopes(['read'], { granted: () => 'read' })(untyped(x)),
+    place: 'requireScopes(...)(a)',
+  },
+  'timeout(1)(x)': { take: (x) => timeout(1)(untyped(x)), place: 'timeout(ms)(a)' },
+  'recoverUnavailable(f)(x)': {
+    take: (x) => recoverUnavailable(() => 'anna')(untyped(x)),
+    place: 'recoverUnavailable(f)(a)',
+  },
+  'map(f)(x)': { take: (x) => map(() => 'anna')(untyped(x)), place: 'map(f)(a)' },
+  'flatMap(f)(x)': { take: (x) => flatMap(() => 'anna')(untyped(x)), place: 'flatMap(f)(a)' },
+  'also(x)': { take: (x) => also(untyped(x)), place: 'also(...)' },
+  'also([a, x])': { take: (x) => also([bearer, untyped(x)]), place: 'also([...])[1]' },
+  'fromFunction(x)': { take: (x) => fromFunction(untyped(x)), place: 'fromFunction' },
+  'describedAs(x)': { take: (x) => describedAs(untyped(x)), place: 'describedAs(a)' },
+  'describedAs(a)(x)': { take: (x) => describedAs(bearer)(untyped(x)), place: 'describedAs(a)(rte)' },
+}
+
+/** What is not an authenticator, and what the message must say. */
+const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegExp }> = [
+  { description: 'undefined', input: undefined, expected: /undefined.*is it imported before it is made\?/ },
+  { description: 'a string', input: secret, expected: /function, not a string/ },
+  { description: 'an empty string', input: '', expected: /function, not a string/ },
+  { description: 'a number', input: 1, expected: /function, not a number/ },
+  { description: 'zero', input: 0, expected: /function, not a number/ },
+  { description: 'true', input: true, expected: /function, not a boolean/ },
+  { description: 'false', input: false, expected: /function, not a boolean/ },
+  { description: 'an object', input: { secret }, expected: /function, not an object/ },
+  { description: 'an instance', input: new Strategy(), expected: /function, not an object/ },
+  { description: 'a Map', input: new Map([['a', bearer]]), expected: /function, not an object/ },
+  { description: 'a promise', input: Promise.resolve(bearer), expected: /function, not an object/ },
+  { description: 'a class', input: Strategy, expected: /is the class Strategy; pass a function/ },
+  { description: 'an anonymous class', input: class {}, expected: /is the class/ },
+  { description: 'a generator', input: generator, expected: /is a generator.*write a plain or an async function/ },
+  { description: 'an async generator', input: asyncGenerator, expected: /is a generator/ },
+  { description: 'a function of two', input: (_a: unknown, _b: unknown) => true, expected: /takes 2 parameters/ },
+  { description: 'a guard', input: withAuth(bearer), expected: /./ },
+  { description: 'a guard that makes public', input: withAuth(null), expected: /./ },
+]
+
+// `withAuth` alone takes null and what `also` makes
+const wrongButForWithAuth: typeof wrong = [
+  { description: 'null', input: null, expected: /is null/ },
+  { description: 'what also made', input: also(bearer), expected: /function, not an object/ },
+  { description: 'a list in it', input: [bearer], expected: /is a list in a list; write one list/ },
+]
+
+const takesNull = (name: string) => name === 'withAuth(x)'
+const takesList = (name: string) => ['withAuth(x)', 'also(x)'].includes(name)
+
+describe.each(Object.entries(takers))('%s', (name, { take, place }) => {
+  const refused = [
+    ...wrong,
+    ...wrongButForWithAuth.filter(({ input }) => (Array.isArray(input) ? !takesList(name) : !takesNull(name))),
+  ]
+  it.each(refused)('A-37 TypeError that names the place and prints no value: $description', ({ input, expected }) => {
+    const message = messageOf(() => take(input))
+    expect(message).toMatch(expected)
+    expect(message).toContain(place)
+    expect(message).not.toContain(secret)
+  })
+})
+
+// Authenticators themselves, and two functions that really take one request; they let no request in (integration/mistakes)
+const takesRequest = ['isAuthenticator', 'defaultErrorMapper']
+const others = ['constantTimeEqual', 'onError', 'UnavailableError']
+const functions = Object.entries(api).filter(
+  ([name, value]) => typeof value === 'function' && !isAuthenticator(value) && !takesRequest.includes(name),
+)
+
+describe('what this package exports, and was not called', () => {
+  it.each(functions)('%s is a TypeError wherever an authenticator is taken', (name, f) => {
+    const called = name === 'alt' ? 'altW' : name
+    const expected = others.includes(name) ? /./ : new RegExp(`is ${called} itself; call it: ${called}\\(`)
+    for (const { take, place } of Object.values(takers)) {
+      const message = messageOf(() => take(f))
+      expect(message).toMatch(expected)
+      expect(message).toContain(place)
+    }
+    if (others.includes(name)) return
+    expect(messageOf(() => httpBearer({ authenticate: untyped(f) }))).toContain('httpBearer({ authenticate })')
+  })
+})
+
+describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group) => {
+  const of = (...args: unknown[]): unknown => Reflect.apply(group, undefined, args)
+  it.each([
+    { description: 'an empty list', input: [], expected: '([]): an empty list; pass at least one authenticator' },
+    { description: 'an empty record', input: {}, expected: '({}): an empty record; pass at least one authenticator' },
+    { description: 'a list in a record', input: { a: [key] }, expected: '({ a }) is a list in a list' },
+    { description: 'a hole', input: [bearer, , key], expected: '[1] is undefined' },
+    { description: 'a key like an integer', input: { 1: bearer }, expected: '({ 1: ... }): a key that looks like' },
+    { description: 'a key like an integer after another', input: { a: key, 20: bearer }, expected: '({ 20: ... })' },
+    { description: 'one authenticator', input: bearer, expected: 'takes a list or a record of authenticators' },
+    { description: 'null', input: null, expected: 'takes a list or a record of authenticators, not null' },
+    { description: 'nothing', input: undefined, expected: 'takes a list or a record of authenticators, not undefined' },
+    { description: 'a string', input: secret, expected: 'takes a list or a record of authenticators, not a string' },
+    { description: 'a set', input: new Set([bearer]), expected: ' takes a plain record' },
+    { description: 'a map', input: new Map([['a', bearer]]), expected: ' takes a plain record' },
+  ])('TypeError for $description', ({ input, expected }) => {
+    const message = messageOf(() => of(input))
+    expect(message).toContain(expected)
+    expect(message.startsWith(name)).toBe(true)
+    expect(message).not.toContain(secret)
+  })
+})
+
+describe('decision "withAuth(undefined)" withAuth and also', () => {
+  it.each([
+    { description: 'withAuth([])', input: () => withAuth(untyped([])), expected: /^withAuth\(\[\]\): an empty list/ },
+    {
+      description: 'withAuth([a, []])',
+      input: () => withAuth(untyped([bearer, []])),
+      expected: /\[1\] is a list in a/,
+    },
+    {
+      description: 'withAuth of a hole',
+      input: () => withAuth(untyped([bearer, , key])),
+      expected: /\[1\] is undefined/,
+    },
+    { description: 'withAuth of a record', input: () => withAuth(untyped({ a: bearer })), expected: /not an object/ },
+    { description: 'withAuth(undefined)', input: () => withAuth(untyped(undefined)), expected: /literal null/ },
+    { description: 'withAuth()', input: () => (withAuth as () => unknown)(), expected: /literal null/ },
+    {
+      description: 'withAuth(withAuth(a))',
+      input: () => withAuth(untyped(withAuth(bearer))),
+      expected: /guard already/,
+    },
+    { description: 'also([])', input: () => also(untyped([])), expected: /^also\(\[\]\): an empty list/ },
+  ])('TypeError for $description', ({ input, expected }) => {
+    expect(messageOf(input)).toMatch(expected)
+  })
+
+  it('null alone makes public', () => {
+    expect(() => withAuth(null)).not.toThrow()
+  })
+})
+
+describe('an optional alternative that is not last', () => {
+  it.each([
+    { description: 'anyOf', input: () => anyOf([perhaps, key]), place: 'anyOf' },
+    { description: 'anyOf of a record', input: () => anyOf({ perhaps, key }), place: 'anyOf' },
+    { description: 'withAuth of a list', input: () => withAuth([perhaps, key]), place: '' },
+    { description: 'also of a list', input: () => also([perhaps, key]), place: '' },
+    { description: 'firstPresent', input: () => firstPresent([perhaps, key]), place: 'firstPresent' },
+    { description: 'alt', input: () => altW(() => key)(untyped(perhaps)), place: 'alt(...)' },
+    { description: 'lenient', input: () => anyOf([lenient(bearer), key]), place: 'anyOf' },
+    { description: 'mapped', input: () => anyOf([flatMap((x) => x ?? 'guest')(perhaps), key]), place: 'anyOf' },
+    { description: 'in a timeout', input: () => anyOf([timeout(5)(perhaps), key]), place: 'anyOf' },
+    { description: 'in a list in the list', input: () => anyOf([anyOf([bearer, perhaps]), key]), place: 'anyOf' },
+    { description: 'all of them', input: () => anyOf([allOf([perhaps, lenient(key)]), key]), place: 'anyOf' },
+  ])('TypeError for $description', ({ input, place }) => {
+    const message = messageOf(input)
+    expect(message).toContain(place)
+    expect(message).toMatch(/alternative 1 is optional, /)
+  })
+
+  it('the message says which alternative it is', () => {
+    expect(messageOf(() => anyOf([bearer, key, perhaps, key]))).toContain('alternative 3 is optional')
+  })
+
+  it('is allowed last in a list, alone, and anywhere in allOf', () => {
+    for (const made of [() => anyOf([key, perhaps]), () => anyOf([perhaps]), () => firstPresent({ key, perhaps })]) {
+      expect(made).not.toThrow()
+    }
+    expect(() => allOf([perhaps, key])).not.toThrow()
+    expect(() => anyOf([allOf([perhaps, bearer]), key])).not.toThrow()
+  })
+})

@@ -1,0 +1,85 @@
+/** `docs` and `apiApp({ docs })`: mistakes are refused where they are written. */
+import Router from '@koa/router'
+import { apiApp, httpBasicAuth } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { docs } from '../../src/openapi/docs.js'
+import { operationsOf } from '../../src/koa/RoutedOperation.js'
+
+const about = { title: 'Pets', version: '1.0.0' }
+
+const mistakes = [
+  ['an unknown option', { persistAuthorisation: true }, /no option "persistAuthorisation"; there are/],
+  ['a path that is a pattern', { path: '/docs/:id' }, /\(\{ path \}\) must be a path/],
+  ['a path without a slash', { path: 'docs' }, /\(\{ path \}\) must be a path/],
+  ['a path with a slash at its end', { path: '/docs/' }, /\(\{ path \}\) must be a path/],
+  ['the root', { path: '/' }, /\(\{ path \}\) must be a path/],
+  ['a path that climbs', { path: '/../docs' }, /\(\{ path \}\) must be a path/],
+  ['a path with markup', { path: '/"><script>' }, /\(\{ path \}\) must be a path/],
+  ['a document path that is no text', { documentPath: 1 }, /\(\{ documentPath \}\) must be a path/],
+  ['page and document at one path', { path: '/Docs', documentPath: '/docs' }, /are the same/],
+  ['persistAuthorization that is no boolean', { persistAuthorization: 'no' }, /persistAuthorization.* must be true or/],
+  ['auth: undefined', { auth: undefined }, /undefined/],
+  ['an un-called factory', { auth: httpBasicAuth }, /httpBasicAuth itself/],
+  ['servers that are no list', { servers: '/' }, /servers.* must be a list/],
+  ['security schemes written by hand', { components: { securitySchemes: {} } }, /read off the guards/],
+] as const
+
+describe('docs(router, options)', () => {
+  it.each(mistakes)('TypeError for %s', (_what, options, message) => {
+    const make = () => docs(new Router(), { ...about, ...(options as object) })
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+
+  it.each([
+    ['no options', undefined, /docs takes an object/],
+    ['no title', { version: '1.0.0' }, /docs\(\{ title \}\)/],
+    ['no version', { title: 'Pets' }, /docs\(\{ version \}\)/],
+  ])('TypeError for %s', (_what, options, message) => {
+    expect(() => docs(new Router(), options as never)).toThrow(message)
+  })
+
+  it('TypeError for what is no router', () => {
+    expect(() => docs(new Router().routes() as never, about)).toThrow(/takes a router .* not its routes\(\)/)
+    expect(() => docs(undefined as never, about)).toThrow(TypeError)
+  })
+
+  it('is something to mount, with the operations of page, document and assets', () => {
+    const router = new Router({ prefix: '/api' }).use(docs(new Router(), about))
+    expect(operationsOf(router).map(({ path }) => path)).toEqual([
+      '/api/openapi.json',
+      '/api/docs',
+      '/api/docs/swagger-ui.css',
+      '/api/docs/swagger-ui-bundle.js',
+      '/api/docs/favicon-16x16.png',
+      '/api/docs/favicon-32x32.png',
+      '/api/docs/page.css',
+      '/api/docs/page.js',
+    ])
+  })
+})
+
+describe('apiApp({ docs })', () => {
+  it.each(mistakes)('TypeError for %s', (_what, options, message) => {
+    const make = () => apiApp({ docs: options as never })
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+
+  it.each([
+    ['a string', 'yes', /apiApp\(\{ docs \}\) must be true, false or options/],
+    ['null', null, /apiApp\(\{ docs \}\) must be true, false or options/],
+    ['a list', [], /apiApp\(\{ docs \}\) must be true, false or options/],
+    ['a title of its own', { title: 'Other' }, /the title is the application's; write apiApp\(\{ title, docs \}\)/],
+    ['a version of its own', { version: '2' }, /the version is the application's/],
+  ])('TypeError for %s', (_what, given, message) => {
+    expect(() => apiApp({ docs: given as never })).toThrow(TypeError)
+    expect(() => apiApp({ docs: given as never })).toThrow(message)
+  })
+
+  it('on by default, and without them there is nothing', () => {
+    expect(operationsOf(apiApp()).map(({ path }) => path)).toContain('/docs')
+    expect(operationsOf(apiApp({ docs: true })).map(({ path }) => path)).toContain('/openapi.json')
+    expect(operationsOf(apiApp({ docs: false }))).toEqual([])
+  })
+})

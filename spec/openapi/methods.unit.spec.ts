@@ -1,0 +1,30 @@
+/** Which of a layer's methods OpenAPI can list. */
+import { METHODS } from 'node:http'
+import Router from '@koa/router'
+import { expect, it } from 'vitest'
+import { listed, methodsOf } from '../../src/openapi/methods.js'
+
+const of = (fill: (router: Router) => unknown) => {
+  const router = new Router()
+  fill(router)
+  return methodsOf(router.stack[0]!.methods)
+}
+const none = () => {}
+
+it.each([
+  ['HEAD that comes along with GET is left out', (r: Router) => r.get('/x', none), ['get']],
+  ['HEAD of its own is listed', (r: Router) => r.head('/x', none), ['head']],
+  ['HEAD beside GET is listed', (r: Router) => r.register('/x', ['head', 'get'], none), ['get', 'head']],
+  ['a method of its own', (r: Router) => r.delete('/x', none), ['delete']],
+  ["all: every one of OpenAPI's", (r: Router) => r.all('/x', none), [...listed]],
+])('%s', (_, fill, expected) => {
+  expect(of(fill).listed).toEqual(expected)
+})
+
+it('what OpenAPI 3.1 has no field for is kept apart', () => {
+  expect(of((r) => r.register('/x', ['PROPFIND', 'get'], none))).toEqual({ listed: ['get'], others: ['PROPFIND'] })
+  const { others } = of((r) => r.all('/x', none))
+  expect([...others].sort()).toEqual(
+    METHODS.filter((method) => !/^(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE)$/.test(method)),
+  )
+})

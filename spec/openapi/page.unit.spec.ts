@@ -1,0 +1,125 @@
+/** The docs page as text and fields: A-27, ASVS 3.4. */
+import { Script } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { fieldsOf, htmlOf, originsOf, relativeReference, type Page } from '../../src/openapi/page.js'
+import { pageScript } from '../../src/openapi/pageScript.js'
+
+const page: Page = {
+  title: 'Pets',
+  path: '/docs',
+  documentPath: '/openapi.json',
+  persistAuthorization: false,
+  origins: [],
+}
+
+describe('the HTML', () => {
+  it.each([
+    ['an end tag and a script', '</title><script>alert(1)</script>'],
+    ['an end of the attribute', `" onload="alert(1)" x='`],
+    ['a reference', '&lt;script&gt;'],
+    ['an end of a comment', '--><script>'],
+    ['line separators', 'a\u2028b\u2029c'],
+  ])('A-27 writes %s as text, in title and description', (_what, text) => {
+    const html = htmlOf({ ...page, title: text, description: text })
+    expect(html.length).toBeGreaterThan(htmlOf({ ...page, title: '', description: '' }).length)
+    // nothing is left that could end what it is in
+    const plain = htmlOf({ ...page, title: '', description: '' })
+    for (const character of `<>"'\u2028\u2029`) {
+      expect(html.split(character).length, character).toBe(plain.split(character).length)
+    }
+    const decoded = html.replace(/&#(\d+);/g, (_all, code: string) => String.fromCharCode(Number(code)))
+    expect(decoded.split(text)).toHaveLength(3)
+  })
+
+  it('holds no inline script, no inline style, no event handler, and nothing from elsewhere', () => {
+    const html = htmlOf({ ...page, description: 'All about pets' })
+    expect(html.match(/<script[^>]*>[^<]/g)).toBeNull()
+    expect(html).not.toMatch(/<style|style=|\son\w+=|https?:|\/\/|javascript:/)
+    expect([...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, to]) => to)).toEqual([
+      './docs/favicon-16x16.png',
+      './docs/favicon-32x32.png',
+      './docs/swagger-ui.css',
+      './docs/page.css',
+      './docs/swagger-ui-bundle.js',
+      './docs/page.js',
+      './openapi.json',
+    ])
+  })
+
+  it('gives its script what it needs as data', () => {
+    expect(htmlOf(page)).toContain('data-document="./openapi.json" data-persist-authorization="false"')
+    expect(htmlOf({ ...page, path: '/a/b', documentPath: '/c.json', persistAuthorization: true })).toContain(
+      'data-document="../c.json" data-persist-authorization="true"',
+    )
+  })
+})
+
+describe('references', () => {
+  it.each([
+    { from: '/docs', to: '/openapi.json' },
+    { from: '/docs', to: '/docs/page.js' },
+    { from: '/a/docs', to: '/openapi.json' },
+    { from: '/a/docs', to: '/a/docs/page.css' },
+    { from: '/a/b/c', to: '/x/y.json' },
+  ])('from $from to $to, behind any prefix', ({ from, to }) => {
+    const reference = relativeReference(from, to)
+    expect(reference).toMatch(/^\.\.?\//)
+    for (const prefix of ['', '/api', '/v1/api']) {
+      expect(new URL(reference, `http://h.example${prefix}${from}`).pathname).toBe(prefix + to)
+    }
+  })
+})
+
+describe('the fields', () => {
+  const policyOf = (of: Page) =>
+    new Map(
+      fieldsOf(of)
+        ['Content-Security-Policy']!.split('; ')
+        .map((directive) => [directive.split(' ')[0]!, directive.split(' ').slice(1).join(' ')]),
+    )
+
+  it('ASVS 3.4.3 the policy allows nothing that the page does not need', () => {
+    expect(Object.fromEntries(policyOf(page))).toEqual({
+      'default-src': "'none'",
+      'script-src': "'self'",
+      'style-src': "'self'",
+      'img-src': "'self' data:",
+      'connect-src': "'self'",
+      'base-uri': "'none'",
+      'form-action': "'none'",
+      'frame-ancestors': "'none'",
+    })
+  })
+
+  it('test calls may also go to the servers that the document names, and nowhere else', () => {
+    const origins = originsOf([
+      { url: 'https://api.example.com/v1' },
+      { url: 'https://api.example.com/v2' },
+      { url: 'http://localhost:3000' },
+      { url: '/relative' },
+      { url: '//scheme.example' },
+      { url: 'https://{region}.example.com' },
+      { url: 'javascript:alert(1)' },
+      { url: 'data:text/html,x' },
+      { url: 'https://' },
+      { url: "https://a.example; script-src 'unsafe-inline'" },
+    ])
+    expect(origins).toEqual(['https://api.example.com', 'http://localhost:3000'])
+    expect(policyOf({ ...page, origins }).get('connect-src')).toBe(
+      "'self' https://api.example.com http://localhost:3000",
+    )
+  })
+})
+
+describe('the script', () => {
+  it('is one that browsers can read', () => {
+    expect(() => new Script(pageScript)).not.toThrow()
+  })
+
+  it('A-27 does not read the query of the page, and makes no markup and no code of text', () => {
+    expect(pageScript).toContain('queryConfigEnabled: false')
+    expect(pageScript).not.toMatch(
+      /location\.(?!protocol)|URLSearchParams|innerHTML|insertAdjacent|document\.write|eval|Function/,
+    )
+  })
+})

@@ -1,0 +1,74 @@
+/** A router's patterns as OpenAPI's path templates. */
+import Router from '@koa/router'
+import { either as E } from 'fp-ts'
+import { describe, expect, it } from 'vitest'
+import { templatesOf } from '../../src/openapi/pathTemplates.js'
+
+const pathsOf = (pattern: string | RegExp) =>
+  templatesOf(pattern).map(
+    E.fold(
+      (reason) => `! ${reason}`,
+      ({ path }) => path,
+    ),
+  )
+
+describe('templatesOf', () => {
+  it.each([
+    { description: 'text alone', pattern: '/pets', paths: ['/pets'] },
+    { description: 'the root', pattern: '/', paths: ['/'] },
+    { description: 'a trailing slash', pattern: '/pets/', paths: ['/pets/'] },
+    { description: 'a parameter', pattern: '/pets/:id', paths: ['/pets/{id}'] },
+    { description: 'several in one segment', pattern: '/:from-:to.:ext', paths: ['/{from}-{to}.{ext}'] },
+    { description: 'a wildcard', pattern: '/files/*rest', paths: ['/files/{rest}'] },
+    { description: 'a quoted name', pattern: '/:"pet id"', paths: ['/{pet id}'] },
+    { description: 'a quoted name that would end the template', pattern: '/:"a}/b"', paths: ['/{a__b}'] },
+    { description: 'an escaped sign of the syntax', pattern: '/a\\:b\\*', paths: ['/a:b*'] },
+    { description: 'an optional group', pattern: '/pets{/:id}', paths: ['/pets/{id}', '/pets'] },
+    { description: 'two of them', pattern: '/a{/:b}{/c}', paths: ['/a/{b}/c', '/a/{b}', '/a/c', '/a'] },
+    { description: 'one in another', pattern: '/a{/:b{/:c}}', paths: ['/a/{b}/{c}', '/a/{b}', '/a'] },
+    { description: 'nothing but an optional group', pattern: '{/*rest}', paths: ['/{rest}', '/'] },
+    { description: 'a name twice: the handler gets the last', pattern: '/u/:id/p/:id', paths: ['/u/{id_1}/p/{id}'] },
+    { description: 'a name three times', pattern: '/:id/:id/:id', paths: ['/{id_2}/{id_1}/{id}'] },
+    { description: 'a name twice beside its own number', pattern: '/:id_1/:id/:id', paths: ['/{id_1_1}/{id_1}/{id}'] },
+  ])('$description: $pattern', ({ pattern, paths }) => {
+    expect(pathsOf(pattern)).toEqual(paths)
+    // the router reads the same pattern
+    expect(() => new Router().get(pattern, () => {})).not.toThrow()
+  })
+
+  it.each([
+    { description: 'a RegExp', pattern: /^\/x(\d+)$/, reason: 'a regular expression is no path template' },
+    { description: 'no slash in front', pattern: 'pets', reason: 'a path begins with a slash' },
+    { description: 'a wildcard in front', pattern: '*rest', reason: 'a path begins with a slash' },
+    { description: 'no path', pattern: '', reason: 'a path begins with a slash' },
+    {
+      description: 'a brace as text',
+      pattern: '/a\\{b',
+      reason: 'a path template cannot hold one of { } ? # as itself',
+    },
+    {
+      description: 'a question mark as text',
+      pattern: '/a\\?b',
+      reason: 'a path template cannot hold one of { } ? # as itself',
+    },
+    { description: 'no pattern', pattern: '/a(b', reason: 'not a pattern that path-to-regexp reads' },
+  ])('says why $description is none', ({ pattern, reason }) => {
+    expect(pathsOf(pattern)).toEqual([`! ${reason}`])
+  })
+
+  it('tells wildcards from parameters, which have one outline', () => {
+    const [one, all] = ['/a/:x', '/a/*y'].map((pattern) => E.toUnion(templatesOf(pattern)[0]!))
+    expect(one).toEqual({
+      path: '/a/{x}',
+      outline: '/a/{}',
+      shape: '/a/{}',
+      parameters: [{ name: 'x', wildcard: false }],
+    })
+    expect(all).toEqual({
+      path: '/a/{y}',
+      outline: '/a/{}',
+      shape: '/a/{*}',
+      parameters: [{ name: 'y', wildcard: true }],
+    })
+  })
+})

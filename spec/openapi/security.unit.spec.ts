@@ -1,0 +1,217 @@
+/** What a requirement is in OpenAPI: requirement objects and named schemes. */
+import {
+  allOf,
+  also,
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  authenticator,
+  authorize,
+  Challenge,
+  firstPresent,
+  fromFunction,
+  fromHeader,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  optional,
+  Requirement,
+  requireScopes,
+  sessionAuth,
+  type Authenticator,
+  type SecurityScheme,
+} from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { securityOf, securitySchemesOf } from '../../src/openapi/security.js'
+import { plainRequest } from '../support/plainRequest.js'
+
+const authenticate = () => ({ scopes: ['read'] })
+const bearer = httpBearer({ authenticate })
+const basic = httpBasicAuth({ authenticate })
+const query = apiKeyQuery({ paramName: 'api_key', authenticate })
+const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
+const own = (scheme: SecurityScheme, schemeName?: string) =>
+  authenticator({
+    scheme,
+    ...(schemeName !== undefined && { schemeName }),
+    challenge: Challenge.make('Own'),
+    ambient: false,
+    extract: fromHeader('X-Own'),
+    authenticate,
+  })
+const callable = fromFunction(() => false)
+const listOf = (of: Authenticator<unknown>) => securityOf(Requirement.guardedBy(of)).requirements
+const reading = requireScopes(['read'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
+const writing = requireScopes(['write'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
+
+describe('requirement objects', () => {
+  it.each([
+    ['one authenticator: one object', bearer, [{ bearer: [] }]],
+    [
+      'a list: one for each alternative, in list order',
+      anyOf([query, bearer, basic]),
+      [{ apiKeyQuery_api_key: [] }, { bearer: [] }, { basic: [] }],
+    ],
+    ['the first present: as a list', firstPresent([bearer, query]), [{ bearer: [] }, { apiKeyQuery_api_key: [] }]],
+    [
+      'duplicates are listed once',
+      anyOf([bearer, query, httpBearer({ authenticate })]),
+      [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
+    ],
+    [
+      'all of several: one object with several names',
+      allOf([query, bearer]),
+      [{ apiKeyQuery_api_key: [], bearer: [] }],
+    ],
+    [
+      'all-of in another order is no other alternative',
+      anyOf([allOf([query, bearer]), allOf([bearer, query])]),
+      [{ apiKeyQuery_api_key: [], bearer: [] }],
+    ],
+    [
+      'all of alternatives: every combination',
+      allOf([anyOf([bearer, basic]), header]),
+      [
+        { bearer: [], 'apiKeyHeader_X-API-Key': [] },
+        { basic: [], 'apiKeyHeader_X-API-Key': [] },
+      ],
+    ],
+    ['optional: anonymous callers are welcome', optional(bearer), [{ bearer: [] }, {}]],
+    ['lenient: as optional', lenient(bearer), [{ bearer: [] }, {}]],
+    [
+      'scopes, of every type of scheme',
+      anyOf([reading(bearer), writing(query)]),
+      [{ bearer: ['read'] }, { apiKeyQuery_api_key: ['write'] }],
+    ],
+    ['scopes of levels add up', writing(reading(bearer)), [{ bearer: ['read', 'write'] }]],
+    [
+      'one scheme demanded twice: all scopes',
+      allOf([reading(bearer), writing(bearer)]),
+      [{ bearer: ['read', 'write'] }],
+    ],
+    ['authorize asks for no scope', authorize(() => true)(bearer), [{ bearer: [] }]],
+    ['a callable beside others adds nothing', anyOf([callable, bearer]), [{ bearer: [] }]],
+    ['a callable in an all-of adds nothing to its object', allOf([callable, bearer]), [{ bearer: [] }]],
+    ['decided: a callable alone is left out, never {} and never []', callable, undefined],
+    [
+      'decided: callables alone are left out, never {} and never []',
+      allOf([callable, anyOf([callable, () => true])]),
+      undefined,
+    ],
+    ['an optional callable is never absent, so anonymous callers are not admitted', optional(callable), undefined],
+    [
+      'nor where a callable is one of several',
+      optional(anyOf([callable, bearer, query])),
+      [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
+    ],
+    ['an all-of that can come to callables alone is never {}', allOf([callable, optional(bearer)]), [{ bearer: [] }]],
+  ])('%s', (_, of, expected) => {
+    expect(listOf(of)).toEqual(expected)
+  })
+
+  it('public and undecided: an empty list', () => {
+    for (const requirement of [Requirement.open, Requirement.inherit]) {
+      expect(securityOf(requirement)).toEqual({ description: undefined, requirements: [], schemes: [] })
+    }
+  })
+
+  it('also: what the levels demand together', () => {
+    const { concat } = Requirement.Monoid
+    expect(securityOf(concat(Requirement.guardedBy(query), also(bearer))).requirements).toEqual([
+      { apiKeyQuery_api_key: [], bearer: [] },
+    ])
+    expect(securityOf(concat(Requirement.inherit, also(bearer))).requirements).toEqual([{ bearer: [] }])
+  })
+})
+
+describe('names', () => {
+  it.each([
+    ['bearer', bearer, 'bearer'],
+    ['bearer with a format', httpBearer({ bearerFormat: 'JWT', authenticate }), 'bearer_JWT'],
+    [
+      'bearer with a format of several words',
+      httpBearer({ bearerFormat: 'opaque  token', authenticate }),
+      'bearer_opaque_token',
+    ],
+    ['basic', basic, 'basic'],
+    ['another HTTP scheme', own({ type: 'http', scheme: 'Digest' }), 'digest'],
+    ['a query key', query, 'apiKeyQuery_api_key'],
+    ['a header key', header, 'apiKeyHeader_X-API-Key'],
+    ['a cookie key', apiKeyCookie({ paramName: '__Host-key', authenticate }), 'cookie___Host-key'],
+    [
+      'a name that no component may have',
+      apiKeyHeader({ paramName: 'X!Key~1', authenticate }),
+      'apiKeyHeader_X_21Key_7e1',
+    ],
+    ['mutual TLS', own({ type: 'mutualTLS' }), 'mutualTLS'],
+    ['OAuth 2.0', own({ type: 'oauth2', flows: {} }), 'oauth2'],
+    ['OpenID Connect', own({ type: 'openIdConnect', openIdConnectUrl: 'https://id.example' }), 'openIdConnect'],
+    ['a session', sessionAuth(), 'cookie_koa.sess'],
+    ['a session whose cookie is named', sessionAuth({ cookieName: '__Host-sid' }), 'cookie___Host-sid'],
+    ["the author's own", httpBearer({ schemeName: 'staff.token', authenticate }), 'staff.token'],
+  ])('%s', (_, of, name) => {
+    const { requirements, schemes } = securityOf(Requirement.guardedBy(of))
+    expect(requirements).toEqual([{ [name]: [] }])
+    expect(schemes.map((scheme) => scheme.name)).toEqual([name])
+    expect(name).toMatch(/^[A-Za-z0-9._-]+$/)
+  })
+
+  it("a request tells the session's cookie", () => {
+    const request = plainRequest()
+    request.ctx['sessionOptions'] = { key: '__Host-sid' }
+    const { requirements, schemes } = securityOf(Requirement.guardedBy(sessionAuth()), request)
+    expect(requirements).toEqual([{ 'cookie___Host-sid': [] }])
+    expect(schemes.map(({ scheme }) => scheme)).toMatchObject([{ type: 'apiKey', in: 'cookie', name: '__Host-sid' }])
+  })
+})
+
+describe('components.securitySchemes', () => {
+  const usesOf = (...all: ReadonlyArray<Authenticator<unknown>>) =>
+    all.flatMap((of, at) =>
+      securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, place: `GET /${at}` })),
+    )
+
+  it('every kind with where it travels, its format and its description', () => {
+    const described = httpBearer({ bearerFormat: 'JWT', description: 'From POST /token', authenticate })
+    const cookie = apiKeyCookie({ paramName: 'key', authenticate })
+    expect(securitySchemesOf(usesOf(described, basic, query, header, cookie, sessionAuth()))).toEqual({
+      bearer_JWT: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'From POST /token' },
+      basic: { type: 'http', scheme: 'basic' },
+      apiKeyQuery_api_key: { type: 'apiKey', in: 'query', name: 'api_key' },
+      'apiKeyHeader_X-API-Key': { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      cookie_key: { type: 'apiKey', in: 'cookie', name: 'key' },
+      'cookie_koa.sess': {
+        type: 'apiKey',
+        in: 'cookie',
+        name: 'koa.sess',
+        description: 'The session of who is signed in; browsers send its cookie by themselves.',
+      },
+    })
+  })
+
+  it('two authenticators with one scheme share an entry', () => {
+    expect(Object.keys(securitySchemesOf(usesOf(bearer, httpBearer({ authenticate }))))).toEqual(['bearer'])
+  })
+
+  it.each([
+    [
+      'names that the author gave',
+      httpBearer({ schemeName: 'x', authenticate }),
+      httpBasicAuth({ schemeName: 'x', authenticate }),
+    ],
+    ['a name that was given and one that was derived', bearer, httpBasicAuth({ schemeName: 'bearer', authenticate })],
+    ['derived names of schemes described differently', bearer, httpBearer({ description: 'Another', authenticate })],
+  ])('one name for two schemes is a TypeError that names both operations: %s', (_, one, other) => {
+    expect(() => securitySchemesOf(usesOf(one, other))).toThrow(
+      /^openApi: the security schemes called "(x|bearer)" of GET \/0 and of GET \/1 differ; give each a schemeName of its own$/,
+    )
+  })
+
+  it('also within one operation', () => {
+    const both = anyOf([bearer, httpBearer({ description: 'Another', authenticate })])
+    expect(() => securitySchemesOf(usesOf(both))).toThrow(
+      'GET /0 demands two security schemes called "bearer" that differ',
+    )
+  })
+})

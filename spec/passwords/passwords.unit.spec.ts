@@ -1,0 +1,291 @@
+/** Passwords: what is kept, what is verified, what is refused, and what an unknown user costs. */
+import * as argon from '@node-rs/argon2'
+import * as bcrypt from '@node-rs/bcrypt'
+import fc from 'fast-check'
+import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
+import { describe, expect, it } from 'vitest'
+import { argon2OfNode, argon2OfPackage } from '../../src/passwords/algorithms.js'
+import { isEnough, parse, print } from '../../src/passwords/StoredPassword.js'
+
+const SALT = 'AAAAAAAAAAAAAAAAAAAAAA'
+const KEY = 'A'.repeat(43)
+
+describe('hash', () => {
+  it('makes a PHC string of Argon2id with OWASP’s figures, another at each time, and no word of the password', async () => {
+    const [first, second] = [await hash('anna-secret'), await hash('anna-secret')]
+    for (const stored of [first, second]) {
+      expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+      expect(stored).not.toContain('anna')
+      expect(await verify(stored, 'anna-secret')).toBe(true)
+      expect(needsRehash(stored)).toBe(false)
+    }
+    expect(first).not.toBe(second)
+  })
+
+  it('of what others verify: @node-rs/argon2 takes our string', async () => {
+    expect(await argon.verify(await hash('anna-secret'), 'anna-secret')).toBe(true)
+  })
+
+  it.each([
+    ['empty', ''],
+    ['4097 bytes', 'a'.repeat(4097)],
+    ['4098 bytes in 2049 characters', 'ü'.repeat(2049)],
+    ['10 MB', 'a'.repeat(10_000_000)],
+    ['a lone surrogate', 'a\ud800'],
+    ['a number', 5 as never],
+    ['nothing', undefined as never],
+  ])('%s is a RangeError that does not quote it', async (_name, password) => {
+    const error: unknown = await hash(password).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(RangeError)
+    expect((error as Error).message).toBe('hash(password): a password is well-formed Unicode of 1 to 4096 bytes')
+  })
+
+  it.each(['a'.repeat(4096), 'ü'.repeat(2048), 'a\0b', '\0', ' ', '日本語 🔑'])(
+    '%# any other works',
+    async (password) => {
+      const stored = await hash(password)
+      expect(await verify(stored, password)).toBe(true)
+      expect(await verify(stored, `${password.slice(0, -1)}x`)).toBe(false)
+    },
+  )
+})
+
+describe('verify: what others made', () => {
+  it.each([
+    [
+      'the reference implementation of Argon2',
+      '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+      'password',
+    ],
+    [
+      'passlib, scrypt',
+      '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E',
+      'password',
+    ],
+    ['bcrypt, 2a', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', 'U*U'],
+    ['bcrypt, 2b', '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', 'U*U'],
+    ['bcrypt, 2y', '$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', 'U*U'],
+  ])('%s', async (_name, stored, password) => {
+    expect(await verify(stored, password)).toBe(true)
+    for (const wrong of [`${password}x`, password.slice(1), password.toUpperCase() + password.toLowerCase()]) {
+      expect(await verify(stored, wrong)).toBe(false)
+    }
+  })
+
+  it('Argon2id with other costs', async () => {
+    const stored = await argon.hash('p', { memoryCost: 64, timeCost: 3, parallelism: 2, outputLen: 24 })
+    expect([await verify(stored, 'p'), await verify(stored, 'q'), needsRehash(stored)]).toEqual([true, false, true])
+  })
+
+  it('a password is verified as it is: no normal form, no case, no blanks', async () => {
+    const stored = await hash('é')
+    for (const other of ['e\u0301', 'É', ' é', 'é ', 'é\0']) expect(await verify(stored, other)).toBe(false)
+  })
+})
+
+describe('verify: what is no password is refused before any work', () => {
+  it.each([
+    ['empty', ''],
+    ['4097 bytes', 'a'.repeat(4097)],
+    ['10 MB', 'a'.repeat(10_000_000)],
+    ['a lone surrogate', '\udfff'],
+    ['an object', {} as never],
+    ['nothing', undefined as never],
+  ])('%s', async (_name, password) => {
+    const stored = await hash('anna-secret')
+    const begun = performance.now()
+    for (let at = 0; at < 100; at++) {
+      expect([await verify(stored, password), await verify(undefined, password)]).toEqual([false, false])
+    }
+    // 200 verifications would take more than a second
+    expect(performance.now() - begun).toBeLessThan(400)
+  })
+})
+
+describe('verify: bcrypt reads 72 bytes, so more are refused', () => {
+  it('72 bytes are verified, 73 are not, though bcrypt would let them in', async () => {
+    const password = 'a'.repeat(72)
+    const stored = await bcrypt.hash(password, 4)
+    expect(await bcrypt.verify(`${password}b`, stored)).toBe(true)
+    expect([await verify(stored, password), await verify(stored, `${password}b`)]).toEqual([true, false])
+    expect(await verify(stored, 'ü'.repeat(37))).toBe(false)
+  })
+
+  it('a password with NUL is refused: bcrypt takes a repetition for the same', async () => {
+    const stored = await bcrypt.hash('abc', 4)
+    expect([await verify(stored, 'abc'), await verify(stored, 'abc\0abc'), await verify(stored, 'abc\0')]).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+})
+
+const unreadable = [
+  '',
+  'secret in clear text',
+  `$argon2i$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2d$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$m=19456,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=16$m=19456,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$`,
+  `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$AAAA`,
+  `$argon2id$v=19$m=19456,t=2,p=1$AAAA$${KEY}`,
+  `$argon2id$v=19$m=4,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=99999999,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=19456,t=999,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=19456,t=0,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=19456,t=2,p=0$${SALT}$${KEY}`,
+  ` $argon2id$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$${KEY}\n`,
+  `$scrypt$ln=14,r=8,p=5$${SALT}$`,
+  `$scrypt$ln=99,r=8,p=1$${SALT}$${KEY}`,
+  `$scrypt$ln=21,r=32,p=1$${SALT}$${KEY}`,
+  `$scrypt$ln=0,r=8,p=1$${SALT}$${KEY}`,
+  `$2b$31$${'a'.repeat(53)}`,
+  `$2b$03$${'a'.repeat(53)}`,
+  `$2x$10$${'a'.repeat(53)}`,
+  `$2b$10$${'a'.repeat(52)}`,
+  `$2b$10$${'a'.repeat(10_000_000)}`,
+]
+
+describe('what is kept and is no hash', () => {
+  it.each(unreadable.map((stored) => [stored.slice(0, 60), stored] as const))(
+    '%j is a TypeError that does not quote it, and needs a rehash',
+    async (_name, stored) => {
+      const error: unknown = await verify(stored, 'anna-secret').catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(TypeError)
+      expect((error as Error).message).toMatch(/^verify\(stored, password\): stored is no hash/)
+      if (stored !== '') expect((error as Error).message).not.toContain(stored.slice(0, 20))
+      expect(needsRehash(stored)).toBe(true)
+    },
+  )
+
+  it.each([5, {}, [], Buffer.from('x'), true])('%o is one, too', async (stored) => {
+    await expect(verify(stored as never, 'anna-secret')).rejects.toThrow(TypeError)
+    expect(needsRehash(stored as never)).toBe(true)
+  })
+})
+
+describe('needsRehash: OWASP’s figures, whichever of its lines', () => {
+  it.each([
+    ...(['47104,t=1', '19456,t=2', '12288,t=3', '9216,t=4', '7168,t=5', '65536,t=3'] as const).map(
+      (cost) => [`$argon2id$v=19$m=${cost},p=1$${SALT}$${KEY}`, false] as const,
+    ),
+    ...(['47103,t=1', '19455,t=2', '12287,t=3', '7167,t=5', '7168,t=4', '4096,t=10'] as const).map(
+      (cost) => [`$argon2id$v=19$m=${cost},p=1$${SALT}$${KEY}`, true] as const,
+    ),
+    [`$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAA$${KEY}`, true],
+    [`$2b$12$${'a'.repeat(53)}`, true],
+    // Argon2id works here, so scrypt is second best
+    [`$scrypt$ln=14,r=8,p=5$${SALT}$${KEY}`, true],
+  ] as const)('%s: %s', async (stored, expected) => {
+    await hash('warm')
+    expect(needsRehash(stored)).toBe(expected)
+  })
+
+  it.each([
+    ['ln=17,r=8,p=1', true],
+    ['ln=16,r=8,p=2', true],
+    ['ln=15,r=8,p=3', true],
+    ['ln=14,r=8,p=5', true],
+    ['ln=13,r=8,p=10', true],
+    ['ln=14,r=8,p=1', false],
+    ['ln=17,r=7,p=1', false],
+    ['ln=12,r=8,p=20', false],
+  ])('scrypt %s is enough: %s', (cost, expected) => {
+    const stored = parse(`$scrypt$${cost}$${SALT}$${KEY}`)
+    expect(stored !== undefined && isEnough(stored)).toBe(expected)
+  })
+})
+
+it('law: what is printed is read as it was', () => {
+  const bytes = (minLength: number) => fc.uint8Array({ minLength, maxLength: 64 }).map((all) => Buffer.from(all))
+  const derived = { salt: bytes(8), key: bytes(16) }
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.record({
+          _tag: fc.constant('argon2id' as const),
+          cost: fc.record({
+            m: fc.integer({ min: 512, max: 2 ** 21 }),
+            t: fc.integer({ min: 1, max: 64 }),
+            p: fc.integer({ min: 1, max: 64 }),
+          }),
+          ...derived,
+        }),
+        fc.record({
+          _tag: fc.constant('scrypt' as const),
+          cost: fc.record({
+            ln: fc.integer({ min: 1, max: 19 }),
+            r: fc.integer({ min: 1, max: 32 }),
+            p: fc.integer({ min: 1, max: 64 }),
+          }),
+          ...derived,
+        }),
+      ),
+      (stored) => {
+        expect(parse(print(stored))).toEqual(stored)
+      },
+    ),
+  )
+})
+
+it('law: no string at all makes reading throw', () => {
+  const parts = fc.constantFrom(
+    '$',
+    'argon2id',
+    'v=19',
+    'm=19456,t=2,p=1',
+    'scrypt',
+    'ln=14,r=8,p=5',
+    SALT,
+    KEY,
+    '2b',
+    '10',
+    '\0',
+  )
+  const near = fc.array(parts, { maxLength: 12 }).map((all) => all.join(''))
+  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), near), (text) => (parse(text), true)))
+})
+
+describe('an unknown user costs what a known one costs', () => {
+  const median = (all: ReadonlyArray<number>): number =>
+    [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN
+
+  it('interleaved: undefined and null take as long as a wrong password', { retry: 2, timeout: 60_000 }, async () => {
+    const stored = await hash('anna-secret')
+    const times = { known: [] as number[], unknown: [] as number[], none: [] as number[] }
+    for (let round = 0; round < 41; round++) {
+      for (const [name, kept] of [
+        ['known', stored],
+        ['unknown', undefined],
+        ['none', null],
+      ] as const) {
+        const begun = performance.now()
+        expect(await verify(kept, 'a guess')).toBe(false)
+        times[name].push(performance.now() - begun)
+      }
+    }
+    for (const name of ['unknown', 'none'] as const) {
+      const ratio = median(times[name]) / median(times.known)
+      expect(ratio).toBeGreaterThan(0.8)
+      expect(ratio).toBeLessThan(1.25)
+    }
+  })
+
+  it('what bcrypt cannot verify is not refused at once', async () => {
+    const stored = await bcrypt.hash('a', 4)
+    const begun = performance.now()
+    for (let at = 0; at < 10; at++) await verify(stored, 'a'.repeat(73))
+    expect(performance.now() - begun).toBeGreaterThan(20)
+  })
+})
+
+it('node:crypto and @node-rs/argon2 make the same bytes, where both are there', async () => {
+  const [node, own] = [argon2OfNode(), await argon2OfPackage()]
+  const ask = ['password', 'somesalt'].map((text) => Buffer.from(text)) as [Buffer, Buffer]
+  const keys = await Promise.all([node, own].map(async (derive) => derive?.(...ask, { m: 256, t: 2, p: 1 }, 32)))
+  expect(keys[1]?.toString('hex')).toBe('9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe')
+  if (keys[0] !== undefined) expect(keys[0].toString('hex')).toBe(keys[1]?.toString('hex'))
+})

@@ -1,0 +1,154 @@
+/** What only the Redis store does: which commands it sends, and what it makes of answers that it does not expect. */
+import { randomUUID } from 'node:crypto'
+import type { SessionStore } from 'koa-with-auth/sessions'
+import { redisStore } from 'koa-with-auth/sessions/redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
+import { describeWithRedis, missingRedis, redisServer } from '../support/redisServer.js'
+import { clients, type Connected } from '../support/sessionStores.js'
+
+const LONG = 60_000
+
+const everything = async (store: SessionStore, id: string): Promise<void> => {
+  await store.read(id)
+  await store.insert(id, 'text', LONG)
+  await store.update(id, 'text', LONG)
+  await store.end(id, LONG)
+  await store.markOf(id)
+  await store.mark(id, 'mark', LONG)
+}
+
+describe('commands', () => {
+  it('each concerns one key, which is passed, and every write has a time to live', async () => {
+    const sent: string[][] = []
+    const store = redisStore({
+      command: async (args, key) => {
+        expect(args[args[0] === 'EVAL' ? 3 : 1]).toBe(key)
+        sent.push(args)
+        return null
+      },
+    })
+    await everything(store, 'one')
+    expect(sent.map(([name, , count]) => (name === 'EVAL' ? `${name} ${count}` : name))).toEqual([
+      'GET',
+      'SET',
+      'EVAL 1',
+      'SET',
+      'GET',
+      'SET',
+    ])
+    for (const args of sent.filter(([name]) => name === 'SET')) expect(args.slice(3, 5)).toEqual(['PX', String(LONG)])
+  })
+
+  it.each([
+    [undefined, 'koa-with-auth:'] as const,
+    ['shop:', 'shop:'] as const,
+    ['{shop}', '{shop}'] as const,
+    ['', ''] as const,
+  ])('with the prefix %j all keys begin with %j', async (prefix, begin) => {
+    const keys = new Set<string>()
+    const command = async (_args: string[], key: string) => void keys.add(key)
+    await everything(redisStore({ command, ...(prefix !== undefined && { prefix }) }), 'one')
+    expect([...keys].sort()).toEqual([`${begin}session:one`, `${begin}user:one`])
+  })
+
+  it('times are whole milliseconds, and at least one', async () => {
+    const times: (string | undefined)[] = []
+    const store = redisStore({ command: async (args) => void times.push(args.at(args.indexOf('PX') + 1)) })
+    for (const lifetime of [0.2, 1.5, -7, 0]) await store.end('one', lifetime)
+    expect(times).toEqual(['1', '2', '1', '1'])
+  })
+})
+
+describe('answers', () => {
+  it.each([1, true, {}, [], ['+text'], new Error('LOADING'), new Map()])('GET: %j is an outage', async (answer) => {
+    const store = redisStore({ command: async () => answer })
+    await expect(store.read('one')).rejects.toThrow(/GET must resolve to a string or null/)
+    await expect(store.markOf('one')).rejects.toThrow(TypeError)
+  })
+
+  it.each(['', 'text', '-', '-+text', ' +text', '{"auth":{}}'])(
+    'GET: %j, which it did not write, is no session',
+    async (answer) => {
+      expect(await redisStore({ command: async () => answer }).read('one')).toBeUndefined()
+    },
+  )
+
+  it.each<readonly [unknown, boolean]>([
+    ['1', true],
+    [1, true],
+    [1n, true],
+    [Buffer.from('1'), true],
+    [0, false],
+    ['0', false],
+    [null, false],
+    [undefined, false],
+    ['OK', false],
+  ])('EVAL: %s means that an update did it: %s', async (answer, expected) => {
+    expect(await redisStore({ command: async () => answer }).update('one', 'text', LONG)).toBe(expected)
+  })
+
+  it('what the client rejects with is passed on', async () => {
+    const failure = new Error('ECONNREFUSED')
+    const store = redisStore({ command: () => Promise.reject(failure) })
+    for (const ask of [store.read('a'), store.insert('a', '', 1), store.update('a', '', 1), store.end('a', 1)]) {
+      await expect(ask).rejects.toBe(failure)
+    }
+    for (const ask of [store.markOf('a'), store.mark('a', '', 1)]) await expect(ask).rejects.toBe(failure)
+  })
+})
+
+it('where there is no redis-server suites are left out with a word about it, and fail where CI is set', () => {
+  const fix = 'no redis-server on the PATH; apt-get install redis-server'
+  expect(missingRedis({ PATH: '/nowhere' })).toBe(fix)
+  expect(() => missingRedis({ PATH: '/nowhere', CI: 'true' })).toThrow(fix)
+})
+
+describeWithRedis('on a server', () => {
+  const server = redisServer()
+  let connected: Connected
+  beforeAll(async () => {
+    connected = await clients['the official client, RESP3']!(server())
+  })
+  afterAll(() => connected?.disconnect())
+  const raw = (...args: string[]) => connected.command(args, args[1] ?? '')
+
+  it('Redis forgets what is over by itself: nothing is left', async () => {
+    const store = redisStore({ command: connected.command })
+    await raw('FLUSHALL')
+    await store.insert('a', 'text', 20)
+    await store.end('b', 20)
+    await store.mark('user', 'mark', 20)
+    expect(await raw('DBSIZE')).toBe(3)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    expect(await raw('KEYS', '*')).toEqual([])
+  })
+
+  it('two applications with prefixes of their own do not meet', async () => {
+    const [one, two] = ['one:', 'two:'].map((prefix) => redisStore({ command: connected.command, prefix }))
+    const id = randomUUID()
+    await one!.insert(id, 'text', LONG)
+    expect([await one!.read(id), await two!.read(id)]).toEqual(['text', undefined])
+  })
+
+  it('a key that something else wrote is an outage or no session, never somebody', async () => {
+    const store = redisStore({ command: connected.command })
+    const [list, text] = [randomUUID(), randomUUID()]
+    await raw('RPUSH', `koa-with-auth:session:${list}`, '+{}')
+    await raw('SET', `koa-with-auth:session:${text}`, '{"auth":{"id":"root","at":1,"mark":""}}')
+    await expect(store.read(list)).rejects.toThrow(/WRONGTYPE/)
+    expect(await store.read(text)).toBeUndefined()
+    expect(await store.update(text, 'text', LONG)).toBe(false)
+  })
+
+  it('no id is in Redis, only its digest', async () => {
+    await raw('FLUSHALL')
+    const store = koaSessionStore(redisStore({ command: connected.command }), { lifetime: LONG, maxLength: 100 })
+    const id = randomUUID()
+    await store.set(id, { a: 1 }, LONG, { ctx: {} })
+    const keys = (await raw('KEYS', '*')) as string[]
+    expect(keys).toHaveLength(1)
+    expect(keys[0]).toMatch(/^koa-with-auth:session:[A-Za-z0-9_-]{43}$/)
+    expect(keys[0]).not.toContain(id)
+  })
+})

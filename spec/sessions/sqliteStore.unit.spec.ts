@@ -1,0 +1,195 @@
+/** What only the SQLite store does: it sweeps a few rows at a time, shares its file, and finds it again. */
+import { spawn } from 'node:child_process'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '@libsql/client'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { buildSite } from '../support/sessionSite.js'
+import { sqliteFile } from '../support/sessionStores.js'
+
+const LONG = 600_000
+const MINUTE = 60_000
+
+afterEach(() => void vi.useRealTimers())
+
+describe('sweeping', () => {
+  const url = sqliteFile()
+
+  it('takes rows whose time is over, five hundred of a table with a write, and no others', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+    const store = sqliteStore({ url: url() })
+    await store.insert('live', 'text', 10 * LONG)
+    await store.end('ended', 10 * LONG)
+    await store.mark('user', 'mark', 10 * LONG)
+    const looking = createClient({ url: url() })
+    const counted = async (table: string) =>
+      Number((await looking.execute(`select count(*) from ${table}`)).rows[0]?.[0])
+    const until = Date.now() - 1
+    const fill = (table: string, count: number) =>
+      looking.batch(
+        Array.from({ length: count }, (_, at) => ({
+          sql: `insert into ${table} values (?, 'over', ?)`,
+          args: [`over ${at}`, until],
+        })),
+        'write',
+      )
+    await fill('auth_sessions', 1200)
+    await fill('auth_marks', 600)
+    // not yet, as it has just swept
+    await store.update('live', 'text', 10 * LONG)
+    expect([await counted('auth_sessions'), await counted('auth_marks')]).toEqual([1202, 601])
+    vi.setSystemTime(Date.now() + MINUTE)
+    const left: number[][] = []
+    for (let at = 0; at < 4; at++) {
+      await store.update('live', 'text', 10 * LONG)
+      left.push([await counted('auth_sessions'), await counted('auth_marks')])
+    }
+    expect(left).toEqual([
+      [702, 101],
+      [202, 1],
+      [2, 1],
+      [2, 1],
+    ])
+    // then again after a minute
+    await fill('auth_sessions', 3)
+    await store.update('live', 'text', 10 * LONG)
+    expect(await counted('auth_sessions')).toBe(5)
+    vi.setSystemTime(Date.now() + MINUTE)
+    await store.update('live', 'text', 10 * LONG)
+    expect(await counted('auth_sessions')).toBe(2)
+    expect([await store.read('live'), await store.read('ended'), await store.markOf('user')]).toEqual([
+      'text',
+      undefined,
+      'mark',
+    ])
+    await store.insert('ended', 'revived', LONG)
+    expect(await store.read('ended')).toBeUndefined()
+    looking.close()
+    store.close()
+  })
+
+  it('that fails does not fail the write that it came with', async () => {
+    const file = url()
+    const store = sqliteStore({ url: file })
+    const breaking = createClient({ url: file })
+    await store.insert('before', 'text', LONG)
+    await breaking.execute(
+      "create trigger no_sweep before delete on auth_sessions begin select raise(abort, 'no'); end",
+    )
+    await breaking.execute({ sql: "insert into auth_sessions values ('over', 'text', ?)", args: [Date.now() - 1] })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * MINUTE })
+    expect(await store.update('before', 'kept', LONG)).toBe(true)
+    expect(await store.read('before')).toBe('kept')
+    await breaking.execute('drop trigger no_sweep')
+    breaking.close()
+    store.close()
+  })
+})
+
+describe('the file', () => {
+  const url = sqliteFile()
+
+  it('keeps sessions, ends and marks when it is closed and opened again', async () => {
+    const before = sqliteStore({ url: url() })
+    await before.insert('a', 'text', LONG)
+    await before.end('b', LONG)
+    await before.mark('user', 'mark', LONG)
+    before.close()
+    const after = sqliteStore({ url: url() })
+    await after.insert('b', 'revived', LONG)
+    expect([await after.read('a'), await after.read('b'), await after.markOf('user')]).toEqual([
+      'text',
+      undefined,
+      'mark',
+    ])
+    after.close()
+  })
+
+  it('a store that was closed opens it again when it is asked', async () => {
+    const store = sqliteStore({ url: url() })
+    await store.insert('c', 'text', LONG)
+    store.close()
+    store.close()
+    expect(await store.read('c')).toBe('text')
+    store.close()
+  })
+
+  it('in memory, for tests, is one for each store', async () => {
+    const [one, two] = [sqliteStore({ url: 'file::memory:' }), sqliteStore({ url: 'file::memory:' })]
+    await one.insert('a', 'text', LONG)
+    expect([await one.read('a'), await two.read('a')]).toEqual(['text', undefined])
+    one.close()
+    two.close()
+  })
+
+  it('that cannot be opened is a rejection at each question, and none before', async () => {
+    const store = sqliteStore({ url: 'file:/nowhere/at/all/sessions.db' })
+    await expect(store.read('a')).rejects.toThrow()
+    await expect(store.insert('a', 'text', LONG)).rejects.toThrow()
+    store.close()
+  })
+})
+
+describe('two processes on one file', () => {
+  const url = sqliteFile()
+  let built: ReturnType<typeof buildSite>
+  beforeAll(() => {
+    built = buildSite()
+  }, 60_000)
+  afterAll(() => built?.remove())
+
+  // each inserts all ids and ends every third; tells what it reads at last
+  const program = (name: string) => `
+    import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+    const store = sqliteStore({ url: process.argv[2] })
+    const name = ${JSON.stringify(name)}
+    const ids = Array.from({ length: 200 }, (_, at) => 'id ' + at)
+    const work = async (id, at) => {
+      await store.insert(id, name, 600000)
+      if (at % 3 === 0) await store.end(id, 600000)
+      await store.update(id, await store.read(id) ?? name, 600000)
+    }
+    const left = [...ids.entries()]
+    const worker = async () => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) await work(next[1], next[0])
+    }
+    await Promise.all([worker(), worker(), worker(), worker()])
+    process.stdout.write('done\\n')
+    await new Promise((resolve) => process.stdin.once('data', resolve))
+    console.log(JSON.stringify(await Promise.all(ids.map(async (id) => await store.read(id) ?? null))))
+    process.exit()
+  `
+  const start = (name: string) => {
+    const path = join(built.folder, `${name}.js`)
+    writeFileSync(path, program(name))
+    const child = spawn(process.execPath, [path, url()], { stdio: ['pipe', 'pipe', 'inherit'] })
+    let reported = ''
+    child.stdout.on('data', (chunk: Buffer) => (reported += chunk.toString()))
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    return {
+      done: () => vi.waitFor(() => expect(reported).toMatch(/^done/), 15_000),
+      read: async (): Promise<unknown> => {
+        child.stdin.write('go')
+        await ended
+        return JSON.parse(reported.slice('done\n'.length))
+      },
+    }
+  }
+
+  it('agree on who inserted first and on what was ended, and neither fails on the other’s locks', async () => {
+    const processes = [start('one'), start('two')]
+    for (const one of processes) await one.done()
+    const [here, there] = [await processes[0]!.read(), await processes[1]!.read()]
+    expect(here).toEqual(there)
+    const kept = here as ReadonlyArray<string | null>
+    expect(kept.filter((_, at) => at % 3 === 0).every((one) => one === null)).toBe(true)
+    expect(kept.filter((_, at) => at % 3 !== 0).every((one) => one === 'one' || one === 'two')).toBe(true)
+  }, 30_000)
+
+  it('leaves no files but the database’s own', () => {
+    const folder = fileURLToPath(new URL('.', url()))
+    expect(readdirSync(folder).filter((name) => !/^sessions\.db(?:-wal|-shm)?$/.test(name))).toEqual([])
+  })
+})

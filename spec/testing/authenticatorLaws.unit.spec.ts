@@ -1,0 +1,231 @@
+/** Each law of what an authenticator answers: what breaks it is found, with the fix; what only looks strange is not. */
+import { either as E, option as O } from 'fp-ts'
+import type { Context, Request } from 'koa'
+import {
+  anyOf,
+  apiKeyHeader,
+  AuthError,
+  authorize,
+  fromHeader,
+  httpBasicAuth,
+  httpBearer,
+  flatMap,
+  optional,
+  sessionAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { checkAuthenticator, lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
+import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import { bearer, breachesOf, isRight, right, valid } from '../support/brokenLaws.js'
+
+describe('total', () => {
+  it.each([
+    ['throws', (token: string) => isRight(token) || raise(new Error('no'))],
+    ['rejects', async (token: string) => isRight(token) || raise(new Error('no'))],
+    ['rejects with nothing', (token: string) => isRight(token) || Promise.reject(undefined)],
+    ['answers a function that yields no Either', (token: string) => isRight(token) || (() => false)],
+  ])('A-30 a hook that %s is a 500, not a refusal', async (_way, hook) => {
+    const [breach] = await breachesOf(bearer(hook), { valid })
+    expect(breach).toMatchObject({ law: expect.stringMatching(/^is total/) })
+    expect(breach?.counterexample).toContain('raised')
+  })
+
+  it('a hand-made authenticator that throws, rejects, or answers no Either is found out', async () => {
+    for (const evaluate of [
+      () => raise(new Error('x')),
+      () => Promise.reject(new Error('x')),
+      () => ({ user: 'anna' }),
+    ]) {
+      // Safe: what a caller without types could make
+      const made = Object.assign(() => evaluate, {
+        description: right.description,
+        evaluate,
+      }) as unknown as Authenticator<unknown>
+      const violations = await breachesOf(made, { valid })
+      expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^is total/))
+    }
+  })
+
+  it('within: what settles a little later is in time', async () => {
+    const late = (ms: number) => bearer((token) => new Promise((go) => setTimeout(() => go(isRight(token)), ms)))
+    expect(await breachesOf(late(1), { valid, within: 2000, runs: 5 })).toStrictEqual([])
+    const [breach] = await breachesOf(late(400), { valid, within: 100, runs: 5 })
+    expect(breach?.fix).toContain('within 100 ms')
+  })
+})
+
+const raise = (error: unknown): never => {
+  throw error
+}
+
+describe('fails closed', () => {
+  it('A-17 a principal that is read from a field of no credential', async () => {
+    const trusting = (request: Request) =>
+      (request.get('X-User') !== '' && { user: request.get('X-User') }) ||
+      (request.get('Authorization') === 'Bearer supersecret' && { user: 'anna' })
+    const violations = await breachesOf(trusting, { valid: [withBearer('supersecret')] })
+    expect(violations.find(({ law }) => /^fails closed/.test(law))?.counterexample).toContain('X-User: admin')
+  })
+
+  it('optional lets in nobody as undefined, and is not taken for open', async () => {
+    expect(await breachesOf(optional(right), { valid })).toStrictEqual([])
+    const guest = flatMap((who: unknown) => who ?? { user: 'guest' })(optional(right))
+    expect((await breachesOf(guest, { valid })).map(({ law }) => law)).toContainEqual(
+      expect.stringMatching(/^fails closed/),
+    )
+  })
+})
+
+describe('refuses others', () => {
+  it('a user name of one with the password of another is refused by who looks at both', async () => {
+    const users = new Map([['anna', 'secret-of-anna'], ['sam', 'secret-of-sam']]) // prettier-ignore
+    const pairs = [...users].map(([username, password]) => ({ username, password }))
+    const careful = httpBasicAuth({
+      authenticate: (_request, name, password) => users.get(name) === password && { name },
+    })
+    expect(await breachesOf(careful, { valid: pairs })).toStrictEqual([])
+    const careless = httpBasicAuth({
+      authenticate: (_request, name, password) => [...users.values()].includes(password) && { name },
+    })
+    expect((await breachesOf(careless, { valid: pairs })).map(({ law }) => law)).toContainEqual(
+      expect.stringMatching(/^refuses wrong/),
+    )
+  })
+
+  it.each([
+    ['the first of two', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[0] === 'Partner-Key'],
+    ['the last of two', (keys: ReadonlyArray<string>) => keys[0] !== keys.at(-1) && keys.at(-1) === 'Partner-Key'],
+    ['two that are equal', (keys: ReadonlyArray<string>) => keys[1] === keys[0] && keys[0] === 'Partner-Key'],
+  ])('A-22 who takes %s guesses which one counts', async (_which, takes) => {
+    const careless = (request: Request) => {
+      const sent = fromHeader('X-API-Key')(request)
+      if (O.isNone(sent)) return false
+      return (typeof sent.value === 'string' ? sent.value === 'Partner-Key' : takes(sent.value)) && { client: 'Acme' }
+    }
+    const [breach, ...others] = await breachesOf(careless, { valid: [withHeader('X-API-Key', 'Partner-Key')] })
+    expect(breach).toMatchObject({
+      law: expect.stringMatching(/^refuses wrong/),
+      fix: expect.stringMatching(/never guess/),
+    })
+    expect(others).toStrictEqual([])
+  })
+
+  it('one valid credential beside another wrong one is lawful in a list', async () => {
+    const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
+    const both = mergeRequests(withBearer('supersecret'), withHeader('key', 'Partner-Key'))
+    expect(await breachesOf(anyOf([right, key]), { valid: [both] })).toStrictEqual([])
+  })
+})
+
+describe('deterministic', () => {
+  it('a hook that counts, and one that lets in once', async () => {
+    let calls = 0
+    const violations = await breachesOf(
+      bearer((token) => isRight(token) && { calls: ++calls }),
+      { valid },
+    )
+    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^is deterministic/)])
+    expect(violations[0]?.counterexample).toMatch(/first: .*\nthen: /)
+  })
+
+  it('equal: what differs lawfully in a principal', async () => {
+    let calls = 0
+    const counting = bearer((token) => isRight(token) && { user: 'anna', calls: ++calls })
+    const equal = (one: unknown, other: unknown) =>
+      Reflect.get(Object(one), 'user') === Reflect.get(Object(other), 'user')
+    expect(await breachesOf(counting, { valid, equal })).toStrictEqual([])
+  })
+
+  it('A-38 what one request leaves for another', async () => {
+    let current: unknown
+    const shared = bearer(async (token) => {
+      current = isRight(token)
+      await new Promise((go) => setTimeout(go, token === 'supersecret' ? 2 : 1))
+      return current
+    })
+    expect(await breachesOf(shared, { valid, runs: 5 })).toStrictEqual([])
+    const global: { user?: unknown } = {}
+    const leaky = (request: Request) => {
+      if (request.get('Authorization') === 'Bearer supersecret') global.user = { user: 'anna' }
+      return global.user
+    }
+    expect((await breachesOf(leaky, { valid: [withBearer('supersecret')] })).length).toBeGreaterThan(0)
+  })
+})
+
+describe('leaks nothing', () => {
+  it.each([
+    ['the message of an exception', (token: string) => isRight(token) || raise(new Error(`no user ${token}`))],
+    ['a property of an exception', (token: string) => isRight(token) || raise({ why: { token } })],
+    ['the scope of an insufficient', (token: string) => isRight(token) || E.left(AuthError.insufficient([token]))],
+    [
+      'a failure, in base64',
+      (token: string) =>
+        isRight(token) || E.left({ ...AuthError.invalid, sent: Buffer.from(token).toString('base64') }),
+    ],
+  ])('A-37 in %s', async (_where, hook) => {
+    const violations = await breachesOf(bearer(hook), { valid })
+    expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^leaks nothing/))
+  })
+
+  it('A-37 a password, not only the whole field', async () => {
+    const basic = httpBasicAuth({
+      authenticate: (_request, user, password) =>
+        (user === 'admin' && password === 'secret') || E.left({ ...AuthError.invalid, password }),
+    })
+    const violations = await breachesOf(basic, { valid: [{ username: 'admin', password: 'secret' }] })
+    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
+  })
+})
+
+describe('options', () => {
+  it('above and app: a session is what middleware made of a cookie', async () => {
+    const sessions = new Map([['sid-of-anna', { populated: true, user: { username: 'anna' } }]])
+    const above = [
+      (ctx: Context, next: () => Promise<unknown>) => {
+        ctx.app.keys = ['k'.repeat(32)]
+        ctx['sessionOptions'] = { key: 'koa.sess' }
+        ctx['session'] = sessions.get(ctx.cookies.get('koa.sess') ?? '') ?? { populated: false }
+        return next()
+      },
+    ]
+    const options = { valid: [withCookie('koa.sess', 'sid-of-anna')], above }
+    expect(await breachesOf(sessionAuth(), options)).toStrictEqual([])
+    expect(await breachesOf(authorize(() => true)(sessionAuth()), options)).toStrictEqual([])
+    expect((await breachesOf(sessionAuth(), { ...options, valid: [withCookie('koa.sess', 'other')] })).length).toBe(1)
+  })
+
+  it.each([
+    { wrong: { valid: [] }, told: /valid.*one request or credential/ },
+    { wrong: { valid, within: 0 }, told: /within/ },
+    { wrong: { valid, runs: -1 }, told: /runs/ },
+    { wrong: { valid, tries: 3 }, told: /no option "tries"/ },
+  ])('a mistake is a TypeError that names the place: $told', async ({ wrong, told }) => {
+    // Safe: what a caller without types could pass
+    const options = wrong as unknown as LawOptions
+    expect(() => lawsOf(right, options)).toThrow(TypeError)
+    expect(() => lawsOf(right, options)).toThrow(told)
+    await expect(checkAuthenticator(right, options)).rejects.toThrow(told)
+  })
+
+  it('a credential alone that has no place, or several, is a TypeError that names the fix', () => {
+    const bare = (request: Request) => request.get('X') === 'x' && { user: 'anna' }
+    expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/withHeader/)
+    expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/withBearer/)
+    expect(() => lawsOf(httpBearer as never, { valid })).toThrow(/call it/)
+  })
+
+  it('the same seed asks the same requests; another asks others', async () => {
+    const asked = async (seed: number) => {
+      const seen: string[] = []
+      await breachesOf(
+        bearer((token) => (seen.push(token), isRight(token))),
+        { valid, seed, runs: 30 },
+      )
+      return seen
+    }
+    expect(await asked(7)).toStrictEqual(await asked(7))
+    expect(await asked(7)).not.toStrictEqual(await asked(8))
+  })
+})
