@@ -7,6 +7,7 @@ const entries = {
   '/audit': 'audit/index',
   '/events': 'events/index',
   '/jwt': 'jwt/index',
+  '/openapi': 'openapi/index',
   '/testing': 'testing/index',
   '/testing/laws': 'testing/laws/index',
   '/sessions': 'sessions/index',

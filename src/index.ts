@@ -9,7 +9,6 @@ import type { Authenticator as Decides } from './core/Authenticator.js'
 import * as AuthErrors from './core/AuthError.js'
 import * as Challenges from './core/Challenge.js'
 import * as Authenticators from './core/instances.js'
-import * as Requirements from './core/Requirement.js'
 
 /** The instances of fp-ts: `Functor`, `Alt`, `getSemigroup`. */
 export const Authenticator = Authenticators
@@ -37,7 +36,7 @@ export { remembered, type Remembered, type RememberedOptions } from './core/reme
 export { throttled, type ThrottledOptions } from './core/throttled.js'
 export type { Guess } from './core/Guess.js'
 export type { Limiter, Limiters } from './core/Limiter.js'
-export { also, type Also } from './core/Requirement.js'
+export { also, type Also, type Requirement } from './core/Requirement.js'
 export { describedAs } from './core/describedAs.js'
 export type { AuthenticatorOptions } from './core/AuthenticatorOptions.js'
 export type { Evaluation } from './core/Evaluation.js'
@@ -73,11 +72,6 @@ export const Challenge = Challenges
 /** A scheme and its parameters. */
 export type Challenge = Challenges.Challenge
 
-/** What a level decided: constructors and monoid. */
-export const Requirement = Requirements
-/** What a level decided. */
-export type Requirement = Requirements.Requirement
-
 // what clients send
 export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from './core/Credentials.js'
 export { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from './core/RequestFields.js'
@@ -104,12 +98,8 @@ export { withAuth } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/authSettings.js'
 export type { AlsoGuard, AnyGuard, Auth, AuthRouter, Both, Guard, Handler, SeenBehind, Verb } from './koa/AuthRouter.js'
 
-// the description
-export { openApi, type ApiDocument, type OpenApiOptions } from './openapi/document.js'
+// the description of an operation; the document is in koa-with-auth/openapi
 export { operation, type Described, type OperationOptions } from './openapi/operation.js'
-export { docs, type DocsOptions } from './openapi/docs.js'
-export type { DocsPageOptions } from './openapi/pageOptions.js'
-export { cachedOpenApi, type SerializedDocument } from './openapi/cachedDocument.js'
 
 // the application
 export { apiApp, type ApiApp, type ApiAppOptions, type ApiDocsOptions } from './ApiApp.js'

@@ -1,8 +1,9 @@
 /** `audit(router)`: what one line of it tells, the data and the table. The levels are in levels.spec.ts. */
 import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
-import { audit, table, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
+import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
+import { table } from '../../src/audit/Audit.js'
 import { guardOf } from '../support/levels.js'
 
 const handle = (): void => {}

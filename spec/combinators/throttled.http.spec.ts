@@ -10,13 +10,13 @@ import {
   apiKeyHeader,
   authSettings,
   httpBasicAuth,
-  openApi,
   throttled,
   withAuth,
   type Authenticator,
   type Limiter,
   type ThrottledOptions,
 } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

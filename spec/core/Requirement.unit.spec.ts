@@ -1,13 +1,15 @@
 /** The constructors of a decision; the monoid is in Requirement.law.spec.ts. */
 import { either as E } from 'fp-ts'
-import { also, fromFunction, Requirement, withAuth } from 'koa-with-auth'
+import { also, fromFunction, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { plainRequest } from '../support/plainRequest.js'
 
 const a = fromFunction(() => 'anna')
 const b = fromFunction(() => 'berta')
 const { concat } = Requirement.Monoid
-const passing = (requirement: Requirement) => Requirement.effective(requirement)?.evaluate(plainRequest()) ?? 'anybody'
+const passing = (requirement: Requirement.Requirement) =>
+  Requirement.effective(requirement)?.evaluate(plainRequest()) ?? 'anybody'
 
 describe('Requirement', () => {
   it('a guard carries what it decided', () => {
@@ -33,7 +35,7 @@ describe('also', () => {
     expect(concat(also(a), Requirement.open)).toBe(Requirement.open)
   })
 
-  it.each<[string, Requirement, unknown]>([
+  it.each<[string, Requirement.Requirement, unknown]>([
     ['to nothing', also(b), { inherited: undefined, own: 'berta' }],
     ['to nothing, twice', concat(also(a), also(b)), { inherited: { inherited: undefined, own: 'anna' }, own: 'berta' }],
     ['to public', concat(Requirement.open, also(b)), { inherited: undefined, own: 'berta' }],
@@ -44,7 +46,7 @@ describe('also', () => {
 
   it('of nothing is nothing', () => {
     // Safe: what types do not allow
-    const nothing: Requirement = { _tag: 'Also', authenticators: [] as never }
+    const nothing: Requirement.Requirement = { _tag: 'Also', authenticators: [] as never }
     expect(passing(nothing)).toBe('anybody')
     expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): an Also of nothing')
   })

@@ -1,8 +1,9 @@
 /** Requirement.Monoid with `also`: levels that add are a monoid, too, in what they come to. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { also, anyOf, Requirement } from 'koa-with-auth'
+import { also, anyOf } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { observe } from '../support/arbitraries.js'
 import { foldLevels, verdictOf, type Level } from '../support/evaluator.js'
 import { levels as many, requirementOf, treesOf } from '../support/trees.js'
@@ -12,8 +13,11 @@ const { concat, empty } = Requirement.Monoid
 const levels = many.filter((of) => of.length > 1)
 
 /** What a requirement comes to: decision, verdict, who was asked, description. */
-const outcomeOf = async (of: ReadonlyArray<Level>, combine: (all: Requirement[]) => Requirement) => {
-  let tag: Requirement['_tag'] = 'Inherit'
+const outcomeOf = async (
+  of: ReadonlyArray<Level>,
+  combine: (all: Requirement.Requirement[]) => Requirement.Requirement,
+) => {
+  let tag: Requirement.Requirement['_tag'] = 'Inherit'
   const { _tag, ...seen } = await observe(
     (calls) => {
       const requirement = combine(of.map((level) => requirementOf(level, calls)))
@@ -143,4 +147,4 @@ describe('effective', () => {
   })
 })
 
-const effectiveOf = (requirement: Requirement) => Requirement.effective(requirement) ?? anyone
+const effectiveOf = (requirement: Requirement.Requirement) => Requirement.effective(requirement) ?? anyone

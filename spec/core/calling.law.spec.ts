@@ -4,8 +4,9 @@ import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
 import { allOf, also, altW, anyOf, AuthError, authorize, describedAs, firstPresent, fromFunction } from 'koa-with-auth'
 import { isAuthenticator, lenient, flatMap, optional, recoverUnavailable, requireScopes, timeout } from 'koa-with-auth'
-import { Requirement, type Authenticator } from 'koa-with-auth'
+import type { Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { welcomes } from '../support/evaluator.js'
 import { hostile } from '../support/hostile.js'
 import { plainRequest } from '../support/plainRequest.js'
@@ -15,7 +16,7 @@ import { leaf, requestOf, run } from '../support/treeRuns.js'
 type Make = (a: Authenticator<unknown>) => Authenticator<unknown>
 
 const other = build(leaf('other', { outcome: 'expired' }))
-const below = (requirement: Requirement): Authenticator<unknown> =>
+const below = (requirement: Requirement.Requirement): Authenticator<unknown> =>
   Requirement.effective(requirement) ?? fromFunction(() => 'anyone')
 
 /** Every combinator of an authenticator that demands something. */

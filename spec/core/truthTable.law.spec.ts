@@ -1,8 +1,9 @@
 /** The whole interpreter against a truth table: what random trees and levels come to, in process and over HTTP. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { AuthError, Requirement } from 'koa-with-auth'
+import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { defaults } from '../../src/core/Settings.js'
 import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'

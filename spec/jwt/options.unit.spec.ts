@@ -4,7 +4,8 @@ import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import Koa from 'koa'
-import { openApi, requireScopes, withAuth, type Authenticator } from 'koa-with-auth'
+import { requireScopes, withAuth, type Authenticator } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
 import {
   httpIntrospection,
   httpJwt,

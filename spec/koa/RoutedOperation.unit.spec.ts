@@ -1,8 +1,9 @@
 /** What OpenAPI and the audit read off a router. */
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
-import { fromFunction, Requirement, withAuth } from 'koa-with-auth'
+import { fromFunction, withAuth } from 'koa-with-auth'
 import { expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { operationsOf } from '../../src/koa/RoutedOperation.js'
 
 const handle = () => {}

@@ -1,8 +1,8 @@
 /** What `atLevel` makes of a router: a copy that shares nothing which the router changes in place. */
 import { METHODS } from 'node:http'
 import Router, { type Layer, type RouterInstance } from '@koa/router'
-import { Requirement } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { aheadOfParams } from '../../src/core/marks.js'
 import { isGuard } from '../../src/koa/guardMark.js'
 import { atLevel } from '../../src/koa/levels.js'

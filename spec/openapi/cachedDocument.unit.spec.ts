@@ -1,7 +1,8 @@
 /** A document is built once, and anew when it would be another. */
 import Router from '@koa/router'
 import type { Request } from 'koa'
-import { apiKeyHeader, cachedOpenApi, httpBearer, openApi, operation, sessionAuth, withAuth } from 'koa-with-auth'
+import { apiKeyHeader, httpBearer, operation, sessionAuth, withAuth } from 'koa-with-auth'
+import { cachedOpenApi, openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { plainRequest } from '../support/plainRequest.js'
 

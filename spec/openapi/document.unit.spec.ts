@@ -1,16 +1,7 @@
 /** The document of a router. */
 import Router, { type RouterInstance } from '@koa/router'
-import {
-  apiApp,
-  apiKeyHeader,
-  httpBasicAuth,
-  httpBearer,
-  openApi,
-  operation,
-  optional,
-  withAuth,
-  type OpenApiOptions,
-} from 'koa-with-auth'
+import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
+import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 
 const authenticate = () => ({ user: 'anna' })

@@ -1,6 +1,7 @@
 /** What a document says beside its operations, and what is refused. */
 import Router from '@koa/router'
-import { httpBearer, openApi, withAuth, type OpenApiOptions } from 'koa-with-auth'
+import { httpBearer, withAuth } from 'koa-with-auth'
+import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 
 const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })

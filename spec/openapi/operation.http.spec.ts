@@ -1,7 +1,8 @@
 /** `operation({ ... })` behind a path: it is beside `withAuth` on every router, and does nothing to a request. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
-import { apiApp, httpBearer, openApi, operation, withAuth } from 'koa-with-auth'
+import { apiApp, httpBearer, operation, withAuth } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { ask, listen } from '../support/server.js'
 

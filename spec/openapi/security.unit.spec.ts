@@ -16,13 +16,13 @@ import {
   httpBearer,
   lenient,
   optional,
-  Requirement,
   requireScopes,
   sessionAuth,
   type Authenticator,
   type SecurityScheme,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { securityOf, securitySchemesOf } from '../../src/openapi/security.js'
 import { plainRequest } from '../support/plainRequest.js'
 

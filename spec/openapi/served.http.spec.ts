@@ -2,7 +2,8 @@
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import session from 'koa-session'
-import { cachedOpenApi, operation, sessionAuth, withAuth, type ApiDocument, type SecurityScheme } from 'koa-with-auth'
+import { operation, sessionAuth, withAuth, type SecurityScheme } from 'koa-with-auth'
+import { cachedOpenApi, type ApiDocument } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { ask, listen } from '../support/server.js'
 

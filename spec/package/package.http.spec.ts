@@ -101,6 +101,7 @@ describe('the packed package', () => {
   it.each([
     { entry: 'index', optional: [] },
     { entry: 'audit/index', optional: [] },
+    { entry: 'openapi/index', optional: [] },
     { entry: 'sessions/index', optional: ['koa-session'] },
     { entry: 'sessions/sqliteStore', optional: ['@libsql/client'] },
     { entry: 'sessions/redisStore', optional: [] },

@@ -1,5 +1,7 @@
 /** Every entry point loads. Imported in the test, because a file that does not load is no failed test to some runners. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { ownOptions, repository } from '../support/typecheck.js'
 
 const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth': () => import('koa-with-auth'),
@@ -10,6 +12,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/passwords': () => import('koa-with-auth/passwords'),
   'koa-with-auth/events': () => import('koa-with-auth/events'),
   'koa-with-auth/jwt': () => import('koa-with-auth/jwt'),
+  'koa-with-auth/openapi': () => import('koa-with-auth/openapi'),
   'koa-with-auth/sessions': () => import('koa-with-auth/sessions'),
   'koa-with-auth/sessions/redis': () => import('koa-with-auth/sessions/redis'),
   'koa-with-auth/sessions/sqlite': () => import('koa-with-auth/sessions/sqlite'),
@@ -17,8 +20,52 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
 }
 
+interface Built {
+  readonly types: string
+  readonly default: string
+}
+// Safe: it is ours
+const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as {
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, Built>>>>
+  readonly typesVersions: { readonly '*': Readonly<Record<string, ReadonlyArray<string>>> }
+}
+const exported = Object.entries(manifest.exports).flatMap(([path, built]) =>
+  typeof built === 'string' ? [] : [{ path, name: `koa-with-auth${path.slice(1)}`, built }],
+)
+
 describe('entry points', () => {
   it.each(Object.entries(entryPoints))('%s loads, and says what it has', async (_name, load) => {
     expect(Object.keys(await load())).not.toEqual([])
+  })
+
+  it('are those that package.json exports', () => {
+    expect(exported.map(({ name }) => name).sort()).toStrictEqual(Object.keys(entryPoints).sort())
+  })
+
+  it.each(exported)(
+    '$name: `import`, `require`, `module-sync`, `typesVersions` and tsconfig name one module',
+    (entry) => {
+      const { path, name, built } = entry
+      const [source] = ownOptions().paths?.[name] ?? []
+      const module = source?.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
+      const at = (folder: string) => ({ types: `${folder}${module}.d.ts`, default: `${folder}${module}.js` })
+      expect(built).toStrictEqual({ 'module-sync': at('./dist/'), import: at('./dist/'), require: at('./dist/cjs/') })
+      if (path !== '.') expect(manifest.typesVersions['*'][path.slice(2)]).toStrictEqual([`./dist/cjs/${module}.d.ts`])
+    },
+  )
+
+  it('the root has what every application needs; what documents, audits, signs in or tests is beside it', async () => {
+    const names = Object.keys(await import('koa-with-auth'))
+    const beside = ['openApi', 'docs', 'cachedOpenApi', 'audit', 'seal', 'sessions', 'withPrincipal']
+    expect(names).toEqual(expect.arrayContaining(['withAuth', 'operation', 'apiApp']))
+    expect(names.filter((name) => beside.includes(name))).toStrictEqual([])
+  })
+
+  it('what the package needs for itself is no part of them', async () => {
+    const { AuthError, Challenge, ...root } = await import('koa-with-auth')
+    expect(root).not.toHaveProperty('Requirement')
+    expect(Object.keys(Challenge)).not.toContain('token')
+    expect(Object.keys(AuthError)).toContain('Semigroup')
+    expect(Object.keys(await import('koa-with-auth/audit'))).not.toContain('table')
   })
 })

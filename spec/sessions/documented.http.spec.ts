@@ -2,7 +2,8 @@
 import Router from '@koa/router'
 import Koa from 'koa'
 import { audit } from 'koa-with-auth/audit'
-import { openApi, sessionAuth, sessionLoginAuth, withAuth } from 'koa-with-auth'
+import { sessionAuth, sessionLoginAuth, withAuth } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
 

@@ -1,8 +1,9 @@
 /** The layers of a router as words: what each guard demands, and what is around it. */
 import type { RouterInstance } from '@koa/router'
 import { option as O } from 'fp-ts'
-import { also, authenticator, Challenge, Requirement, type Authenticator } from 'koa-with-auth'
+import { also, authenticator, Challenge, type Authenticator } from 'koa-with-auth'
 import { expect } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { challengesOf } from '../../src/core/Description.js'
 import { guardFor } from '../../src/koa/guard.js'
 import { isGuard } from '../../src/koa/guardMark.js'
@@ -25,7 +26,8 @@ export const [alsoA, alsoB, alsoC] = [also(credential('a')), also(credential('b'
 export const { open } = Requirement
 
 /** A guard that is in an operation. */
-export const on = (requirement: Requirement): never => guardFor(requirement, { levels: ['operation'] }) as never
+export const on = (requirement: Requirement.Requirement): never =>
+  guardFor(requirement, { levels: ['operation'] }) as never
 
 /** The functions of each layer, by name; a guard by what it demands, in order. */
 export const names = ({ stack }: RouterInstance): string[] =>
@@ -34,7 +36,7 @@ export const names = ({ stack }: RouterInstance): string[] =>
       .map((f) => (isGuard(f) ? demandOf(f.requirement) : f === handle ? 'handle' : f === go ? 'go' : nameOf(f)))
       .join(' '),
   )
-const demandOf = (requirement: Requirement): string => {
+const demandOf = (requirement: Requirement.Requirement): string => {
   if (requirement._tag === 'Also') return `also:${requirement.authenticators.map(schemes).join('+')}`
   return requirement._tag === 'Require' ? schemes(requirement.authenticator) : 'open'
 }

@@ -14,11 +14,11 @@ import {
   fromHeader,
   lenient,
   optional,
-  Requirement,
   requireScopes,
   type Authenticator,
   type AuthenticatorLike,
 } from 'koa-with-auth'
+import * as Requirement from '../../src/core/Requirement.js'
 import { leavesOf, welcomes, type Group, type Leaf, type Level, type Outcome, type Tree } from './evaluator.js'
 
 // -------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ export const decisionOf = (of: Level, calls: string[]) =>
   of === 'inherit' || of === 'public' ? null : 'also' in of ? also(build(of.also, calls)) : build(of.require, calls)
 
 /** The requirement of a level. */
-export const requirementOf = (of: Level, calls: string[]): Requirement => {
+export const requirementOf = (of: Level, calls: string[]): Requirement.Requirement => {
   if (of === 'inherit') return Requirement.inherit
   if (of === 'public') return Requirement.open
   return 'also' in of ? also(build(of.also, calls)) : Requirement.guardedBy(build(of.require, calls))

@@ -3,7 +3,6 @@
  *
  * It is read off a router in `auditRouter.ts`.
  */
-import { declareFactory } from '../core/misuse.js'
 import type { Extent } from './shadows.js'
 
 /**
@@ -64,21 +63,7 @@ export interface Audit {
 // destructors
 // -------------------------------------------------------------------------------------
 
-/**
- * An audit as text: a line for each operation, then one for each layer of middleware, aligned, in the order of registration.
- *
- * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
- * import { audit, table } from 'koa-with-auth/audit'
- *
- * const router = withAuth(null)(new Router()).get('/health', (ctx) => {
- *   ctx.body = 'ok'
- * })
- * // what was kept as JSON reads the same
- * const kept = JSON.parse(JSON.stringify(audit(router)))
- * assert.strictEqual(table(kept), String(audit(router)))
- */
+/** An audit as text: a line for each operation, then one for each layer of middleware, aligned, in the order of registration. */
 export const table = ({ operations, middleware }: Audit): string =>
   [
     aligned(['OPERATION', 'PROTECTED BY', 'DECIDED BY', 'NOTES'], operations.map(operationCells)),
@@ -86,8 +71,6 @@ export const table = ({ operations, middleware }: Audit): string =>
       ? [aligned(['MIDDLEWARE', 'FUNCTIONS', 'GUARDED'], middleware.map(middlewareCells))]
       : []),
   ].join('\n\n')
-
-declareFactory('table', table)
 
 type Cells = ReadonlyArray<string>
 

@@ -5,7 +5,7 @@
  * `findings.ts` is what `seal` refuses.
  */
 export { audit } from './auditRouter.js'
-export { table, type Access, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
+export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 export { seal, type SealOptions } from './seal.js'
 export type { Extent } from './shadows.js'
 export type { AnyRouter, RouterLayer } from '../koa/RoutedOperation.js'

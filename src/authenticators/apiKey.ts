@@ -13,6 +13,7 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
+import { token } from '../core/fieldSyntax.js'
 import { checkCredential, checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 
@@ -97,7 +98,7 @@ export const apiKeyQuery = apiKey('apiKeyQuery', {
 export const apiKeyHeader = apiKey('apiKeyHeader', {
   in: 'header',
   ambient: false,
-  allowed: Challenge.token,
+  allowed: token,
   credentials: HeaderKey,
   read: fromHeader,
 })
@@ -117,7 +118,7 @@ export const apiKeyHeader = apiKey('apiKeyHeader', {
 export const apiKeyCookie = apiKey('apiKeyCookie', {
   in: 'cookie',
   ambient: true,
-  allowed: Challenge.token,
+  allowed: token,
   credentials: CookieKey,
   read: fromCookie,
 })

@@ -15,6 +15,7 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { flatMap } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented } from '../core/documented.js'
+import { token } from '../core/fieldSyntax.js'
 import { checkHook, checkName, checkOptions, checkRealm, declareFactory } from '../core/misuse.js'
 import { fromCookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
@@ -73,7 +74,7 @@ const sessionKind = (factory: string, demands: string | undefined, qualifies: (u
     const options: SessionAuthOptions<R> = given === undefined ? {} : given
     checkOptions(factory, options, ['cookieName', 'loadUser', 'realm', ...documentation])
     const { cookieName, loadUser, realm } = options
-    if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, Challenge.token)
+    if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, token)
     if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
     checkRealm(factory, realm)
     const name = cookieName ?? DEFAULT_COOKIE

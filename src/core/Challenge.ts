@@ -11,6 +11,7 @@
  * assert.strictEqual(Challenge.render('pets')(challenge), 'ApiKey realm="pets", in="header", name="X-API-Key"')
  */
 
+import { isQuotable, token } from './fieldSyntax.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
 
 /** A scheme and its parameters; `realm` comes first when rendered. */
@@ -18,12 +19,6 @@ export interface Challenge {
   readonly scheme: string
   readonly parameters: Readonly<Record<string, string>>
 }
-
-/** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
-export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
-
-/** @internal RFC 9110 §5.6.4: whether it can be a parameter's value, in ASCII. */
-export const isQuotable = (u: unknown): u is string => typeof u === 'string' && /^[\t\x20-\x7e]*$/.test(u)
 
 /**
  * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that does not fit a

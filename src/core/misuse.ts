@@ -6,7 +6,8 @@
  */
 
 import { absent, type AuthError } from './AuthError.js'
-import { isQuotable, make, type Challenge } from './Challenge.js'
+import { make, type Challenge } from './Challenge.js'
+import { isQuotable } from './fieldSyntax.js'
 import { admitsAnonymous, type Description } from './Description.js'
 
 const factory = Symbol.for('koa-with-auth/factory')

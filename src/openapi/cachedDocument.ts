@@ -42,7 +42,8 @@ const MAX_DOCUMENTS = 8
  *
  * @example
  * import Router from '@koa/router'
- * import { cachedOpenApi, operation } from 'koa-with-auth'
+ * import { operation } from 'koa-with-auth'
+ * import { cachedOpenApi } from 'koa-with-auth/openapi'
  *
  * const router = new Router()
  * const described = cachedOpenApi(router, { title: 'Pets', version: '1.0.0' })

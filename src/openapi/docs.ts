@@ -27,7 +27,8 @@ export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
  * @example
  * import Koa from 'koa'
  * import Router from '@koa/router'
- * import { docs, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+ * import { httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+ * import { docs } from 'koa-with-auth/openapi'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const router = new Router()

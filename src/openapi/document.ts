@@ -31,7 +31,8 @@ export type ApiDocument = OpenAPIV3_1.Document & {
  *
  * @example
  * import Router from '@koa/router'
- * import { httpBearer, openApi, withAuth } from 'koa-with-auth'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ * import { openApi } from 'koa-with-auth/openapi'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const router = new Router()

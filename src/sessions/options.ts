@@ -3,7 +3,7 @@
  */
 import type Koa from 'koa'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
-import { token } from '../core/Challenge.js'
+import { token } from '../core/fieldSyntax.js'
 import { checkHook, checkName, checkOptions, checkPositive } from '../core/misuse.js'
 import { areStrong, keysFix } from '../core/session/signingKeys.js'
 import { applicationName } from './applicationName.js'

@@ -6,7 +6,8 @@
 import http from 'node:http'
 import Router from '@koa/router'
 import Koa from 'koa'
-import { also, apiApp, apiKeyHeader, httpBearer, openApi, withAuth } from 'koa-with-auth'
+import { also, apiApp, apiKeyHeader, httpBearer, withAuth } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
 import { audit, seal } from 'koa-with-auth/audit'
 
 const staff = httpBearer({ authenticate: (_request, token) => token === 's' && { user: 'anna' } })
