@@ -41,7 +41,7 @@ describe('the packed package', () => {
 
   it('holds the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
     const known =
-      /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/decision\.schema\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+      /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/[\w-]+\.schema\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
     expect(project.files.filter((path) => !known.test(path))).toStrictEqual([])
     for (const path of [
       'dist/index.js',

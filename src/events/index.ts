@@ -1,7 +1,15 @@
 /**
- * koa-with-auth/events: what was decided, as records on a channel of `node:diagnostics_channel`.
+ * koa-with-auth/events: what happened, as records on channels of `node:diagnostics_channel`: decisions, and changes of what they
+ * rest on.
  *
- * Reading guide: `onDecision.ts` is what users call; `core/events/Decision.ts` the record; `koa/watching.ts` who tells it.
+ * Reading guide: `onDecision.ts` and its siblings are what users call; `core/events` has the records and the channels;
+ * `koa/watching.ts` publishes decisions.
  */
+export { onApiKey } from './onApiKey.js'
 export { onDecision } from './onDecision.js'
+export { onProviderKeys } from './onProviderKeys.js'
+export { onStoreOutage } from './onStoreOutage.js'
+export type { ApiKeyEvent } from '../core/events/ApiKeyEvent.js'
 export type { Decision, DecisionBranch, Outcome } from '../core/events/Decision.js'
+export type { ProviderKeysEvent } from '../core/events/ProviderKeysEvent.js'
+export type { StoreContent, StoreOutageEvent } from '../core/events/StoreOutageEvent.js'

@@ -3,7 +3,8 @@
  */
 import { decisions } from '../core/events/channels.js'
 import type { Decision } from '../core/events/Decision.js'
-import { checkHook, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/misuse.js'
+import { listening } from './listening.js'
 
 /**
  * Calls `listener` with the record of each decision, when its answer is settled: once for each request that a guard decided
@@ -18,23 +19,7 @@ import { checkHook, declareFactory } from '../core/misuse.js'
  * })
  * end()
  */
-export const onDecision = (listener: (decision: Decision) => void): (() => void) => {
-  checkHook('onDecision(listener)', listener, 1)
-  const warn = (error: unknown): void => {
-    const what = error instanceof Error ? (error.stack ?? error.message) : 'no Error'
-    process.emitWarning(`a listener of onDecision threw: ${what}`, 'DecisionListenerWarning')
-  }
-  const listen = (record: unknown): void => {
-    try {
-      // Safe: only decisions are published on this channel. A listener may be async
-      const answer: unknown = listener(record as Decision)
-      if (answer instanceof Promise) answer.catch(warn)
-    } catch (error) {
-      warn(error)
-    }
-  }
-  decisions.subscribe(listen)
-  return () => void decisions.unsubscribe(listen)
-}
+export const onDecision = (listener: (decision: Decision) => void): (() => void) =>
+  listening('onDecision', decisions, listener)
 
 declareFactory('onDecision', onDecision)

@@ -87,6 +87,7 @@ export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): Ht
   const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
   const cache = policy === undefined ? undefined : tokenCache<Verified>(policy)
   const events = (issuer: string): KeyEvents => ({
+    issuer,
     failed: (problem) => warn(issuer, problem),
     replaced: (keys) => cache?.drop((verified) => verified.keys === keys),
   })

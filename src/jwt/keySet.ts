@@ -13,6 +13,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { JSONWebKeySet } from 'jose'
 import type { Evaluation } from '../core/Evaluation.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
+import { providerKeys, report } from '../core/events/channels.js'
 import { Outage } from './fetchJson.js'
 import type { KeyPolicy } from './policies.js'
 import { keysIn, type Keys } from './signature.js'
@@ -64,6 +65,8 @@ const isWithin = (since: number | undefined, now: number, ms: number): boolean =
 
 /** What others must know of fetched keys. */
 export interface KeyEvents {
+  /** Whose they are. */
+  readonly issuer: string
   /** An outage has begun, with this problem. */
   readonly failed: (problem: string) => void
   /** These keys are no longer in force. */
@@ -74,13 +77,14 @@ export interface KeyEvents {
 export const fetchedKeys = (
   fetch: (signal: AbortSignal) => Promise<JSONWebKeySet>,
   { maxAge, cooldown, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
-  { failed, replaced }: KeyEvents,
+  { issuer, failed, replaced }: KeyEvents,
 ): KeySource => {
   const state: State = { known: undefined, failedAt: undefined, missedAt: undefined, begun: 0, loading: undefined }
 
   const load = async (): Promise<boolean> => {
     const fetchNumber = ++state.begun
     const loadedAt = Date.now()
+    const begun = performance.now()
     try {
       const jwks = await fetch(AbortSignal.timeout(timeout))
       const text = JSON.stringify(jwks)
@@ -89,12 +93,18 @@ export const fetchedKeys = (
       const keys = before?.text === text ? before.keys : keysIn(jwks)
       state.known = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
       state.failedAt = undefined
-      if (before !== undefined && before.keys !== keys) replaced(before.keys)
+      const changed = before?.keys !== keys
+      if (before !== undefined && changed) replaced(before.keys)
+      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: performance.now() - begun }))
       return true
     } catch (error) {
       const isNew = state.failedAt === undefined
       state.failedAt = Date.now()
-      if (isNew) failed(error instanceof Outage ? error.message : 'answered keys that jose does not take')
+      const problem = error instanceof Outage ? error.message : 'answered keys that jose does not take'
+      if (isNew) failed(problem)
+      const servesForMs = Math.max(0, (state.known?.loadedAt ?? -Infinity) + maxAge + staleIfError - state.failedAt)
+      const durationMs = performance.now() - begun
+      report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs }))
       return false
     }
   }

@@ -16,6 +16,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import type { Evaluation } from '../core/Evaluation.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import type { ApiKeyEvent } from '../core/events/ApiKeyEvent.js'
+import { apiKeyChanges, report } from '../core/events/channels.js'
 import { declareFactory } from '../core/misuse.js'
 import { within } from '../stores/within.js'
 import { apiKeyOf, type ApiKey } from './ApiKey.js'
@@ -60,6 +62,14 @@ export interface ApiKeys<O> {
 
 const MAX_LENGTH = 8192
 
+const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: KeyRecord): ApiKeyEvent => ({
+  event,
+  id,
+  owner,
+  scopes: Object.freeze([...scopes]),
+  ...(expiresAt !== undefined && { expiresAt }),
+})
+
 /**
  * API keys with a prefix, in a store. TypeError for options that cannot work.
  *
@@ -82,7 +92,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const { prefix, store, owner: codec, peppers, adopted, touch: interval, timeout } = decided(options)
   const form = keyForm(prefix)
   const digests = digestsWith(peppers)
-  const timed = within('the store of API keys', timeout)
+  const timed = within('api-keys', timeout)
   const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
 
   // Safe: it is what `options.owner` decodes to, and by default any string
@@ -108,6 +118,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const record = { ...checkIssued(codec, given), id: randomUUID(), createdAt: Date.now() }
       const key = form.make()
       await insert(digests.of(key), { ...record, prefix, last4: key.slice(-4) })
+      report(apiKeyChanges)(() => made('issued', record))
       return { key, id: record.id }
     },
     rotate: async (id, rotation) => {
@@ -115,10 +126,17 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const key = form.make()
       const at = Date.now()
       const change = { digest: digests.of(key), prefix, last4: key.slice(-4), at, until: at + overlap }
-      if (await timed(() => store.rotate(id, change))) return { key, id }
-      throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
+      if (!(await timed(() => store.rotate(id, change)))) {
+        throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
+      }
+      report(apiKeyChanges)(() => ({ event: 'rotated', id, overlapMs: overlap }))
+      return { key, id }
     },
-    revoke: (id) => timed(() => store.revoke(id, Date.now())),
+    revoke: async (id) => {
+      const isThere = await timed(() => store.revoke(id, Date.now()))
+      if (isThere) report(apiKeyChanges)(() => ({ event: 'revoked', id }))
+      return isThere
+    },
     list: async (owner) => {
       const text = ownerText('keys.list(owner)', codec, owner)
       const records = await timed(() => store.list(text))
@@ -127,6 +145,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     adopt: async (digest, given) => {
       const record = { createdAt: Date.now(), ...checkAdopted(codec, digest, given), id: randomUUID() }
       await insert(digests.adopted(digest), record)
+      report(apiKeyChanges)(() => made('adopted', record))
       return { id: record.id }
     },
     authenticate: (_request, key) => {

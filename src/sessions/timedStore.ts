@@ -6,7 +6,7 @@ import type { SessionStore } from './SessionStore.js'
 
 /** A store that rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
 export const timedStore = (store: SessionStore, timeout: number): SessionStore => {
-  const timed = within('the session store', timeout)
+  const timed = within('sessions', timeout)
   return {
     read: (id) => timed(() => store.read(id)),
     insert: (id, text, lifetime) => timed(() => store.insert(id, text, lifetime)),

@@ -1,23 +1,34 @@
 /**
  * A store that answers in time or not at all: a failure, and silence, are both an outage.
  */
+import type { StoreContent } from '../core/events/StoreOutageEvent.js'
 import { UnavailableError } from '../core/UnavailableError.js'
+import { outagesOf } from './outages.js'
 
 /** The store failed, or did not answer in time. */
 export class StoreUnavailable extends UnavailableError {
   override readonly name = 'StoreUnavailable'
 }
 
+const names: Readonly<Record<StoreContent, string>> = {
+  'api-keys': 'the store of API keys',
+  sessions: 'the session store',
+}
+
 /** Asks a store; rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
-export const within =
-  (what: string, timeout: number) =>
-  <A>(ask: () => Promise<A>): Promise<A> =>
+export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Promise<A>) => Promise<A>) => {
+  const what = names[store]
+  const question = outagesOf(store)
+  return (ask) =>
     new Promise((resolve, reject) => {
+      const { answered, failed } = question()
       const timer = setTimeout(() => {
+        failed('silent')
         reject(new StoreUnavailable(`${what} did not answer within ${timeout} ms`))
       }, timeout)
       const fail = (cause: unknown): void => {
         clearTimeout(timer)
+        failed('failed')
         reject(new StoreUnavailable(`${what} failed`, { cause }))
       }
       try {
@@ -25,6 +36,7 @@ export const within =
           // some clients answer a failure as a value
           if (answer instanceof Error) return fail(answer)
           clearTimeout(timer)
+          answered()
           resolve(answer)
         }, fail)
       } catch (error) {
@@ -32,3 +44,4 @@ export const within =
         fail(error)
       }
     })
+}

@@ -1,7 +1,36 @@
 /**
- * The channels of `node:diagnostics_channel` on which this package tells what happens. Without a subscriber nothing is built.
+ * The channels of `node:diagnostics_channel` on which this package reports what happens, one type of record each. Without a
+ * subscriber nothing is built.
  */
-import { channel } from 'node:diagnostics_channel'
+import { channel, type Channel } from 'node:diagnostics_channel'
+import type { ApiKeyEvent } from './ApiKeyEvent.js'
+import type { Decision } from './Decision.js'
+import type { ProviderKeysEvent } from './ProviderKeysEvent.js'
+import type { StoreOutageEvent } from './StoreOutageEvent.js'
 
-/** Each decision, when its answer is settled: a `Decision`. */
-export const decisions = channel('koa-with-auth:decision')
+/** A channel whose messages are all of one type. */
+export interface EventChannel<R> extends Channel {
+  publish(record: R): void
+}
+
+// Safe: what publishes on it is in this package, and publishes this type
+const eventChannel = <R>(name: string): EventChannel<R> => channel(`koa-with-auth:${name}`)
+
+/** Each decision, when its answer is settled. */
+export const decisions = eventChannel<Decision>('decision')
+
+/** Each fetch of a provider's keys. */
+export const providerKeys = eventChannel<ProviderKeysEvent>('provider-keys')
+
+/** Each change of an API key. */
+export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
+
+/** Each outage of a store, when it begins and when it is over. */
+export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')
+
+/** Publishes a record, frozen. It is made only where somebody listens. */
+export const report =
+  <R extends object>(to: EventChannel<R>) =>
+  (record: () => R): void => {
+    if (to.hasSubscribers) to.publish(Object.freeze(record()))
+  }

@@ -1,0 +1,191 @@
+/** What decisions rest on, as records: providers' keys, API keys, outages of stores. Each is frozen, fits its schema, and has no secret. */
+import { channel } from 'node:diagnostics_channel'
+import { readFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { createClient } from '@libsql/client'
+import fc from 'fast-check'
+import { apiKeyHeader } from 'koa-with-auth'
+import { onApiKey, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
+import { httpJwt } from 'koa-with-auth/jwt'
+import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { stoppedClock } from '../support/clock.js'
+import { API, identityProvider, processWarnings, signingKey } from '../support/identityProvider.js'
+import { sqliteFile } from '../support/sessionStores.js'
+import { tokenSite } from '../support/tokenSite.js'
+import { repository } from '../support/typecheck.js'
+
+const schemaOf = (name: string) =>
+  new Ajv2020().compile(JSON.parse(readFileSync(`${repository}src/events/${name}.schema.json`, 'utf8')) as object)
+
+/** Records of one channel until the test is finished; each is checked as it comes. */
+const recordsOf = <R extends object>(name: string, on: (listener: (record: R) => void) => () => void): R[] => {
+  const validate = schemaOf(name)
+  const records: R[] = []
+  onTestFinished(
+    on((record) => {
+      expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
+      expect(Object.isFrozen(record)).toBe(true)
+      for (const value of Object.values(record)) expect(Object.isFrozen(value)).toBe(true)
+      records.push(record)
+    }),
+  )
+  return records
+}
+
+describe('koa-with-auth:provider-keys', () => {
+  it('one record for each fetch: refreshed, the same again, others after a rotation', async () => {
+    const clock = stoppedClock()
+    const provider = await identityProvider()
+    const { issuer, jwksUri } = provider
+    const records = recordsOf('provider-keys', onProviderKeys)
+    const { get } = await tokenSite(httpJwt({ issuer: { issuer, jwksUri }, audience: API, keys: { maxAge: 1000 } }))
+    const token = await provider.token({ exp: Math.floor(Date.now() / 1000) + 3600 })
+    for (const _ of [1, 2, 3]) expect((await get(token)).status).toBe(200)
+    expect(records).toMatchObject([{ event: 'refreshed', issuer, changed: true }])
+    clock.move(1001)
+    expect((await get(token)).status).toBe(200)
+    expect(records.slice(1)).toMatchObject([{ event: 'refreshed', issuer, changed: false }])
+    provider.keys.push(await signingKey('ES256', 'k2'))
+    clock.move(1001)
+    expect((await get(token)).status).toBe(200)
+    expect(records.slice(2)).toMatchObject([{ event: 'refreshed', issuer, changed: true }])
+  })
+
+  it('failed, with the problem and how long the known keys still serve; nothing of what was answered', async () => {
+    processWarnings()
+    const clock = stoppedClock()
+    const provider = await identityProvider()
+    const { issuer, jwksUri } = provider
+    const records = recordsOf('provider-keys', onProviderKeys)
+    const keys = { maxAge: 1000, staleIfError: 5000, retry: 10, refreshAhead: false }
+    const { get } = await tokenSite(httpJwt({ issuer: { issuer, jwksUri }, audience: API, keys, verified: false }))
+    const token = await provider.token({ exp: Math.floor(Date.now() / 1000) + 3600 })
+    provider.mood = 'error'
+    expect((await get(token)).status).toBe(503)
+    expect(records).toMatchObject([{ event: 'failed', issuer, problem: 'answered 500', servesForMs: 0 }])
+    provider.mood = 'well'
+    clock.move(11)
+    expect((await get(token)).status).toBe(200)
+    provider.mood = 'error'
+    clock.move(2000)
+    expect((await get(token)).status).toBe(200)
+    expect(records.at(-1)).toMatchObject({ event: 'failed', issuer, problem: 'answered 500', servesForMs: 4000 })
+    expect(JSON.stringify(records)).not.toContain('secret')
+  })
+})
+
+describe('koa-with-auth:api-key', () => {
+  it('issued, adopted, rotated, revoked: after the store has kept it, and nothing where it did not', async () => {
+    const records = recordsOf('api-key', onApiKey)
+    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const expiresAt = new Date(Date.now() + 60_000)
+    const { id } = await keys.issue({ owner: 'anna', name: 'ci', scopes: ['read'], expiresAt })
+    const digest = createHash('sha256').update('old').digest('hex')
+    const { id: adopted } = await keys.adopt(digest, { owner: 'bert' })
+    await expect(keys.adopt(digest, { owner: 'bert' })).rejects.toThrow(/digest already/)
+    await keys.rotate(id, { overlap: 1000 })
+    await keys.revoke(id)
+    await expect(keys.rotate(id, { overlap: 0 })).rejects.toThrow(NoLiveKey)
+    expect(await keys.revoke('nothing')).toBe(false)
+    expect(records).toStrictEqual([
+      { event: 'issued', id, owner: 'anna', scopes: ['read'], expiresAt: expiresAt.getTime() },
+      { event: 'adopted', id: adopted, owner: 'bert', scopes: [] },
+      { event: 'rotated', id, overlapMs: 1000 },
+      { event: 'revoked', id },
+    ])
+  })
+
+  it('law: no key, no digest and no part of them is in any record, whatever is done', async () => {
+    const records = recordsOf('api-key', onApiKey)
+    const step = fc.constantFrom('issue', 'adopt', 'rotate', 'revoke')
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.uuid(), async (steps, seed) => {
+        records.length = 0
+        const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+        const secrets: string[] = []
+        let id = 'none'
+        let kept = 0
+        for (const [at, one] of steps.entries()) {
+          try {
+            if (one === 'revoke') {
+              kept += Number(await keys.revoke(id))
+              continue
+            }
+            if (one === 'adopt') {
+              secrets.push(createHash('sha256').update(`${seed}${at}`).digest('hex'))
+              id = (await keys.adopt(secrets.at(-1)!, { owner: 'bert', last4: 'zzzz' })).id
+            } else {
+              const made = one === 'issue' ? await keys.issue({ owner: 'anna' }) : await keys.rotate(id, { overlap: 1 })
+              id = made.id
+              secrets.push(made.key, made.key.slice(5), createHash('sha256').update(made.key).digest('hex'))
+            }
+            kept++
+          } catch (error) {
+            expect(error).toBeInstanceOf(NoLiveKey)
+          }
+        }
+        const text = JSON.stringify(records)
+        for (const secret of [...secrets, 'acme', 'zzzz']) expect(text).not.toContain(secret)
+        // one record for each change
+        expect(records).toHaveLength(kept)
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+describe('koa-with-auth:store-outage', () => {
+  const file = sqliteFile()
+  it('an SQLite file that is locked and unlocked: begun once, over once; the answers are 503 and 200', async () => {
+    const records = recordsOf('store-outage', onStoreOutage)
+    const url = file()
+    const store = sqliteKeyStore({ url })
+    const keys = apiKeys({ prefix: 'acme', store, timeout: 150, touch: false })
+    onTestFinished(() => store.close())
+    const { key } = await keys.issue({ owner: 'anna' })
+    const { get } = await tokenSite(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
+    const ask = async () => (await get(undefined, { 'X-Key': key })).status
+    expect([await ask(), records]).toStrictEqual([200, []])
+
+    const locker = createClient({ url })
+    const lock = await locker.transaction('write')
+    const failing = [1, 2].map((overlap) => keys.rotate('x', { overlap }))
+    for (const one of failing) await expect(one).rejects.toThrow(/API keys (?:failed|did not answer)/)
+    expect(records).toMatchObject([{ event: 'begun', store: 'api-keys' }])
+    await lock.rollback()
+    locker.close()
+    await expect.poll(ask).toBe(200)
+    await ask()
+    expect(records).toMatchObject([{ event: 'begun' }, { event: 'over', store: 'api-keys' }])
+  })
+})
+
+describe('every channel', () => {
+  it.each([
+    ['onApiKey', onApiKey, 'api-key'],
+    ['onProviderKeys', onProviderKeys, 'provider-keys'],
+    ['onStoreOutage', onStoreOutage, 'store-outage'],
+  ] as const)(
+    '%s: a channel by its name, a listener that throws is a warning, and one that ended hears nothing',
+    async (...row) => {
+      const [name, on, suffix] = row
+      const warnings = processWarnings()
+      const to = channel(`koa-with-auth:${suffix}`)
+      expect(to.hasSubscribers).toBe(false)
+      const end = on(() => {
+        throw new Error('mine')
+      })
+      expect(to.hasSubscribers).toBe(true)
+      to.publish(Object.freeze({}))
+      end()
+      to.publish(Object.freeze({}))
+      expect(to.hasSubscribers).toBe(false)
+      await expect.poll(() => warnings().length).toBe(1)
+      expect(warnings()[0]).toMatch(new RegExp(`^EventListenerWarning: a listener of ${name} threw: Error: mine`))
+      expect(() => on('x' as never)).toThrow(`${name}(listener) must be a function, not a string`)
+    },
+  )
+})

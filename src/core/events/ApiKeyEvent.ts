@@ -1,0 +1,28 @@
+/**
+ * One change of an API key. Neither the key is in it, nor its digest, nor a part of one of them.
+ */
+
+interface Changed {
+  /** The id of the key, as `issue` returned it. */
+  readonly id: string
+}
+
+interface Made extends Changed {
+  /** Whose it is, as the store keeps it. */
+  readonly owner: string
+  /** What it may do. */
+  readonly scopes: ReadonlyArray<string>
+  /** When it is over, in milliseconds since 1970; left out where it never is. */
+  readonly expiresAt?: number
+}
+
+/** A change of an API key, after the store has kept it; frozen. */
+export type ApiKeyEvent =
+  | (Made & { readonly event: 'issued' })
+  | (Made & { readonly event: 'adopted' })
+  | (Changed & {
+      readonly event: 'rotated'
+      /** How long older secrets are still good, in milliseconds. */
+      readonly overlapMs: number
+    })
+  | (Changed & { readonly event: 'revoked' })

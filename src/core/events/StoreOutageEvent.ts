@@ -1,0 +1,24 @@
+/**
+ * An outage of a store, as the questions of requests meet it: nothing asks a store for this record alone.
+ */
+
+/** What a store keeps. */
+export type StoreContent = 'api-keys' | 'sessions'
+
+interface Outage {
+  /** What the store keeps. */
+  readonly store: StoreContent
+}
+
+/** An outage of a store that begins, or that is over; frozen. */
+export type StoreOutageEvent =
+  | (Outage & {
+      readonly event: 'begun'
+      /** Whether it answered a failure, or did not answer in time. */
+      readonly reason: 'failed' | 'silent'
+    })
+  | (Outage & {
+      readonly event: 'over'
+      /** How long it lasted, from the first failure to the first answer, in milliseconds. */
+      readonly durationMs: number
+    })

@@ -1,0 +1,25 @@
+/**
+ * Listens to one channel. A listener that fails changes nothing of what it hears about.
+ */
+import type { EventChannel } from '../core/events/channels.js'
+import { checkHook } from '../core/misuse.js'
+
+/** Calls `listener` with each record of a channel; returns a function that ends it. `name` is the caller's. */
+export const listening = <R>(name: string, to: EventChannel<R>, listener: (record: R) => void): (() => void) => {
+  checkHook(`${name}(listener)`, listener, 1)
+  const warn = (error: unknown): void => {
+    const what = error instanceof Error ? (error.stack ?? error.message) : 'no Error'
+    process.emitWarning(`a listener of ${name} threw: ${what}`, 'EventListenerWarning')
+  }
+  const listen = (record: unknown): void => {
+    try {
+      // Safe: only records of its type are published on a channel. A listener may be async
+      const answer: unknown = listener(record as R)
+      if (answer instanceof Promise) answer.catch(warn)
+    } catch (error) {
+      warn(error)
+    }
+  }
+  to.subscribe(listen)
+  return () => void to.unsubscribe(listen)
+}

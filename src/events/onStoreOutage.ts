@@ -1,0 +1,25 @@
+/**
+ * Listens to outages of stores: of API keys, and of sessions. The channel is `koa-with-auth:store-outage`.
+ */
+import { storeOutages } from '../core/events/channels.js'
+import type { StoreOutageEvent } from '../core/events/StoreOutageEvent.js'
+import { declareFactory } from '../core/misuse.js'
+import { listening } from './listening.js'
+
+/**
+ * Calls `listener` when an outage of a store begins, and when it is over, once each: what requests ask the store is how it is known.
+ * Returns a function that ends it. What the listener throws becomes a process warning; no answer changes.
+ *
+ * @example
+ * import { onStoreOutage } from 'koa-with-auth/events'
+ *
+ * const end = onStoreOutage((record) => {
+ *   if (record.event === 'begun') console.error(`the store of ${record.store} is down: ${record.reason}`)
+ *   else console.error(`the store of ${record.store} was down for ${record.durationMs} ms`)
+ * })
+ * end()
+ */
+export const onStoreOutage = (listener: (record: StoreOutageEvent) => void): (() => void) =>
+  listening('onStoreOutage', storeOutages, listener)
+
+declareFactory('onStoreOutage', onStoreOutage)
