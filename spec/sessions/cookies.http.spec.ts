@@ -19,7 +19,9 @@ describe('D-S12 the cookie', () => {
     const { visitor } = await sessionsApp()
     const lines = setCookies(await visitor().post('/login'))
     expect(lines).toHaveLength(2)
-    expect(lines[0]).toMatch(/^session=[A-Za-z0-9_-]{43}; path=\/; expires=[^;]+; samesite=lax; httponly$/)
+    expect(lines[0]).toMatch(
+      /^session=[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{6}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
+    )
     expect(lines[1]).toMatch(/^session\.sig=[A-Za-z0-9_-]{27}; path=\/; expires=[^;]+; samesite=lax; httponly$/)
     for (const line of lines) {
       const expires = Date.parse(/expires=([^;]+)/.exec(line)?.[1] ?? '')

@@ -4,10 +4,10 @@
  * Its fields are private and change by the named transitions only. It is on the context under a symbol, and is what the
  * session authenticators ask.
  */
-import { randomBytes } from 'node:crypto'
 import type { Context } from 'koa'
 import { sessionData } from '../core/session/sessionFields.js'
 import type { SessionSource } from '../core/session/SessionSource.js'
+import { randomId, type SessionIds } from './sessionIds.js'
 import { bind, boundBy, signedInOf, type SignedIn, type SignIn } from './SignedIn.js'
 
 /** The part of koa-session's session that is used here. */
@@ -24,6 +24,7 @@ export interface SessionOwner {
   readonly keys: () => unknown
   /** The application's name. */
   readonly name: string
+  readonly ids: SessionIds
   readonly loadUser: (id: string) => unknown
 }
 
@@ -122,10 +123,10 @@ export class RequestSession implements SessionSource {
 
   /** A new id for koa-session. Who is being signed in, or is signed in already, is bound to it. */
   renamed(ctx: Context): string {
-    const id = randomBytes(32).toString('base64url')
     // before it is opened no user is signed in, and reading `ctx.session` would make koa-session ask for an id again
     const isOpen = this.#koaSession !== undefined
     const signIn = this.#signingIn ?? (isOpen && this.#storedText !== null ? this.#present(ctx) : undefined)
+    const id = this.#owner?.ids.made(signIn?.id) ?? randomId()
     this.#id = id
     this.#signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)

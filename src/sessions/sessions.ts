@@ -21,6 +21,7 @@ import { commit } from './commit.js'
 import { koaSessionStore, type KoaSessionStore } from './koaSessionStore.js'
 import { decided, type SessionsOptions } from './options.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
+import { sessionIds, type SessionIds } from './sessionIds.js'
 import type { SessionStore } from './SessionStore.js'
 import { signing, type Signing } from './signing.js'
 import { SignInRefused } from './SignInRefused.js'
@@ -82,7 +83,9 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
   apps.add(app)
   declareSessionCookie(cookieName)
   const store = timedStore(settled.store, timeout)
-  const owner: SessionOwner = { keys: () => app.keys, name, loadUser }
+  const keys = () => app.keys
+  const ids = sessionIds(keys)
+  const owner: SessionOwner = { keys, name, ids, loadUser }
   const toTakeBack = { store, cookieName, idle, absolute }
   // Safe: it is the prototype of every context; a request that comes through the sessions carries its own
   carrySource(app.context as Context, misplaced)
@@ -98,7 +101,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
       sameSite,
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).renamed(ctx),
-      store: watched(koaSessionStore(store, { idle, lifetime: absolute, maxLength }), store, absolute),
+      store: watched(koaSessionStore(store, { idle, lifetime: absolute, maxLength }), store, absolute, ids),
     },
     app,
   )
@@ -148,16 +151,19 @@ const unpolluted = {
 }
 
 // A store for koa-session that resolves to nothing in an outage and for a session that is over, and to no forged sign-in
-const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number): KoaSessionStore => ({
+const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number, ids: SessionIds): KoaSessionStore => ({
   ...kept,
   get: async (id, maxAge, options) => {
     const session = requestSessionOf(options.ctx ?? {})
     try {
-      const data = await kept.get(id, maxAge, options)
+      const likely = ids.userOf(id)
+      const reading = kept.get(id, maxAge, options)
+      const markOf = markedAsLikely(store, likely)
+      const data = await reading
       if (typeof data !== 'object' || data === null) return undefined
       const auth = session.recognized(id, data)
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
-      else if (auth.at + absolute <= Date.now() || (await store.markOf(auth.id)) !== auth.mark) return undefined
+      else if (auth.at + absolute <= Date.now() || (await markOf(auth.id)) !== auth.mark) return undefined
       return data
     } catch (error) {
       session.failed(error)
@@ -165,5 +171,14 @@ const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number): 
     }
   },
 })
+
+// Asks for the mark of who is likely to be signed in while the session is read: both answers come in one round trip
+const markedAsLikely = (store: SessionStore, likely: string | undefined): ((user: string) => Promise<string>) => {
+  if (likely === undefined) return (user) => store.markOf(user)
+  const mark = store.markOf(likely)
+  // a session that is gone needs no mark, nor what it failed with
+  mark.catch(() => undefined)
+  return (user) => (user === likely ? mark : store.markOf(user))
+}
 
 declareFactory('sessions', sessions)
