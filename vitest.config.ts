@@ -17,6 +17,7 @@ const entries = {
   '/keys/sqlite': 'keys/sqliteKeyStore',
   '/keys/redis': 'keys/redisKeyStore',
   '/passwords': 'passwords/index',
+  '/upgrades': 'upgrades/index',
 }
 export const alias = Object.entries(entries).map(([entry, file]) => ({
   find: new RegExp(`^koa-with-auth${entry}$`),

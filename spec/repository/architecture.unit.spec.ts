@@ -37,6 +37,7 @@ describe('DESIGN "Three wings and a shell"', () => {
     { folder: 'jwt', allowed: ['jwt', 'core', 'koa'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'events', allowed: ['events', 'core'] },
+    { folder: 'upgrades', allowed: ['upgrades', 'core', 'koa'] },
     { folder: 'testing', allowed: ['testing', 'core', 'koa', 'authenticators', 'keys'] },
   ])('$folder imports only $allowed', ({ folder, allowed }) => {
     const strangers = graph.filter((one) => folderOf(one.from) === folder && inside(one))

@@ -18,6 +18,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/sessions/sqlite': () => import('koa-with-auth/sessions/sqlite'),
   'koa-with-auth/testing': () => import('koa-with-auth/testing'),
   'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
+  'koa-with-auth/upgrades': () => import('koa-with-auth/upgrades'),
 }
 
 interface Built {

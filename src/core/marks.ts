@@ -43,6 +43,9 @@ export const assetMark = Symbol.for('koa-with-auth/asset')
 /** On middleware: it carries settings, see `koa/authSettings.ts`. */
 export const settingsMark = Symbol.for('koa-with-auth/settings')
 
+/** On middleware: what an upgrade goes through in its place, see `upgrades/guardUpgrade.ts`. */
+export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
+
 /** On a router and its layers: they are sealed, see `audit/sealing.ts`. */
 export const sealedMark = Symbol.for('koa-with-auth/sealed')
 

@@ -6,7 +6,7 @@ import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
 import { addHandlers, type ExceptionHandler } from '../core/ExceptionHandler.js'
 import { checkHook, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
-import { settingsMark } from '../core/marks.js'
+import { settingsMark, upgradeMark } from '../core/marks.js'
 import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
 import { answerException } from './exceptions.js'
 import { notWrapped } from './notWrapped.js'
@@ -116,15 +116,15 @@ export const settingsFrom = (place: string, options: AuthSettings): Addition => 
   return add
 }
 
-// so that the audit knows it
+// so that the audit knows it, and upgrades go through it
 const markSettings = <F extends Function>(settings: F): F =>
-  notWrapped(Object.assign(settings, { [settingsMark]: true }))
+  notWrapped(Object.assign(settings, { [settingsMark]: true, [upgradeMark]: settings }))
 
 /** Whether a function is what `authSettings` made. */
 export const isSettings = (f: Function): boolean => settingsMark in f
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
-const applySettings = (add: Addition): Middleware => {
+export const applySettings = (add: Addition): Middleware => {
   let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
   return markSettings((ctx: Context, next: Next) => {
     const outer = settingsOf(ctx.request)

@@ -51,6 +51,15 @@ const admitAnyone =
   }
 
 const enforceAuthenticator = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Enforce => {
+  const decide = deciding(authenticator, levels)
+  return (ctx, next) => decide(ctx, next, enterOperation(ctx))
+}
+
+/**
+ * The same without a look at the place, for what is no operation of a router. `isNested`: whether a guard around this one has
+ * let somebody in.
+ */
+export const deciding = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>) => {
   const policy = headerPolicyOf(authenticator.description)
   const watch = watching(authenticator, levels)
 
@@ -70,8 +79,7 @@ const enforceAuthenticator = (authenticator: Authenticator<unknown>, levels: Rea
     return admit(ctx, next, isNested, result.right)
   }
 
-  return (ctx, next) => {
-    const isNested = enterOperation(ctx)
+  return (ctx: Context, next: Next, isNested: boolean): Promise<unknown> => {
     const watched = decisions.hasSubscribers ? watch(ctx) : undefined
     if (mayBeCutOff(ctx)) {
       watched?.refused()

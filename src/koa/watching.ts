@@ -30,7 +30,7 @@ export interface Watch {
 type Known = Omit<Decision, 'status'>
 
 interface Watched extends ServerResponse {
-  [decisionMark]?: { decision: Known | undefined; isAnswered: boolean }
+  [decisionMark]?: { decision: Known | undefined; isAnswered: boolean; readonly answered: (status?: number) => void }
 }
 
 /** Watches the decisions of one guard. */
@@ -83,25 +83,33 @@ const noteOf = (ctx: Context): ((decision: Known) => void) => {
   const response: Watched = ctx.res
   const before = response[decisionMark]
   if (before !== undefined) return (decision) => (before.decision = decision)
-  const state: NonNullable<Watched[typeof decisionMark]> = { decision: undefined, isAnswered: false }
-  response[decisionMark] = state
+  let given: number | undefined
   const tell = (): void => {
     if (state.decision === undefined || !state.isAnswered) return
     const decision = state.decision
     state.decision = undefined
-    decisions.publish(Object.freeze({ ...decision, status: statusOf(response) }))
+    decisions.publish(Object.freeze({ ...decision, status: given ?? statusOf(response) }))
   }
-  const answered = (): void => {
+  const answered = (status?: number): void => {
     if (state.isAnswered) return
     state.isAnswered = true
+    given = status
     tell()
   }
+  const state: NonNullable<Watched[typeof decisionMark]> = { decision: undefined, isAnswered: false, answered }
+  response[decisionMark] = state
   response.once('finish', answered)
   response.once('close', answered)
   return (decision) => {
     state.decision = decision
     tell()
   }
+}
+
+/** Notes that a request was answered with a status that its response does not write. */
+export const answeredWith = (response: ServerResponse, status: number): void => {
+  const { [decisionMark]: state }: Watched = response
+  state?.answered(status)
 }
 
 // nginx's word for a client that went away before it was answered

@@ -8,12 +8,14 @@ import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
+import { upgradeMark } from '../core/marks.js'
 import { declareFactory } from '../core/misuse.js'
 import { carrySource, type SessionSource } from '../core/session/SessionSource.js'
 import type { LoadsUsers } from '../core/session/SessionUser.js'
 import { declareSessionCookie } from '../core/session/sessionCookie.js'
 import { settingsOf } from '../core/Settings.js'
 import { hasThrown } from '../koa/exceptions.js'
+import { notWrapped } from '../koa/notWrapped.js'
 import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { respondFailure } from '../koa/respond.js'
 import { restore, take } from '../koa/ResponseSnapshot.js'
@@ -105,11 +107,20 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
     },
     app,
   )
-  app.use(async (ctx: Context, next: Next) => {
+  const begin = (ctx: Context) => {
     if (ctx.app !== app) throw new Error(mounted)
     const session = requestSessionOf(ctx)
     session.takenOn(owner)
     carrySource(ctx, session)
+    return session
+  }
+  // it is read, and not opened, so that nothing can sign in or out by it: no answer could carry the cookie
+  const atUpgrade = (ctx: Context, next: Next): Promise<void> => {
+    begin(ctx)
+    return run(ctx, next)
+  }
+  const atRequest = async (ctx: Context, next: Next): Promise<void> => {
+    const session = begin(ctx)
     keepUncached(ctx.res, cookieName)
     const before = take(ctx.response)
     try {
@@ -128,7 +139,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
       applyPolicy(ctx, anonymous, anonymous.whenRefused)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
-  })
+  }
+  app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
   return signing({ owner, identify, store, https: https === true, absolute })
 }
 

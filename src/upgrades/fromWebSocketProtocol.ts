@@ -1,0 +1,60 @@
+/**
+ * Where a page can put a token of a WebSocket handshake: browsers let it set the subprotocols and no other header field.
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import { token } from '../core/fieldSyntax.js'
+import { checkName, checkOptions, declareFactory } from '../core/misuse.js'
+import { fromHeader, type Sent } from '../core/RequestFields.js'
+
+/** What makes a token different from the names of protocols. */
+export interface FromWebSocketProtocolOptions {
+  /** What comes before the token, such as `bearer.`; letter case counts. */
+  readonly prefix: string
+}
+
+const subprotocols = fromHeader('Sec-WebSocket-Protocol')
+
+/**
+ * Reads a token among the subprotocols that a client offers (RFC 6455 §4.1, §11.3.4), without its prefix; several are an array,
+ * which no codec of a credential accepts. On a page: `new WebSocket(url, ['chat', 'bearer.' + token])`.
+ *
+ * **It is logged.** The field is no secret to proxies and servers, as `Authorization` is; use a token that is good for this
+ * endpoint and some seconds, and a cookie where you can. The server must choose another protocol, never the token: `ws` takes
+ * the first that is offered, unless `handleProtocols` says otherwise, and a browser closes what no offered protocol answers.
+ * TypeError for a prefix that fits no protocol.
+ *
+ * @example
+ * import { authenticator, Challenge, constantTimeEqual } from 'koa-with-auth'
+ * import { fromWebSocketProtocol } from 'koa-with-auth/upgrades'
+ * import { WebSocketServer } from 'ws'
+ *
+ * const ticket = authenticator({
+ *   challenge: Challenge.make('Bearer'),
+ *   ambient: false,
+ *   extract: fromWebSocketProtocol({ prefix: 'bearer.' }),
+ *   authenticate: (_request, token: string) => constantTimeEqual(token, 'supersecret') && { user: 'anna' },
+ * })
+ * const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => offered.has('chat') && 'chat' })
+ */
+export const fromWebSocketProtocol = (
+  options: FromWebSocketProtocolOptions,
+): ((request: Request) => O.Option<Sent>) => {
+  checkOptions('fromWebSocketProtocol', options, ['prefix'])
+  const { prefix } = options
+  checkName('fromWebSocketProtocol({ prefix })', prefix, token)
+  return (request) => {
+    const field = subprotocols(request)
+    if (O.isNone(field)) return O.none
+    const offered = [field.value].flat().flatMap((line) => line.split(','))
+    const found = offered.map(trimmed).filter((one) => one.startsWith(prefix))
+    const [first] = found
+    if (first === undefined) return O.none
+    return O.some(found.length === 1 ? first.slice(prefix.length) : found.map((one) => one.slice(prefix.length)))
+  }
+}
+
+declareFactory('fromWebSocketProtocol', fromWebSocketProtocol)
+
+// RFC 9110 §5.6.3: blanks around a member of a list
+const trimmed = (text: string): string => text.replace(/^[\t ]+|[\t ]+$/g, '')

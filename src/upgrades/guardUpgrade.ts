@@ -1,0 +1,199 @@
+/**
+ * `guardUpgrade`: the guard for what never reaches Koa, the upgrades of a server (WebSocket handshakes, RFC 9110 §7.8).
+ *
+ * It is the guard of operations (`koa/guard.ts`), run by Koa itself on a context of the application: so hooks get the same
+ * request, and a refusal is the same answer. Of the application's middleware an upgrade goes through what has a part for
+ * upgrades alone: settings and sessions. No other middleware and no handler runs.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type Koa from 'koa'
+import type { Context, Middleware, Next } from 'koa'
+import { anyOf } from '../core/anyOf.js'
+import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
+import { upgradeMark } from '../core/marks.js'
+import { checkGroup, checkMember, checkOptions, declareFactory } from '../core/misuse.js'
+import { applySettings, settingNames, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
+import { deciding } from '../koa/guard.js'
+import { answeredWith } from '../koa/watching.js'
+import { UpgradeResponse } from './UpgradeResponse.js'
+
+/** Settings that add to those of the application, and what records of decisions say. */
+export interface GuardUpgradeOptions extends AuthSettings {
+  /** What records of decisions (`koa-with-auth/events`) call this endpoint, as the pattern of a route. Default `''`. */
+  readonly route?: string
+}
+
+/** Whom an upgrade acts for. */
+export interface Admitted<P> {
+  readonly principal: P
+}
+
+/**
+ * Decides about an upgrade. It resolves to who it acts for, and the socket is untouched; or to `undefined`, and the socket was
+ * answered and closed, or is gone. TypeError for what is no upgrade.
+ */
+export type UpgradeGuard<P> = (
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Uint8Array,
+) => Promise<Admitted<P> | undefined>
+
+const place = 'guardUpgrade(app, a)'
+
+/**
+ * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`,
+ * with the settings (`authSettings`) and the sessions (`sessions(app)`) of the application. A refusal is answered as over
+ * HTTP, before the handshake, and closes the socket. An upgrade is no safe request, so a cookie of another site is refused.
+ *
+ * Settings of an `apiApp` or of a router do not reach it: give them in `options`, where they add to the application's.
+ * TypeError for what is no application, and for options and authenticators that cannot work.
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import Koa from 'koa'
+ * import { httpBearer } from 'koa-with-auth'
+ * import { guardUpgrade } from 'koa-with-auth/upgrades'
+ * import { WebSocketServer } from 'ws'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ *
+ * const app = new Koa()
+ * const sockets = new WebSocketServer({ noServer: true })
+ * const guard = guardUpgrade(app, bearer)
+ *
+ * const server = createServer(app.callback())
+ * server.on('upgrade', async (request, socket, head) => {
+ *   const admitted = await guard(request, socket, head)
+ *   if (admitted === undefined) return // it is answered
+ *   sockets.handleUpgrade(request, socket, head, (webSocket) => {
+ *     webSocket.send(`Hello ${admitted.principal.user}`)
+ *   })
+ * })
+ */
+export function guardUpgrade<S, C, const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  app: Koa<S, C>,
+  list: L,
+  options?: GuardUpgradeOptions,
+): UpgradeGuard<PrincipalOf<L[number]>>
+export function guardUpgrade<S, C, M extends AuthenticatorLike>(
+  app: Koa<S, C>,
+  auth: M,
+  options?: GuardUpgradeOptions,
+): UpgradeGuard<PrincipalOf<M>>
+export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
+  checkApp(app)
+  const decide = deciding(authenticatorOf(auth), ['upgrade'])
+  const { own, route } = decided(options)
+  return async (request, socket, head) => {
+    checkUpgrade(request, socket, head)
+    // a client that is gone is no error, now or before the handshake
+    socket.on('error', ignore)
+    const response = new UpgradeResponse(request)
+    if (!response.isNext(socket)) {
+      socket.destroy()
+      return undefined
+    }
+    let admitted: Admitted<unknown> | undefined
+    const gone = () => response.emit('close')
+    socket.once('close', gone)
+    const conclude = async (ctx: Context, next: Next): Promise<void> => {
+      try {
+        await next()
+      } finally {
+        if (!socket.destroyed) socket.off('close', gone)
+        ctx.respond = admitted === undefined
+        if (admitted === undefined) response.answer(socket)
+      }
+    }
+    const admit = (ctx: Context): Promise<unknown> => {
+      if (route !== undefined) ctx['routerPath'] = route
+      const request: Context['request'] & { readonly auth?: unknown } = ctx.request
+      const enter = (): Promise<void> => {
+        admitted = { principal: request.auth }
+        return Promise.resolve()
+      }
+      return decide(ctx, enter, false)
+    }
+    await servedBy(app, [conclude, ...partsOf(app), own, admit])(request, response)
+    if (admitted === undefined || socket.destroyed) return undefined
+    answeredWith(response, SWITCHING_PROTOCOLS)
+    return admitted
+  }
+}
+
+declareFactory('guardUpgrade', guardUpgrade)
+
+const SWITCHING_PROTOCOLS = 101
+
+const ignore = (): void => {}
+
+// -------------------------------------------------------------------------------------
+// Koa
+// -------------------------------------------------------------------------------------
+
+// What an upgrade goes through in the place of the application's middleware
+const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
+  middleware.flatMap((one) => {
+    // Safe: this package alone puts it there
+    const part = Reflect.get(one, upgradeMark) as Middleware | undefined
+    return part ?? []
+  })
+
+// The application as it is, with other middleware: Koa itself runs it, answers, and reports its errors
+const servedBy = (app: Koa, middleware: ReadonlyArray<Middleware>): ReturnType<Koa['callback']> => {
+  if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
+  // Safe: it has all that an application has
+  const served = Object.create(app, {
+    middleware: { value: middleware },
+    createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
+  }) as Koa
+  return served.callback()
+}
+
+// -------------------------------------------------------------------------------------
+// misuse
+// -------------------------------------------------------------------------------------
+
+const checkApp = (app: unknown): void => {
+  const isKoa =
+    typeof app === 'object' && app !== null && 'createContext' in app && 'middleware' in app && 'callback' in app
+  if (!isKoa) throw new TypeError('guardUpgrade(app, a): the first is a Koa application; a router or an apiApp is none')
+}
+
+const authenticatorOf = (auth: unknown): Authenticator<unknown> => {
+  if (auth === null) throw new TypeError(`${place}: a is null; what anyone may open needs no guard`)
+  if (Array.isArray(auth)) {
+    checkGroup(place, auth)
+    // Safe: what is no list of members was refused
+    return anyOf(auth as unknown as [AuthenticatorLike])
+  }
+  checkMember(`${place}: a`, auth)
+  // Safe: what is no function was refused
+  return fromFunction(auth as AuthenticatorLike)
+}
+
+const decided = (options: GuardUpgradeOptions) => {
+  checkOptions('guardUpgrade(app, a, options)', options, ['route', ...settingNames])
+  const { route, ...settings } = options
+  if (route !== undefined && typeof route !== 'string') {
+    throw new TypeError("guardUpgrade(app, a, { route }) must be a string, such as '/live'")
+  }
+  return { route, own: applySettings(settingsFrom('guardUpgrade(app, a, options)', settings)) }
+}
+
+const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void => {
+  const isUpgrade =
+    isObject(request) &&
+    isObject(request['headers']) &&
+    request['headers']['upgrade'] !== undefined &&
+    isObject(socket) &&
+    typeof socket['destroy'] === 'function' &&
+    head instanceof Uint8Array
+  if (isUpgrade) return
+  throw new TypeError(
+    `${place} returns a function of (request, socket, head), as the event "upgrade" of a server has them: server.on('upgrade', async (request, socket, head) => ...)`,
+  )
+}
+
+const isObject = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
