@@ -96,7 +96,18 @@ export {
 // Koa
 export { withAuth } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/authSettings.js'
-export type { AlsoGuard, AnyGuard, Auth, AuthRouter, Both, Guard, Handler, SeenBehind, Verb } from './koa/AuthRouter.js'
+export type {
+  AlsoGuard,
+  AnyGuard,
+  Auth,
+  AuthContext,
+  AuthRouter,
+  Both,
+  Guard,
+  Handler,
+  SeenBehind,
+  Verb,
+} from './koa/AuthRouter.js'
 
 // the description of an operation; the document is in koa-with-auth/openapi
 export { operation, type Described, type OperationOptions } from './openapi/operation.js'

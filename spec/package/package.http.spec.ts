@@ -1,10 +1,11 @@
 /** The package as a user gets it: packed, installed outside of the repository, typechecked, and asked over HTTP. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, posix } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { blocksOf } from '../support/docExamples.js'
@@ -81,6 +82,16 @@ describe('the packed package', () => {
 
   it('both module systems fit in 300 KB', () => {
     expect(project.packedBytes).toBeLessThan(300_000)
+  })
+
+  it.each([
+    { tool: 'publint', options: ['run', '--strict'] },
+    { tool: 'attw', options: ['--format', 'ascii', '--no-emoji', '--no-definitely-typed'] },
+  ])('$tool finds nothing, in all resolution modes', { timeout: 120_000 }, async ({ tool, options }) => {
+    const command = join(repository, 'node_modules/.bin', tool)
+    await promisify(execFile)(command, [...options, project.tarball]).catch(({ stdout }: { readonly stdout: string }) =>
+      expect.fail(`${tool}\n${stdout}`),
+    )
   })
 
   // What a module needs when it is loaded, the modules that it imports included

@@ -22,6 +22,8 @@ export interface PackedFiles {
 export interface PackedProject {
   /** The empty project's folder. */
   readonly folder: string
+  /** The tarball. */
+  readonly tarball: string
   /** Packs again, scripts left out: what the package would hold now. */
   readonly listFiles: (withFiles: Readonly<Record<string, string>>) => Promise<ReadonlyArray<string>>
   readonly files: ReadonlyArray<string>
@@ -89,6 +91,7 @@ export const packedProject = async (beside: ReadonlyArray<string>): Promise<Pack
   }
   return {
     folder,
+    tarball: join(source, packed.filename),
     files: packed.files.map(({ path }) => path),
     packedBytes: packed.size,
     listFiles: async (withFiles) => {

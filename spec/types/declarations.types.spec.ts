@@ -1,10 +1,11 @@
 /** The types of the PACKED declarations: exact where a principal is inferred, errors where a mistake is written. */
-import { cpSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packedProject, type PackedProject } from '../support/packed.js'
+import { peersProject, tsc } from '../support/peersProject.js'
 import { ownOptions, typecheck, type Mistake } from '../support/typecheck.js'
 import { mistakes, prelude } from './mistakes.js'
 
@@ -62,5 +63,47 @@ describe.each(Object.entries(resolutions))('module resolution %s', (_name, resol
     expect(errors.length).toBeGreaterThan(0)
     // where the mistake is, and no mere slip of the test: a name or module that does not exist
     expect(errors.filter(({ line, code }) => line !== mistakenLine || [2304, 2307].includes(code))).toStrictEqual([])
+  })
+})
+
+// Both ends of the peer range: routers below 15 have their declarations from @types/koa__router
+const peers = {
+  'koa 2 and @koa/router 12': {
+    koa: 'koa-2',
+    '@types/koa': 'types-koa-2',
+    '@koa/router': 'koa-router-12',
+    '@types/koa__router': 'types-koa-router-12',
+  },
+  'koa 3 and @koa/router 15': { koa: 'koa', '@types/koa': '@types/koa', '@koa/router': '@koa/router' },
+} as const
+const modules = {
+  node10: { module: 'commonjs', moduleResolution: 'node10' },
+  node16: { module: 'node16', moduleResolution: 'node16' },
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  bundler: { module: 'esnext', moduleResolution: 'bundler' },
+} as const
+// TypeScript 7 is quick and reads all that it knows; node10 is the last of 5.9, and 6 tries what 5.9 has not tried above
+const versions = [
+  { version: 'typescript', how: ['node10'] },
+  { version: 'typescript-6', how: ['nodenext'] },
+  { version: 'typescript-7', how: ['node16', 'nodenext', 'bundler'] },
+] as const
+
+describe.each(Object.entries(peers))('with %s', (pair, installed) => {
+  let folder = ''
+  beforeAll(() => {
+    folder = peersProject(project.folder, pair.replaceAll(/\W+/g, '-'), installed, fixtures)
+    // every entry point, also those that no fixture names
+    const { exports } = JSON.parse(
+      readFileSync(join(project.folder, 'node_modules/koa-with-auth/package.json'), 'utf8'),
+    )
+    const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
+    const lines = entries.map((entry, at) => `export * as e${at} from 'koa-with-auth${entry.slice(1)}'\n`)
+    writeFileSync(join(folder, 'entries.ts'), lines.join(''))
+  })
+
+  const runs = versions.flatMap(({ version, how }) => how.map((resolution) => ({ version, resolution })))
+  it.each(runs)('$version and $resolution find no mistake', { timeout: 120_000 }, async ({ version, resolution }) => {
+    expect(await tsc(version, folder, modules[resolution])).toBe('')
   })
 })

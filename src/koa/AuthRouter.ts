@@ -5,13 +5,24 @@
  * overriding type alone, never an intersection; the principal is kept out of the router's own context type for that.
  */
 import type { RouterContext, RouterInstance, RouterMiddleware } from './routerTypes.js'
-import type { Next } from 'koa'
+import type { DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Also, Requirement } from '../core/Requirement.js'
 
 /** What a handler behind a guard finds on its context. Also what a router in a file of its own declares to expect. */
 export interface Auth<P> {
   readonly request: { readonly auth: P }
 }
+
+/**
+ * The context of a handler or middleware that is written apart: Koa's, the parameters of the path, and who called. It fits
+ * behind a guard of every router. The router itself is left out, because TypeScript 5 and 6 compare the types of two routers
+ * with a result that depends on what they compared before.
+ */
+export type AuthContext<P, S = DefaultState, C = DefaultContext> = ParameterizedContext<
+  S,
+  C & { readonly params: Record<string, string> }
+> &
+  Auth<P>
 
 /** A handler that knows who called. */
 export type Handler<S, C, P> = (ctx: RouterContext<S, C> & Auth<P>, next: Next) => unknown

@@ -1,15 +1,22 @@
 /**
- * The types of @koa/router that this layer names, in one place: routers below 15 take theirs from @types/koa__router, which has
- * other names.
+ * The types of @koa/router that this layer names, in a form that both ends of the peer range declare. From 15 on the router
+ * brings its own declarations, before that they come from @types/koa__router: only the router itself and `RouterContext` have
+ * the same name in both.
  */
 import type Router from '@koa/router'
-import type { RouterContext, RouterMiddleware } from '@koa/router'
+import type { RouterContext } from '@koa/router'
 import type { DefaultContext, DefaultState } from 'koa'
 
-export type { RouterContext, RouterMiddleware }
+export type { RouterContext }
 
 /** A router of @koa/router. */
 export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
+
+/** Middleware of a router: what its `register` takes, without the list of them. */
+export type RouterMiddleware<S = DefaultState, C = DefaultContext> = Exclude<
+  Parameters<RouterInstance<S, C>['register']>[2],
+  readonly unknown[]
+>
 
 /** A layer of a router of @koa/router. */
 export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
