@@ -19,7 +19,7 @@ const isExecutable = (path: string): boolean => {
 }
 
 /** Where redis-server is. */
-const redisPath = (env: NodeJS.ProcessEnv): string | undefined =>
+export const redisPath = (env: NodeJS.ProcessEnv): string | undefined =>
   (env['PATH'] ?? '')
     .split(delimiter)
     .map((folder) => join(folder, 'redis-server'))
@@ -65,7 +65,7 @@ export interface RedisServerOptions {
   readonly cluster?: boolean
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
     server.on('error', reject)
@@ -81,7 +81,7 @@ const encoded = (args: ReadonlyArray<string>): string =>
   `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`
 
 // Enough for short replies, which come in one piece
-const sendTo = (port: number, args: ReadonlyArray<string>): Promise<string> =>
+export const sendTo = (port: number, args: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(encoded(args)))
     socket.setTimeout(2000, () => socket.destroy(new Error('redis-server does not answer')))

@@ -1,9 +1,9 @@
 /** The stores of a site that is started as a program of its own, by the name in its environment. */
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
-import { createClient } from 'redis'
+import { createClient, createCluster } from 'redis'
 
 type Env = Readonly<Record<string, string | undefined>>
 type Failed = (where: string, error: unknown) => void
@@ -44,6 +44,39 @@ const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<Sessi
     client.on('error', () => {})
     await new Promise((resolve) => client.once('ready', resolve))
     return redisStore({ command: ([name = '', ...rest]) => client.call(name, ...rest) })
+  },
+  // The next two as the guide "How far it goes" recommends
+  'redis cluster': async ({ REDIS_PORTS = '' }) => {
+    const cluster = createCluster({
+      rootNodes: REDIS_PORTS.split(' ').map((port) => ({ socket: { host, port: Number(port) } })),
+      defaults: {
+        disableOfflineQueue: true,
+        socket: { connectTimeout: 1000, socketTimeout: 1000, reconnectStrategy: retry },
+      },
+      topologyRefreshOnReconnectionAttemptStrategy: 250,
+      maxCommandRedirections: 3,
+    })
+    cluster.on('error', () => {})
+    await cluster.connect()
+    // what a node redirects makes the client ask who has which slots: it notices a silent master by nothing else
+    setInterval(() => {
+      cluster.sendCommand(undefined, true, ['GET', String(Math.random())]).catch(() => {})
+    }, 500)
+    return redisStore({ command: (args, key) => cluster.sendCommand(key, false, args) })
+  },
+  'ioredis cluster': async ({ REDIS_PORTS = '' }) => {
+    const cluster = new Cluster(
+      REDIS_PORTS.split(' ').map((port) => ({ host, port: Number(port) })),
+      {
+        enableOfflineQueue: false,
+        maxRedirections: 3,
+        slotsRefreshInterval: 1000,
+        redisOptions: { maxRetriesPerRequest: 1, connectTimeout: 1000, socketTimeout: 1000 },
+      },
+    )
+    cluster.on('error', () => {})
+    await new Promise((resolve) => cluster.once('ready', resolve))
+    return redisStore({ command: ([name = '', ...rest]) => cluster.call(name, ...rest) })
   },
   // As somebody sets them up who read nothing
   'redis as it comes': async ({ REDIS_PORT }) => {

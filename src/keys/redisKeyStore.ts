@@ -96,8 +96,10 @@ const recordOf = (answer: unknown): KeyRecord => {
  * import { redisKeyStore } from 'koa-with-auth/keys/redis'
  *
  * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
- * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() of ioredis
+ * declare const cluster: { sendCommand: (key: string, isReadonly: boolean, args: string[]) => Promise<unknown> } // createCluster()
+ * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() or new Cluster() of ioredis
  * const official = () => redisKeyStore({ command: (args) => client.sendCommand(args) })
+ * const officialCluster = () => redisKeyStore({ command: (args, key) => cluster.sendCommand(key, false, args) })
  * const ioredis = () => redisKeyStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
  */
 export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {

@@ -1,7 +1,8 @@
 /**
  * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/sessions/redis`.
  *
- * It needs one function that sends a command, so any client fits. Every command concerns one key, so a cluster does, too.
+ * It needs one function that sends a command, so any client fits. Every command concerns one key, so a cluster does, too: the
+ * guide "How far it goes" says how its clients are best set up.
  * Redis forgets keys by itself when their time is over; let it evict none (`maxmemory-policy noeviction`). What it loses when it
  * starts again is lost: without persistence everybody is signed out; with snapshots alone who signed out since the last one is
  * signed in again, so let it write a log (`appendonly yes`).
@@ -46,8 +47,10 @@ const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(
  * import { redisStore } from 'koa-with-auth/sessions/redis'
  *
  * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
- * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() of ioredis
+ * declare const cluster: { sendCommand: (key: string, isReadonly: boolean, args: string[]) => Promise<unknown> } // createCluster()
+ * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() or new Cluster() of ioredis
  * const official = () => redisStore({ command: (args) => client.sendCommand(args) })
+ * const officialCluster = () => redisStore({ command: (args, key) => cluster.sendCommand(key, false, args) })
  * const ioredis = () => redisStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
  */
 export const redisStore = (options: RedisStoreOptions): SessionStore => {

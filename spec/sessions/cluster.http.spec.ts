@@ -1,0 +1,241 @@
+/**
+ * A Redis Cluster under the stores: three masters with a replica each, by the clients of node-redis and of ioredis. What is
+ * kept where, what a request costs, and what happens when a master is silenced or killed under load.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { httpBasicAuth, throttled, withAuth } from 'koa-with-auth'
+import { redisKeyStore } from 'koa-with-auth/keys/redis'
+import { redisStore } from 'koa-with-auth/sessions/redis'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { operation } from '../support/behavior.js'
+import { digestOf, recordOf } from '../support/keyStores.js'
+import { redisCluster, type RedisNode } from '../support/redisCluster.js'
+import { connectors, type ClusterClient } from '../support/redisClusterClients.js'
+import { describeWithRedis } from '../support/redisServer.js'
+import { roundTrips } from '../support/roundTrips.js'
+import { buildSite, siteCommand, startSite, type Site } from '../support/sessionSite.js'
+import { siteClient, type SiteClient } from '../support/sessionSiteClient.js'
+import { timeout } from '../support/sessionSiteFaults.js'
+import { isWell, longest, startLoad, summary, type Entry, type Load } from '../support/sessionSiteLoad.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sessionsApp.js'
+
+// a machine that is busy with other things can be slow for its own reasons
+const options = { timeout: 40_000, retry: 1 }
+
+describeWithRedis('on a cluster of three masters with a replica each', () => {
+  const cluster = redisCluster()
+  const sizes = async (): Promise<number[]> =>
+    Promise.all((await cluster().masters()).map(async (node) => Number((await node.send('DBSIZE')).slice(1))))
+  const refused = async (): Promise<string[]> =>
+    (await Promise.all(cluster().nodes.map((node) => node.send('INFO', 'errorstats')))).flatMap((stats) =>
+      [...stats.matchAll(/errorstat_(CROSSSLOT|MOVED)/g)].map(([, name = '']) => name),
+    )
+  const emptied = async (): Promise<void> => {
+    for (const node of await cluster().masters()) await node.send('FLUSHALL')
+    await cluster().reset()
+  }
+
+  describe.each(Object.keys(connectors))('by %s', (name) => {
+    let connected: ClusterClient
+    beforeAll(async () => {
+      connected = await connectors[name]!(cluster().ports)
+    })
+    afterAll(() => connected?.disconnect())
+
+    it('sessions are spread over all masters, and no command concerns two slots', async () => {
+      await emptied()
+      const { users, visitor, signing } = await sessionsApp(() => redisStore({ command: connected.command }))
+      const visitors: Visitor[] = []
+      for (let person = 0; person < 60; person++) {
+        const username = `user-${person}`
+        users.set(username, { username, isActive: true })
+        const one = visitor()
+        await one.post(`/login?user=${username}`)
+        await one.post('/set?basket=pear')
+        await expectSignedIn(one, { username, isActive: true })
+        visitors.push(one)
+      }
+      const kept = await sizes()
+      expect(kept.reduce((all, one) => all + one)).toBe(60)
+      expect(Math.min(...kept)).toBeGreaterThan(5)
+      await visitors[0]!.post('/logout')
+      await signing.logOutEverywhere('user-1')
+      for (const one of visitors.slice(0, 2)) await expectAnonymous(one)
+      expect(await refused()).toEqual([])
+    })
+
+    it('a guarded request costs two look-ups and one round trip, whatever masters have the keys', async () => {
+      const trips = await roundTrips(cluster().ports)
+      const relayed = await connectors[name]!(cluster().ports, trips.through)
+      try {
+        const { app, users, visitor } = await sessionsApp(() => redisStore({ command: relayed.command }))
+        for (const username of ['one', 'two', 'three', 'four']) {
+          users.set(username, { username, isActive: true })
+          const one = visitor()
+          await one.post(`/login?user=${username}`)
+          await cluster().reset()
+          expect(await trips.of(() => expectSignedIn(one, { username, isActive: true }))).toBe(1)
+          expect(await cluster().commands()).toEqual({ get: 2 })
+        }
+        const old = visitor()
+        await old.post('/login?user=one')
+        app.keys = ['n'.repeat(40), ...(app.keys as string[])]
+        expect(await trips.of(() => old.ask('/open'))).toBeGreaterThan(1)
+      } finally {
+        relayed.disconnect()
+        trips.close()
+      }
+    })
+
+    it('API keys are in one slot, and finding one is one command', async () => {
+      await emptied()
+      const store = redisKeyStore({ command: connected.command })
+      for (let at = 0; at < 20; at++) await store.insert(digestOf(`key ${at}`), recordOf(`id ${at}`))
+      await cluster().reset()
+      for (let at = 0; at < 20; at++) {
+        expect((await store.find([digestOf(`key ${at}`)]))?.record.id).toBe(`id ${at}`)
+      }
+      expect((await cluster().commands())['eval']).toBe(20)
+      expect(await store.rotate('id 1', { digest: digestOf('new'), prefix: '', last4: '', at: 1, until: 2 })).toBe(true)
+      expect(await store.list('anna')).toHaveLength(20)
+      expect((await sizes()).filter((size) => size > 0)).toHaveLength(1)
+      expect(await refused()).toEqual([])
+    })
+
+    it('guesses at different accounts are counted on different masters, and each is limited', async () => {
+      await emptied()
+      const limiter = new RateLimiterRedis({ ...connected.limiting, points: 3, duration: 900 })
+      let hooked = 0
+      const basic = httpBasicAuth({
+        authenticate: (_request, username, password) => {
+          hooked++
+          return password === 'good' && { username }
+        },
+      })
+      const { ask } = await operation(withAuth(throttled({ limiter })(basic)))
+      const statuses: number[][] = []
+      for (let account = 0; account < 12; account++) {
+        const wrong = `Basic ${Buffer.from(`account ${account}:wrong`).toString('base64')}`
+        const answers = Array.from({ length: 5 }, () => ask('/x', { headers: { Authorization: wrong } }))
+        statuses.push((await Promise.all(answers)).map(({ status }) => status).sort())
+      }
+      expect(statuses).toEqual(Array.from({ length: 12 }, () => [401, 401, 401, 429, 429]))
+      expect(hooked).toBe(36)
+      expect(Math.min(...(await sizes()))).toBeGreaterThan(0)
+      expect(await refused()).toEqual([])
+    })
+  })
+  describe('under load, by both clients', () => {
+    const built = buildSite()
+    let sides: { readonly name: string; readonly site: Site; readonly load: Load }[] = []
+    beforeAll(async () => {
+      await emptied()
+      const REDIS_PORTS = cluster().ports.join(' ')
+      sides = await Promise.all(
+        ['redis cluster', 'ioredis cluster'].map(async (name) => {
+          const env = { STORE: name, REDIS_PORTS, TIMEOUT: String(timeout) }
+          const site = await startSite(siteCommand(built.folder, env))
+          return { name, site, load: await startLoad(site.port) }
+        }),
+      )
+      await pause(1000)
+    }, 60_000)
+    afterAll(async () => {
+      for (const { load, site } of sides) {
+        await load.stop()
+        await site.stop()
+      }
+      built.remove()
+    })
+    // Somebody whose session is on each of the masters, most likely
+    const signedIn = (site: Site, name: string): Promise<SiteClient[]> =>
+      Promise.all(
+        Array.from({ length: 12 }, async (_, at) => {
+          const client = siteClient(site.port)
+          await client.send('POST', `/login/user-${name}-${at}`)
+          return client
+        }),
+      )
+    const everyone = (name: string) => Promise.all(sides.map(({ site }) => signedIn(site, name)))
+    const signedOut = async (people: ReadonlyArray<SiteClient>): Promise<SiteClient[]> => {
+      const copies = people.map((one) => one.copy())
+      const replies = await Promise.all(people.map((one) => one.send('POST', '/logout')))
+      expect(replies.map(({ status }) => status)).toEqual(people.map(() => 204))
+      return copies
+    }
+    const expectOut = async (copies: ReadonlyArray<SiteClient>, statuses: ReadonlyArray<number>): Promise<void> => {
+      const replies = await Promise.all(copies.map((one) => one.send('GET', '/me')))
+      expect(replies.filter(({ status }) => !statuses.includes(Number(status)))).toEqual([])
+    }
+    const since = (load: Load, begun: number): Entry[] => load.entries.filter((one) => one.ended > begun)
+    const lastTrouble = (load: Load, begun: number): number =>
+      Math.max(begun, ...since(load, begun).flatMap((one) => (isWell(one) ? [] : [one.ended])))
+
+    // Until everybody on both sites has been served for a second
+    const untilWell = async (begun: number): Promise<void> => {
+      const last = () => Math.max(begun + 1000, ...sides.map(({ load }) => lastTrouble(load, begun)))
+      while (performance.now() - last() < 1000 && performance.now() - begun < 15_000) await pause(20)
+    }
+
+    const expectServed = async (begun: number): Promise<void> => {
+      for (const { name, site, load } of sides) {
+        const all = since(load, begun)
+        const of = (...asked: Entry['asked'][]) => all.filter((one) => asked.includes(one.asked))
+        const statusesOf = (...asked: Entry['asked'][]) => [...new Set(of(...asked).map(({ status }) => status))].sort()
+        const back = lastTrouble(load, begun) - begun
+        const slowest = longest(all) - longest(of('without'))
+        const figures = `${name}: ${JSON.stringify(summary(all))}, back after ${back.toFixed(0)} ms, longest ${longest(all).toFixed(0)} ms`
+        // no user is let in wrongly
+        expect(all.filter((one) => one.isOfAnother)).toEqual([])
+        expect((await site.state()).calls['strangers']).toBe(0)
+        expect(statusesOf('wrong').filter((status) => status !== 503)).toEqual([401])
+        // and no user is signed out: those whose master is gone get a 503 meanwhile, the others are served
+        expect(statusesOf('guarded'), figures).toEqual([200, 503])
+        expect(statusesOf('write'), figures).toEqual([201, 503])
+        expect(statusesOf('public', 'without'), figures).toEqual([200])
+        expect(all.filter(({ status, setCookie }) => status === 503 && setCookie.length > 0)).toEqual([])
+        expect(slowest, figures).toBeLessThan(timeout + 500)
+        expect(back, figures).toBeLessThan(10_000)
+      }
+    }
+    const masterAt = async (at: number): Promise<RedisNode> => (await cluster().masters())[at]!
+
+    it(
+      'a master that goes silent: its replica takes over, and what it answers afterwards lets no user in',
+      options,
+      async () => {
+        const people = await everyone('silent')
+        const master = await masterAt(0)
+        const begun = performance.now()
+        master.pause()
+        try {
+          await untilWell(begun)
+          await expectServed(begun)
+        } finally {
+          // they sign out while it is silent, so it knows nothing of that
+          const copies = (await Promise.all(people.map(signedOut))).flat()
+          master.continue()
+          for (let time = 0; time < 20; time++) await expectOut(copies, [401, 503])
+          await untilWell(performance.now())
+          await expectOut(copies, [401])
+        }
+      },
+    )
+
+    it(
+      'a master that is killed: its replica takes over, and who signed out just before stays out',
+      options,
+      async () => {
+        const people = await everyone('killed')
+        const copies = (await Promise.all(people.map(signedOut))).flat()
+        const begun = performance.now()
+        ;(await masterAt(1)).kill()
+        await expectOut(copies, [401, 503])
+        await untilWell(begun)
+        await expectServed(begun)
+        await expectOut(copies, [401])
+      },
+    )
+  })
+})

@@ -1,0 +1,190 @@
+/**
+ * A real Redis Cluster on free ports of the loopback address, for the time of a suite: three masters with a replica each. A
+ * node can be paused and killed, and then its replica is promoted as it would be in production, only sooner.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll } from 'vitest'
+import { freePort, redisPath, sendTo } from './redisServer.js'
+
+/** After so many milliseconds a node that is silent counts as failed. */
+export const nodeTimeout = 700
+
+export interface RedisNode {
+  readonly port: number
+  /** Sends one command over a connection of its own, and resolves to the raw reply. */
+  readonly send: (...args: string[]) => Promise<string>
+  /** Freezes it: connections stay open, nothing is answered. */
+  readonly pause: () => void
+  readonly continue: () => void
+  readonly kill: () => void
+}
+
+export interface RedisCluster {
+  /** The first three were masters when it was made. */
+  readonly nodes: ReadonlyArray<RedisNode>
+  readonly ports: ReadonlyArray<number>
+  /** The nodes that are masters now, and answer. */
+  readonly masters: () => Promise<RedisNode[]>
+  /** How often each command ran since `reset`, on all nodes that answer: `{ get: 2 }`. */
+  readonly commands: () => Promise<Record<string, number>>
+  readonly reset: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
+  for (const end = Date.now() + 15_000; Date.now() < end; await pause(25)) if (await isSo().catch(() => false)) return
+  throw new Error(`redis cluster: ${what} did not happen`)
+}
+
+// as many different ones
+const freePorts = async (count: number): Promise<number[]> => {
+  const ports = new Set<number>()
+  while (ports.size < count) ports.add(await freePort())
+  return [...ports]
+}
+
+const options = (port: number, bus: number, dir: string): string[] =>
+  Object.entries({
+    port,
+    bind: '127.0.0.1',
+    dir,
+    save: '',
+    appendonly: 'no',
+    'cluster-enabled': 'yes',
+    // by default 10000 higher, which may be no port
+    'cluster-port': bus,
+    'cluster-announce-ip': '127.0.0.1',
+    'cluster-node-timeout': nodeTimeout,
+    // the slots of the other masters are served while one fails over
+    'cluster-require-full-coverage': 'no',
+    'repl-diskless-sync-delay': 0,
+  }).flatMap(([name, value]) => [`--${name}`, String(value)])
+
+const idle = new Set(['cluster', 'info', 'config', 'ping', 'replconf', 'psync'])
+
+const text = (reply: string): string => reply.replace(/^\$\d+\r\n/, '').trim()
+
+/** Starts one: six processes, and the slots divided among the first three. */
+export const startRedisCluster = async (): Promise<RedisCluster> => {
+  const path = redisPath(process.env)
+  if (path === undefined) throw new Error('no redis-server on the PATH; apt-get install redis-server')
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-cluster-'))
+  const free = await freePorts(12)
+  const [ports, buses] = [free.slice(0, 6), free.slice(6)]
+  const children: ChildProcess[] = ports.map((port, at) => {
+    const own = join(folder, String(port))
+    mkdirSync(own)
+    return spawn(path, options(port, buses[at] ?? 0, own), { stdio: 'ignore' })
+  })
+  const killAll = (): void => children.forEach((child) => child.kill('SIGKILL'))
+  process.once('exit', killAll)
+  const nodes = ports.map((port, at): RedisNode => ({
+    port,
+    send: (...args) => sendTo(port, args),
+    pause: () => void children[at]?.kill('SIGSTOP'),
+    continue: () => void children[at]?.kill('SIGCONT'),
+    kill: () => void children[at]?.kill('SIGKILL'),
+  }))
+  const close = async (): Promise<void> => {
+    const ended = children
+      .filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+      .map((child) => new Promise((resolve) => child.once('exit', resolve)))
+    killAll()
+    await Promise.all(ended)
+    process.off('exit', killAll)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const answering = async <A>(ask: (node: RedisNode) => Promise<A>): Promise<A[]> => {
+    const answers = await Promise.allSettled(nodes.map(ask))
+    return answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  }
+  const form = async (): Promise<void> => {
+    const all = (isSo: (node: RedisNode) => Promise<boolean>) => async () =>
+      (await Promise.all(nodes.map(isSo))).every(Boolean)
+    await until(
+      'its start',
+      all(async (node) => (await node.send('PING')).startsWith('+PONG')),
+    )
+    const [first, ...others] = nodes
+    for (const [at, node] of nodes.entries()) {
+      await node.send('CLUSTER', 'SET-CONFIG-EPOCH', String(at + 1))
+      if (at < 3) {
+        const [from, to] = [Math.ceil((at * 16384) / 3), Math.ceil(((at + 1) * 16384) / 3) - 1]
+        await node.send('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to))
+      }
+    }
+    for (const { port } of others) {
+      const bus = buses[ports.indexOf(port)]
+      await first!.send('CLUSTER', 'MEET', '127.0.0.1', String(port), String(bus))
+    }
+    await until(
+      'the meeting',
+      all(async (node) => (await node.send('CLUSTER', 'INFO')).includes('known_nodes:6')),
+    )
+    const masters = await Promise.all(nodes.slice(0, 3).map(async (node) => text(await node.send('CLUSTER', 'MYID'))))
+    await until('the replication', async () => {
+      const answers = await Promise.all(
+        nodes.slice(3).map((node, at) => node.send('CLUSTER', 'REPLICATE', masters[at] ?? '')),
+      )
+      return answers.every((answer) => answer.startsWith('+OK'))
+    })
+    await until(
+      'the link to a master',
+      async () =>
+        (await Promise.all(nodes.slice(3).map((node) => node.send('INFO', 'replication')))).every((info) =>
+          info.includes('master_link_status:up'),
+        ) &&
+        (await Promise.all(nodes.map((node) => node.send('CLUSTER', 'INFO')))).every(
+          (info) => info.includes('cluster_state:ok') && info.includes('cluster_slots_ok:16384'),
+        ),
+    )
+    // every node must know which are replicas, or clients ask them for slots
+    await until(
+      'the gossip',
+      all(async (node) => (await node.send('CLUSTER', 'NODES')).match(/ (?:myself,)?slave /g)?.length === 3),
+    )
+  }
+  await form().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  return {
+    nodes,
+    ports,
+    masters: async () => {
+      const found = await answering(async (node) => {
+        const info = await node.send('INFO', 'replication')
+        return info.includes('role:master') ? [node] : []
+      })
+      return found.flat()
+    },
+    commands: async () => {
+      const counts: Record<string, number> = {}
+      for (const stats of await answering((node) => node.send('INFO', 'commandstats'))) {
+        for (const [, name = '', calls] of stats.matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)) {
+          if (!idle.has(name.split('|')[0] ?? '')) counts[name] = (counts[name] ?? 0) + Number(calls)
+        }
+      }
+      return counts
+    },
+    reset: async () => void (await answering((node) => node.send('CONFIG', 'RESETSTAT'))),
+    close,
+  }
+}
+
+/** A cluster while the surrounding suite runs. Ask for it inside of hooks and tests. */
+export const redisCluster = (): (() => RedisCluster) => {
+  let cluster: RedisCluster | undefined
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+  }, 60_000)
+  afterAll(() => cluster?.close())
+  return () => {
+    if (cluster === undefined) throw new Error('not started yet: ask inside of a hook or a test')
+    return cluster
+  }
+}
