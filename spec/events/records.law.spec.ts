@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { leaves } from '../../src/core/Description.js'
-import { decided } from '../../src/core/events/decided.js'
+import { decidedBy, type Draft } from '../../src/core/events/decided.js'
 import { passedFor, witnessed } from '../../src/core/events/witnessed.js'
 import { build, tree } from '../support/trees.js'
 import { requestOf, run } from '../support/treeRuns.js'
@@ -28,8 +28,9 @@ describe('a record', () => {
         const a = witnessed(build(of))
         const request = requestOf([of])
         const result = await a.evaluate(request)
-        const record = decided(a.description, result, passedFor(request), request)
-        outcomes.add(record.outcome)
+        const record: Partial<Draft> = {}
+        decidedBy(a.description)(record as Draft, result, passedFor(request), request)
+        outcomes.add(String(record.outcome))
         if (E.isRight(result)) {
           expect(record).not.toHaveProperty('failure')
           expect(['accepted', 'anonymous']).toContain(record.outcome)

@@ -58,6 +58,12 @@ export const policyMark = Symbol.for('koa-with-auth/header-policy')
 /** On a response: what was decided about its request, see `koa/watching.ts`. */
 export const decisionMark = Symbol.for('koa-with-auth/decision')
 
+/** On a Koa request: the kinds that let in, where somebody listens, see `core/events/witnessed.ts`. */
+export const passedMark = Symbol.for('koa-with-auth/passed')
+
+/** On a Koa request: a remembered verification answered, see `core/events/witnessed.ts`. */
+export const recalledMark = Symbol.for('koa-with-auth/recalled')
+
 /** On a router: the copies that `withAuth` made of it, see `koa/unmounted.ts`. */
 export const copiesMark = Symbol.for('koa-with-auth/copies')
 

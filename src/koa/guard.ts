@@ -80,21 +80,21 @@ export const deciding = (authenticator: Authenticator<unknown>, levels: Readonly
   }
 
   return (ctx: Context, next: Next, isNested: boolean): Promise<unknown> => {
-    const watched = decisions.hasSubscribers ? watch(ctx) : undefined
+    const begun = decisions.hasSubscribers ? watch.begin(ctx) : undefined
     if (mayBeCutOff(ctx)) {
-      watched?.refused()
+      if (begun !== undefined) watch.refused(ctx, begun)
       applyPolicy(ctx, policy, policy.whenRefused)
       return Promise.resolve(respondTooManyFields(ctx))
     }
     const before = take(ctx.response)
-    const result = (watched ?? authenticator).evaluate(ctx.request)
+    const result = begun === undefined ? authenticator.evaluate(ctx.request) : watch.evaluate(ctx.request)
     if (!(result instanceof Promise)) {
-      watched?.settled(result)
+      if (begun !== undefined) watch.settled(ctx, begun, result)
       restore(ctx.response, before)
       return conclude(ctx, next, isNested, result)
     }
     return inTime(result, settingsOf(ctx.request).timeout).then((late) => {
-      watched?.settled(late)
+      if (begun !== undefined) watch.settled(ctx, begun, late)
       restore(ctx.response, before)
       return conclude(ctx, next, isNested, late)
     })

@@ -1,73 +1,93 @@
 /**
- * Tells what was decided about a request, when its answer is settled: once for each guarded request, whatever becomes of it.
+ * Reports what was decided about a request, when its answer is settled: once for each guarded request, whatever becomes of it.
  * Of two guards that a request passes, the one that decided last counts.
  *
- * The guard asks whether the channel has subscribers; without one, none of this runs.
+ * The guard asks whether the channel has subscribers; without one, none of this runs. With one, a request pays for one object,
+ * which is the record, and two listeners that all requests share.
  */
 import type { ServerResponse } from 'node:http'
-import type { Context } from 'koa'
-import type { Evaluation } from '../core/Evaluation.js'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Context, Request } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
+import type { Evaluation } from '../core/Evaluation.js'
 import { decisions } from '../core/events/channels.js'
-import { decided } from '../core/events/decided.js'
-import type { Decision } from '../core/events/Decision.js'
+import { decidedBy, type Decided, type Draft } from '../core/events/decided.js'
 import { passedFor, wasRecalled, witnessed } from '../core/events/witnessed.js'
 import { decisionMark } from '../core/marks.js'
 import { settingsOf } from '../core/Settings.js'
-import type { Request } from 'koa'
-import * as E from 'fp-ts/lib/Either.js'
-
-/** One decision under way. */
-export interface Watch {
-  readonly evaluate: (request: Request) => Evaluation<unknown>
-  /** Notes what it came to. */
-  readonly settled: (result: E.Either<AuthError, unknown>) => void
-  /** Notes that the request was refused unread. */
-  readonly refused: () => void
-}
-
-type Known = Omit<Decision, 'status'>
-
-interface Watched extends ServerResponse {
-  [decisionMark]?: { decision: Known | undefined; isAnswered: boolean; readonly answered: (status?: number) => void }
-}
 
 /** Watches the decisions of one guard. */
-export const watching = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>) => {
-  const { description } = authenticator
+export interface Watching {
+  /** Begins with a request; returns when, for the others. */
+  readonly begin: (ctx: Context) => number
+  /** Decides as the authenticator does, and takes notes. */
+  readonly evaluate: (request: Request) => Evaluation<unknown>
+  /** Notes what it came to. */
+  readonly settled: (ctx: Context, begun: number, result: E.Either<AuthError, unknown>) => void
+  /** Notes that the request was refused unread. */
+  readonly refused: (ctx: Context, begun: number) => void
+}
+
+// What is known of a request: nothing yet, that it was answered before it was decided, the record, that it is published
+type Progress = 'undecided' | 'answered' | Draft | 'published'
+
+interface Watched extends ServerResponse {
+  [decisionMark]?: Progress
+}
+
+/** Watches the decisions of an authenticator. */
+export const watching = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Watching => {
   const level = levels.join(' + ')
   // made where somebody listens, and then once
   let witness: Authenticator<unknown> | undefined
-  return (ctx: Context): Watch => {
-    const begun = performance.now()
-    const note = noteOf(ctx)
-    const common = () => ({ level, ...placeOf(ctx), durationMs: performance.now() - begun })
-    return {
-      evaluate: (request) => (witness ??= witnessed(authenticator)).evaluate(request),
-      settled: (result) => {
-        const subject = E.isRight(result) ? subjectOf(ctx, result.right) : undefined
-        note({
-          ...decided(description, result, passedFor(ctx.request), ctx.request),
-          ...common(),
-          ...(wasRecalled(ctx.request) && { cached: true }),
-          ...(subject !== undefined && { subject }),
-        })
-      },
-      refused: () => note({ outcome: 'refused', failure: 'malformed', ...common() }),
-    }
+  let decided: Decided | undefined
+  return {
+    begin: (ctx) => {
+      watch(ctx.res)
+      return performance.now()
+    },
+    evaluate: (request) => (witness ??= witnessed(authenticator)).evaluate(request),
+    settled: (ctx, begun, result) => {
+      const { request } = ctx
+      const draft = draftOf(ctx, level, performance.now() - begun)
+      decided ??= decidedBy(authenticator.description)
+      decided(draft, result, passedFor(request), request)
+      if (wasRecalled(request)) draft.cached = true
+      const subject = E.isRight(result) ? subjectOf(request, result.right) : undefined
+      if (subject !== undefined) draft.subject = subject
+      note(ctx.res, draft)
+    },
+    refused: (ctx, begun) => {
+      const draft = draftOf(ctx, level, performance.now() - begun)
+      draft.outcome = 'refused'
+      draft.failure = 'malformed'
+      note(ctx.res, draft)
+    },
   }
 }
 
 /** Notes that an operation asks for nothing. */
-export const watchPublic = (ctx: Context, levels: ReadonlyArray<string>): void =>
-  noteOf(ctx)({ outcome: 'public', level: levels.join(' + '), ...placeOf(ctx), durationMs: 0 })
+export const watchPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
+  watch(ctx.res)
+  note(ctx.res, draftOf(ctx, levels.join(' + '), 0))
+}
+
+/** Notes that a request was answered with a status that its response does not write. */
+export const answeredWith = (response: ServerResponse, status: number): void => settle(response, status)
 
 // The router says which layer runs; a pattern can be a regular expression
-const placeOf = ({ method, routerPath }: Context) => ({ method, route: String(routerPath ?? '') })
+const draftOf = ({ method, routerPath }: Context, level: string, durationMs: number): Draft => ({
+  outcome: 'public',
+  level,
+  method,
+  route: String(routerPath ?? ''),
+  status: 0,
+  durationMs,
+})
 
-const subjectOf = (ctx: Context, principal: unknown): string | undefined => {
-  const subject = settingsOf(ctx.request).events?.subject
+const subjectOf = (request: Request, principal: unknown): string | undefined => {
+  const subject = settingsOf(request).events?.subject
   if (subject === undefined || principal === undefined) return undefined
   try {
     const answer: unknown = subject(principal)
@@ -78,38 +98,32 @@ const subjectOf = (ctx: Context, principal: unknown): string | undefined => {
   }
 }
 
-// Published when both are there: what was decided, and what was answered
-const noteOf = (ctx: Context): ((decision: Known) => void) => {
-  const response: Watched = ctx.res
-  const before = response[decisionMark]
-  if (before !== undefined) return (decision) => (before.decision = decision)
-  let given: number | undefined
-  const tell = (): void => {
-    if (state.decision === undefined || !state.isAnswered) return
-    const decision = state.decision
-    state.decision = undefined
-    decisions.publish(Object.freeze({ ...decision, status: given ?? statusOf(response) }))
-  }
-  const answered = (status?: number): void => {
-    if (state.isAnswered) return
-    state.isAnswered = true
-    given = status
-    tell()
-  }
-  const state: NonNullable<Watched[typeof decisionMark]> = { decision: undefined, isAnswered: false, answered }
-  response[decisionMark] = state
-  response.once('finish', answered)
-  response.once('close', answered)
-  return (decision) => {
-    state.decision = decision
-    tell()
-  }
+const watch = (response: Watched): void => {
+  if (response[decisionMark] !== undefined) return
+  response[decisionMark] = 'undecided'
+  response.on('finish', answered)
+  response.on('close', answered)
 }
 
-/** Notes that a request was answered with a status that its response does not write. */
-export const answeredWith = (response: ServerResponse, status: number): void => {
-  const { [decisionMark]: state }: Watched = response
-  state?.answered(status)
+const note = (response: Watched, draft: Draft): void => {
+  const progress = response[decisionMark]
+  if (progress === 'published') return
+  response[decisionMark] = draft
+  if (progress === 'answered') settle(response, statusOf(response))
+}
+
+function answered(this: ServerResponse): void {
+  settle(this, statusOf(this))
+}
+
+// Published when both are there: what was decided, and what was answered
+const settle = (response: Watched, status: number): void => {
+  const progress = response[decisionMark]
+  if (progress === 'undecided') response[decisionMark] = 'answered'
+  if (typeof progress !== 'object') return
+  response[decisionMark] = 'published'
+  progress.status = status
+  decisions.publish(Object.freeze(progress))
 }
 
 // nginx's word for a client that went away before it was answered

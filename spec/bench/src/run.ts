@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { events } from './events.js'
 import { footprint } from './footprint.js'
 import { keys } from './keys.js'
 import { loopback } from './loopback.js'
@@ -46,6 +47,7 @@ report(await koa(pace))
 report(await peers(pace))
 report(...(await tokens(quick ? pace : { rounds: 150, batch: 50 })))
 report(await secrets(pace))
+report(await events(quick ? pace : { rounds: 150, batch: 200 }))
 report(...(await growth(quick ? pace : { rounds: 100, batch: 100 }, quick ? [10, 100] : [10, 100, 1000, 10_000])))
 report(await keys(quick ? pace : { rounds: 100, batch: 100 }, quick ? 20_000 : 1_000_000))
 report(footprint(quick ? 1 : 7))

@@ -1,5 +1,6 @@
 /**
- * What a result says in a record: outcome, failure, branches, and which schemes let in. It is called where somebody listens.
+ * What a result says in a record: outcome, failure, branches, and which schemes let in. It is made where somebody listens, once for
+ * each description, so that a request pays for what depends on it alone.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -10,7 +11,16 @@ import { leaves, type Description, type Leaf } from '../Description.js'
 import { schemeNameOf } from '../schemeName.js'
 import type { Decision, DecisionBranch, Outcome } from './Decision.js'
 
-type Decided = Pick<Decision, 'outcome' | 'failure' | 'branches' | 'scheme' | 'via' | 'retryAfter'>
+/** A record that is not published yet, so it can be written to: one object a request. */
+export type Draft = { -readonly [K in keyof Decision]: Decision[K] }
+
+/** Writes what was decided into a draft; `passed` are the kinds that let in, in order. */
+export type Decided = (
+  draft: Draft,
+  result: E.Either<AuthError, unknown>,
+  passed: ReadonlyArray<Leaf>,
+  request: Request,
+) => void
 
 const outcomes: Readonly<Record<AuthError['_tag'], Outcome>> = {
   absent: 'refused',
@@ -24,46 +34,62 @@ const outcomes: Readonly<Record<AuthError['_tag'], Outcome>> = {
   raised: 'raised',
 }
 
-/** What a result is in a record; `passed` are the kinds that let in, in order. */
-export const decided = (
-  description: Description,
-  result: E.Either<AuthError, unknown>,
-  passed: ReadonlyArray<Leaf>,
-  request: Request,
-): Decided => {
-  const nameOf = (leaf: Leaf): string => schemeNameOf(leaf, request) ?? 'custom'
-  if (E.isRight(result)) {
-    if (isAnonymous(result)) return { outcome: 'anonymous' }
-    const via = viaOf(description, result.right)
-    const names = sentTogether(description, passed).map(nameOf)
-    return {
-      outcome: 'accepted',
-      ...(names.length > 0 && { scheme: names.join(' + ') }),
-      ...(via !== undefined && { via }),
-    }
-  }
-  const error = result.left
+/** How results of an authenticator with this description are written into records. */
+export const decidedBy = (description: Description): Decided => {
   const all = leaves(description)
-  const [only] = all
-  const branches = all.length === 1 ? [] : named(branchesOf(error), all, nameOf)
-  return {
-    outcome: outcomes[error._tag],
-    failure: error._tag,
-    ...(branches.length > 0 && { branches: Object.freeze(branches) }),
-    ...(all.length === 1 && only !== undefined && { scheme: nameOf(only) }),
-    ...('retryAfter' in error && error.retryAfter !== undefined && { retryAfter: error.retryAfter }),
+  const only = all.length === 1 ? all[0] : undefined
+  const schemes = new Map(all.map((leaf) => [leaf, namer(leaf)]))
+  const nameOf: Named = (leaf, request) => schemes.get(leaf)?.(request) ?? 'custom'
+  const sentTogether = wholesOf(description)
+
+  const schemeOf = (passed: ReadonlyArray<Leaf>, request: Request): string | undefined => {
+    if (only !== undefined) return nameOf(only, request)
+    const sent = sentTogether(passed)
+    return sent.length === 0 ? undefined : sent.map((leaf) => nameOf(leaf, request)).join(' + ')
+  }
+  const accepted: Decided = (draft, result, passed, request) => {
+    if (E.isLeft(result)) return
+    draft.outcome = 'accepted'
+    const scheme = schemeOf(passed, request)
+    if (scheme !== undefined) draft.scheme = scheme
+    const via = description._tag === 'AnyOf' ? viaOf(result.right) : undefined
+    if (via !== undefined) draft.via = via
+  }
+  const failed = (draft: Draft, error: AuthError, request: Request): void => {
+    draft.outcome = outcomes[error._tag]
+    draft.failure = error._tag
+    if (only !== undefined) draft.scheme = nameOf(only, request)
+    else {
+      const branches = named(branchesOf(error), all, (leaf) => nameOf(leaf, request))
+      if (branches.length > 0) draft.branches = Object.freeze(branches)
+    }
+    if ('retryAfter' in error && error.retryAfter !== undefined) draft.retryAfter = error.retryAfter
+  }
+  return (draft, result, passed, request) => {
+    if (E.isLeft(result)) failed(draft, result.left, request)
+    else if (isAnonymous(result)) draft.outcome = 'anonymous'
+    else accepted(draft, result, passed, request)
   }
 }
 
+type Named = (leaf: Leaf, request: Request) => string
+
+// A name that no request changes is made once
+const namer = (leaf: Leaf): ((request: Request) => string | undefined) => {
+  if (leaf.schemeFor !== undefined) return (request) => schemeNameOf(leaf, request)
+  const name = schemeNameOf(leaf)
+  return () => name
+}
+
 // Kinds that passed and did not let in are parts of an alternative that failed
-const sentTogether = (description: Description, passed: ReadonlyArray<Leaf>): ReadonlyArray<Leaf> => {
-  if (description._tag === 'Leaf') return [description]
-  const last = passed.at(-1)
-  if (last === undefined) return []
-  const whole = alternativesOf(description)
-    .map((alternative) => alternative.map(({ leaf }) => leaf))
-    .find((each) => each.includes(last) && each.every((leaf) => passed.includes(leaf)))
-  return whole ?? [last]
+const wholesOf = (description: Description) => {
+  const alternatives = alternativesOf(description).map((alternative) => alternative.map(({ leaf }) => leaf))
+  return (passed: ReadonlyArray<Leaf>): ReadonlyArray<Leaf> => {
+    const last = passed.at(-1)
+    if (last === undefined) return []
+    const whole = alternatives.find((each) => each.includes(last) && each.every((leaf) => passed.includes(leaf)))
+    return whole ?? [last]
+  }
 }
 
 // Branches come in the order of their kinds, and each carries the challenge of its own
@@ -95,8 +121,8 @@ const challengesWith = ({ challenge }: Leaf, error: AuthError): boolean => {
 }
 
 // A record of alternatives says which one let in
-const viaOf = (description: Description, principal: unknown): string | undefined => {
-  if (description._tag !== 'AnyOf' || typeof principal !== 'object' || principal === null) return undefined
+const viaOf = (principal: unknown): string | undefined => {
+  if (typeof principal !== 'object' || principal === null) return undefined
   if (!('via' in principal) || !('principal' in principal)) return undefined
   return typeof principal.via === 'string' ? principal.via : undefined
 }

@@ -1,0 +1,55 @@
+/** What a listener of decisions costs, beside the same application that nobody listens to. */
+import type { RequestListener } from 'node:http'
+import { onDecision } from '../../../dist/events/index.js'
+import { koaApps, koaLists } from './koaApps.js'
+import type { Row, Section } from './measurements.js'
+import { added, race, ratio, type Contestant, type Pace } from './paired.js'
+import { ask, headersOf, type Headers } from './stub.js'
+
+let heard = 0
+let end: (() => void) | undefined
+
+// The channel is one for the process; a contestant's first request of a batch switches it
+const listening = (wanted: boolean): void => {
+  if (wanted === (end !== undefined)) return
+  if (end === undefined) end = onDecision(() => heard++)
+  else end = void end()
+}
+
+const asking = (name: string, wanted: boolean, listener: RequestListener, headers: Headers): Contestant => ({
+  name,
+  run: async () => {
+    listening(wanted)
+    const response = await ask(listener, '/x', headers)
+    // Node emits both once the last byte is written, which a response that goes nowhere never has
+    response.emit('finish')
+    response.emit('close')
+  },
+})
+
+const bearer = (token: string) => headersOf({ Authorization: `Bearer ${token}` })
+const cases: ReadonlyArray<readonly [string, RequestListener, Headers]> = [
+  ['accepted', koaApps.ours(), bearer('supersecret')],
+  ['accepted, asynchronous hook', koaApps['ours, async'](), bearer('supersecret')],
+  ['refused', koaApps.ours(), bearer('wrong')],
+  ['third of a list of 3', koaLists.ours(3), headersOf({ 'X-Key-3': 'supersecret' })],
+]
+
+/** With a listener, and without. */
+export const events = async (pace: Pace): Promise<Section> => {
+  const times = await race(
+    cases.flatMap(([name, listener, headers]) => [
+      asking(name, false, listener, headers),
+      asking(`${name}, again`, false, listener, headers),
+      asking(`${name}, heard`, true, listener, headers),
+    ]),
+    pace,
+  )
+  listening(false)
+  if (heard === 0) throw new Error('the listener heard nothing')
+  const rows = cases.flatMap(([name]): Row[] => [
+    { name: `control, without a listener: ${name}`, value: ratio(times, `${name}, again`, name), unit: 'times' },
+    { name: `a listener adds: ${name}`, value: added(times, `${name}, heard`, name), unit: 'us', target: 1.5 },
+  ])
+  return { title: 'A listener of decisions', rows }
+}
