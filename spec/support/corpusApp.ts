@@ -32,7 +32,8 @@ import { corpus, type Macros } from './corpus.js'
 
 const SECRET = 'supersecret'
 const users = new Map(Object.entries({ ...corpus.app.basicUsers, ...corpus.app.extraUsers }))
-const people = new Map([
+/** Who can sign in. */
+export const people = new Map([
   ['user', { username: 'anna' }],
   ['staff', { username: 'stella', isStaff: true }],
   ['super', { username: 'root', isSuperuser: true }],
@@ -66,7 +67,8 @@ const queryKey = apiKeyQuery({ authenticate: byKey })
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type Auth = AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
-const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = [
+/** What each operation of the file is guarded by. */
+export const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = [
   ['get', '/pets', session],
   ['post', '/pets', session],
   ['put', '/pets', session],

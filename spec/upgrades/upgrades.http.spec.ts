@@ -1,7 +1,10 @@
 /** Upgrades under the rules of operations: who gets in, and what a refusal is, byte for byte as over HTTP. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import Koa, { type Middleware, type Request } from 'koa'
+import mount from 'koa-mount'
 import {
   anyOf,
   apiKeyCookie,
@@ -10,16 +13,24 @@ import {
   httpBasicAuth,
   httpBearer,
   onError,
+  optional,
+  perFailure,
   throttled,
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade, type GuardUpgradeOptions } from 'koa-with-auth/upgrades'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sendLines } from '../support/guardedApp.js'
-import { valuesOf, type RawAnswer } from '../support/rawSocket.js'
-import { listenWithUpgrades, sendUpgrade, type UpgradeServer } from '../support/upgradeServer.js'
+import { sendRaw, valuesOf, type RawAnswer } from '../support/rawSocket.js'
+import {
+  listenWithUpgrades,
+  openUpgrade,
+  sendUpgrade,
+  upgradeBytes,
+  type UpgradeServer,
+} from '../support/upgradeServer.js'
 
 class Handled extends Error {}
 
@@ -136,6 +147,375 @@ describe('an upgrade', () => {
         calls: 0,
         done: undefined,
       })
+    })
+  })
+})
+
+describe('a hostile head', () => {
+  it.each([
+    { what: 'GET', target: 'GET /live', lines: [] },
+    { what: 'HEAD', target: 'HEAD /live', lines: [] },
+    { what: 'POST with a body', target: 'POST /live', lines: ['Content-Length: 5'] },
+    { what: 'a chunked body', target: 'POST /live', lines: ['Transfer-Encoding: chunked'] },
+    { what: 'two protocols', target: 'GET /live', lines: ['Upgrade: h2c'] },
+    { what: 'a method of its own', target: 'PROPFIND /live', lines: [] },
+    { what: 'a target with a host', target: 'GET http://evil.example/live', lines: [] },
+    { what: 'an empty query', target: 'GET /live?', lines: [] },
+    { what: 'an early hint of a body', target: 'POST /live', lines: ['Expect: 100-continue', 'Content-Length: 9'] },
+  ])('gets one answer, and what follows it is no request ($what)', async ({ target, lines }) => {
+    await withSite(bearer, async ({ port, admitted, errors, calls }) => {
+      const next = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`
+      const answer = await sendUpgrade(port, target, lines, `1234\r\n${next}${next}`)
+      expect(answer.status).toBe(401)
+      expect(answer.body).not.toContain('HTTP/1.1')
+      expect(answer.body === '').toBe(target.startsWith('HEAD'))
+      expect({ admitted, errors, calls: calls() }).toEqual({ admitted: [], errors: [], calls: 0 })
+      expect(asked).toEqual([])
+    })
+  })
+
+  it('from which Node dropped the very field Upgrade is still no safe request', async () => {
+    const app = new Koa()
+    const guard = guardUpgrade(app, cookie)
+    const site = await listenWithUpgrades(app, () => async (request, socket, head) => {
+      delete request.headers.upgrade
+      return guard(request, socket, head)
+    })
+    const forged = ['Cookie: id=k1', 'Origin: https://evil.example']
+    expect((await sendUpgrade(site.port, 'GET /live', forged)).status).toBe(403)
+    await site.close()
+  })
+})
+
+describe('the record of an upgrade', () => {
+  const common = { level: 'upgrade', method: 'GET', route: '/live' }
+
+  it.each([
+    { auth: bearer, lines: authorization('good'), record: { outcome: 'accepted', status: 101, subject: 'anna' } },
+    { auth: bearer, lines: [], record: { outcome: 'refused', failure: 'absent', status: 401 } },
+    { auth: bearer, lines: authorization('bug'), record: { outcome: 'raised', failure: 'raised', status: 500 } },
+    { auth: bearer, lines: authorization('handled'), record: { outcome: 'raised', status: 418 } },
+    { auth: bearer, lines: authorization('down'), record: { outcome: 'unavailable', retryAfter: 7, status: 503 } },
+    { auth: bearer, lines: authorization('hangs'), record: { outcome: 'unavailable', status: 503 } },
+    {
+      auth: limited,
+      lines: ['Authorization: Basic YTpi'],
+      record: { outcome: 'throttled', retryAfter: 9, status: 429 },
+    },
+    {
+      auth: cookie,
+      lines: ['Cookie: id=k1', 'Sec-Fetch-Site: cross-site'],
+      record: { outcome: 'forbidden', status: 403 },
+    },
+    { auth: optional(bearer), lines: [], record: { outcome: 'anonymous', status: 101 } },
+    { auth: bearer, lines: Array<string>(1000).fill('X: y'), record: { outcome: 'refused', status: 431 } },
+  ])('is one, and agrees with the wire: $record', async ({ auth, lines, record }) => {
+    await withSite(
+      auth,
+      async ({ port }) => {
+        const { status } = await sendUpgrade(port, 'GET /live?token=secret', lines)
+        expect(status).toBe(record.status)
+        await expect.poll(() => records.length).toBe(1)
+        expect(records[0]).toMatchObject({ ...common, ...record })
+        expect(JSON.stringify(records)).not.toContain('secret')
+      },
+      [settings],
+      { route: '/live' },
+    )
+  })
+})
+
+describe('a client that goes away', () => {
+  it('while it is decided is no error, and nothing is left of it', async () => {
+    await withSite(bearer, async ({ port, seen, admitted, errors }) => {
+      for (const token of ['slow', 'hangs']) {
+        const client = openUpgrade(port, 'GET /live', authorization(token))
+        await expect.poll(() => asked.length).toBe(1)
+        client.resetAndDestroy()
+        const { socket, done } = seen.at(-1)!
+        await expect.poll(() => socket.closed).toBe(true)
+        expect(await done).toBeUndefined()
+        await expect.poll(() => records.length).toBe(1)
+        expect(records[0]).toMatchObject({ outcome: token === 'slow' ? 'accepted' : 'unavailable', status: 499 })
+        asked = []
+        records = []
+      }
+      expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
+    })
+  })
+
+  // TCP knows no difference between a client that has said all and one that is gone
+  it('without a word may be let in, and writing to it is no error', async () => {
+    await withSite(bearer, async ({ port, seen, errors }) => {
+      const client = openUpgrade(port, 'GET /live', authorization('slow'))
+      await expect.poll(() => asked.length).toBe(1)
+      client.destroy()
+      const { socket, done } = seen[0]!
+      expect(await done).toEqual({ principal: { user: 'anna' } })
+      await expect.poll(() => socket.closed).toBe(true)
+      expect(errors).toEqual([])
+    })
+  })
+
+  it('before it is decided at all: the hook runs, and that is all', async () => {
+    await withSite(bearer, async ({ port, seen, admitted, errors }) => {
+      openUpgrade(port, 'GET /live', authorization('bad')).on(
+        'connect',
+        function (this: { resetAndDestroy: () => void }) {
+          setImmediate(() => this.resetAndDestroy())
+        },
+      )
+      await expect.poll(() => seen.length).toBe(1)
+      expect(await seen[0]!.done).toBeUndefined()
+      expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
+    })
+  })
+
+  it('is seen by a hook that listens to the response, as in Koa', async () => {
+    let closed = 0
+    const auth = httpBearer({
+      authenticate: (request) =>
+        new Promise<false>((resolve) => {
+          asked.push(request)
+          request.ctx.res.once('close', () => {
+            closed++
+            resolve(false)
+          })
+        }),
+    })
+    await withSite(auth, async ({ port, seen }) => {
+      const client = openUpgrade(port, 'GET /live', authorization('good'))
+      await expect.poll(() => asked.length).toBe(1)
+      client.resetAndDestroy()
+      expect(await seen[0]!.done).toBeUndefined()
+      expect(closed).toBe(1)
+    })
+  })
+
+  it('after it has sent everything gets its answer', async () => {
+    await withSite(bearer, async ({ port }) => {
+      const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      let got = ''
+      client.on('data', (chunk) => (got += chunk.toString()))
+      client.end(upgradeBytes(port, 'GET /live', authorization('bad')))
+      await once(client, 'close')
+      expect(got).toMatch(/^HTTP\/1\.1 401 /)
+    })
+  })
+})
+
+describe('a refused socket', () => {
+  it('is closed when the client does not close it', async () => {
+    await withSite(bearer, async ({ port, seen }) => {
+      const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      client.write(upgradeBytes(port, 'GET /live'))
+      client.resume()
+      await once(client, 'end')
+      await once(seen[0]!.socket, 'close')
+      client.destroy()
+    })
+  })
+
+  it('gives its answer to a client that has not read it while it sends on', async () => {
+    await withSite(bearer, async ({ port }) => {
+      const rest = 'x'.repeat(4_000_000)
+      expect((await sendUpgrade(port, 'GET /live', authorization('bad'), rest)).status).toBe(401)
+    })
+  })
+})
+
+describe('what a hook writes', () => {
+  const careless = httpBearer({
+    authenticate: (request, token) => {
+      const { ctx } = request
+      ctx.cookies.set('leak', '1')
+      ctx.set('X-Leak', '1')
+      ctx.body = 'leak'
+      ctx.status = 201
+      ctx.respond = false
+      ctx.res.statusMessage = 'leak'
+      ctx.res.writeContinue()
+      ctx.res.writeEarlyHints({ link: '</leak>' })
+      ctx.res.writeHead(200, { 'X-Leak': '1' })
+      ctx.res.flushHeaders()
+      ctx.res.write('leak')
+      ctx.res.end('leak')
+      if (token === 'bug') throw new Error('leak')
+      return token === 'good' && { user: 'anna' }
+    },
+  })
+
+  it.each(['bad', 'bug'])('is not sent with a refusal (%s)', async (token) => {
+    await withSite(careless, async ({ port }) => {
+      const answer = await sendUpgrade(port, 'GET /live', authorization(token))
+      const usual = await withSite(bearer, (other) => sendUpgrade(other.port, 'GET /live', authorization(token)))
+      expect(comparable(answer)).toEqual(comparable(usual))
+    })
+  })
+
+  it('is not sent to who is let in', async () => {
+    await withSite(careless, async ({ port }) => {
+      const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'ahead')
+      expect(comparable(answer)).toEqual({
+        status: 101,
+        headers: [
+          ['connection', 'Upgrade'],
+          ['upgrade', 'websocket'],
+        ],
+        body: 'ahead',
+      })
+    })
+  })
+})
+
+describe('the application', () => {
+  it("gives hooks the request of Koa, and runs no middleware but its settings'", async () => {
+    let ran = 0
+    const app = new Koa({ proxy: true, asyncLocalStorage: true })
+    Object.assign(app.context, { database: 'here' })
+    app.use((_ctx, next) => {
+      ran++
+      return next()
+    })
+    let current: unknown
+    const auth = httpBearer({
+      authenticate: (request) => {
+        asked.push(request)
+        current = app.currentContext
+        return { user: 'anna' }
+      },
+    })
+    const site = await listenWithUpgrades(app, () => guardUpgrade(app, auth))
+    await sendUpgrade(site.port, 'GET /live/7?a=b', [...authorization('x'), 'X-Forwarded-For: 192.0.2.7', 'X-Own: 1'])
+    await site.close()
+    const [request] = asked
+    const { ctx } = request!
+    expect(ctx.app).toBe(app)
+    expect(current).toBe(ctx)
+    expect(ctx['database']).toBe('here')
+    expect([request!.method, request!.path, request!.query['a'], request!.ip, request!.get('X-Own')]).toEqual([
+      'GET',
+      '/live/7',
+      'b',
+      '192.0.2.7',
+      '1',
+    ])
+    expect(ran).toBe(0)
+  })
+
+  it('has its settings in force, also those mounted later, and options add to them', async () => {
+    const app = new Koa()
+    const mapped = { errorMapper: perFailure({ absent: () => ({ status: 402, body: 'pay' }) }) }
+    const guards = { '/own': guardUpgrade(app, cookie), '/options': guardUpgrade(app, cookie, { realm: 'sockets' }) }
+    app.use(authSettings({ realm: 'later', trustedOrigins: ['https://app.example'] }))
+    const unsettled = new Koa()
+    const site = await listenWithUpgrades(app, ({ url }) => guards[url as keyof typeof guards])
+    const others = { '/': guardUpgrade(unsettled, cookie), '/mapped': guardUpgrade(unsettled, cookie, mapped) }
+    const other = await listenWithUpgrades(unsettled, ({ url }) => others[url as keyof typeof others])
+    const challengeAt = async (port: number, path: string) =>
+      valuesOf(await sendUpgrade(port, `GET ${path}`), 'WWW-Authenticate').join()
+    expect(await challengeAt(site.port, '/own')).toBe('ApiKey realm="later", in="cookie", name="id"')
+    expect(await challengeAt(site.port, '/options')).toBe('ApiKey realm="sockets", in="cookie", name="id"')
+    expect(await challengeAt(other.port, '/')).toBe('ApiKey realm="api", in="cookie", name="id"')
+    const fromApp = ['Cookie: id=k1', 'Origin: https://app.example']
+    expect((await sendUpgrade(site.port, 'GET /own', fromApp)).status).toBe(101)
+    expect((await sendUpgrade(site.port, 'GET /options', fromApp)).status).toBe(101)
+    expect((await sendUpgrade(other.port, 'GET /', fromApp)).status).toBe(403)
+    const paid = await sendUpgrade(other.port, 'GET /mapped')
+    expect({ status: paid.status, body: paid.body }).toEqual({ status: 402, body: 'pay' })
+    await Promise.all([site.close(), other.close()])
+  })
+
+  it('that is mounted has its own settings, and gives none to the one around it', async () => {
+    const inner = new Koa().use(authSettings({ realm: 'inner' }))
+    const outer = new Koa().use(authSettings({ realm: 'outer' })).use(mount('/inner', inner))
+    const guards = { '/inner': guardUpgrade(inner, bearer), '/': guardUpgrade(outer, bearer) }
+    const site = await listenWithUpgrades(outer, ({ url }) => guards[url as keyof typeof guards])
+    for (const [path, realm] of [
+      ['/inner', 'inner'],
+      ['/', 'outer'],
+    ]) {
+      const answer = await sendUpgrade(site.port, `GET ${path}`)
+      expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([`Bearer realm="${realm}"`])
+    }
+    await site.close()
+  })
+
+  it('reports what was raised, once, as for an operation', async () => {
+    await withSite(bearer, async ({ port, errors }) => {
+      await sendUpgrade(port, 'GET /live', authorization('bug'))
+      expect(errors).toMatchObject([{ message: 'a secret of the hook' }])
+    })
+  })
+
+  it('may be guarded by another copy of the package than its settings are of', async () => {
+    vi.resetModules()
+    const copy = await import('koa-with-auth/upgrades')
+    const { httpBearer: another } = await import('koa-with-auth')
+    expect(copy.guardUpgrade).not.toBe(guardUpgrade)
+    const app = new Koa().use(settings)
+    const guards = {
+      '/copy': copy.guardUpgrade(app, bearer, { route: '/copy' }),
+      '/own': guardUpgrade(app, another({ authenticate: () => false }), { route: '/own' }),
+    }
+    const site = await listenWithUpgrades(app, ({ url }) => guards[url as keyof typeof guards])
+    for (const path of ['/copy', '/own']) {
+      const answer = await sendUpgrade(site.port, `GET ${path}`)
+      expect({ status: answer.status, challenges: valuesOf(answer, 'WWW-Authenticate') }).toEqual({
+        status: 401,
+        challenges: ['Bearer realm="pets"'],
+      })
+    }
+    expect((await sendUpgrade(site.port, 'GET /copy', authorization('good'))).status).toBe(101)
+    await expect
+      .poll(() => records.map(({ route, status }) => [route, status]))
+      .toEqual([
+        ['/copy', 401],
+        ['/own', 401],
+        ['/copy', 101],
+      ])
+    await site.close()
+  })
+})
+
+describe('a connection', () => {
+  it('that was used before can be upgraded, and one request refused in between changes nothing', async () => {
+    await withSite(bearer, async ({ port, admitted }) => {
+      const first = `GET /live HTTP/1.1\r\nHost: x\r\n\r\n`
+      const client = connect(port, '127.0.0.1')
+      let got = ''
+      client.on('data', (chunk) => (got += chunk.toString()))
+      client.write(first)
+      await expect.poll(() => got).toMatch(/^HTTP\/1\.1 401/)
+      await expect.poll(() => got).toContain('"detail":"Unauthorized"}')
+      got = ''
+      client.write(upgradeBytes(port, 'GET /live', authorization('good')))
+      await once(client, 'close')
+      expect(got).toMatch(/^HTTP\/1\.1 101/)
+      expect(admitted).toEqual([{ user: 'anna' }])
+    })
+  })
+
+  // RFC 9112 §9.3.2: answers come in the order of the requests
+  it('on which an earlier request has no answer yet is closed, and the hook is not asked', async () => {
+    const slow = httpBearer({ authenticate: () => new Promise<false>((resolve) => setTimeout(resolve, 100, false)) })
+    await withSite(slow, async ({ port, seen, admitted, errors }) => {
+      const earlier = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n`
+      const answer = await sendRaw(port, earlier + upgradeBytes(port, 'GET /live', authorization('good')))
+      expect(answer.status).toBe('closed')
+      expect(await seen[0]!.done).toBeUndefined()
+      expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
+    })
+  })
+
+  it('is decided for itself among many', async () => {
+    await withSite(bearer, async ({ port, admitted, errors }) => {
+      const tokens = Array.from({ length: 60 }, (_, at) => ['good', 'bad', 'slow', 'old', '?'][at % 5]!)
+      const answers = await Promise.all(tokens.map((token) => sendUpgrade(port, 'GET /live', authorization(token))))
+      expect(answers.map(({ status }) => status)).toEqual(
+        tokens.map((token) => (token === 'good' || token === 'slow' ? 101 : 401)),
+      )
+      expect({ admitted: admitted.length, errors }).toEqual({ admitted: 24, errors: [] })
     })
   })
 })

@@ -8,7 +8,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 // How long a refused client has to read its answer, in milliseconds
-const LINGER = 5000
+const LINGER = 2000
 
 /** A response without a socket until it answers. */
 export class UpgradeResponse extends ServerResponse {

@@ -15,7 +15,9 @@ import { upgradeMark } from '../core/marks.js'
 import { checkGroup, checkMember, checkOptions, declareFactory } from '../core/misuse.js'
 import { applySettings, settingNames, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
 import { deciding } from '../koa/guard.js'
+import { isGuard } from '../koa/guardMark.js'
 import { answeredWith } from '../koa/watching.js'
+import { readPlainSession } from './plainSession.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
 
 /** Settings that add to those of the application, and what records of decisions say. */
@@ -87,6 +89,8 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
   const { own, route } = decided(options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
+    // Node can have dropped the very field (A-24); it is an upgrade all the same, and not safe
+    request.headers.upgrade ??= ''
     // a client that is gone is no error, now or before the handshake
     socket.on('error', ignore)
     const response = new UpgradeResponse(request)
@@ -115,7 +119,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       }
       return decide(ctx, enter, false)
     }
-    await servedBy(app, [conclude, ...partsOf(app), own, admit])(request, response)
+    await servedBy(app, [conclude, readPlainSession, ...partsOf(app), own, admit])(request, response)
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, SWITCHING_PROTOCOLS)
     return admitted
@@ -163,6 +167,7 @@ const checkApp = (app: unknown): void => {
 
 const authenticatorOf = (auth: unknown): Authenticator<unknown> => {
   if (auth === null) throw new TypeError(`${place}: a is null; what anyone may open needs no guard`)
+  if (isGuard(auth)) throw new TypeError(`${place}: a is a guard, withAuth(a); pass the authenticator itself`)
   if (Array.isArray(auth)) {
     checkGroup(place, auth)
     // Safe: what is no list of members was refused
@@ -186,7 +191,7 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   const isUpgrade =
     isObject(request) &&
     isObject(request['headers']) &&
-    request['headers']['upgrade'] !== undefined &&
+    Array.isArray(request['rawHeaders']) &&
     isObject(socket) &&
     typeof socket['destroy'] === 'function' &&
     head instanceof Uint8Array

@@ -1,0 +1,122 @@
+/**
+ * The upgrade corpus: every hostile request of `spec/data/bad-inputs.json` as an upgrade, over raw sockets. What it gets is what
+ * the same request gets over HTTP as a POST, because an upgrade is not safe: status, challenges, caching and body.
+ */
+import Router from '@koa/router'
+import Koa from 'koa'
+import { createSession } from 'koa-session'
+import { anyOf, fromFunction, withAuth, type Authenticator, type AuthenticatorLike } from 'koa-with-auth'
+import { onDecision, type Decision } from 'koa-with-auth/events'
+import { guardUpgrade } from 'koa-with-auth/upgrades'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { brokenBy, bytesOf, corpus, type CorpusRequest, type Macros } from '../support/corpus.js'
+import { macrosFor, operations, people, signingKeys } from '../support/corpusApp.js'
+import { sendRaw, valuesOf, type RawAnswer } from '../support/rawSocket.js'
+import { listenWithUpgrades, type UpgradeServer } from '../support/upgradeServer.js'
+
+const authenticatorOf = (auth: (typeof operations)[number][2]): Authenticator<unknown> =>
+  typeof auth === 'function' ? fromFunction(auth) : anyOf(auth as readonly [AuthenticatorLike])
+const guarded = new Map(operations.map(([, path, auth]) => [`/api${path}`, authenticatorOf(auth)]))
+// whatever is no operation has the guard of the first
+const guardedPath = (target: string): string => {
+  const path = target.split('?')[0] ?? ''
+  return guarded.has(path) ? path : '/api/pets'
+}
+
+let handled = 0
+const site = (): Koa => {
+  const app = new Koa({ keys: [...signingKeys] })
+  app.use(createSession(app))
+  const router = new Router()
+  router.post('/sign-in/:who', (ctx) => {
+    ctx.session = { user: people.get(String(ctx['params'].who)) }
+    ctx.body = 'ok'
+  })
+  for (const [path, auth] of guarded) {
+    router.all(path, withAuth(auth), (ctx) => {
+      handled++
+      ctx.body = 'in'
+    })
+  }
+  app.use(router.routes())
+  return app
+}
+
+let server: UpgradeServer
+let macros: Macros
+let records: Decision[] = []
+let end = () => {}
+beforeAll(async () => {
+  const app = site()
+  const guards = new Map([...guarded].map(([path, auth]) => [path, guardUpgrade(app, auth, { route: path })]))
+  server = await listenWithUpgrades(app, ({ url }) => guards.get(guardedPath(url ?? '')))
+  macros = await macrosFor(server.url)
+  end = onDecision((record) => records.push(record))
+})
+afterAll(async () => {
+  end()
+  await server.close()
+})
+
+const withoutConnection = (request: CorpusRequest) =>
+  request.rawHeaders.filter(([name]) => !/^(?:connection|upgrade)$/i.test(name))
+
+const asUpgrade = (request: CorpusRequest): string =>
+  bytesOf(
+    { ...request, rawHeaders: [['Connection', 'Upgrade'], ['Upgrade', 'websocket'], ...withoutConnection(request)] },
+    macros,
+  )
+
+// the path is that of the guard, so that the router finds it
+const asPost = (request: CorpusRequest): string => {
+  const bytes = bytesOf(
+    {
+      ...request,
+      method: 'POST',
+      rawHeaders: [['Connection', 'close'], ['X-Upgrade', 'websocket'], ...withoutConnection(request)],
+    },
+    macros,
+  )
+  return bytes.replace(/^(POST )([^ ?]*)/, (_all, method: string, path: string) => method + guardedPath(path))
+}
+
+const comparable = (answer: RawAnswer) => ({
+  challenges: valuesOf(answer, 'WWW-Authenticate'),
+  caching: valuesOf(answer, 'Cache-Control'),
+  vary: valuesOf(answer, 'Vary'),
+  type: valuesOf(answer, 'Content-Type'),
+  body: answer.body,
+})
+
+const isHttp1 = ({ httpVersion = '1.1' }: CorpusRequest): boolean => httpVersion !== '0.9'
+
+describe('the upgrade corpus', () => {
+  it.each(corpus.cases.filter(({ request }) => isHttp1(request)).map((kase) => [kase.id, kase.why, kase] as const))(
+    '%s %s',
+    async (_id, _why, { request }) => {
+      const head = { ...request, method: request.method === 'HEAD' ? 'GET' : request.method }
+      const bare = await sendRaw(server.port, asUpgrade({ ...head, rawHeaders: [] }))
+      const [ran, inside] = [handled, server.admitted.length]
+      records = []
+      const answer = await sendRaw(server.port, asUpgrade(head))
+      const entered = server.admitted.length - inside
+      expect({ ran: handled - ran, entered }).toEqual({ ran: 0, entered: answer.status === 101 ? 1 : 0 })
+      expect(brokenBy(request, macros, answer, 0, JSON.stringify(bare))).toEqual([])
+      expect(server.errors).toEqual([])
+      // Node answers by itself what is no HTTP
+      if (records.length === 0) return expect([400, 431]).toContain(answer.status)
+      expect(records).toMatchObject([{ level: 'upgrade', status: answer.status }])
+      const usual = await sendRaw(server.port, asPost(head))
+      expect(answer.status).toBe(usual.status === 200 ? 101 : usual.status)
+      if (answer.status === 101) return undefined
+      expect(comparable(answer)).toEqual(comparable(usual))
+      expect(valuesOf(answer, 'Set-Cookie')).toEqual([])
+      return undefined
+    },
+  )
+})
+
+it('lets in some of them, and refuses most', () => {
+  expect(server.admitted.length).toBeGreaterThan(20)
+  expect(corpus.cases.length).toBe(335)
+})

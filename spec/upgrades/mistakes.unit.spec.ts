@@ -1,0 +1,101 @@
+/** Mistakes with upgrades are TypeErrors that name the place and the fix; and what a token among subprotocols is. */
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import * as O from 'fp-ts/lib/Option.js'
+import Router from '@koa/router'
+import Koa, { type Request } from 'koa'
+import { also, apiApp, httpBearer, withAuth } from 'koa-with-auth'
+import { fromWebSocketProtocol, guardUpgrade } from 'koa-with-auth/upgrades'
+import { describe, expect, it } from 'vitest'
+
+const app = new Koa()
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+
+// What TypeScript refuses, as JavaScript can call it
+const untyped = guardUpgrade as (...given: ReadonlyArray<unknown>) => unknown
+
+describe('guardUpgrade', () => {
+  it.each([
+    { what: 'no application', given: [undefined, bearer], message: /the first is a Koa application/ },
+    { what: 'a router', given: [new Router(), bearer], message: /a router or an apiApp is none/ },
+    { what: 'an apiApp', given: [apiApp({ auth: null }), bearer], message: /a router or an apiApp is none/ },
+    {
+      what: 'null',
+      given: [app, null],
+      message: /guardUpgrade\(app, a\): a is null; what anyone may open needs no guard/,
+    },
+    { what: 'undefined', given: [app, undefined], message: /guardUpgrade\(app, a\): a is undefined/ },
+    { what: 'an empty list', given: [app, []], message: /guardUpgrade\(app, a\)\(\[\]\): an empty list/ },
+    { what: 'a kind that was not called', given: [app, httpBearer], message: /is httpBearer itself; call it/ },
+    { what: 'a class', given: [app, class A {}], message: /is the class A/ },
+    {
+      what: 'a guard',
+      given: [app, withAuth(bearer)],
+      message: /a is a guard, withAuth\(a\); pass the authenticator itself/,
+    },
+    { what: 'an Also', given: [app, also(bearer)], message: /must be a function, not an object/ },
+    { what: 'options that are none', given: [app, bearer, 7], message: /takes an object of options/ },
+    {
+      what: 'an unknown option',
+      given: [app, bearer, { rout: '/x' }],
+      message: /no option "rout"; there are route, csrf/,
+    },
+    {
+      what: 'a route that is no string',
+      given: [app, bearer, { route: 7 }],
+      message: /\{ route \}\) must be a string/,
+    },
+    { what: 'a realm that fits no header', given: [app, bearer, { realm: 'ä' }], message: /guardUpgrade.*realm/ },
+  ])('refuses $what', ({ given, message }) => {
+    expect(() => untyped(...given)).toThrow(TypeError)
+    expect(() => untyped(...given)).toThrow(message)
+  })
+
+  it.each([
+    { what: 'no request', given: [{}, new Socket(), Buffer.alloc(0)] },
+    { what: 'a context of Koa', given: [app.createContext, new Socket(), Buffer.alloc(0)] },
+    { what: 'no socket', given: [new IncomingMessage(new Socket()), undefined, Buffer.alloc(0)] },
+    { what: 'no head', given: [new IncomingMessage(new Socket()), new Socket()] },
+  ])('its guard refuses $what', async ({ given }) => {
+    const guard = untyped(app, bearer) as (...given: ReadonlyArray<unknown>) => Promise<unknown>
+    await expect(guard(...given)).rejects.toThrow(
+      /^guardUpgrade\(app, a\) returns a function of \(request, socket, head\), as the event "upgrade"/,
+    )
+  })
+})
+
+describe('fromWebSocketProtocol', () => {
+  const read = fromWebSocketProtocol({ prefix: 'bearer.' })
+  const requestWith = (...lines: ReadonlyArray<string>): Request => {
+    const req = new IncomingMessage(new Socket())
+    req.rawHeaders = lines.flatMap((line) => ['Sec-WebSocket-Protocol', line])
+    if (lines.length > 0) req.headers = { 'sec-websocket-protocol': lines.join(', ') }
+    // Safe: a reader reads fields alone
+    return { req } as Request
+  }
+
+  it.each([
+    { description: 'no field', lines: [] },
+    { description: 'other protocols', lines: ['chat, superchat'] },
+    { description: 'the prefix elsewhere', lines: ['chat.bearer.x'] },
+    { description: 'the prefix in other letters', lines: ['Bearer.x'] },
+    { description: 'the only one', lines: ['bearer.x'], expected: 'x' },
+    { description: 'one of several', lines: ['chat, bearer.a.b-c_d'], expected: 'a.b-c_d' },
+    { description: 'blanks and empty members', lines: [' ,chat ,\t bearer.x\t,'], expected: 'x' },
+    { description: 'on a line of its own', lines: ['chat', 'bearer.x'], expected: 'x' },
+    { description: 'the prefix alone', lines: ['bearer.'], expected: '' },
+    { description: 'two', lines: ['bearer.x, bearer.y'], expected: ['x', 'y'] },
+    { description: 'the same twice', lines: ['bearer.x, bearer.x'], expected: ['x', 'x'] },
+    { description: 'two, on two lines', lines: ['bearer.x', 'chat, bearer.y'], expected: ['x', 'y'] },
+  ])('$description', ({ lines, expected }) => {
+    expect(read(requestWith(...lines))).toStrictEqual(expected === undefined ? O.none : O.some(expected))
+  })
+
+  it.each([{}, { prefix: '' }, { prefix: 'bearer ' }, { prefix: 'a,b' }, { prefix: 7 }, { prefix: 'x', other: 1 }])(
+    'refuses the options %j',
+    (options) => {
+      expect(() => fromWebSocketProtocol(options as { prefix: string })).toThrow(TypeError)
+      expect(() => fromWebSocketProtocol(options as { prefix: string })).toThrow(/^fromWebSocketProtocol/)
+    },
+  )
+})
