@@ -135,6 +135,21 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     }
   })
 
+  test('a layer gets other `methods` and `paramNames`, never changed ones, so copies may share them', () => {
+    const router = new Router()
+    router.get('/x/:id', handle)
+    router.post('/y/:id', handle)
+    use(router, '/:any', go)
+    for (const layer of router.stack) {
+      Object.freeze(layer.methods)
+      Object.freeze(layer.paramNames)
+    }
+    router.param('id', (_id, _ctx, next) => next())
+    router.prefix('/p/:of')
+    use(new Router({ prefix: '/q/:r' }), '/:m', router.routes())
+    expect(router.stack.slice(0, 2).map(({ paramNames }) => paramNames.length)).toEqual([2, 2])
+  })
+
   test('`use` middleware has no methods, routes have; GET is the last of its own', () => {
     const router = new Router()
     use(router, go)

@@ -137,6 +137,7 @@ export const arrangedWithin = (
   functions: ReadonlyArray<LayerFunction>,
   arrange: (own: ReadonlyArray<LayerFunction>) => ReadonlyArray<LayerFunction>,
 ): ReadonlyArray<LayerFunction> => {
+  if (!functions.some(({ written }) => isOfApplication(written))) return arrange(functions)
   const isOwn = ({ written }: LayerFunction): boolean => !isOfApplication(written)
   const [first, last] = [functions.findIndex(isOwn), functions.findLastIndex(isOwn)]
   return [...functions.slice(0, first), ...arrange(functions.slice(first, last + 1)), ...functions.slice(last + 1)]

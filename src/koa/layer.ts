@@ -30,7 +30,7 @@ export interface FunctionsOfLayer {
 }
 
 interface Remembering extends FunctionsOfLayer {
-  readonly [layerMark]?: { readonly functions: ReadonlyArray<Function> }
+  [layerMark]?: ReadonlyArray<LayerFunction>
 }
 
 // -------------------------------------------------------------------------------------
@@ -39,34 +39,45 @@ interface Remembering extends FunctionsOfLayer {
 
 /** The functions of a layer, in the order in which they run. */
 export const functionsOf = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> =>
-  rememberedBy(layer) ?? layer.stack.map((f) => ({ runs: f, written: f }))
+  rememberedBy(layer) ?? layer.stack.map(same)
 
 /** The guard among the functions of a layer. */
 export const guardAmong = (functions: ReadonlyArray<LayerFunction>): (Function & Marked) | undefined =>
-  functions.map(({ written }) => written).find(isGuard)
+  // Safe: what was found is a guard
+  functions.find(({ written }) => isGuard(written))?.written as (Function & Marked) | undefined
+
+/** Whether a level arranged the functions of a layer, and nothing was changed since. */
+export const isArranged = (layer: FunctionsOfLayer, functions: ReadonlyArray<LayerFunction>): boolean => {
+  const { [layerMark]: memory }: Remembering = layer
+  return memory === functions
+}
 
 /** Whether a layer had a guard, and its functions were changed since in a way that no tracer changes them. */
-export const hasLostItsGuard = (layer: FunctionsOfLayer): boolean => {
+export const hasLostItsGuard = (layer: FunctionsOfLayer, functions = functionsOf(layer)): boolean => {
   const { [layerMark]: memory }: Remembering = layer
-  return memory !== undefined && memory.functions.some(isGuard) && guardAmong(functionsOf(layer)) === undefined
+  return memory !== undefined && guardAmong(memory) !== undefined && guardAmong(functions) === undefined
 }
 
 // Function by function; `undefined` where nothing is remembered, or where it does not fit what runs
 const rememberedBy = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> | undefined => {
   const { [layerMark]: memory, stack }: Remembering = layer
   if (memory === undefined) return undefined
-  const { functions } = memory
+  if (isUntouched(stack, memory)) return memory
   let at = 0
   const read: LayerFunction[] = []
   for (const runs of stack) {
-    const written = functions[at]
+    const written = memory[at]?.written
     const isLaterHook = isParamHook(runs) && (written === undefined || originalOf(written) !== originalOf(runs))
     if (written === undefined && !isLaterHook) return undefined
     if (!isLaterHook) at++
     read.push({ runs, written: isLaterHook || written === undefined || isGuard(runs) ? runs : written })
   }
-  return at === functions.length ? read : undefined
+  return at === memory.length ? read : undefined
 }
+
+// Most layers: they are read at each level, and nothing is made for them
+const isUntouched = (stack: ReadonlyArray<Function>, memory: ReadonlyArray<LayerFunction>): boolean =>
+  stack.length === memory.length && memory.every(({ runs, written }, at) => runs === written && runs === stack[at])
 
 const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
 
@@ -82,18 +93,19 @@ export const originalOf = (f: Function): Function => {
 // combinators
 // -------------------------------------------------------------------------------------
 
+/** Gives a layer an array of its own: those of one `get([path, path], ...)`, and copies by older routers, share theirs. */
+export const unshare = <S, C>(layer: Layer<S, C>): void => {
+  layer.stack = [...layer.stack]
+}
+
 /** Gives a layer these functions. Always a new array: the layers of one `get([path, path], ...)` share theirs. */
 export const write = <S, C>(layer: Layer<S, C>, functions: ReadonlyArray<LayerFunction>): void => {
   // Safe: they are the functions of the layer, and guards, which are middleware whatever the router's context
   layer.stack = functions.map(({ runs }) => runs) as Layer<S, C>['stack']
-  Object.assign(layer, { [layerMark]: { functions: functions.map(({ written }) => written) } })
+  // mounting copies the mark: the layers of all levels share one array, while nothing changes in them
+  const remembering: Remembering = layer
+  if (remembering[layerMark] !== functions) remembering[layerMark] = functions
 }
-
-/** The functions with a guard ahead of all of them. */
-export const guardedBy = (
-  guard: Function & Marked,
-  functions: ReadonlyArray<LayerFunction>,
-): ReadonlyArray<LayerFunction> => [same(guard), ...functions]
 
 /** The functions with another guard in the place of one; without it where there is no other. */
 export const exchanged = (
@@ -103,17 +115,18 @@ export const exchanged = (
 ): ReadonlyArray<LayerFunction> =>
   functions.flatMap((one) => (one.written !== from ? [one] : to === undefined ? [] : [same(to)]))
 
-const same = (f: Function): LayerFunction => ({ runs: f, written: f })
+/** A function that runs as it is written. */
+export const same = (f: Function): LayerFunction => ({ runs: f, written: f })
 
 /** The functions in their order. TypeError, beginning with the name, for two guards, and for one without a handler. */
-export const arranged = (functions: ReadonlyArray<LayerFunction>, name: string): ReadonlyArray<LayerFunction> => {
+export const arranged = (functions: ReadonlyArray<LayerFunction>, name: () => string): ReadonlyArray<LayerFunction> => {
   const at = functions.findIndex(({ written }) => isGuard(written))
   if (at === -1) return functions
   if (functions.some(({ written }, other) => other > at && isGuard(written))) {
-    throw new TypeError(`${name}: withAuth(...) is in it twice; remove one`)
+    throw new TypeError(`${name()}: withAuth(...) is in it twice; remove one`)
   }
   if (at === functions.length - 1) {
-    throw new TypeError(`${name}: withAuth(...) has no handler after it; write it right after the path`)
+    throw new TypeError(`${name()}: withAuth(...) has no handler after it; write it right after the path`)
   }
   if (at === 0) return functions
   const ahead = functions.slice(0, at)

@@ -14,14 +14,16 @@ import { levelMark } from '../core/marks.js'
 import * as Requirement from '../core/Requirement.js'
 import { applicationOf, arrangedWithin, exchangeApplication, putAround, setApplication } from './application.js'
 import { guardFor } from './guard.js'
-import type { Level } from './guardMark.js'
+import type { Level, Marked } from './guardMark.js'
 import {
   arranged,
   exchanged,
   functionsOf,
   guardAmong,
-  guardedBy,
   hasLostItsGuard,
+  isArranged,
+  same,
+  unshare,
   write,
   type LayerFunction,
 } from './layer.js'
@@ -37,43 +39,44 @@ export const atLevel =
   (requirement: Requirement.Requirement, name?: string) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd() }
-    const guard = guardFor(requirement, { levels: [level.name], level })
+    const guard = same(guardFor(requirement, { levels: [level.name], level }))
 
     // a copy is an application of its own, with the same settings
     const copied = applicationOf(router)
     const application = copied && { ...copied, identity: {} }
 
-    const decided = (functions: ReadonlyArray<LayerFunction>, label: string, isRoute: boolean) => {
+    const isDecided = (own: Marked | undefined): boolean =>
+      own !== undefined && Requirement.Monoid.concat(requirement, own.requirement) === own.requirement
+    const decided = (functions: ReadonlyArray<LayerFunction>, label: () => string, isRoute: boolean) => {
       const inOrder = arranged(functions, label)
       const own = guardAmong(inOrder)
       const decision = own?.requirement ?? Requirement.inherit
       const combined = Requirement.Monoid.concat(requirement, decision)
       if (combined === decision || !isRoute) return inOrder
-      if (own === undefined) return guardedBy(guard, inOrder)
+      if (own === undefined) return [guard, ...inOrder]
       const both = guardFor(combined, { levels: [level.name, ...own.levels], level, replaces: own })
       return exchanged(inOrder, own, both)
     }
     const install = (layer: Layer<S, C>): void => {
-      const label = labelOf(layer)
-      if (hasLostItsGuard(layer)) {
+      // asked for where something is wrong: its words cost more than all the rest
+      const label = () => labelOf(layer)
+      const before = functionsOf(layer)
+      forgetPosition(layer)
+      if (application === undefined && isArranged(layer, before) && isDecided(guardAmong(before))) return unshare(layer)
+      if (hasLostItsGuard(layer, before)) {
         throw new TypeError(
-          `${label}: its functions were changed behind withAuth(...), which is not among them any more; call withAuth(a)(router) before that`,
+          `${label()}: its functions were changed behind withAuth(...), which is not among them any more; call withAuth(a)(router) before that`,
         )
       }
-      forgetPosition(layer)
       const isRoute = layer.methods.length > 0
-      const functions = arrangedWithin(functionsOf(layer), (own) => decided(own, label, isRoute))
+      const functions = arrangedWithin(before, (own) => decided(own, label, isRoute))
       write(layer, putAround(layer, functions, application))
     }
 
     const previous = levelOf(router)
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
-      const functions = functionsOf(copy)
-      const placed = guardAmong(functions)
-      if (placed !== undefined && previous !== undefined && placed.level === previous) {
-        write(copy, exchanged(functions, placed, placed.replaces))
-      }
+      if (previous !== undefined) takeOut(copy, previous)
       if (copied !== undefined && application !== undefined) exchangeApplication(copy, copied, application)
       install(copy)
       return copy
@@ -88,6 +91,13 @@ export const atLevel =
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
   }
+
+// What a level put into a layer
+const takeOut = <S, C>(layer: Layer<S, C>, level: Level): void => {
+  const functions = functionsOf(layer)
+  const placed = guardAmong(functions)
+  if (placed?.level === level) write(layer, exchanged(functions, placed, placed.replaces))
+}
 
 const levelOf = (router: object): Level | undefined => {
   const { [levelMark]: level }: { readonly [levelMark]?: Level } = router

@@ -26,11 +26,9 @@ const copyEvents = (events: object): object => {
   return Object.assign(copy, { _handlers: new Map(copies) })
 }
 
-/** A copy of a layer; its functions are still the same array. */
+/** A copy of a layer, with `opts` of its own. The router replaces the arrays of a layer, its functions aside: see `unshare`. */
 export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
   const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
-  copy.methods = [...layer.methods]
-  copy.paramNames = [...layer.paramNames]
   copy.opts = { ...layer.opts }
   return copy
 }
