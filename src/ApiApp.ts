@@ -10,10 +10,11 @@ import type { RouterInstance } from './koa/routerTypes.js'
 import type { DefaultContext, DefaultState } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
-import { checkOptions, declareFactory } from './core/misuse.js'
+import { declareFactory } from './core/hooks.js'
+import { checkOptions, maybe, unchecked, type Check, type Checks } from './core/options.js'
 import * as Requirement from './core/Requirement.js'
 import { application, setApplication } from './koa/application.js'
-import { settingNames, settingsFrom, type AuthSettings } from './koa/authSettings.js'
+import { settings, settingsFrom, type AuthSettings } from './koa/authSettings.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
 import { atLevel } from './koa/levels.js'
 import { withAuth } from './koa/withAuth.js'
@@ -54,7 +55,36 @@ export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRou
   onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
 }
 
-const known = ['title', 'version', 'prefix', 'auth', 'docs', ...settingNames]
+const filled: Check = (place, value) => {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string`)
+}
+
+const path: Check = (place, value) => {
+  if (typeof value === 'string' && /^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(value)) return
+  throw new TypeError(
+    `${place} must be a path such as "/api" or "/tenants/:tenant", with no slash at its end and no pattern; "" is none`,
+  )
+}
+
+const page: Check = (place, value) => {
+  if (typeof value === 'boolean') return
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TypeError(`${place} must be true, false or options`)
+  for (const name of ['title', 'version'] as const) {
+    if (name in value)
+      throw new TypeError(`apiApp's docs: the ${name} is the application's; write apiApp({ ${name}, docs })`)
+  }
+}
+
+const checks: Checks<ApiAppOptions & { readonly auth: unknown }> = {
+  title: maybe(filled),
+  version: maybe(filled),
+  prefix: maybe(path),
+  // `withAuth` checks it
+  auth: unchecked,
+  docs: maybe(page),
+  ...settings,
+}
 
 /**
  * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. TypeError
@@ -85,27 +115,16 @@ export function apiApp<M extends AuthenticatorLike>(
   options: ApiAppOptions & { readonly auth: M },
 ): ApiApp<PrincipalOf<M>>
 export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
-export function apiApp(options: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
-  checkOptions('apiApp', options, known)
-  for (const name of ['title', 'version'] as const) {
-    const value: unknown = options[name]
-    if (value !== undefined && (typeof value !== 'string' || value === '')) {
-      throw new TypeError(`apiApp({ ${name} }) must be a string`)
-    }
-  }
-  const { prefix = '' } = options
-  if (typeof prefix !== 'string' || !/^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(prefix)) {
-    throw new TypeError(
-      'apiApp({ prefix }) must be a path such as "/api" or "/tenants/:tenant", with no slash at its end and no pattern; "" is none',
-    )
-  }
-  const handlers = [...(options.onError ?? [])]
-  const settled = () => settingsFrom('apiApp', { ...options, onError: handlers })
+export function apiApp(given: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
+  const options = checkOptions('apiApp', given, checks)
+  const { title: _, version: __, docs: ___, auth, prefix = '', onError: first = [], ...own } = options
+  const handlers = [...first]
+  const settled = () => settingsFrom({ ...own, onError: handlers })
   let add = settled()
 
   const router = new Router(prefix === '' ? {} : { prefix })
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
-  const requirement = 'auth' in options ? withAuth(options.auth as AuthenticatorLike).requirement : Requirement.inherit
+  const requirement = 'auth' in options ? withAuth(auth as AuthenticatorLike).requirement : Requirement.inherit
   const guarded = atLevel(
     requirement,
     'application',
@@ -137,14 +156,6 @@ declareFactory('apiApp', apiApp)
 const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', docs }: ApiAppOptions): void => {
   if (docs === false) return
   const place = "apiApp's docs"
-  if (docs !== undefined && docs !== true) {
-    if (typeof docs !== 'object' || docs === null || Array.isArray(docs))
-      throw new TypeError('apiApp({ docs }) must be true, false or options')
-    for (const name of ['title', 'version'] as const) {
-      if (name in docs)
-        throw new TypeError(`${place}: the ${name} is the application's; write apiApp({ ${name}, docs })`)
-    }
-  }
   const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
   addDocs(router, router, {
     place,

@@ -230,13 +230,12 @@ describe('R06 a function that a tracer wrapped and named as it was', () => {
 })
 
 describe('misuse', () => {
-  const place = 'seal(router, { public, middleware })'
   it.each([
-    [{ publik: [] }, `${place}: no option "publik"; there are public, middleware`],
-    [['GET /x'], `${place} takes an object of options, not an array`],
-    [{ public: 'GET /x' }, `${place}: public must be a list of operations as 'GET /health'`],
-    [{ public: [/x/] }, `${place}: public must be a list of operations as 'GET /health'`],
-    [{ middleware: [{}] }, `${place}: middleware must be a list of the functions that router.use was given`],
+    [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware'],
+    [['GET /x'], 'seal(router, options) takes an object of options, not an array'],
+    [{ public: 'GET /x' }, "seal(router, { public }) must be a list of operations as 'GET /health'"],
+    [{ public: [/x/] }, "seal(router, { public }) must be a list of operations as 'GET /health'"],
+    [{ middleware: [{}] }, 'seal(router, { middleware }) must be a list of the functions that router.use was given'],
   ])('%j', (options, message) => {
     expect(() => seal(closed(), options as never)).toThrow(new TypeError(message))
   })

@@ -83,7 +83,6 @@ describe('perFailure', () => {
       input: [{ expired: answer('x') }],
       expected: /perFailure\({ expired }\)/,
     },
-    { description: 'undefined for a mapper', input: [{ expired: undefined }], expected: /perFailure\({ expired }\)/ },
     { description: 'a mapper of three', input: [{ expired: (_a: 1, _b: 2, _c: 3) => 1 }], expected: /takes 3/ },
     { description: 'perFailure, not called', input: [{ expired: perFailure }], expected: /perFailure itself; call it/ },
     { description: 'nothing', input: [], expected: /takes an object of options, not undefined/ },

@@ -229,7 +229,7 @@ describe('what is counted under what', () => {
   it.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /the answer of throttled\({ keys }\) takes an object/],
     ['a promise', Promise.resolve({}), /must be sync/],
-    ['an account that is no string', { account: 7 }, /strings or undefined/],
+    ['an account that is no string', { account: 7 }, /account } }\) must be a string/],
     ['a name that does not exist', { user: 'anna' }, /no option "user"; there are account, address/],
   ])('keys that answer %s: 500, no hook', async (_name, answer, expected) => {
     const { basic, calls } = passwords()

@@ -2,8 +2,9 @@
 import Koa, { type Context } from 'koa'
 import { authSettings, type AuthResponse, type AuthSettings } from 'koa-with-auth'
 import { expect, it } from 'vitest'
+import { checkOptions } from '../../src/core/options.js'
 import { defaults, settingsOf, type Settings } from '../../src/core/Settings.js'
-import { isSettings, settingsFrom } from '../../src/koa/authSettings.js'
+import { isSettings, settings, settingsFrom } from '../../src/koa/authSettings.js'
 
 const outer: Settings = {
   csrf: false,
@@ -28,11 +29,14 @@ const given: ReadonlyArray<[keyof AuthSettings, unknown, unknown?]> = [
 ]
 
 it.each(given)('%s is decided, and what is not said is the outer level’s', (name, value, settled = value) => {
-  expect(settingsFrom('x', { [name]: value })(outer)).toStrictEqual({ ...outer, [name]: settled })
+  expect(settingsFrom(checkOptions('x', { [name]: value }, settings))(outer)).toStrictEqual({
+    ...outer,
+    [name]: settled,
+  })
 })
 
 it.each(given)('%s that is undefined is not said', (name) => {
-  expect(settingsFrom('x', { [name]: undefined })(outer)).toStrictEqual(outer)
+  expect(settingsFrom(checkOptions('x', { [name]: undefined }, settings))(outer)).toStrictEqual(outer)
 })
 
 it('the middleware adds to whatever is above it, request by request', async () => {

@@ -11,7 +11,6 @@ describe('operation({ ... })', () => {
       { security: [] },
       'operation({ security }): it is read off the guard of the operation; write withAuth(a) behind it',
     ],
-    [{ security: undefined }, 'operation({ security }): it is read off the guard'],
     [{ sumary: 'x' }, 'operation: no option "sumary"; there are tags, summary, '],
     [{ summary: 1 }, 'operation({ summary }) must be a string'],
     [{ operationId: {} }, 'operation({ operationId }) must be a string'],

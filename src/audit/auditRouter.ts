@@ -5,7 +5,7 @@
  * above the router: `app.use` middleware, a proxy.
  */
 import { leaves, admitsAnonymous, type Description } from '../core/Description.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import * as Requirement from '../core/Requirement.js'
 import { functionName, pathInWords, type AnyRouter } from '../koa/RoutedOperation.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'

@@ -4,7 +4,8 @@
  * It checks what `audit` reports; it knows nothing of what is above the router (`app.use`), nor of what answers where no
  * operation matches.
  */
-import { checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, maybe, type Check, type Checks } from '../core/options.js'
 import type { AnyRouter } from '../koa/RoutedOperation.js'
 import { auditOf, readingOf } from './auditRouter.js'
 import { findingsOf } from './findings.js'
@@ -23,6 +24,18 @@ export interface SealOptions {
    * router, because a tracer wrapped it, by its name. Default none.
    */
   readonly middleware?: ReadonlyArray<Function>
+}
+
+const listOf =
+  (type: 'string' | 'function', what: string): Check =>
+  (place, value) => {
+    if (Array.isArray(value) && value.every((each) => typeof each === type)) return
+    throw new TypeError(`${place} must be a list of ${what}`)
+  }
+
+const checks: Checks<SealOptions> = {
+  public: maybe(listOf('string', "operations as 'GET /health'")),
+  middleware: maybe(listOf('function', 'the functions that router.use was given')),
 }
 
 /**
@@ -57,11 +70,7 @@ export interface SealOptions {
  * app.use(seal(api, { public: ['GET /api/health'] }).routes())
  */
 export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}): R => {
-  const place = 'seal(router, { public, middleware })'
-  checkOptions(place, options, ['public', 'middleware'])
-  const allowed = { public: options.public ?? [], middleware: options.middleware ?? [] }
-  checkList(`${place}: public`, allowed.public, 'string', "operations as 'GET /health'")
-  checkList(`${place}: middleware`, allowed.middleware, 'function', 'the functions that router.use was given')
+  const allowed = { public: [], middleware: [], ...checkOptions('seal(router, options)', options, checks) }
   const reading = readingOf('seal(router)', router)
   const findings = findingsOf(reading, auditOf(reading), allowed)
   if (findings.length > 0) {
@@ -73,9 +82,3 @@ export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}):
 }
 
 declareFactory('seal', seal)
-
-const checkList = (place: string, list: unknown, type: string, what: string): void => {
-  if (!Array.isArray(list) || list.some((each) => typeof each !== type)) {
-    throw new TypeError(`${place} must be a list of ${what}`)
-  }
-}

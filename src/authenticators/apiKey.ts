@@ -14,7 +14,8 @@ import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { token } from '../core/fieldSyntax.js'
-import { checkCredential, checkHook, checkName, checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, credential, hook, maybe, nameLike, type Checks } from '../core/options.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 
 /** What an API key authenticator is made of. */
@@ -42,13 +43,15 @@ interface Place {
 }
 
 const apiKey = (factory: string, place: Place) => {
+  const checks: Checks<ApiKeyOptions<unknown>> = {
+    paramName: maybe(nameLike(place.allowed)),
+    authenticate: hook(2),
+    ...credential,
+    ...documentation,
+  }
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
-    checkOptions(factory, options, ['paramName', 'authenticate', 'realm', 'maxLength', ...documentation])
-    const { paramName: name = 'key', authenticate, realm, maxLength } = options
-    const { scheme, ...named } = documented(factory, { type: 'apiKey', in: place.in, name }, options)
-    checkName(`${factory}({ paramName })`, name, place.allowed)
-    checkHook(`${factory}({ authenticate })`, authenticate, 2)
-    checkCredential(factory, options)
+    const { paramName: name = 'key', authenticate, realm, maxLength, ...rest } = checkOptions(factory, options, checks)
+    const { scheme, ...named } = documented({ type: 'apiKey', in: place.in, name }, rest)
     return authenticator({
       scheme,
       ...named,

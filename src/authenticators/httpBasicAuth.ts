@@ -10,7 +10,8 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { BasicCredentials } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, credential, hook, type Checks } from '../core/options.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 
 /** What a Basic authenticator is made of. */
@@ -27,6 +28,8 @@ export interface HttpBasicAuthOptions<R> {
   readonly description?: string
 }
 
+const checks: Checks<HttpBasicAuthOptions<unknown>> = { authenticate: hook(3), ...credential, ...documentation }
+
 /**
  * User name and password. TypeError for a hook that cannot work.
  *
@@ -40,12 +43,9 @@ export interface HttpBasicAuthOptions<R> {
  * })
  */
 export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
-  checkOptions('httpBasicAuth', options, ['authenticate', 'realm', 'maxLength', ...documentation])
-  const { authenticate, realm, maxLength } = options
-  checkHook('httpBasicAuth({ authenticate })', authenticate, 3)
-  checkCredential('httpBasicAuth', options)
+  const { authenticate, realm, maxLength, ...rest } = checkOptions('httpBasicAuth', options, checks)
   return authenticator({
-    ...documented('httpBasicAuth', { type: 'http', scheme: 'basic' }, options),
+    ...documented({ type: 'http', scheme: 'basic' }, rest),
     // RFC 7617 §2.1: the challenge asks the client for UTF-8
     challenge: Challenge.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
     ambient: true,

@@ -11,7 +11,8 @@ import { bearerChallenge, checkChallengeParameters } from '../core/bearerChallen
 import { token } from '../core/fieldSyntax.js'
 import { tokenOf } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkCredential, checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, credential, hook, maybe, string, type Check, type Checks } from '../core/options.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 
@@ -50,23 +51,8 @@ export interface HttpBearerOptions<R> {
  * })
  */
 export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
-  checkOptions('httpBearer', options, [
-    'authenticate',
-    'realm',
-    'challenge',
-    'schemes',
-    'bearerFormat',
-    'maxLength',
-    ...documentation,
-  ])
-  const { authenticate, realm, challenge = {}, schemes = ['Bearer'], bearerFormat, maxLength } = options
-  checkHook('httpBearer({ authenticate })', authenticate, 2)
-  checkCredential('httpBearer', options)
-  checkChallengeParameters('httpBearer({ challenge })', challenge)
-  if (bearerFormat !== undefined && typeof bearerFormat !== 'string') {
-    throw new TypeError('httpBearer({ bearerFormat }) must be a string')
-  }
-  checkSchemes(schemes)
+  const given = checkOptions('httpBearer', options, checks)
+  const { authenticate, realm, challenge = {}, schemes = ['Bearer'], bearerFormat, maxLength } = given
   const parameters = { ...(realm !== undefined && { realm }), ...challenge }
   const ofScheme = (name: string): Authenticator<PrincipalFromAnswer<R>> => {
     const isBearer = name.toLowerCase() === 'bearer'
@@ -75,12 +61,11 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
       scheme: name.toLowerCase(),
       ...(isBearer && bearerFormat !== undefined && { bearerFormat }),
     }
-    const { schemeName } = options
+    const { schemeName } = given
     // OpenAPI lists each scheme under a name of its own
-    const named =
-      name === schemes[0] || schemeName === undefined ? options : { ...options, schemeName: schemeName + name }
+    const named = name === schemes[0] || schemeName === undefined ? given : { ...given, schemeName: schemeName + name }
     return authenticator({
-      ...documented('httpBearer', scheme, named),
+      ...documented(scheme, named),
       challenge: bearerChallenge(parameters, {}, name),
       ambient: false,
       extract: fromAuthorization(name),
@@ -93,8 +78,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
   return others.reduce((before, name) => alt(() => ofScheme(name))(before), ofScheme(first))
 }
 
-const checkSchemes = (schemes: unknown): void => {
-  const where = 'httpBearer({ schemes })'
+const checkSchemes: Check = (where, schemes) => {
   if (!Array.isArray(schemes) || schemes.length === 0) {
     throw new TypeError(`${where} must be an array of scheme names, such as ['Bearer', 'Token']`)
   }
@@ -106,6 +90,16 @@ const checkSchemes = (schemes: unknown): void => {
     return name.toLowerCase()
   })
   if (new Set(names).size < names.length) throw new TypeError(`${where} names a scheme twice`)
+}
+
+const checks: Checks<HttpBearerOptions<unknown>> = {
+  authenticate: hook(2),
+  realm: credential.realm,
+  challenge: maybe(checkChallengeParameters),
+  schemes: maybe(checkSchemes),
+  bearerFormat: maybe(string),
+  maxLength: credential.maxLength,
+  ...documentation,
 }
 
 declareFactory('httpBearer', httpBearer)

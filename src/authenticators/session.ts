@@ -16,7 +16,8 @@ import { flatMap } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented } from '../core/documented.js'
 import { token } from '../core/fieldSyntax.js'
-import { checkHook, checkName, checkOptions, checkRealm, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, credential, hook, maybe, nameLike, type Checks } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
 import type { ApiKeyScheme } from '../core/SecurityScheme.js'
 import { sourceOf } from '../core/session/SessionSource.js'
@@ -69,16 +70,19 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   description: 'The session of who is signed in; browsers send its cookie by themselves.',
 }
 
+const checks: Checks<SessionAuthOptions<unknown>> = {
+  cookieName: maybe(nameLike(token)),
+  loadUser: maybe(hook(1)),
+  realm: credential.realm,
+  ...documentation,
+}
+
 const sessionKind = (factory: string, demands: string | undefined, qualifies: (user: UserFields) => boolean) => {
   const make = <R = unknown>(given?: SessionAuthOptions<R> & LoadsUsers<R>): Authenticator<UserOf<R>> => {
     const options: SessionAuthOptions<R> = given === undefined ? {} : given
-    checkOptions(factory, options, ['cookieName', 'loadUser', 'realm', ...documentation])
-    const { cookieName, loadUser, realm } = options
-    if (cookieName !== undefined) checkName(`${factory}({ cookieName })`, cookieName, token)
-    if (loadUser !== undefined) checkHook(`${factory}({ loadUser })`, loadUser, 1)
-    checkRealm(factory, realm)
+    const { cookieName, loadUser, realm, ...rest } = checkOptions(factory, options, checks)
     const name = cookieName ?? DEFAULT_COOKIE
-    const { scheme, ...named } = documented(factory, { ...cookieScheme, name }, options)
+    const { scheme, ...named } = documented({ ...cookieScheme, name }, rest)
     const session = authenticator({
       scheme,
       ...named,

@@ -39,8 +39,9 @@ import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
-import type { AuthenticatorOptions } from './AuthenticatorOptions.js'
-import { checkKind, checkMember, declareFactory } from './misuse.js'
+import { checkKind, type AuthenticatorOptions } from './AuthenticatorOptions.js'
+import { declareFactory } from './hooks.js'
+import { checkMember } from './members.js'
 import { readBy } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
@@ -136,9 +137,9 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
  * })
  */
 export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
-  kind: AuthenticatorOptions<X, C, R>,
+  options: AuthenticatorOptions<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
-  checkKind(kind)
+  const kind = checkKind(options)
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)

@@ -1,13 +1,24 @@
 /**
- * One kind of credential, as its author writes it down: where it stands, what it must look like, and who decides about it.
+ * One kind of credential, as its author writes it down: where it is sent, what it must look like, and who decides about it.
  *
  * `authenticator` (Authenticator.ts) makes an authenticator of it.
  */
 import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import type { AuthError } from './AuthError.js'
-import type { Challenge } from './Challenge.js'
+import { absent, type AuthError } from './AuthError.js'
+import { make, type Challenge } from './Challenge.js'
+import {
+  checkOptions,
+  credential,
+  hook,
+  maybe,
+  schemeName,
+  string,
+  unchecked,
+  type Check,
+  type Checks,
+} from './options.js'
 import type { SecurityScheme } from './SecurityScheme.js'
 
 /** What makes a kind of authenticator; the built-in ones are made of the same. */
@@ -33,3 +44,41 @@ export interface AuthenticatorOptions<X, C, R> {
   /** Decides: a value, a promise, an Option, an Either or a TaskEither. */
   readonly authenticate: (request: Request, credentials: C) => R
 }
+
+const saysWhoSendsIt: Check = (place, value) => {
+  if (typeof value === 'boolean') return
+  throw new TypeError(`${place} must say whether browsers send the credential by themselves: true or false`)
+}
+
+const challengeOf: Check = (place, value) => {
+  // Safe: what it returns is checked
+  const bare: unknown = typeof value === 'function' ? (value as (error: AuthError) => unknown)(absent) : value
+  if (typeof bare !== 'object' || bare === null) {
+    throw new TypeError(`${place} must be a challenge: Challenge.make('Scheme')`)
+  }
+  // Safe: `make` refuses what is no string
+  const { scheme, parameters } = bare as Challenge
+  make(scheme, parameters)
+}
+
+const decoder: Check = (place, value) => {
+  if (typeof value === 'object' && value !== null && 'validate' in value) return
+  throw new TypeError(`${place} must be a codec of io-ts, such as HeaderKey`)
+}
+
+const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
+  scheme: unchecked,
+  schemeFor: maybe(hook(1)),
+  schemeName: maybe(schemeName),
+  demands: maybe(string),
+  ambient: saysWhoSendsIt,
+  extract: hook(1),
+  authenticate: hook(2),
+  challenge: challengeOf,
+  credentials: maybe(decoder),
+  maxLength: credential.maxLength,
+}
+
+/** Checks what a kind of authenticator is made of, and returns it without what is `undefined`. */
+export const checkKind = <X, C, R>(options: AuthenticatorOptions<X, C, R>): AuthenticatorOptions<X, C, R> =>
+  checkOptions('authenticator', options, checks)

@@ -24,7 +24,8 @@ import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'
 import { deepFreeze } from './freeze.js'
-import { checkHook, checkOptions, declareFactory } from './misuse.js'
+import { checkHook, declareFactory } from './hooks.js'
+import { checkOptions, hook, maybe, type Checks } from './options.js'
 
 /** A response as data. An object body is sent as JSON: `application/problem+json` if it says nothing else (RFC 9457). */
 export interface AuthResponse {
@@ -79,17 +80,18 @@ export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapp
 
 type FailureMapper<Tag> = (error: Extract<AuthError, { readonly _tag: Tag }>, request: Request) => AuthResponse
 
-const tags = [
-  'absent',
-  'malformed',
-  'invalid',
-  'expired',
-  'forged',
-  'insufficient',
-  'throttled',
-  'unavailable',
-  'raised',
-]
+const mapper = maybe(hook(2))
+const checks: Checks<FailureMappers> = {
+  absent: mapper,
+  malformed: mapper,
+  invalid: mapper,
+  expired: mapper,
+  forged: mapper,
+  insufficient: mapper,
+  throttled: mapper,
+  unavailable: mapper,
+  raised: mapper,
+}
 
 /**
  * A mapper of mappers: the one of the failure's tag answers, else `otherwise`. TypeError for a tag that does not exist and
@@ -103,13 +105,12 @@ const tags = [
  * })
  */
 export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = defaultErrorMapper): ErrorMapper => {
-  checkOptions('perFailure', mappers, tags)
-  for (const [tag, mapper] of Object.entries(mappers)) checkHook(`perFailure({ ${tag} })`, mapper, 2)
+  const given = checkOptions('perFailure', mappers, checks)
   checkHook('perFailure(mappers, otherwise): otherwise', otherwise, 2)
   return (error, request) => {
     // Safe: it is looked up by the failure's own tag
-    const mapper = mappers[error._tag] as ErrorMapper | undefined
-    return (mapper ?? otherwise)(error, request)
+    const own = given[error._tag] as ErrorMapper | undefined
+    return (own ?? otherwise)(error, request)
   }
 }
 

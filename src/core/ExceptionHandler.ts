@@ -6,7 +6,7 @@
  */
 import type { Request } from 'koa'
 import type { AuthResponse } from './ErrorMapper.js'
-import { checkHook } from './misuse.js'
+import { checkHook } from './hooks.js'
 
 /** A class of exceptions. */
 export type ExceptionClass<X> = abstract new (...args: never[]) => X

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto'
 import { addressShare } from './addressShare.js'
 import { isThenable } from './promises.js'
 import type { Limiter, Limiters } from './Limiter.js'
-import { checkOptions } from './misuse.js'
+import { checkOptions, maybe, string } from './options.js'
 
 /** Whom a credential is a guess at, and where it comes from. */
 export interface Guess {
@@ -55,13 +55,8 @@ export const usernameIn = (_request: unknown, credentials: unknown): Guess => {
 /** @internal TypeError for what `keys` may not answer. */
 export const checkGuess = (guess: unknown): Guess => {
   if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but answered a promise')
-  checkOptions('the answer of throttled({ keys })', guess, ['account', 'address'])
-  // Safe: it is an object
-  const { account, address } = guess as { readonly account?: unknown; readonly address?: unknown }
-  if (!isStringOrNone(account) || !isStringOrNone(address)) {
-    throw new TypeError('throttled({ keys }) must answer an account and an address that are strings or undefined')
-  }
-  return { account, address }
+  // Safe: what is none is refused
+  return checkOptions('the answer of throttled({ keys })', guess as Guess, guessed)
 }
 
-const isStringOrNone = (u: unknown): u is string | undefined => u === undefined || typeof u === 'string'
+const guessed = { account: maybe(string), address: maybe(string) }

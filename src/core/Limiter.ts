@@ -5,7 +5,7 @@
  * `consume` adds one and then tells whether that was too much, in one step of the store: so of any number of guesses in
  * parallel no more pass than the limit. A limiter that looks first and counts later is none.
  */
-import { checkOptions } from './misuse.js'
+import { checkOptions, maybe, type Check } from './options.js'
 
 /** Counts by keys. */
 export interface Limiter {
@@ -104,13 +104,16 @@ export const checkLimiters = (limiter: unknown): Limiters => {
       `${place} must be a limiter, with the methods consume and reward, or a record { accountAndAddress, account, address } of them`,
     )
   }
-  checkOptions(place, limiter, ['accountAndAddress', 'account', 'address'])
-  for (const [name, one] of Object.entries(limiter)) {
-    if (!isLimiter(one))
-      throw new TypeError(`throttled({ limiter: { ${name} } }) must have the methods consume and reward`)
-  }
-  // Safe: it has the first, and all that it has are limiters
-  return { ...limiter } as Limiters
+  // Safe: the checks refuse what is no limiter
+  return checkOptions<Limiters>(place, limiter as Limiters, {
+    accountAndAddress: counts,
+    account: maybe(counts),
+    address: maybe(counts),
+  })
+}
+
+const counts: Check = (place, value) => {
+  if (!isLimiter(value)) throw new TypeError(`${place} must have the methods consume and reward`)
 }
 
 const isLimiter = (u: unknown): u is Limiter =>

@@ -12,7 +12,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
 
 /** One value, or the several that a client sent where one belongs. */
 export type Sent = string | ReadonlyArray<string>

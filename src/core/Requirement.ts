@@ -20,7 +20,8 @@ import { anyOf } from './anyOf.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
 import { changing, mapAll } from './map.js'
-import { checkGroup, checkMember, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkGroup, checkMember } from './members.js'
 
 /** What a level decided. */
 export type Requirement = Inherit | Public | Require | Also

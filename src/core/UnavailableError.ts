@@ -5,7 +5,7 @@
  * `(await verify(stored, password)) && user`. It is recognized by a mark, so two copies of the package know each other's.
  */
 import { raised, unavailable, type AuthError } from './AuthError.js'
-import { checkPositive } from './misuse.js'
+import { positive } from './options.js'
 
 const mark = Symbol.for('koa-with-auth/unavailable')
 
@@ -32,7 +32,7 @@ export class UnavailableError extends Error {
   constructor(message: string, options: ErrorOptions & { readonly retryAfter?: number } = {}) {
     super(message, options)
     if (options.retryAfter === undefined) return
-    checkPositive('new UnavailableError(message, { retryAfter })', options.retryAfter)
+    positive('new UnavailableError(message, { retryAfter })', options.retryAfter)
     this.retryAfter = options.retryAfter
   }
 }

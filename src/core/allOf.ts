@@ -20,7 +20,8 @@ import {
   type Wrap,
 } from './Authenticator.js'
 import { explained, isSent, type AllOf } from './Description.js'
-import { checkGroup, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkGroup } from './members.js'
 
 /** Who a group lets in: as it is written, a tuple or a record of principals. */
 export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> }

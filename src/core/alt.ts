@@ -8,7 +8,8 @@ import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make, type Authenticator, type Wrap } from './Authenticator.js'
 import { anyOf, constantFailure, isSent, admitsAnonymous } from './Description.js'
-import { checkMember, checkOrder, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkMember, checkOrder } from './members.js'
 
 /**
  * Tries another authenticator when this one fails, and keeps both failures; an outage or an exception is final.

@@ -5,7 +5,8 @@ import { altW } from './alt.js'
 import { fromFunction, make } from './Authenticator.js'
 import type { Authenticator, AuthenticatorLike, PrincipalOf } from './Authenticator.js'
 import { changing, mapAll } from './map.js'
-import { checkGroup, checkOrder, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkGroup, checkOrder } from './members.js'
 
 /**
  * Folds a list with `alt`: members are tried in order, the first that passes wins, nothing behind it is called (spec 5.5).

@@ -13,7 +13,9 @@ import { fromFunction, make, type Authenticator } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
 import { deepFreeze } from './freeze.js'
-import { checkDemanding, checkHook, checkMember, checkOptions, declareFactory } from './misuse.js'
+import { checkHook, declareFactory } from './hooks.js'
+import { checkDemanding, checkMember } from './members.js'
+import { checkOptions, hook } from './options.js'
 import { failureOf } from './UnavailableError.js'
 
 type Decide = (principal: never, request: Request) => unknown
@@ -142,9 +144,7 @@ export const requireScopes = <A>(
   if (!Array.isArray(scopes) || scopes.length === 0) throw new TypeError(`${place}: pass a list of one scope at least`)
   const wrong = scopes.findIndex((scope: unknown) => typeof scope !== 'string' || !scopeToken.test(scope))
   if (wrong >= 0) throw new TypeError(`${place}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
-  checkOptions('requireScopes([...], options)', options, ['granted'])
-  const { granted } = options
-  checkHook('requireScopes([...], { granted })', granted, 2)
+  const { granted } = checkOptions('requireScopes([...], options)', options, { granted: hook(2) })
   const demanded: ReadonlyArray<string> = [...scopes]
   const suffices = (answer: unknown): boolean => {
     const given = scopesIn(answer)

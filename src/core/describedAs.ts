@@ -9,7 +9,8 @@ import { concluding, isAuthenticator, make, type Authenticator } from './Authent
 import { admitsAnonymous } from './Description.js'
 import { andThen, anonymous, type Evaluation, type Result } from './Evaluation.js'
 import { answerTo, fromAnswer } from './fromAnswer.js'
-import { checkMember, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkMember } from './members.js'
 import type { AnonymousOf, PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import { failureOf } from './UnavailableError.js'
 

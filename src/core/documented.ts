@@ -1,24 +1,17 @@
 /**
  * What the options of every kind say for OpenAPI alone: a name for its security scheme, and a description.
  */
-import { checkSchemeName } from './misuse.js'
+import { maybe, schemeName, string } from './options.js'
 import type { SecurityScheme } from './SecurityScheme.js'
 
-/** The names of these options. */
-export const documentation = ['schemeName', 'description']
+/** The checks of these options. */
+export const documentation = { schemeName: maybe(schemeName), description: maybe(string) }
 
-/** The part of a kind that OpenAPI reads. TypeError for a name that no component can have, and for a description that is no text. */
+/** The part of a kind that OpenAPI reads. */
 export const documented = <S extends SecurityScheme>(
-  factory: string,
   scheme: S,
   { schemeName, description }: { readonly schemeName?: string; readonly description?: string },
-): { readonly scheme: S; readonly schemeName?: string } => {
-  checkSchemeName(`${factory}({ schemeName })`, schemeName)
-  if (description !== undefined && typeof description !== 'string') {
-    throw new TypeError(`${factory}({ description }) must be a string`)
-  }
-  return {
-    scheme: { ...scheme, ...(description !== undefined && { description }) },
-    ...(schemeName !== undefined && { schemeName }),
-  }
-}
+): { readonly scheme: S; readonly schemeName?: string } => ({
+  scheme: { ...scheme, ...(description !== undefined && { description }) },
+  ...(schemeName !== undefined && { schemeName }),
+})

@@ -14,7 +14,8 @@ import { isList, tagged, type Tagged } from './anyOf.js'
 import { fromFunction, make } from './Authenticator.js'
 import type { Authenticator, AuthenticatorLike, PrincipalOf, Wrap } from './Authenticator.js'
 import type { AnyOf } from './Description.js'
-import { checkGroup, checkOrder, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkGroup, checkOrder } from './members.js'
 
 /**
  * Asks the alternatives in order, and lets the first that is not absent decide; a record also tells which one let in. A

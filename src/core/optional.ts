@@ -9,7 +9,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import { anonymous, type Evaluation } from './Evaluation.js'
 import type { AuthError } from './AuthError.js'
 import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
-import { checkMember, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkMember } from './members.js'
 
 const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>

@@ -11,7 +11,9 @@ import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
 import { concluding, fromFunction, isAuthenticator, make, rebuildOf, type Authenticator } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
-import { checkHook, checkMember, checkPositive, declareFactory } from './misuse.js'
+import { checkHook, declareFactory } from './hooks.js'
+import { checkMember } from './members.js'
+import { positive } from './options.js'
 
 type Result<P> = E.Either<AuthError, P>
 
@@ -41,7 +43,7 @@ export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<R
  * const quick = pipe(bearer, timeout(500))
  */
 export const timeout = (ms: number) => {
-  checkPositive('timeout(ms)', ms)
+  positive('timeout(ms)', ms)
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
     const { description, evaluate } = fromFunction(self)

@@ -22,7 +22,8 @@ import { isForged } from './CrossOrigin.js'
 import { explained } from './Description.js'
 import { decisions } from './events/channels.js'
 import { noteRecalled } from './events/witnessed.js'
-import { checkHook, checkOptions, checkPositive, declareFactory } from './misuse.js'
+import { checkHook, declareFactory } from './hooks.js'
+import { checkOptions, maybe, positive } from './options.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 import { verifications } from './verifications.js'
@@ -65,10 +66,7 @@ export interface Remembered<P> {
  * const onPasswordChanged = (name: string) => recent.forget(({ username }) => username === name)
  */
 export const remembered = <P = unknown>(options: RememberedOptions): Remembered<P> => {
-  checkOptions('remembered', options, ['maxAge', 'size'])
-  const { maxAge, size = 1000 } = options
-  checkPositive('remembered({ maxAge })', maxAge)
-  checkPositive('remembered({ size })', size)
+  const { maxAge, size = 1000 } = checkOptions('remembered', options, { maxAge: positive, size: maybe(positive) })
   const secret = randomBytes(32)
   const kept = verifications(maxAge, size)
   const kinds = new WeakMap<Authenticator<unknown>, number>()

@@ -26,7 +26,8 @@ import { clientAddress } from './ClientAddress.js'
 import { explained } from './Description.js'
 import { checkGuess, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, type Counted, type Limiter, type Limiters } from './Limiter.js'
-import { checkHook, checkOptions, declareFactory } from './misuse.js'
+import { declareFactory } from './hooks.js'
+import { checkOptions, hook, maybe, oneOf, unchecked, type Checks } from './options.js'
 import { readBy } from './Reading.js'
 import { failureOf } from './UnavailableError.js'
 import { aroundEach, type Around } from './wrapping.js'
@@ -42,6 +43,12 @@ export interface ThrottledOptions<C> {
   readonly keys?: (request: Request, credentials: C) => Guess
   /** When a limiter fails: `unavailable`, a 503 (the default), or `unthrottled`: the hook is asked all the same. */
   readonly onStoreError?: 'unavailable' | 'unthrottled'
+}
+
+const checks: Checks<ThrottledOptions<unknown>> = {
+  limiter: unchecked,
+  keys: maybe(hook(2)),
+  onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
 }
 
 /**
@@ -63,13 +70,8 @@ export interface ThrottledOptions<C> {
 export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
-  checkOptions('throttled', options, ['limiter', 'keys', 'onStoreError'])
-  const { limiter, keys = usernameIn, onStoreError = 'unavailable' } = options
+  const { limiter, keys = usernameIn, onStoreError } = checkOptions('throttled', options, checks)
   const limiters = checkLimiters(limiter)
-  checkHook('throttled({ keys })', keys, 2)
-  if (onStoreError !== 'unavailable' && onStoreError !== 'unthrottled') {
-    throw new TypeError("throttled({ onStoreError }) must be 'unavailable' or 'unthrottled'")
-  }
   const countsOf = countsIn(limiters)
 
   const around: Around = (self, leaf, reading) => {

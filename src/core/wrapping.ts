@@ -6,7 +6,7 @@
  */
 import { rebuildOf, type Authenticator } from './Authenticator.js'
 import type { Leaf } from './Description.js'
-import { checkMember } from './misuse.js'
+import { checkMember } from './members.js'
 import { readingOf, type Reading } from './Reading.js'
 
 /** @internal What is put around an authenticator of one kind of credential. */

@@ -2,7 +2,7 @@
  * Listens to one channel. A listener that fails changes nothing of what it hears about.
  */
 import type { EventChannel } from '../core/events/channels.js'
-import { checkHook } from '../core/misuse.js'
+import { checkHook } from '../core/hooks.js'
 
 /** Calls `listener` with each record of a channel; returns a function that ends it. `name` is the caller's. */
 export const listening = <R>(name: string, to: EventChannel<R>, listener: (record: R) => void): (() => void) => {

@@ -3,7 +3,7 @@
  */
 import type { ApiKeyEvent } from '../core/events/ApiKeyEvent.js'
 import { apiKeyChanges } from '../core/events/channels.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**

@@ -3,7 +3,7 @@
  */
 import { decisions } from '../core/events/channels.js'
 import type { Decision } from '../core/events/Decision.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**

@@ -3,7 +3,7 @@
  */
 import { providerKeys } from '../core/events/channels.js'
 import type { ProviderKeysEvent } from '../core/events/ProviderKeysEvent.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**

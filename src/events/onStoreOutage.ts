@@ -3,7 +3,7 @@
  */
 import { storeOutages } from '../core/events/channels.js'
 import type { StoreOutageEvent } from '../core/events/StoreOutageEvent.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**

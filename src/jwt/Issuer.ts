@@ -3,7 +3,7 @@
  */
 import { createPublicKey, KeyObject } from 'node:crypto'
 import type { JSONWebKeySet } from 'jose'
-import { checkOptions } from '../core/misuse.js'
+import { checkOptions, nonEmpty, unchecked } from '../core/options.js'
 import {
   algorithmsFor,
   checkPublicKey,
@@ -122,6 +122,16 @@ export const providersOf = (given: unknown, common: Common): ReadonlyMap<string,
   return providers
 }
 
+const checks = {
+  issuer: nonEmpty,
+  jwksUri: unchecked,
+  jwks: unchecked,
+  publicKey: unchecked,
+  secret: unchecked,
+  audience: unchecked,
+  algorithms: unchecked,
+}
+
 const providerOf = (given: unknown, common: Common): Provider => {
   const { place, policy, events } = common
   if (typeof given === 'string') {
@@ -130,10 +140,9 @@ const providerOf = (given: unknown, common: Common): Provider => {
     const options = { audience: undefined, algorithms: undefined, hasSecret: false }
     return { ...settled(given, options, common), keys: fetchedKeys(fetch, policy, events(given)), isDiscovered: true }
   }
-  checkOptions(`${place}({ issuer: { ... } })`, given, ['issuer', ...sources, 'audience', 'algorithms'])
-  // Safe: `checkOptions` refuses what is no object; every member is checked below
-  const { issuer, audience, algorithms, ...rest } = given as Readonly<Record<string, unknown>>
-  if (!isString(issuer)) throw new TypeError(`${place}({ issuer: { issuer } }) must be a string that is not empty`)
+  // Safe: `checkOptions` refuses what is no object; its members are checked there and below
+  const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
+  const { issuer, audience, algorithms, ...rest } = all as Readonly<Record<string, unknown>> & typeof all
   const named = sources.filter((name) => rest[name] !== undefined)
   const [source] = named
   if (source === undefined || named.length > 1) {

@@ -7,7 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
-import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 import { isFor, refusalByTime, type Json } from './claims.js'
 import { discovery, type Ask } from './discovery.js'
@@ -15,7 +16,7 @@ import { fetchJson, Outage } from './fetchJson.js'
 import { severalOf } from './Issuer.js'
 import { cachePolicyOf, type CacheOptions } from './policies.js'
 import { keyOf, tokenCache } from './tokenCache.js'
-import { audiencesOf, tokenKind, tokenOptions, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { checkUrl } from './urls.js'
 import type { Good } from './verifier.js'
 
@@ -54,7 +55,14 @@ export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
       }
   )
 
-const names = ['endpoint', 'issuer', 'client', 'cache', 'timeout', ...tokenOptions]
+const checks = {
+  endpoint: unchecked,
+  issuer: unchecked,
+  client: unchecked,
+  cache: unchecked,
+  timeout: maybe(positive),
+  ...tokenChecks,
+}
 
 const DEFAULT_TIMEOUT = 2000
 const DEFAULT_AGE = 30_000
@@ -75,14 +83,13 @@ const CLOCK_TOLERANCE = 5
  * })
  */
 export const httpIntrospection = <C = IntrospectionClaims, R = C>(
-  options: HttpIntrospectionOptions<C, R>,
+  given: HttpIntrospectionOptions<C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
   const place = 'httpIntrospection'
-  checkOptions(place, options, names)
+  const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
   const audiences = severalOf(`${place}({ audience })`, audience)
   const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
-  checkPositive(`${place}({ timeout })`, timeout)
   if ((endpoint === undefined) === (issuer === undefined)) {
     throw new TypeError(`${place} needs exactly one of endpoint and issuer`)
   }
@@ -133,7 +140,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     return now
   }
   // Safe: it lets in what the hook answers; without a hook `R` is what the server said
-  return tokenKind(place, { scheme: opaqueBearer }, options, check) as Authenticator<PrincipalFromAnswer<R>>
+  return tokenKind({ scheme: opaqueBearer }, options, check) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
@@ -159,13 +166,8 @@ const refusalNow = (claims: Json): AuthError | undefined => {
 // RFC 6749 §2.3.1: form-encoded before they are joined
 const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
 
-const basicOf = (place: string, client: unknown): string => {
-  checkOptions(`${place}({ client })`, client, ['id', 'secret'])
-  // Safe: `checkOptions` refuses what is no object; both are checked
-  const { id, secret } = client as { readonly id?: unknown; readonly secret?: unknown }
-  if (typeof id !== 'string' || id === '' || typeof secret !== 'string' || secret === '') {
-    throw new TypeError(`${place}({ client: { id, secret } }) must be two strings that are not empty`)
-  }
+const basicOf = (place: string, client: HttpIntrospectionOptions<unknown, unknown>['client']): string => {
+  const { id, secret } = checkOptions(`${place}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
   return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
 }
 

@@ -5,16 +5,17 @@
  */
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
-import { checkOptions, checkPositive, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'
 import type { Algorithm } from './algorithms.js'
 import type { ClaimRules, JwtClaims } from './claims.js'
 import { documentsOf } from './discovery.js'
 import { providersOf, severalOf, type Issuer, type Provider } from './Issuer.js'
 import type { KeyEvents } from './keySet.js'
-import { cachePolicyOf, keyPolicyOf, type CacheOptions, type KeyOptions } from './policies.js'
+import { cachePolicyOf, duration, keyPolicyOf, type CacheOptions, type KeyOptions } from './policies.js'
 import { tokenCache } from './tokenCache.js'
-import { audiencesOf, tokenKind, tokenOptions, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { verifier, type Verified } from './verifier.js'
 
 /** What an authenticator of JSON Web Tokens is made of. */
@@ -52,17 +53,18 @@ export interface HttpJwt<P> extends Authenticator<P> {
   readonly ready: () => Promise<void>
 }
 
-const names = [
-  'issuer',
-  'algorithms',
-  'profile',
-  'clockTolerance',
-  'maxTokenAge',
-  'authorizedParties',
-  'keys',
-  'verified',
-  ...tokenOptions,
-]
+const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
+  // `providersOf` checks these two, `severalOf` and the policies the others
+  issuer: unchecked,
+  algorithms: unchecked,
+  profile: maybe(oneOf('any', 'rfc9068')),
+  clockTolerance: maybe(duration),
+  maxTokenAge: maybe(positive),
+  authorizedParties: unchecked,
+  keys: unchecked,
+  verified: unchecked,
+  ...tokenChecks,
+}
 
 const DEFAULT_TOLERANCE = 5
 const DEFAULT_VERIFIED_AGE = 60_000
@@ -79,9 +81,9 @@ const DEFAULT_VERIFIED_AGE = 60_000
  * const jwt = httpJwt({ issuer: 'https://login.example/', audience: 'https://api.example' })
  * const reader = pipe(jwt, requireScopes(['read'], { granted: scopesOf }))
  */
-export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): HttpJwt<PrincipalFromAnswer<R>> => {
+export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): HttpJwt<PrincipalFromAnswer<R>> => {
   const place = 'httpJwt'
-  checkOptions(place, options, names)
+  const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
   const rules = rulesOf(place, options)
   const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
@@ -99,18 +101,13 @@ export const httpJwt = <C = JwtClaims, R = C>(options: HttpJwtOptions<C, R>): Ht
     await Promise.all(all.map(({ keys }) => keys.ready()))
   }
   const scheme = { scheme: bearerJwt, discovery: discoveryOf(all) }
-  const made = tokenKind(place, scheme, options, verifier(providers, rules, cache))
+  const made = tokenKind(scheme, options, verifier(providers, rules, cache))
   // Safe: it lets in what the hook answers, as `authenticator` computes it; without a hook `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
 
 const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>): ClaimRules => {
   const { profile = 'any', clockTolerance = DEFAULT_TOLERANCE, maxTokenAge, authorizedParties } = options
-  if (profile !== 'any' && profile !== 'rfc9068') {
-    throw new TypeError(`${place}({ profile }) must be 'any' or 'rfc9068'`)
-  }
-  if (clockTolerance !== 0) checkPositive(`${place}({ clockTolerance })`, clockTolerance)
-  if (maxTokenAge !== undefined) checkPositive(`${place}({ maxTokenAge })`, maxTokenAge)
   return {
     profile,
     clockTolerance,

@@ -1,7 +1,7 @@
 /**
  * How long things are good: the options `keys`, `verified` and `cache`, with their defaults, in milliseconds.
  */
-import { checkOptions, checkPositive } from '../core/misuse.js'
+import { checkOptions, flag, maybe, positive, type Check, type Checks } from '../core/options.js'
 
 /** How the keys of a provider are kept. All in milliseconds. */
 export interface KeyOptions {
@@ -39,35 +39,32 @@ const defaultKeys: KeyPolicy = {
   refreshAhead: true,
 }
 
-const given = <A extends object>(options: A): Partial<A> =>
-  // Safe: nothing but members that are undefined is left out
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<A>
+/** A number of seconds or milliseconds; 0 means never. */
+export const duration: Check = (place, value) => {
+  if (value !== 0) positive(place, value)
+}
 
-// 0 means never
-const checkDuration = (place: string, value: unknown): void => {
-  if (value !== 0) checkPositive(place, value)
+const keyChecks: Checks<KeyOptions> = {
+  maxAge: maybe(positive),
+  cooldown: maybe(duration),
+  timeout: maybe(positive),
+  staleIfError: maybe(duration),
+  retry: maybe(positive),
+  refreshAhead: maybe(flag),
 }
 
 /** Settles how keys are kept. */
-export const keyPolicyOf = (place: string, options: KeyOptions = {}): KeyPolicy => {
-  checkOptions(place, options, Object.keys(defaultKeys))
-  const policy = { ...defaultKeys, ...given(options) }
-  const { refreshAhead, maxAge, timeout, retry, ...mayBeZero } = policy
-  for (const [name, value] of Object.entries({ maxAge, timeout, retry })) checkPositive(`${place}.${name}`, value)
-  for (const [name, value] of Object.entries(mayBeZero)) checkDuration(`${place}.${name}`, value)
-  if (typeof refreshAhead !== 'boolean') throw new TypeError(`${place}.refreshAhead must be true or false`)
-  return policy
-}
+export const keyPolicyOf = (place: string, options: KeyOptions = {}): KeyPolicy => ({
+  ...defaultKeys,
+  ...checkOptions(place, options, keyChecks),
+})
 
 /** Settles how verified tokens are kept; `undefined`: not at all. */
 export const cachePolicyOf = (
   place: string,
-  options: false | CacheOptions | undefined,
+  options: false | CacheOptions = {},
   maxAge: number,
-): Required<CacheOptions> | undefined => {
-  if (options === false) return undefined
-  checkOptions(place, options ?? {}, ['size', 'maxAge'])
-  const policy = { size: 1000, maxAge, ...given(options ?? {}) }
-  for (const [name, value] of Object.entries(policy)) checkPositive(`${place}.${name}`, value)
-  return policy
-}
+): Required<CacheOptions> | undefined =>
+  options === false
+    ? undefined
+    : { size: 1000, maxAge, ...checkOptions(place, options, { size: maybe(positive), maxAge: maybe(positive) }) }

@@ -5,7 +5,8 @@
  * What it is called is configured and never read from the Host header.
  */
 import type { Context, Middleware, Next, Request } from 'koa'
-import { checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
 import { severalOf, type OneOrMore } from './Issuer.js'
 import { originCheck, type Origins } from './origins.js'
 import { checkUrl } from './urls.js'
@@ -54,6 +55,21 @@ const corsFields = {
   'Access-Control-Max-Age': '86400',
 }
 
+const scopeList: Check = (place, value) => {
+  if (Array.isArray(value) && value.every((scope) => typeof scope === 'string' && scope !== '')) return
+  throw new TypeError(`${place} must be an array of strings, such as ['files:read']`)
+}
+
+const checks: Checks<ProtectedResourceOptions> = {
+  resource: checkUrl,
+  // `severalOf` and `originCheck` check these
+  authorizationServers: unchecked,
+  scopes: maybe(scopeList),
+  name: maybe(string),
+  documentation: maybe((place, value) => checkUrl(place, value, true)),
+  origins: unchecked,
+}
+
 /**
  * Makes a protected resource. Its document is at `/.well-known/oauth-protected-resource` with the path of the resource behind
  * it: GET, HEAD and OPTIONS, from every origin. TypeError for what is no https URL (http on a loopback address).
@@ -72,17 +88,10 @@ const corsFields = {
  */
 export const protectedResource = (options: ProtectedResourceOptions): ProtectedResource => {
   const place = 'protectedResource'
-  checkOptions(place, options, ['resource', 'authorizationServers', 'scopes', 'name', 'documentation', 'origins'])
-  const { resource, authorizationServers, scopes = [], name, documentation, origins } = options
-  checkUrl(`${place}({ resource })`, resource)
+  const given = checkOptions(place, options, checks)
+  const { resource, authorizationServers, scopes = [], name, documentation, origins } = given
   const servers = severalOf(`${place}({ authorizationServers })`, authorizationServers)
   for (const server of servers) checkUrl(`${place}({ authorizationServers })`, server)
-  const strings: unknown = scopes
-  if (!Array.isArray(strings) || !strings.every((scope) => typeof scope === 'string' && scope !== '')) {
-    throw new TypeError(`${place}({ scopes }) must be an array of strings, such as ['files:read']`)
-  }
-  if (name !== undefined && typeof name !== 'string') throw new TypeError(`${place}({ name }) must be a string`)
-  if (documentation !== undefined) checkUrl(`${place}({ documentation })`, documentation, true)
   const { origin, pathname } = new URL(resource)
   // RFC 9728 §3.1: between host and path; a slash that is all of the path is left out
   const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`

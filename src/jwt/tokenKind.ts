@@ -11,7 +11,7 @@ import { bearerChallenge, tokenExpired } from '../core/bearerChallenge.js'
 import { BearerToken } from '../core/Credentials.js'
 import { explained, leaves } from '../core/Description.js'
 import { documentation, documented } from '../core/documented.js'
-import { checkCredential, checkHook } from '../core/misuse.js'
+import { credential, hook, maybe, unchecked, type Check as OptionCheck, type Checks } from '../core/options.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'
 import type { Json } from './claims.js'
@@ -40,33 +40,34 @@ export interface TokenOptions<C, R> {
   readonly description?: string
 }
 
-/** The names of these options. */
-export const tokenOptions = [
-  'audience',
-  'claims',
-  'authenticate',
-  'protectedResource',
-  'realm',
-  'maxLength',
+const decoder: OptionCheck = (place, value) => {
+  if (typeof value === 'object' && value !== null && 'decode' in value && typeof value.decode === 'function') return
+  throw new TypeError(`${place} must be a decoder of io-ts, such as t.type({ sub: t.string })`)
+}
+
+const resource: OptionCheck = (place, value) => {
+  if (typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string')
+    return
+  throw new TypeError(`${place} must be what protectedResource({ ... }) returns`)
+}
+
+/** The checks of these options. */
+export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
+  // `audiencesOf` checks it
+  audience: unchecked,
+  claims: maybe(decoder),
+  authenticate: maybe(hook(2)),
+  protectedResource: maybe(resource),
+  ...credential,
   ...documentation,
-]
+}
 
 /** Decides about tokens. */
 export type Check = (token: string) => Evaluation<Good>
 
-/** Checks what every kind takes; answers the audience. */
-export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore | undefined => {
-  const { audience, claims, authenticate, protectedResource } = options
-  if (authenticate !== undefined) checkHook(`${place}({ authenticate })`, authenticate, 2)
-  checkCredential(place, options)
-  if (claims !== undefined && typeof (claims as Partial<typeof claims>).decode !== 'function') {
-    throw new TypeError(`${place}({ claims }) must be a decoder of io-ts, such as t.type({ sub: t.string })`)
-  }
-  const named = protectedResource as Partial<ProtectedResource> | undefined
-  if (named !== undefined && typeof named?.metadataUrl !== 'string') {
-    throw new TypeError(`${place}({ protectedResource }) must be what protectedResource({ ... }) returns`)
-  }
-  const wanted = audience ?? protectedResource?.resource
+/** Who tokens must be for. TypeError where none is named. */
+export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore => {
+  const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === undefined) {
     throw new TypeError(`${place}({ audience }) is missing: name who tokens must be for; there is no "any"`)
   }
@@ -76,7 +77,6 @@ export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): O
 
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
-  place: string,
   { scheme, discovery }: { readonly scheme: HttpScheme; readonly discovery?: OpenIdConnectScheme | undefined },
   { claims: decoder, authenticate, protectedResource: resource, realm, ...options }: TokenOptions<C, R>,
   check: Check,
@@ -90,7 +90,7 @@ export const tokenKind = <C, R>(
     return ask(request, decoded.right)
   }
   const bearer = authenticator({
-    ...documented(place, scheme, options),
+    ...documented(scheme, options),
     challenge: bearerChallenge(
       {
         ...(realm !== undefined && { realm }),

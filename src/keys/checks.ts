@@ -3,7 +3,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
-import { checkOptions } from '../core/misuse.js'
+import { checkOptions, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import type { KeyRecord } from './KeyStore.js'
 
 /** A key to be made. */
@@ -34,15 +34,15 @@ const MAX_DAYS = 400
 // Databases cut a string at NUL, and a lone surrogate becomes another character: two owners would be one
 const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
 
-const checkKeepable = (place: string, u: unknown): string => {
-  if (isKeepable(u)) return u
-  throw new TypeError(`${place} must be a string of well-formed Unicode without NUL`)
+const checkKeepable: Check = (place, u) => {
+  if (!isKeepable(u)) throw new TypeError(`${place} must be a string of well-formed Unicode without NUL`)
 }
 
 /** An owner as a store keeps it. */
 export const ownerText = (place: string, codec: t.Type<unknown, string, unknown>, owner: unknown): string => {
   if (!codec.is(owner)) throw new TypeError(`${place} is refused by the codec of apiKeys({ owner })`)
-  const text = checkKeepable(place, codec.encode(owner))
+  const text = codec.encode(owner)
+  checkKeepable(place, text)
   if (text === '') throw new TypeError(`${place} must not be empty`)
   return text
 }
@@ -54,33 +54,45 @@ export const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyR
   throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a key that is kept')
 }
 
-const timeOf = (place: string, date: unknown): number => {
-  if (date instanceof Date && Number.isFinite(date.getTime())) return date.getTime()
+const date: Check = (place, value) => {
+  if (value instanceof Date && Number.isFinite(value.getTime())) return
   throw new TypeError(`${place} must be a valid Date`)
 }
 
 const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-const checked = (place: string, codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
+const scopeList: Check = (place, value) => {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string' && scope.test(one))) return
+  throw new TypeError(`${place} must be an array of strings of printable ASCII without blanks, quotes and "\\"`)
+}
+
+const lastFour: Check = (place, value) => {
+  if (!isKeepable(value) || value.length > 4)
+    throw new TypeError(`${place} must be a string of at most four characters`)
+}
+
+const newKey: Checks<NewKey<unknown>> = {
+  // the codec checks it
+  owner: unchecked,
+  name: maybe(checkKeepable),
+  scopes: maybe(scopeList),
+  expiresAt: maybe(date),
+}
+
+const recordOf = (place: string, codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
   const { owner, name = '', scopes = [], expiresAt } = given
-  if (!Array.isArray(scopes) || !scopes.every((one) => typeof one === 'string' && scope.test(one))) {
-    throw new TypeError(
-      `${place}: scopes must be an array of strings of printable ASCII without blanks, quotes and "\\"`,
-    )
-  }
   return {
-    owner: ownerText(`${place}: owner`, codec, owner),
-    name: checkKeepable(`${place}: name`, name),
+    owner: ownerText(`${place}({ owner })`, codec, owner),
+    name,
     scopes: [...scopes],
-    ...(expiresAt !== undefined && { expiresAt: timeOf(`${place}: expiresAt`, expiresAt) }),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
   }
 }
 
 /** What `issue` takes. TypeError for what cannot be kept. */
 export const checkIssued = (codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
-  checkOptions('keys.issue', given, ['owner', 'name', 'scopes', 'expiresAt'])
-  const record = checked('keys.issue', codec, given)
-  if ((record.expiresAt ?? Infinity) <= Date.now()) throw new TypeError('keys.issue: expiresAt is over already')
+  const record = recordOf('keys.issue', codec, checkOptions('keys.issue', given, newKey))
+  if ((record.expiresAt ?? Infinity) <= Date.now()) throw new TypeError('keys.issue({ expiresAt }) is over already')
   return record
 }
 
@@ -95,22 +107,24 @@ export const checkAdopted = (
       'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
     )
   }
-  checkOptions('keys.adopt(digest, key)', given, ['owner', 'name', 'scopes', 'expiresAt', 'createdAt', 'last4'])
-  const { createdAt, last4 } = given
-  if (last4 !== undefined && (!isKeepable(last4) || last4.length > 4)) {
-    throw new TypeError('keys.adopt(digest, key): last4 must be a string of at most four characters')
-  }
+  const place = 'keys.adopt(digest, options)'
+  const { createdAt, last4, ...key } = checkOptions(place, given, {
+    ...newKey,
+    createdAt: maybe(date),
+    last4: maybe(lastFour),
+  })
   return {
-    ...checked('keys.adopt(digest, key)', codec, given),
-    ...(createdAt !== undefined && { createdAt: timeOf('keys.adopt(digest, key): createdAt', createdAt) }),
+    ...recordOf('keys.adopt(digest, ...)', codec, key),
+    ...(createdAt !== undefined && { createdAt: createdAt.getTime() }),
     ...(last4 !== undefined && { last4 }),
   }
 }
 
-/** For how long older secrets stay good, in whole milliseconds. */
-export const checkOverlap = (rotation: { readonly overlap: number }): number => {
-  checkOptions('keys.rotate(id, options)', rotation, ['overlap'])
-  const { overlap } = rotation
-  if (typeof overlap === 'number' && overlap >= 0 && overlap <= MAX_DAYS * DAY) return Math.ceil(overlap)
-  throw new TypeError(`keys.rotate(id, { overlap }) must be milliseconds from 0 to ${MAX_DAYS} days`)
+const overlap: Check = (place, value) => {
+  if (typeof value === 'number' && value >= 0 && value <= MAX_DAYS * DAY) return
+  throw new TypeError(`${place} must be milliseconds from 0 to ${MAX_DAYS} days`)
 }
+
+/** For how long older secrets stay good, in whole milliseconds. */
+export const checkOverlap = (rotation: { readonly overlap: number }): number =>
+  Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap }).overlap)

@@ -1,7 +1,7 @@
 /**
  * API keys in this process: for development and tests. They are gone when it ends, and no other process knows them.
  */
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import type { FoundKey, KeyRecord, KeyStore, Rotation } from './KeyStore.js'
 
 interface Kept {

@@ -2,7 +2,7 @@
  * The options of `apiKeys`, and their defaults. What is weak or cannot work is refused here.
  */
 import * as t from 'io-ts'
-import { checkOptions, checkPositive } from '../core/misuse.js'
+import { checkOptions, maybe, positive, type Check, type Checks } from '../core/options.js'
 import { isPrefix } from './keyForm.js'
 import type { KeyStore } from './KeyStore.js'
 
@@ -38,44 +38,71 @@ export interface Decided {
   readonly timeout: number
 }
 
-const known = ['prefix', 'store', 'owner', 'pepper', 'adopted', 'touch', 'timeout']
 const methods = ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'] as const
 const MIN_PEPPER = 32
 
-/** Checks the options. TypeError for what is weak, or cannot work. */
-export const decided = <O>(options: ApiKeysOptions<O>): Decided => {
-  checkOptions('apiKeys', options, known)
-  const { prefix, store, owner = t.string, pepper = [], adopted, touch = 60_000, timeout = 2000 } = options
-  if (!isPrefix(prefix)) {
-    throw new TypeError(
-      'apiKeys({ prefix }) must be 2 to 32 lower-case letters and digits, in words joined by "_", as acme or acme_live',
-    )
-  }
-  checkStore(store)
-  if (!(owner instanceof t.Type)) throw new TypeError('apiKeys({ owner }) must be an io-ts codec, as t.string')
-  const peppers = pepper instanceof Uint8Array ? [pepper] : pepper
-  if (!Array.isArray(peppers) || !peppers.every((one) => one instanceof Uint8Array && one.length >= MIN_PEPPER)) {
-    throw new TypeError(
-      `apiKeys({ pepper }) must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of them with the newest first`,
-    )
-  }
-  // with g and y an expression remembers where it was, and would refuse every second key
-  if (adopted !== undefined && (!(adopted instanceof RegExp) || adopted.global || adopted.sticky)) {
-    throw new TypeError('apiKeys({ adopted }) must be a regular expression without the flags g and y')
-  }
-  if (touch !== false) checkPositive('apiKeys({ touch })', touch)
-  checkPositive('apiKeys({ timeout })', timeout)
-  // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
-  return { prefix, store, owner: owner as Decided['owner'], peppers, adopted, touch, timeout }
+const prefix: Check = (place, value) => {
+  if (typeof value === 'string' && isPrefix(value)) return
+  throw new TypeError(
+    `${place} must be 2 to 32 lower-case letters and digits, in words joined by "_", as acme or acme_live`,
+  )
 }
 
-const checkStore = (store: unknown): void => {
+const codec: Check = (place, value) => {
+  if (!(value instanceof t.Type)) throw new TypeError(`${place} must be an io-ts codec, as t.string`)
+}
+
+const pepper: Check = (place, value) => {
+  const all: unknown = value instanceof Uint8Array ? [value] : value
+  if (Array.isArray(all) && all.every((one) => one instanceof Uint8Array && one.length >= MIN_PEPPER)) return
+  throw new TypeError(
+    `${place} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of them with the newest first`,
+  )
+}
+
+const pattern: Check = (place, value) => {
+  // with g and y an expression remembers where it was, and would refuse every second key
+  if (value instanceof RegExp && !value.global && !value.sticky) return
+  throw new TypeError(`${place} must be a regular expression without the flags g and y`)
+}
+
+const touching: Check = (place, value) => {
+  if (value !== false) positive(place, value)
+}
+
+const keyStore: Check = (place, store) => {
   const missing =
     typeof store === 'object' && store !== null
       ? methods.find((name) => typeof Reflect.get(store, name) !== 'function')
       : 'insert'
   if (missing === undefined) return
   throw new TypeError(
-    `apiKeys({ store }) has no method ${missing}; see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis`,
+    `${place} has no method ${missing}; see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis`,
   )
+}
+
+const checks: Checks<ApiKeysOptions<unknown>> = {
+  prefix,
+  store: keyStore,
+  owner: maybe(codec),
+  pepper: maybe(pepper),
+  adopted: maybe(pattern),
+  touch: maybe(touching),
+  timeout: maybe(positive),
+}
+
+/** Checks the options, and adds the defaults. TypeError for what is weak, or cannot work. */
+export const decided = <O>(options: ApiKeysOptions<O>): Decided => {
+  const given = checkOptions('apiKeys', options, checks)
+  const { owner = t.string, pepper: peppers = [], touch = 60_000, timeout = 2000 } = given
+  return {
+    prefix: given.prefix,
+    store: given.store,
+    // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
+    owner: owner as Decided['owner'],
+    peppers: peppers instanceof Uint8Array ? [peppers] : peppers,
+    adopted: given.adopted,
+    touch,
+    timeout,
+  }
 }

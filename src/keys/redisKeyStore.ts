@@ -6,7 +6,8 @@
  * slot of a cluster. Let Redis evict none (`maxmemory-policy noeviction`) and write a log (`appendonly yes`): what it loses
  * when it starts again is lost, and with snapshots alone a key that was revoked since the last one is good again.
  */
-import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, hook, maybe, string } from '../core/options.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** How commands are sent. */
@@ -79,15 +80,17 @@ const wrong = (): never => {
   throw new TypeError('redisKeyStore({ command }): an answer is none that its scripts give')
 }
 // clients that are set to can answer buffers
-const string = (value: unknown): string =>
+const asString = (value: unknown): string =>
   typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
 const isNothing = (value: unknown): value is null | undefined | false =>
   value === null || value === undefined || value === false
 
 const recordOf = (answer: unknown): KeyRecord => {
-  const record: unknown = JSON.parse(string(answer))
+  const record: unknown = JSON.parse(asString(answer))
   return typeof record === 'object' && record !== null && isKeyRecord(record) ? record : wrong()
 }
+
+const checks = { command: hook(2), prefix: maybe(string) }
 
 /**
  * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
@@ -103,10 +106,7 @@ const recordOf = (answer: unknown): KeyRecord => {
  * const ioredis = () => redisKeyStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
  */
 export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
-  checkOptions('redisKeyStore', options, ['command', 'prefix'])
-  const { command, prefix: begin = '{koa-with-auth:keys}:' } = options
-  checkHook('redisKeyStore({ command })', command, 2)
-  if (typeof begin !== 'string') throw new TypeError('redisKeyStore({ prefix }) must be a string')
+  const { command, prefix: begin = '{koa-with-auth:keys}:' } = checkOptions('redisKeyStore', options, checks)
   const [digests, records] = [`${begin}digest:`, `${begin}key:`]
   const run = (script: keyof typeof scripts, keys: ReadonlyArray<string>, ...args: string[]): Promise<unknown> =>
     command(['EVAL', scripts[script], String(keys.length), ...keys, ...args], keys[0] ?? begin)
@@ -126,7 +126,7 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
       const keys = asked.map((digest) => digests + digest)
       const answer = await run('find', keys, records)
       if (isNothing(answer)) return undefined
-      const [, until = '', record] = /^(\d*) (.*)$/s.exec(string(answer)) ?? wrong()
+      const [, until = '', record] = /^(\d*) (.*)$/s.exec(asString(answer)) ?? wrong()
       return { record: recordOf(record), ...(until !== '' && { until: Number(until) }) }
     },
     list: async (owner) => {

@@ -5,7 +5,8 @@
  * the end of a process undoes nothing.
  */
 import type { Row } from '@libsql/client'
-import { checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, type Check } from '../core/options.js'
 import { sqliteFile } from '../stores/sqliteFile.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
@@ -60,6 +61,11 @@ const recordIn = (row: Row): KeyRecord => {
   throw new TypeError('sqliteKeyStore: a row of auth_keys is none that it wrote')
 }
 
+const fileUrl: Check = (place, value) => {
+  if (typeof value === 'string' && value.startsWith('file:')) return
+  throw new TypeError(`${place} must be "file:" and a path; several machines share keys by redisKeyStore`)
+}
+
 /**
  * A store in an SQLite file, through `@libsql/client`; several processes of one machine can share it, and it can be the file of
  * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. TypeError for options
@@ -72,13 +78,7 @@ const recordIn = (row: Row): KeyRecord => {
  * const keys = apiKeys({ prefix: 'acme', store: sqliteKeyStore({ url: 'file::memory:' }) })
  */
 export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore => {
-  checkOptions('sqliteKeyStore', options, ['url'])
-  const { url } = options
-  if (typeof url !== 'string' || !url.startsWith('file:')) {
-    throw new TypeError(
-      'sqliteKeyStore({ url }) must be "file:" and a path; several machines share keys by redisKeyStore',
-    )
-  }
+  const { url } = checkOptions('sqliteKeyStore', options, { url: fileUrl })
   const file = sqliteFile({ url, tables, check })
   return {
     insert: async (digest, record) => {

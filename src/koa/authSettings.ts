@@ -5,7 +5,8 @@ import type { Context, Middleware, Next } from 'koa'
 import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
 import { addHandlers, type ExceptionHandler } from '../core/ExceptionHandler.js'
-import { checkHook, checkOptions, checkPositive, checkRealm, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, flag, hook, list, maybe, positive, realm, type Check, type Checks } from '../core/options.js'
 import { settingsMark, upgradeMark } from '../core/marks.js'
 import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
 import { answerException } from './exceptions.js'
@@ -42,18 +43,29 @@ export interface AuthSettings {
   readonly onError?: ReadonlyArray<ExceptionHandler>
 }
 
-/** The names of the settings. */
-export const settingNames = [
-  'csrf',
-  'trustedOrigins',
-  'realm',
-  'timeout',
-  'errorMapper',
-  'explain',
-  'state',
-  'events',
-  'onError',
-]
+const stateName: Check = (place, value) => {
+  // `ctx.state` has a prototype, which must not be replaced
+  if (typeof value === 'string' && /^[A-Za-z_$][\w$]*$/.test(value) && !(value in {})) return
+  throw new TypeError(`${place} must be the name of a property of ctx.state, such as 'user'`)
+}
+
+const events: Check = (place, value) => {
+  // Safe: what is no object is refused
+  checkOptions(place, value as object, { subject: hook(1) })
+}
+
+/** The checks of the settings. */
+export const settings: Checks<AuthSettings> = {
+  csrf: maybe(flag),
+  trustedOrigins: maybe(list),
+  realm: maybe(realm),
+  timeout: maybe(positive),
+  errorMapper: maybe(hook(2)),
+  explain: maybe(flag),
+  state: maybe(stateName),
+  events: maybe(events),
+  onError: maybe(list),
+}
 
 /**
  * Mount it above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for what cannot hold: an unknown
@@ -64,52 +76,26 @@ export const settingNames = [
  *
  * const settings = authSettings({ realm: 'pets', trustedOrigins: ['https://app.example'], timeout: 2000 })
  */
-export const authSettings = (options: AuthSettings): Middleware => {
-  checkOptions('authSettings', options, settingNames)
-  return applySettings(settingsFrom('authSettings', options))
-}
+export const authSettings = (options: AuthSettings): Middleware =>
+  applySettings(settingsFrom(checkOptions('authSettings', options, settings)))
 
 declareFactory('authSettings', authSettings)
 
 /** What options add to the settings of an outer level. */
 export type Addition = (outer: Settings) => Settings
 
-/** Checks options, and returns what they add. */
-export const settingsFrom = (place: string, options: AuthSettings): Addition => {
-  const { csrf, trustedOrigins: origins, realm, timeout, errorMapper, explain, state, events, onError } = options
-  for (const [name, flag] of Object.entries({ csrf, explain })) {
-    if (flag !== undefined && typeof flag !== 'boolean')
-      throw new TypeError(`${place}({ ${name} }) must be true or false`)
-  }
-  checkRealm(place, realm)
-  // `ctx.state` has a prototype, which must not be replaced
-  if (state !== undefined && (typeof state !== 'string' || !/^[A-Za-z_$][\w$]*$/.test(state) || state in {})) {
-    throw new TypeError(`${place}({ state }) must be the name of a property of ctx.state, such as 'user'`)
-  }
-  if (events !== undefined) {
-    checkOptions(`${place}({ events })`, events, ['subject'])
-    checkHook(`${place}({ events: { subject } })`, events.subject, 1)
-  }
-  if (timeout !== undefined) checkPositive(`${place}({ timeout })`, timeout)
-  if (errorMapper !== undefined) checkHook(`${place}({ errorMapper })`, errorMapper, 2)
-  for (const [name, list] of Object.entries({ trustedOrigins: origins, onError })) {
-    if (list !== undefined && !Array.isArray(list)) throw new TypeError(`${place}({ ${name} }) must be a list`)
-  }
+/** What checked options add. TypeError for an origin that no browser sends, and for two handlers of one class. */
+export const settingsFrom = ({ trustedOrigins: origins, onError = [], events, ...others }: AuthSettings): Addition => {
   const given: Partial<Settings> = {
-    ...(csrf !== undefined && { csrf }),
+    ...others,
     ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins) }),
-    ...(realm !== undefined && { realm }),
-    ...(timeout !== undefined && { timeout }),
-    ...(errorMapper !== undefined && { errorMapper }),
-    ...(explain !== undefined && { explain }),
-    ...(state !== undefined && { state }),
     // Safe: the author says what the principals of the application are
     ...(events !== undefined && { events: { subject: events.subject as (principal: unknown) => unknown } }),
   }
   const add: Addition = (outer) => ({
     ...outer,
     ...given,
-    exceptionHandlers: addHandlers(outer.exceptionHandlers, onError ?? []),
+    exceptionHandlers: addHandlers(outer.exceptionHandlers, onError),
   })
   // asked once, so that two handlers of one class are refused now
   add(defaults)

@@ -5,7 +5,7 @@
 import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
 import { leaves, schemeOf, type Leaf } from '../core/Description.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { effective } from '../core/Requirement.js'
 import { operationsOf } from '../koa/RoutedOperation.js'
 import { openApi, type ApiDocument } from './document.js'

@@ -8,7 +8,7 @@
  */
 import Router from '@koa/router'
 import type { RouterInstance } from '../koa/routerTypes.js'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { requireSwaggerUi } from './assets.js'
 import type { OpenApiOptions } from './documentOptions.js'
 import { addDocs } from './docsRoutes.js'

@@ -5,16 +5,16 @@
 import type { RouterInstance } from '../koa/routerTypes.js'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
-import { checkOptions } from '../core/misuse.js'
+import { checkOptions } from '../core/options.js'
 import { markAsset, markPart, type Part } from '../koa/pageAsset.js'
 import { withAuth } from '../koa/withAuth.js'
 import { assetOf, assetsIn, type Asset } from './assets.js'
 import { cachedOpenApi } from './cachedDocument.js'
-import { checkOpenApiOptions, openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
+import { documentChecks, type OpenApiOptions } from './documentOptions.js'
 import { isOwnAt, isPartOf, viewOf, type MountedRouter, type Place, type View } from './mountedOperations.js'
 import { operation, withoutExtensions } from './operation.js'
 import { fieldsOf, htmlOf, originsOf, type Page } from './page.js'
-import { checkPage, documentPart as documentOptionsOf, pageOptionNames, type DocsPageOptions } from './pageOptions.js'
+import { documentPart as documentOptionsOf, pageChecks, pageSettings, type DocsPageOptions } from './pageOptions.js'
 import { serveAsset, withoutSlash } from './serve.js'
 
 /** What a docs page is made of. */
@@ -32,10 +32,9 @@ export const addDocs = <S, C, T, D>(
   described: RouterInstance<T, D>,
   { place, options, folder }: DocsParts,
 ): void => {
-  checkOptions(place, withoutExtensions(options), [...openApiOptionNames, ...pageOptionNames])
+  checkOptions(place, withoutExtensions(options), { ...documentChecks, ...pageChecks })
   const document = documentOptionsOf(options)
-  checkOpenApiOptions(place, document)
-  const settings = checkPage(place, options)
+  const settings = pageSettings(place, options)
   const { path, documentPath } = settings
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves them undecided
   const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []

@@ -6,7 +6,7 @@
  */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import { checkOpenApiOptions, componentsOf, infoOf, rootOf, type OpenApiOptions } from './documentOptions.js'
 import { failureComponents, failuresOf, responsesOf } from './failures.js'
 import { parametersOf, resolveAmong, strangerAmong, type Resolve } from './parameters.js'
@@ -14,7 +14,7 @@ import { idsAmong, placedAmong, type Placed } from './places.js'
 import { routesOf, type Route, type Routed, type Undescribed } from './routes.js'
 import { copied, securitySchemesOf } from './security.js'
 
-export { openApiOptionNames, type OpenApiOptions } from './documentOptions.js'
+export type { OpenApiOptions } from './documentOptions.js'
 
 /** A document that lists paths. What no path can say is under `x-undescribed`, so that nothing is left out silently. */
 export type ApiDocument = OpenAPIV3_1.Document & {

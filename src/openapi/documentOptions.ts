@@ -2,7 +2,7 @@
  * What a document says beside its operations: the Info Object and the rest of OpenAPI's root, as its author gives them.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { checkOptions } from '../core/misuse.js'
+import { checkOptions, list, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import { withoutExtensions } from './operation.js'
 
 /** The API as a whole. Names that begin with `x-` go into the document as they are. */
@@ -24,34 +24,41 @@ export interface OpenApiOptions extends Omit<OpenAPIV3_1.InfoObject, 'title' | '
   readonly [extension: `x-${string}`]: unknown
 }
 
-const infoNames = ['title', 'summary', 'description', 'termsOfService', 'contact', 'license', 'version']
-const rootNames = ['servers', 'tags', 'externalDocs', 'components']
+const filled: Check = (place, value) => {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string`)
+}
 
-/** The names of these options, for functions that take more options beside them. */
-export const openApiOptionNames: ReadonlyArray<string> = [...infoNames, ...rootNames]
+const ownComponents: Check = (place, components) => {
+  if (typeof components !== 'object' || components === null) throw new TypeError(`${place} must be an object`)
+  if ('securitySchemes' in components) {
+    throw new TypeError(
+      `${place.slice(0, -3)}: { securitySchemes } }): they are read off the guards; an authenticator's schemeName and description say the rest`,
+    )
+  }
+}
+
+const info: Checks<OpenAPIV3_1.InfoObject> = {
+  title: filled,
+  summary: unchecked,
+  description: unchecked,
+  termsOfService: unchecked,
+  contact: unchecked,
+  license: unchecked,
+  version: filled,
+}
+const root = {
+  servers: maybe(list),
+  tags: maybe(list),
+  externalDocs: unchecked,
+  components: maybe(ownComponents),
+}
+
+/** The checks of these options, for functions that take more options beside them. */
+export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
 
 /** TypeError for options that no document can be made of. `place` is who takes them. */
 export const checkOpenApiOptions = (place: string, options: OpenApiOptions): void => {
-  checkOptions(place, withoutExtensions(options), openApiOptionNames)
-  for (const name of ['title', 'version'] as const) {
-    const value: unknown = options[name]
-    if (typeof value !== 'string' || value === '') throw new TypeError(`${place}({ ${name} }) must be a string`)
-  }
-  for (const name of ['servers', 'tags'] as const) {
-    if (options[name] !== undefined && !Array.isArray(options[name])) {
-      throw new TypeError(`${place}({ ${name} }) must be a list`)
-    }
-  }
-  const components: unknown = options.components
-  if (components === undefined) return
-  if (typeof components !== 'object' || components === null) {
-    throw new TypeError(`${place}({ components }) must be an object`)
-  }
-  if ('securitySchemes' in components) {
-    throw new TypeError(
-      `${place}({ components: { securitySchemes } }): they are read off the guards; an authenticator's schemeName and description say the rest`,
-    )
-  }
+  checkOptions(place, withoutExtensions(options), documentChecks)
 }
 
 // What was left out, or is undefined, says nothing
@@ -61,14 +68,14 @@ const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Rea
 /** The Info Object. */
 export const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
   const { title, version } = options
-  return { title, ...given(options, (name) => infoNames.includes(name)), version }
+  return { title, ...given(options, (name) => name in info), version }
 }
 
 /** The rest of the root, without what is made of operations. */
 export const rootOf = (options: OpenApiOptions): Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'> => ({
   // what OpenAPI takes it for where there is none, said plainly
   servers: [{ url: '/' }],
-  ...given(options, (name) => name !== 'components' && (rootNames.includes(name) || name.startsWith('x-'))),
+  ...given(options, (name) => name !== 'components' && (name in root || name.startsWith('x-'))),
 })
 
 /** What the author wrote, merged with what was derived: the author wins. */

@@ -5,7 +5,8 @@
  */
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, flag, list, maybe, string, type Check, type Checks } from '../core/options.js'
 import { aheadOfParams, operationMark } from '../core/marks.js'
 import { notWrapped } from '../koa/notWrapped.js'
 
@@ -22,31 +23,31 @@ export interface Described {
   (ctx: unknown, next: Next): Promise<unknown>
 }
 
-const kinds: Readonly<Record<string, string>> = {
-  tags: 'a list',
-  summary: 'a string',
-  description: 'a string',
-  externalDocs: 'an object',
-  operationId: 'a string',
-  parameters: 'a list',
-  requestBody: 'an object',
-  responses: 'an object',
-  callbacks: 'an object',
-  deprecated: 'true or false',
-  servers: 'a list',
-  undocumented: 'true or false',
+const object: Check = (place, value) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TypeError(`${place} must be an object`)
 }
 
-const kindOf = (value: unknown): string =>
-  Array.isArray(value)
-    ? 'a list'
-    : typeof value === 'string'
-      ? 'a string'
-      : typeof value === 'boolean'
-        ? 'true or false'
-        : typeof value === 'object' && value !== null
-          ? 'an object'
-          : 'something else'
+const readOff: Check = (place, value) => {
+  if (value === undefined) return
+  throw new TypeError(`${place}: it is read off the guard of the operation; write withAuth(a) behind it`)
+}
+
+const checks: Checks<OperationOptions> = {
+  tags: maybe(list),
+  summary: maybe(string),
+  description: maybe(string),
+  externalDocs: maybe(object),
+  operationId: maybe(string),
+  parameters: maybe(list),
+  requestBody: maybe(object),
+  responses: maybe(object),
+  callbacks: maybe(object),
+  deprecated: maybe(flag),
+  servers: maybe(list),
+  undocumented: maybe(flag),
+  security: readOff,
+}
 
 /**
  * Describes the operation after whose path it is written, before `withAuth` or behind it: summary, parameters, request
@@ -68,18 +69,7 @@ const kindOf = (value: unknown): string =>
  * })
  */
 export const operation = (description: OperationOptions): Described => {
-  if (typeof description === 'object' && description !== null && 'security' in description) {
-    throw new TypeError(
-      'operation({ security }): it is read off the guard of the operation; write withAuth(a) behind it',
-    )
-  }
-  checkOptions('operation', withoutExtensions(description), Object.keys(kinds))
-  for (const [name, value] of Object.entries(description)) {
-    const kind = kinds[name]
-    if (kind !== undefined && value !== undefined && kindOf(value) !== kind) {
-      throw new TypeError(`operation({ ${name} }) must be ${kind}`)
-    }
-  }
+  checkOptions('operation', withoutExtensions(description), checks)
   const described = notWrapped(
     Object.assign((_ctx: unknown, next: Next) => next(), {
       [operationMark]: description,
@@ -94,10 +84,11 @@ export const operation = (description: OperationOptions): Described => {
 declareFactory('operation', operation)
 
 /** Options without those whose name begins with `x-`, which OpenAPI leaves to everybody. */
-export const withoutExtensions = (options: unknown): unknown =>
+export const withoutExtensions = <T>(options: T): T =>
   typeof options !== 'object' || options === null || Array.isArray(options)
     ? options
-    : Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-')))
+    : // Safe: only extensions are left out
+      (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
 
 // @koa/router's `use` looks for a router to mount, koa's for a name to log
 const refuseUse = (described: object): void => {

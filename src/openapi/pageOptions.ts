@@ -1,5 +1,6 @@
 /** The options of the docs page, and what they are without being given. */
 import type { AuthenticatorLike } from '../core/Authenticator.js'
+import { flag, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import type { OpenApiOptions } from './documentOptions.js'
 
 /** What an application may decide about its docs page. */
@@ -20,8 +21,20 @@ export interface DocsPageOptions {
   readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
 }
 
-/** The names of these options. */
-export const pageOptionNames = ['path', 'documentPath', 'persistAuthorization', 'auth']
+const plainPath: Check = (place, value) => {
+  // what means itself in a URL and in a pattern of the router
+  if (typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value)) return
+  throw new TypeError(`${place} must be a path as "/docs": letters, digits, ".", "-", "_", "~"; no slash at its end`)
+}
+
+/** The checks of these options. */
+export const pageChecks: Checks<DocsPageOptions> = {
+  path: maybe(plainPath),
+  documentPath: maybe(plainPath),
+  persistAuthorization: maybe(flag),
+  // `withAuth` checks it
+  auth: unchecked,
+}
 
 /** The options with their defaults, `auth` left out. */
 export interface PageSettings {
@@ -30,25 +43,14 @@ export interface PageSettings {
   readonly persistAuthorization: boolean
 }
 
-/** Checks options and adds the defaults. TypeError for a path with a pattern in it, and for two that are one. */
-export const checkPage = (
+/** Checked options with the defaults. TypeError for two paths that are one. */
+export const pageSettings = (
   place: string,
   { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
 ): PageSettings => {
-  for (const [name, value] of Object.entries({ path, documentPath })) {
-    // what means itself in a URL and in a pattern of the router
-    if (typeof value !== 'string' || !/^(?:\/[\w~-][\w.~-]*)+$/.test(value)) {
-      throw new TypeError(
-        `${place}({ ${name} }) must be a path as "/docs": letters, digits, ".", "-", "_", "~"; no slash at its end`,
-      )
-    }
-  }
   // the router takes letters for one, whatever their case
   if (path.toLowerCase() === documentPath.toLowerCase()) {
     throw new TypeError(`${place}({ path, documentPath }) are the same; the document needs a path of its own`)
-  }
-  if (typeof persistAuthorization !== 'boolean') {
-    throw new TypeError(`${place}({ persistAuthorization }) must be true or false`)
   }
   return { path, documentPath, persistAuthorization }
 }
@@ -56,6 +58,4 @@ export const checkPage = (
 /** What of options for page and document is the document's. */
 export const documentPart = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
   // Safe: no option of the page is one of the document
-  Object.fromEntries(
-    Object.entries(options).filter(([name]) => !pageOptionNames.includes(name)),
-  ) as unknown as OpenApiOptions
+  Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions

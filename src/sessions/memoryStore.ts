@@ -1,7 +1,7 @@
 /**
  * Sessions in this process: for development and tests. They are gone when it ends, and no other process knows them.
  */
-import { declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
 import type { SessionStore } from './SessionStore.js'
 
 interface Kept {

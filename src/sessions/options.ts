@@ -4,7 +4,18 @@
 import type Koa from 'koa'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { token } from '../core/fieldSyntax.js'
-import { checkHook, checkName, checkOptions, checkPositive } from '../core/misuse.js'
+import {
+  checkOptions,
+  flag,
+  hook,
+  maybe,
+  nameLike,
+  nonEmpty,
+  oneOf,
+  positive,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import { areStrong, keysFix } from '../core/session/signingKeys.js'
 import { applicationName } from './applicationName.js'
 import { memoryStore } from './memoryStore.js'
@@ -65,20 +76,35 @@ export interface Decided {
 
 const HOUR = 3_600_000
 const MAX_DAYS = 400
-const known = [
-  'loadUser',
-  'identify',
-  'name',
-  'store',
-  'idle',
-  'absolute',
-  'timeout',
-  'https',
-  'cookieName',
-  'sameSite',
-  'maxLength',
-]
 const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+
+const duration: Check = (place, value) => {
+  // RFC 6265bis: browsers keep a cookie for no longer
+  if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * 24 * HOUR) return
+  throw new TypeError(`${place} must be a number of milliseconds, at most ${MAX_DAYS} days`)
+}
+
+const sessionStore: Check = (place, store) => {
+  const missing =
+    typeof store === 'object' && store !== null
+      ? methods.find((name) => typeof Reflect.get(store, name) !== 'function')
+      : 'read'
+  if (missing !== undefined) throw new TypeError(`${place} has no method ${missing}; see SessionStore`)
+}
+
+const checks: Checks<SessionsOptions<unknown>> = {
+  loadUser: hook(1),
+  identify: maybe(hook(1)),
+  name: maybe(nonEmpty),
+  store: maybe(sessionStore),
+  idle: maybe(duration),
+  absolute: maybe(duration),
+  timeout: maybe(positive),
+  https: maybe(flag),
+  cookieName: maybe(nameLike(token)),
+  sameSite: maybe(oneOf('lax', 'strict')),
+  maxLength: maybe(positive),
+}
 
 const usernameOf = (user: unknown): unknown =>
   typeof user === 'object' && user !== null && 'username' in user ? user.username : undefined
@@ -88,37 +114,17 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   if (typeof app !== 'object' || app === null || typeof app.use !== 'function') {
     throw new TypeError('sessions(app, options): the first is a Koa application')
   }
-  checkOptions('sessions(app, options)', options, known)
+  const given = checkOptions('sessions(app, options)', options, checks)
   const isProduction = app.env === 'production'
-  const { loadUser, identify = usernameOf, name, https = isProduction || undefined } = options
-  const { cookieName = https === true ? '__Host-session' : 'session', sameSite = 'lax' } = options
-  const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = options
-  checkHook('sessions(app, { loadUser })', loadUser, 1)
-  checkHook('sessions(app, { identify })', identify, 1)
-  for (const [name, value] of Object.entries({ timeout, maxLength })) {
-    checkPositive(`sessions(app, { ${name} })`, value)
-  }
-  for (const [name, value] of Object.entries({ idle, absolute })) {
-    // RFC 6265bis: browsers keep a cookie for no longer
-    if (typeof value !== 'number' || !(value >= 1 && value <= MAX_DAYS * 24 * HOUR)) {
-      throw new TypeError(`sessions(app, { ${name} }) must be a number of milliseconds, at most ${MAX_DAYS} days`)
-    }
-  }
+  const { loadUser, identify = usernameOf, name, https = isProduction || undefined } = given
+  const { cookieName = https === true ? '__Host-session' : 'session', sameSite = 'lax' } = given
+  const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
-  if (name !== undefined && (typeof name !== 'string' || name === '')) {
-    throw new TypeError('sessions(app, { name }) must be a string that is not empty')
-  }
-  if (https !== undefined && typeof https !== 'boolean')
-    throw new TypeError('sessions(app, { https }) must be true or false')
-  if (sameSite !== 'lax' && sameSite !== 'strict') {
-    throw new TypeError("sessions(app, { sameSite }) must be 'lax' or 'strict'")
-  }
-  checkName('sessions(app, { cookieName })', cookieName, token)
   if (/^__(?:Host|Secure)-/i.test(cookieName) && https !== true) {
     throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} over https only; set https: true`)
   }
   if (!areStrong(app.keys)) throw new TypeError(`sessions(app): ${keysFix}`)
-  const store = storeOf(options.store, isProduction)
+  const store = given.store ?? defaultStore(isProduction)
   if (https === false) process.emitWarning(insecure, 'SessionWarning')
   return {
     loadUser,
@@ -138,16 +144,9 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
 const insecure =
   'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers come over https'
 
-const storeOf = (store: SessionStore | undefined, isProduction: boolean): SessionStore => {
-  if (store === undefined) {
-    if (!isProduction) return memoryStore()
-    throw new TypeError(
-      'sessions(app, { store }) is required in production; sqliteStore of koa-with-auth/sessions/sqlite, or redisStore of koa-with-auth/sessions/redis',
-    )
-  }
-  const missing = typeof store === 'object' && store !== null ? methods.find((name) => !hasMethod(store, name)) : 'read'
-  if (missing !== undefined) throw new TypeError(`sessions(app, { store }) has no method ${missing}; see SessionStore`)
-  return store
+const defaultStore = (isProduction: boolean): SessionStore => {
+  if (!isProduction) return memoryStore()
+  throw new TypeError(
+    'sessions(app, { store }) is required in production; sqliteStore of koa-with-auth/sessions/sqlite, or redisStore of koa-with-auth/sessions/redis',
+  )
 }
-
-const hasMethod = (store: SessionStore, name: (typeof methods)[number]): boolean => typeof store[name] === 'function'

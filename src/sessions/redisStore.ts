@@ -7,7 +7,8 @@
  * starts again is lost: without persistence everybody is signed out; with snapshots alone who signed out since the last one is
  * signed in again, so let it write a log (`appendonly yes`).
  */
-import { checkHook, checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, hook, maybe, string } from '../core/options.js'
 import type { SessionStore } from './SessionStore.js'
 
 /** How commands are sent. */
@@ -27,6 +28,8 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
 
 const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(lifetime)))
+
+const checks = { command: hook(2), prefix: maybe(string) }
 
 /**
  * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
@@ -54,10 +57,7 @@ const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(
  * const ioredis = () => redisStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
  */
 export const redisStore = (options: RedisStoreOptions): SessionStore => {
-  checkOptions('redisStore', options, ['command', 'prefix'])
-  const { command, prefix = 'koa-with-auth:' } = options
-  checkHook('redisStore({ command })', command, 2)
-  if (typeof prefix !== 'string') throw new TypeError('redisStore({ prefix }) must be a string')
+  const { command, prefix = 'koa-with-auth:' } = checkOptions('redisStore', options, checks)
   const sessionKey = (id: string) => `${prefix}session:${id}`
   const userKey = (user: string) => `${prefix}user:${user}`
   const read = async (key: string): Promise<string | undefined> => {

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
-import { checkOptions } from '../core/misuse.js'
+import { checkOptions, unchecked } from '../core/options.js'
 import { hasData, ownField, sessionData } from '../core/session/sessionFields.js'
 import { settingsOf } from '../core/Settings.js'
 import { changing, checkSecure } from './commit.js'
@@ -70,7 +70,7 @@ const begin = ({ request }: WithRequest, owner: SessionOwner): Begun => {
 /** Makes the functions. */
 export const signing = <U>({ owner, identify, store, https, absolute }: SigningOptions): Signing<U> => ({
   logIn: async (context, user, options = {}) => {
-    checkOptions('logIn(ctx, user, options)', options, ['keep'])
+    checkOptions('logIn(ctx, user, options)', options, { keep: unchecked })
     const keep: unknown = ownField(options, 'keep') ?? []
     if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
     const { ctx, session } = begin(context, owner)

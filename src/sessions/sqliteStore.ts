@@ -4,7 +4,8 @@
  * `stores/sqliteFile.ts` reads and writes the file. A power failure can undo the last moments, a sign-out among them; the
  * end of a process undoes nothing.
  */
-import { checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, type Check } from '../core/options.js'
 import { sqliteFile } from '../stores/sqliteFile.js'
 import type { SqlValue } from '../stores/sqlText.js'
 import type { SessionStore } from './SessionStore.js'
@@ -30,6 +31,11 @@ const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks lim
 const SWEEP_EVERY = 60_000
 const SWEPT_AT_ONCE = 500
 
+const fileUrl: Check = (place, value) => {
+  if (typeof value === 'string' && value.startsWith('file:')) return
+  throw new TypeError(`${place} must be "file:" and a path; several machines share sessions by redisStore`)
+}
+
 /**
  * A store in an SQLite file; several processes of one machine can share it. Rejects when the file cannot be read or
  * written, or stays locked. TypeError for options that cannot work.
@@ -40,13 +46,7 @@ const SWEPT_AT_ONCE = 500
  * const store = sqliteStore({ url: 'file::memory:' })
  */
 export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
-  checkOptions('sqliteStore', options, ['url'])
-  const { url } = options
-  if (typeof url !== 'string' || !url.startsWith('file:')) {
-    throw new TypeError(
-      'sqliteStore({ url }) must be "file:" and a path; several machines share sessions by redisStore',
-    )
-  }
+  const { url } = checkOptions('sqliteStore', options, { url: fileUrl })
   const file = sqliteFile({ url, tables, check })
   let swept = 0
   // a few at a time, because it runs on the event loop; the write that came with it is good without it

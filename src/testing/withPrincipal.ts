@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { make, type Authenticator } from '../core/Authenticator.js'
-import { checkOptions } from '../core/misuse.js'
+import { checkOptions, flag, maybe } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
 import { isGuard, type Marked } from '../koa/guardMark.js'
@@ -61,9 +61,9 @@ export interface PrincipalOptions {
  */
 export const withPrincipal = (
   principal: unknown,
-  options: PrincipalOptions = {},
+  given: PrincipalOptions = {},
 ): (<R extends object>(router: R) => R) => {
-  checkOptions('withPrincipal', options, ['outsideTests'])
+  const options = checkOptions('withPrincipal', given, { outsideTests: maybe(flag) })
   refuseOutsideTests(options)
   const letIn = (asked: Authenticator<unknown>): Authenticator<unknown> =>
     make(asked.description, () => {

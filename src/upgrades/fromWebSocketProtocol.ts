@@ -4,7 +4,8 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { token } from '../core/fieldSyntax.js'
-import { checkName, checkOptions, declareFactory } from '../core/misuse.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkOptions, nameLike } from '../core/options.js'
 import { fromHeader, type Sent } from '../core/RequestFields.js'
 
 /** What makes a token different from the names of protocols. */
@@ -40,9 +41,7 @@ const subprotocols = fromHeader('Sec-WebSocket-Protocol')
 export const fromWebSocketProtocol = (
   options: FromWebSocketProtocolOptions,
 ): ((request: Request) => O.Option<Sent>) => {
-  checkOptions('fromWebSocketProtocol', options, ['prefix'])
-  const { prefix } = options
-  checkName('fromWebSocketProtocol({ prefix })', prefix, token)
+  const { prefix } = checkOptions('fromWebSocketProtocol', options, { prefix: nameLike(token) })
   return (request) => {
     const field = subprotocols(request)
     if (O.isNone(field)) return O.none

@@ -12,8 +12,10 @@ import type { Context, Middleware, Next } from 'koa'
 import { anyOf } from '../core/anyOf.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/marks.js'
-import { checkGroup, checkMember, checkOptions, declareFactory } from '../core/misuse.js'
-import { applySettings, settingNames, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
+import { declareFactory } from '../core/hooks.js'
+import { checkGroup, checkMember } from '../core/members.js'
+import { checkOptions, maybe, string } from '../core/options.js'
+import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
 import { deciding } from '../koa/guard.js'
 import { isGuard } from '../koa/guardMark.js'
 import { answeredWith } from '../koa/watching.js'
@@ -179,12 +181,9 @@ const authenticatorOf = (auth: unknown): Authenticator<unknown> => {
 }
 
 const decided = (options: GuardUpgradeOptions) => {
-  checkOptions('guardUpgrade(app, a, options)', options, ['route', ...settingNames])
-  const { route, ...settings } = options
-  if (route !== undefined && typeof route !== 'string') {
-    throw new TypeError("guardUpgrade(app, a, { route }) must be a string, such as '/live'")
-  }
-  return { route, own: applySettings(settingsFrom('guardUpgrade(app, a, options)', settings)) }
+  const checks = { route: maybe(string), ...settings }
+  const { route, ...own } = checkOptions('guardUpgrade(app, a, options)', options, checks)
+  return { route, own: applySettings(settingsFrom(own)) }
 }
 
 const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void => {

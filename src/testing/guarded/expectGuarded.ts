@@ -5,14 +5,22 @@
  * ones in all the locations that its description names, and with repeated ones. No handler runs meanwhile. It does not look
  * for operations that no router has, nor at what `use` middleware answers by itself.
  */
-import { checkOptions, checkPositive } from '../../core/misuse.js'
+import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../../core/options.js'
 import { checkAll, type CheckedOperation, type GuardedOptions } from './checkOperations.js'
 import type { RouterInstance } from '../../koa/routerTypes.js'
 import { checkRouter, testedOf } from './operations.js'
 import { serve, type Application } from './serve.js'
 import { layTripwires } from './tripwires.js'
 
-const optionNames = ['public', 'valid', 'fields', 'statuses', 'within', 'params', 'paths']
+const checks: Checks<GuardedOptions> = {
+  public: maybe(list),
+  valid: maybe(list),
+  fields: maybe(list),
+  statuses: maybe(list),
+  within: maybe(positive),
+  params: unchecked,
+  paths: unchecked,
+}
 const DEFAULT_WITHIN = 5000
 
 /**
@@ -45,12 +53,11 @@ const DEFAULT_WITHIN = 5000
 export const expectGuarded = async (
   app: Application,
   router: object,
-  options: GuardedOptions = {},
+  given: GuardedOptions = {},
 ): Promise<ReadonlyArray<CheckedOperation>> => {
   const place = 'expectGuarded(app, router)'
-  checkOptions(place, options, optionNames)
+  const options = checkOptions('expectGuarded(app, router, options)', given, checks)
   const { within = DEFAULT_WITHIN } = options
-  checkPositive(`${place}({ within })`, within)
   const mounted: RouterInstance = checkRouter(place, router)
   const operations = testedOf(mounted, options)
   if (operations.length === 0)

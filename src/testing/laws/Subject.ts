@@ -9,7 +9,7 @@ import type { Context, Middleware, Request } from 'koa'
 import { fromFunction, type Authenticator, type AuthenticatorLike } from '../../core/Authenticator.js'
 import type { BasicCredentials } from '../../core/Credentials.js'
 import { leaves, type Description } from '../../core/Description.js'
-import { checkOptions, checkPositive } from '../../core/misuse.js'
+import { checkOptions, hook, list, maybe, positive, unchecked, type Check, type Checks } from '../../core/options.js'
 import { settingsOf, type Settings } from '../../core/Settings.js'
 import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../request/CredentialLocation.js'
 import { mockRequest, type ContextFactory } from '../request/mockRequest.js'
@@ -64,22 +64,30 @@ const DEFAULT_RUNS = 100
 // Once something has never ended, a check waits for it no longer than this: it is red already
 const IMPATIENT = 25
 
-const optionNames = ['valid', 'within', 'runs', 'seed', 'above', 'app', 'equal']
+const atLeastOne: Check = (place, value) => {
+  if (Array.isArray(value) && value.length > 0) return
+  throw new TypeError(`${place} must be a list of one request or credential at least that is let in`)
+}
+
+const checks: Checks<LawOptions> = {
+  valid: atLeastOne,
+  within: maybe(positive),
+  runs: maybe(positive),
+  seed: unchecked,
+  above: maybe(list),
+  app: unchecked,
+  equal: maybe(hook(2)),
+}
 
 /** Prepares what the laws ask. TypeError for options that cannot work. */
-export const subjectOf = (place: string, member: AuthenticatorLike, options: LawOptions): Subject => {
-  checkOptions(place, options, optionNames)
+export const subjectOf = (place: string, member: AuthenticatorLike, given: LawOptions): Subject => {
+  const options = checkOptions(place, given, checks)
   const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, seed = 1, above = [], app } = options
-  if (!Array.isArray(valid) || valid.length === 0) {
-    throw new TypeError(`${place}({ valid }) must be a list of one request or credential at least that is let in`)
-  }
-  checkPositive(`${place}({ within })`, within)
-  checkPositive(`${place}({ runs })`, runs)
   const authenticator = fromFunction(member)
   const { description } = authenticator
   const described = leaves(description).map(locationOf)
   const isDescribed = !described.includes(undefined)
-  const specs = options.valid.map((one) => specOf(place, one, described))
+  const specs = valid.map((one) => specOf(place, one, described))
   const requestOf = (spec: RequestSpec) => mockRequest(withHost(spec), app)
   let patience = within
   const ask = async (spec: RequestSpec): Promise<Verdict> => {
@@ -128,7 +136,7 @@ const specOf = (
   const [only] = locations
   if (only === undefined || locations.length !== 1) {
     throw new TypeError(
-      `${place}({ valid }): a credential alone has no place here; write the request, as withBearer('...') or withHeader('X-API-Key', '...')`,
+      `${place.replace('options', '{ valid }')}: a credential alone has no place here; write the request, as withBearer('...') or withHeader('X-API-Key', '...')`,
     )
   }
   if (typeof valid === 'string') return putting(only, [valid], {})

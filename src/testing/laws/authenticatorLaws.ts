@@ -16,7 +16,7 @@
  * | challenges     | a scheme that no 401 offers                                              |
  * | other sites    | a cookie that is said not to be ambient                                  |
  */
-import { checkMember } from '../../core/misuse.js'
+import { checkMember } from '../../core/members.js'
 import type { AuthenticatorLike } from '../../core/Authenticator.js'
 import { refuse } from '../LawViolations.js'
 import { secrecy } from './secrecy.js'
@@ -63,7 +63,7 @@ const laws: ReadonlyArray<Law> = [
  */
 export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): ReadonlyArray<LawTest> => {
   checkMember('lawsOf(a, ...)', authenticator)
-  const subject = subjectOf('lawsOf(a, ...)', authenticator, options)
+  const subject = subjectOf('lawsOf(a, options)', authenticator, options)
   return laws.map((law) => ({
     name: law.name,
     check: async () => {
@@ -91,7 +91,7 @@ export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): R
  */
 export const checkAuthenticator = async (authenticator: AuthenticatorLike, options: LawOptions): Promise<void> => {
   checkMember('checkAuthenticator(a, ...)', authenticator)
-  const subject = subjectOf('checkAuthenticator(a, ...)', authenticator, options)
+  const subject = subjectOf('checkAuthenticator(a, options)', authenticator, options)
   const violations = []
   for (const { find } of laws) violations.push((await find(subject)) ?? [])
   refuse('an authenticator', violations.flat())

@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check'
 import type { ErrorMapper } from '../../core/ErrorMapper.js'
-import { checkHook, checkOptions, checkPositive } from '../../core/misuse.js'
+import { checkHook } from '../../core/hooks.js'
+import { checkOptions, maybe, positive, unchecked } from '../../core/options.js'
 import type { LawTest } from './authenticatorLaws.js'
 import { refuse, type Violation } from '../LawViolations.js'
 import { secrets } from './credentials.js'
@@ -59,8 +60,7 @@ const find = (
 
 const checkArguments = (place: string, mapper: unknown, options: MapperOptions): void => {
   checkHook(`${place}(mapper)`, mapper, 2)
-  checkOptions(`${place}(mapper, options)`, options, ['runs', 'seed'])
-  if (options.runs !== undefined) checkPositive(`${place}(mapper, { runs })`, options.runs)
+  checkOptions(`${place}(mapper, options)`, options, { runs: maybe(positive), seed: unchecked })
 }
 
 /**

@@ -1,0 +1,44 @@
+/**
+ * Functions that decide: which can, and which only look as if they could. A class, a generator and a factory that was not
+ * called all return something truthy, which would let everybody in.
+ */
+
+const factory = Symbol.for('koa-with-auth/factory')
+
+/** Marks a function that makes authenticators or guards, so that it is recognized where it was not called. */
+export const declareFactory = <F extends Function>(name: string, make: F): F =>
+  Object.defineProperty(make, factory, { value: name })
+
+const factoryName = (f: Function): string | undefined => {
+  const name: unknown = Reflect.get(f, factory)
+  return typeof name === 'string' ? name : undefined
+}
+
+const isClass = (f: Function): boolean => /^class\b/.test(Function.prototype.toString.call(f))
+
+const isGenerator = (f: Function): boolean => /GeneratorFunction$/.test(Object.prototype.toString.call(f).slice(8, -1))
+
+/** How a message calls a value that should not be there. It prints no value: that may be a secret. */
+export const named = (u: unknown): string => {
+  if (u === null) return 'null'
+  if (u === undefined) return 'undefined'
+  if (Array.isArray(u)) return 'an array'
+  return typeof u === 'object' ? 'an object' : `a ${typeof u}`
+}
+
+/** TypeError for what is no function that can be called with `arity` arguments and whose answer decides. */
+export const checkHook = (place: string, hook: unknown, arity: number): void => {
+  if (typeof hook !== 'function') throw new TypeError(`${place} must be a function, not ${named(hook)}`)
+  const name = factoryName(hook)
+  if (name !== undefined) throw new TypeError(`${place} is ${name} itself; call it: ${name}(...)`)
+  if (isClass(hook))
+    throw new TypeError(`${place} is the class ${hook.name}; pass a function, or a method bound to an instance`)
+  if (isGenerator(hook)) {
+    throw new TypeError(`${place} is a generator, whose answer is always truthy; write a plain or an async function`)
+  }
+  if (hook.length > arity) {
+    throw new TypeError(
+      `${place} takes ${hook.length} parameters, but is called with ${arity}; see the kind's signature`,
+    )
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What authenticators are combined of: refused where it is written, with a TypeError that names the place and the fix.
+ *
+ * Each of these mistakes would otherwise let everybody in, or refuse everybody.
+ */
+import { admitsAnonymous, type Description } from './Description.js'
+import { checkHook, named } from './hooks.js'
+
+/** One thing that is taken as an authenticator. */
+export const checkMember = (place: string, member: unknown): void => {
+  if (Array.isArray(member)) throw new TypeError(`${place} is a list in a list; write one list, or anyOf([...])`)
+  if (member === undefined)
+    throw new TypeError(`${place} is undefined; is it imported before it is made? Only null makes public`)
+  if (member === null) throw new TypeError(`${place} is null; write null by itself: withAuth(null) makes public`)
+  checkHook(place, member, 1)
+}
+
+/** A list or record of alternatives. */
+export const checkGroup = (place: string, group: unknown): void => {
+  if (Array.isArray(group)) {
+    if (group.length === 0) throw new TypeError(`${place}([]): an empty list; pass at least one authenticator`)
+    // `entries` also visits holes, which `forEach` would skip
+    for (const [at, member] of group.entries()) checkMember(`${place}([...])[${at}]`, member)
+    return
+  }
+  if (typeof group !== 'object' || group === null) {
+    throw new TypeError(`${place} takes a list or a record of authenticators, not ${named(group)}`)
+  }
+  const prototype: unknown = Object.getPrototypeOf(group)
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError(`${place} takes a plain record; one with a prototype of its own (__proto__) hides members`)
+  }
+  const entries = Object.entries(group)
+  if (entries.length === 0) throw new TypeError(`${place}({}): an empty record; pass at least one authenticator`)
+  for (const [key, member] of entries) {
+    // engines put integer-like keys first, whatever the order written
+    if (/^\d+$/.test(key))
+      throw new TypeError(`${place}({ ${key}: ... }): a key that looks like an integer; give it a name`)
+    checkMember(`${place}({ ${key} })`, member)
+  }
+}
+
+/** Alternatives in the order tried: nothing behind one that lets everybody in would ever be asked. */
+export const checkOrder = (place: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
+  const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
+  if (at >= 0) {
+    throw new TypeError(
+      `${place}: alternative ${at + 1} is optional, so those behind it would not be asked; put it last`,
+    )
+  }
+}
+
+/** What must be authenticated: an anonymous caller cannot be allowed anything. */
+export const checkDemanding = (place: string, description: Description): void => {
+  if (admitsAnonymous(description))
+    throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)
+}

@@ -1,0 +1,124 @@
+/**
+ * The options of a function: which there are, and what each may be. Every function has a table of checks, and
+ * `checkOptions` holds what it was called with against the table.
+ *
+ * An option that is `undefined` is as if it were left out. `auth` is the exception: there `undefined` comes of a mistake in
+ * the order of imports, and would make public what is meant to be guarded.
+ */
+import { isQuotable } from './fieldSyntax.js'
+import { checkHook, named } from './hooks.js'
+
+/** TypeError for a value that an option may not have; `place` names the option. */
+export type Check = (place: string, value: unknown) => void
+
+/** A check for each option. */
+export type Checks<T> = Readonly<Record<keyof T, Check>>
+
+// What names an option in a message: `httpBearer({ realm })`, `sessions(app, { idle })`, `httpJwt({ keys: { retry } })`
+const optionOf = (place: string, name: string): string => {
+  const whole = /\boptions\b|\{ \.\.\. \}/
+  if (whole.test(place)) return place.replace(whole, `{ ${name} }`)
+  return place.endsWith(' })') ? `${place.slice(0, -3)}: { ${name} } })` : `${place}({ ${name} })`
+}
+
+/**
+ * Checks options, and returns them without those that are `undefined`. TypeError for an option that is not in the table,
+ * and for a value that its check refuses. `place` is the call, such as `httpBearer` or `sessions(app, options)`.
+ */
+export const checkOptions = <T extends object>(place: string, options: T, checks: Checks<T>): T => {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new TypeError(`${place} takes an object of options, not ${named(options)}`)
+  }
+  const names = Object.keys(checks)
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) throw new TypeError(`${place}: no option "${name}"; there are ${names.join(', ')}`)
+  }
+  const given: [string, unknown][] = []
+  for (const [name, check] of Object.entries<Check>(checks)) {
+    const value: unknown = Reflect.get(options, name)
+    check(optionOf(place, name), value)
+    if (value !== undefined || (name === 'auth' && name in options)) given.push([name, value])
+  }
+  // Safe: options of the same names and values; what is left out was undefined
+  return Object.fromEntries(given) as T
+}
+
+// -------------------------------------------------------------------------------------
+// what an option may be
+// -------------------------------------------------------------------------------------
+
+/** An option that may be left out. */
+export const maybe =
+  (check: Check): Check =>
+  (place, value) => {
+    if (value !== undefined) check(place, value)
+  }
+
+/** An option that is checked where it is used. */
+export const unchecked: Check = () => {}
+
+/** A function that is called with `arity` arguments and whose answer decides. */
+export const hook =
+  (arity: number): Check =>
+  (place, value) =>
+    checkHook(place, value, arity)
+
+/** One of a few values. */
+export const oneOf =
+  (...values: ReadonlyArray<string>): Check =>
+  (place, value) => {
+    if (values.includes(value as string)) return
+    throw new TypeError(`${place} must be ${values.map((one) => `'${one}'`).join(' or ')}`)
+  }
+
+/** `true` or `false`. */
+export const flag: Check = (place, value) => {
+  if (typeof value !== 'boolean') throw new TypeError(`${place} must be true or false`)
+}
+
+/** An array. */
+export const list: Check = (place, value) => {
+  if (!Array.isArray(value)) throw new TypeError(`${place} must be a list`)
+}
+
+/** A string. */
+export const string: Check = (place, value) => {
+  if (typeof value !== 'string') throw new TypeError(`${place} must be a string`)
+}
+
+/** A string that is not empty. */
+export const nonEmpty: Check = (place, value) => {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string that is not empty`)
+}
+
+/** A name of a parameter, header or cookie. */
+export const nameLike =
+  (allowed: RegExp): Check =>
+  (place, value) => {
+    if (typeof value === 'string' && allowed.test(value)) return
+    throw new TypeError(`${place} must be a name without blanks, separators or control characters`)
+  }
+
+/** A protection space. */
+export const realm: Check = (place, value) => {
+  if (!isQuotable(value)) throw new TypeError(`${place} must be printable ASCII on one line`)
+}
+
+// What a timer can wait for, in milliseconds
+const MAX_NUMBER = 2 ** 31 - 1
+
+/** A positive number that a timer could wait for. */
+export const positive: Check = (place, value) => {
+  if (typeof value === 'number' && value >= 1 && value <= MAX_NUMBER) return
+  const given = typeof value === 'number' ? String(value) : named(value)
+  throw new TypeError(`${place} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
+}
+
+/** What OpenAPI 3.1 may call a component. */
+export const schemeName: Check = (place, value) => {
+  if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return
+  throw new TypeError(`${place} must be made of letters, digits, ".", "-" and "_", as OpenAPI wants names`)
+}
+
+/** What every kind that reads a credential takes: a protection space, and how long the credential may be. */
+export const credential = { realm: maybe(realm), maxLength: maybe(positive) }
