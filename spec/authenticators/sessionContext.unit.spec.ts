@@ -29,6 +29,7 @@ const evaluated = async (kind: ReturnType<typeof sessionAuth>, { source, cookie,
 
 const source = (reported: Partial<SessionSource> = {}): SessionSource => ({
   isUnavailable: () => false,
+  digests: () => undefined,
   isSignedIn: () => true,
   load: () => ({ username: 'loaded' }),
   ...reported,

@@ -86,7 +86,8 @@ const draftOf = ({ method, routerPath }: Context, level: string, durationMs: num
   durationMs,
 })
 
-const subjectOf = (request: Request, principal: unknown): string | undefined => {
+/** What records call a principal, where the application says so. */
+export const subjectOf = (request: Request, principal: unknown): string | undefined => {
   const subject = settingsOf(request).events?.subject
   if (subject === undefined || principal === undefined) return undefined
   try {

@@ -1,22 +1,18 @@
 /**
- * The session of one request: what the store knows of it, who is signed in by it, and what the operation did to it.
+ * The session of one request: who is signed in by it. What the store knows of it is in its `stored`.
  *
  * Its fields are private and change by the named transitions only. It is on the context under a symbol, and is what the
  * session authenticators ask.
  */
 import type { Context } from 'koa'
-import { sessionData } from '../core/session/sessionFields.js'
+import { signedIn, signedOut } from '../core/events/channels.js'
+import type { SignInDigests } from '../core/events/SignInEvent.js'
 import type { SessionSource } from '../core/session/SessionSource.js'
+import { sessionOf, type KoaSession } from './KoaSession.js'
 import { randomId, type SessionIds } from './sessionIds.js'
 import { bind, boundBy, signedInOf, type SignedIn, type SignIn } from './SignedIn.js'
-
-/** The part of koa-session's session that is used here. */
-export interface KoaSession {
-  readonly _expire?: number
-  readonly save: () => Promise<void>
-  readonly regenerate: () => Promise<void>
-  readonly manuallyCommit: () => Promise<void>
-}
+import { digestsOf, SignInReports, type Ended } from './SignInReports.js'
+import { StoredSession } from './StoredSession.js'
 
 /** What a session knows of the call of `sessions` that it belongs to. */
 export interface SessionOwner {
@@ -26,84 +22,43 @@ export interface SessionOwner {
   readonly name: string
   readonly ids: SessionIds
   readonly loadUser: (id: string) => unknown
+  /** The sessions whose end a request showed. */
+  readonly ended: Ended
 }
 
-/** What a request did to an id in the store. */
-export interface StoredId {
-  /** The JSON that was read; `undefined` for an id that was made in this request. */
-  readonly textRead: string | undefined
-  /** Whether JSON was written in this request. */
-  isWritten: boolean
-  isEnded: boolean
+/** A user who is to be signed in. */
+export interface NextSignIn extends SignIn {
+  /** What records call the user, where the application says so. */
+  readonly subject: string | undefined
 }
 
 /** The session of one request. */
 export class RequestSession implements SessionSource {
+  readonly stored = new StoredSession()
   #owner: SessionOwner | undefined
   #koaSession: KoaSession | undefined
-  /** The data as the store has it, as JSON; `null` for a session that was ended. */
-  #storedText: string | null | undefined
-  #storeError: { readonly error: unknown } | undefined
-  #endedMeanwhile = false
-  #changing: Promise<unknown> | undefined
   #id: string | undefined
-  #signingIn: SignIn | undefined
+  #signingIn: NextSignIn | undefined
   #signedIn: SignedIn | undefined
   #isSignedByOlderKey = false
-  readonly #ids = new Map<string, StoredId>()
+  #reports: SignInReports | undefined
 
   // -----------------------------------------------------------------------------------
-  // what koa-session and the store did
+  // transitions
   // -----------------------------------------------------------------------------------
 
   /** A call of `sessions` takes it on. */
   takenOn(owner: SessionOwner): void {
     this.#owner = owner
+    // who begins to listen later hears of later requests
+    if (signedIn.hasSubscribers || signedOut.hasSubscribers) this.#reports = new SignInReports(owner.name, owner.ended)
   }
 
   /** koa-session has made or loaded the session. */
   opened(ctx: Context): void {
     this.#koaSession = sessionOf(ctx) ?? undefined
-    this.stored(ctx)
+    this.stored.kept(ctx)
   }
-
-  /** The store holds what the session holds now. */
-  stored(ctx: Context): void {
-    this.#storedText = textOf(sessionOf(ctx))
-  }
-
-  /** The store failed: the session cannot be known or changed in this request. */
-  failed(error: unknown): void {
-    this.#storeError = { error }
-  }
-
-  /** JSON was read under an id. */
-  read(id: string, text: string): void {
-    this.#id = id
-    this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
-  }
-
-  /** JSON was written under an id. */
-  wrote(id: string): void {
-    const known = this.#ids.get(id)
-    if (known === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
-    else known.isWritten = true
-  }
-
-  /** An id was ended in the store. */
-  ended(id: string): void {
-    const known = this.#ids.get(id)
-    if (known !== undefined) known.isEnded = true
-  }
-
-  /** Another request ended the session while this one was under way. */
-  lost(): void {
-    this.#endedMeanwhile = true
-  }
-
-  // -----------------------------------------------------------------------------------
-  // who is signed in
-  // -----------------------------------------------------------------------------------
 
   /** Who is signed in by data that was read; a record that is not bound to the session and the application is nothing. */
   recognized(id: string, data: object): SignedIn | undefined {
@@ -111,25 +66,30 @@ export class RequestSession implements SessionSource {
     if (auth === undefined || this.#owner === undefined) return undefined
     const key = boundBy(auth, bindingOf(this.#owner, id))
     if (key === 'none') return undefined
+    this.#id = id
     this.#signedIn = auth
     this.#isSignedByOlderKey = key === 'older'
+    this.#reports?.recognized(id, auth.id)
     return auth
   }
 
   /** A user is to be signed in under the next id. */
-  signingIn(signIn: SignIn | undefined): void {
-    this.#signingIn = signIn
+  signingIn(next: NextSignIn | undefined): void {
+    this.#signingIn = next
   }
 
   /** A new id for koa-session. Who is being signed in, or is signed in already, is bound to it. */
   renamed(ctx: Context): string {
     // before it is opened no user is signed in, and reading `ctx.session` would make koa-session ask for an id again
     const isOpen = this.#koaSession !== undefined
-    const signIn = this.#signingIn ?? (isOpen && this.#storedText !== null ? this.#present(ctx) : undefined)
+    const next = this.#signingIn
+    const signIn = next ?? (isOpen && this.stored.text !== null ? this.#present(ctx) : undefined)
     const id = this.#owner?.ids.made(signIn?.id) ?? randomId()
     this.#id = id
     this.#signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)
+    if (next !== undefined) this.#reports?.made(id, next.id, next.subject)
+    else if (signIn !== undefined) this.#reports?.recognized(id, signIn.id)
     return id
   }
 
@@ -139,10 +99,34 @@ export class RequestSession implements SessionSource {
     if (present !== undefined) this.#bind(ctx, present)
   }
 
+  /** Data were written under an id. */
+  wrote(id: string, data: unknown): void {
+    this.stored.wrote(id)
+    const holds = typeof data === 'object' && data !== null && this.isSignedIn(data)
+    if (!holds) this.#reports?.over(id, 'logOut')
+  }
+
+  /** An id was ended in the store. */
+  ended(id: string, ctx: object): void {
+    this.stored.ended(id)
+    const isDropped = 'session' in ctx && ctx.session === null
+    this.#reports?.over(id, isDropped ? 'logOut' : 'renewed')
+  }
+
+  /** What was read is over. */
+  seenOver(id: string, data: object, reason: 'idle' | 'absolute' | 'logOutEverywhere'): void {
+    if (this.#reports !== undefined && this.recognized(id, data) !== undefined) this.#reports.seenOver(id, reason)
+  }
+
   /** The session was ended by its user. */
   signedOut(): void {
     this.#signedIn = undefined
-    this.#storedText = null
+    this.stored.gone()
+  }
+
+  /** The request is over, and what it did to the session is kept. */
+  kept(): void {
+    this.#reports?.kept()
   }
 
   #present(ctx: Context): SignedIn | undefined {
@@ -155,25 +139,6 @@ export class RequestSession implements SessionSource {
     this.#signedIn = bind(signIn, bindingOf(this.#owner, this.#id))
     this.#isSignedByOlderKey = false
     Object.assign(ctx['session'] as object, { auth: { ...this.#signedIn } })
-  }
-
-  // -----------------------------------------------------------------------------------
-  // changes of the store
-  // -----------------------------------------------------------------------------------
-
-  /** Changes the store. Rejects with what `change` rejects with, and the session is not touched again in this request. */
-  async changing(change: () => Promise<void>): Promise<void> {
-    const changed = change().catch((error: unknown) => {
-      this.failed(error)
-      throw error
-    })
-    this.#changing = changed.catch(() => undefined)
-    return changed
-  }
-
-  /** Resolves when the last change has come to an end, also one that the operation forgot to await. */
-  async settled(): Promise<void> {
-    await this.#changing
   }
 
   // -----------------------------------------------------------------------------------
@@ -190,29 +155,12 @@ export class RequestSession implements SessionSource {
     return this.#koaSession
   }
 
-  get storedText(): string | null | undefined {
-    return this.#storedText
-  }
-
-  get storeError(): { readonly error: unknown } | undefined {
-    return this.#storeError
-  }
-
-  get endedMeanwhile(): boolean {
-    return this.#endedMeanwhile
-  }
-
   /** Whether an older key bound who is signed in. */
   get isSignedByOlderKey(): boolean {
     return this.#isSignedByOlderKey
   }
 
-  /** The ids that this request read or wrote. */
-  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
-    return this.#ids
-  }
-
-  readonly isUnavailable = (): boolean => this.#storeError !== undefined
+  readonly isUnavailable = (): boolean => this.stored.error !== undefined
 
   /** Whether a session holds the very record that was recognized or made in this request. */
   readonly isSignedIn = (session: object): boolean => {
@@ -230,6 +178,15 @@ export class RequestSession implements SessionSource {
 
   readonly load = (session: object): unknown =>
     this.isSignedIn(session) && this.#signedIn !== undefined && this.#owner?.loadUser(this.#signedIn.id)
+
+  readonly digests = (session: object): SignInDigests | undefined =>
+    this.isSignedIn(session) &&
+    this.#signedIn !== undefined &&
+    this.#id !== undefined &&
+    this.#owner !== undefined &&
+    !this.isUnavailable()
+      ? digestsOf(this.#owner.name, this.#id, this.#signedIn.id)
+      : undefined
 }
 
 const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({ keys: keys(), name, sessionId })
@@ -246,10 +203,3 @@ export const requestSessionOf = (ctx: object): RequestSession => {
   carrying[key] ??= new RequestSession()
   return carrying[key]
 }
-
-/** What koa-session has at `ctx.session`; `null` when it was ended. */
-export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
-
-/** The data of a session as JSON, by which changes are found. */
-export const textOf = (session: KoaSession | null): string | null =>
-  session === null ? null : JSON.stringify(sessionData(session))

@@ -4,7 +4,8 @@
  */
 import type { Context } from 'koa'
 import { hasData } from '../core/session/sessionFields.js'
-import { sessionOf, textOf, type KoaSession, type RequestSession } from './RequestSession.js'
+import { sessionOf, textOf, type KoaSession } from './KoaSession.js'
+import type { RequestSession } from './RequestSession.js'
 import { unavailable } from './SignInRefused.js'
 import { StoreUnavailable } from '../stores/within.js'
 
@@ -26,9 +27,9 @@ export const checkSecure = (ctx: Context, https: boolean): void => {
 
 /** Runs a change of the store; its outage is a refusal, and the session is not touched again in this request. */
 export const changing = async (session: RequestSession, change: () => Promise<void>): Promise<void> => {
-  if (session.storeError !== undefined) throw unavailable(session.storeError.error)
+  if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
   try {
-    await session.changing(change)
+    await session.stored.changing(change)
   } catch (error) {
     throw error instanceof StoreUnavailable ? unavailable(error) : error
   }
@@ -37,21 +38,21 @@ export const changing = async (session: RequestSession, change: () => Promise<vo
 /** Keeps what changed, and prolongs what was used. */
 export const commit = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
   // an operation that forgot to await a sign-in
-  await session.settled()
+  await session.stored.settled()
   const now = sessionOf(ctx)
-  const { koaSession, storedText, storeError } = session
+  const { koaSession, stored } = session
   if (koaSession === undefined) return
-  if (storeError !== undefined) {
+  if (stored.error !== undefined) {
     // an operation that needs no session is served all the same
-    if (now === null || hasData(now)) throw unavailable(storeError.error)
+    if (now === null || hasData(now)) throw unavailable(stored.error.error)
     return
   }
-  if (textOf(now) !== storedText) {
+  if (textOf(now) !== stored.text) {
     checkSecure(ctx, https)
     return changing(session, () => {
       if (now === null) return koaSession.manuallyCommit()
       // a session that was ended in this request goes on under another id
-      return storedText === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
+      return stored.text === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
     })
   }
   if (now === null || ctx.status >= 400 || ctx.headerSent) return
@@ -66,7 +67,7 @@ export const commit = async (ctx: Context, session: RequestSession, { https, idl
 const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSession): Promise<void> => {
   const cookies = [ctx.res.getHeader('Set-Cookie') ?? []].flat().map(String)
   await koaSession.save()
-  if (!session.endedMeanwhile) return
+  if (!session.stored.isLost) return
   if (cookies.length === 0) ctx.res.removeHeader('Set-Cookie')
   else ctx.res.setHeader('Set-Cookie', cookies)
 }

@@ -40,8 +40,11 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
     const text: unknown = await store.read(digestOf(id))
     const data = typeof text === 'string' ? parsed(text) : undefined
     if (typeof text !== 'string' || data === undefined) return undefined
-    requestSessionOf(ctx).read(id, text)
-    return inTime(data, idle)
+    const session = requestSessionOf(ctx)
+    session.stored.read(id, text)
+    if (inTime(data, idle)) return data
+    session.seenOver(id, data, 'idle')
+    return undefined
   },
   set: async (id, data, maxAge, { ctx = {} }) => {
     const text = JSON.stringify(unpolluted(data))
@@ -50,16 +53,16 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
     }
     const session = requestSessionOf(ctx)
     const lasting = maxAge === 'session' ? lifetime : maxAge
-    if (!session.ids.has(id)) await store.insert(digestOf(id), text, lasting)
-    else if (!(await store.update(digestOf(id), text, lasting))) session.lost()
-    session.wrote(id)
+    if (!session.stored.ids.has(id)) await store.insert(digestOf(id), text, lasting)
+    else if (!(await store.update(digestOf(id), text, lasting))) session.stored.lost()
+    session.wrote(id, data)
   },
   destroy: async (id, { ctx = {} }) => {
     const session = requestSessionOf(ctx)
     // an id that was made for this request, and never kept, needs no end
-    if (!session.ids.has(id)) return
+    if (!session.stored.ids.has(id)) return
     await store.end(digestOf(id), lifetime)
-    session.ended(id)
+    session.ended(id, ctx)
   },
 })
 
@@ -87,15 +90,15 @@ const parsed = (text: string): SessionData | undefined => {
   }
 }
 
-// What koa-session would take over the option for ever: how long the session lasted when it was written
-const inTime = (data: SessionData, idle: number | undefined): SessionData | undefined => {
+// Takes out what koa-session would take over the option for ever: how long the session lasted when it was written
+const inTime = (data: SessionData, idle: number | undefined): boolean => {
   const { _expire: expires, _maxAge: lasted } = data
-  if (idle === undefined) return data
+  if (idle === undefined) return true
   delete data['_maxAge']
-  if (typeof expires !== 'number' || typeof lasted !== 'number') return data
+  if (typeof expires !== 'number' || typeof lasted !== 'number') return true
   const ends = Math.min(expires, expires - lasted + idle)
   data['_expire'] = ends
-  return ends <= Date.now() ? undefined : data
+  return ends > Date.now()
 }
 
 // koa-session's data include what its session inherits

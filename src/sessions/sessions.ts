@@ -26,6 +26,7 @@ import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionIds, type SessionIds } from './sessionIds.js'
 import type { SessionStore } from './SessionStore.js'
 import { signing, type Signing } from './signing.js'
+import { rememberedEnds } from './SignInReports.js'
 import { SignInRefused } from './SignInRefused.js'
 import { takeBack } from './takeBack.js'
 import { timedStore } from './timedStore.js'
@@ -43,6 +44,7 @@ const misplaced: SessionSource = {
   },
   isSignedIn: () => false,
   load: () => false,
+  digests: () => undefined,
 }
 
 /**
@@ -87,7 +89,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
   const store = timedStore(settled.store, timeout)
   const keys = () => app.keys
   const ids = sessionIds(keys)
-  const owner: SessionOwner = { keys, name, ids, loadUser }
+  const owner: SessionOwner = { keys, name, ids, loadUser, ended: rememberedEnds() }
   const toTakeBack = { store, cookieName, idle, absolute }
   // Safe: it is the prototype of every context; a request that comes through the sessions carries its own
   carrySource(app.context as Context, misplaced)
@@ -128,7 +130,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
         session.opened(ctx)
         await next()
         if (hasThrown(ctx)) await takeBack(ctx, session, toTakeBack)
-        else await commit(ctx, session, { https: https === true, idle })
+        else {
+          await commit(ctx, session, { https: https === true, idle })
+          session.kept()
+        }
       })
     } catch (error) {
       await takeBack(ctx, session, toTakeBack)
@@ -175,10 +180,16 @@ const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number, i
       if (typeof data !== 'object' || data === null) return undefined
       const auth = session.recognized(id, data)
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
-      else if (auth.at + absolute <= Date.now() || (await markOf(auth.id)) !== auth.mark) return undefined
+      else {
+        const isOld = auth.at + absolute <= Date.now()
+        if (isOld || (await markOf(auth.id)) !== auth.mark) {
+          session.seenOver(id, data, isOld ? 'absolute' : 'logOutEverywhere')
+          return undefined
+        }
+      }
       return data
     } catch (error) {
-      session.failed(error)
+      session.stored.failed(error)
       return undefined
     }
   },

@@ -8,8 +8,12 @@ import { checkOptions, unchecked } from '../core/options.js'
 import { hasData, ownField, sessionData } from '../core/session/sessionFields.js'
 import { settingsOf } from '../core/Settings.js'
 import { changing, checkSecure } from './commit.js'
-import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
+import { signedIn } from '../core/events/channels.js'
+import { subjectOf } from '../koa/watching.js'
+import { sessionOf } from './KoaSession.js'
+import { requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import type { SessionStore } from './SessionStore.js'
+import { reportEverywhere } from './SignInReports.js'
 import { forged, unavailable } from './SignInRefused.js'
 
 /** Any context of Koa's or of a router's. */
@@ -80,6 +84,7 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
       throw new TypeError('logIn(ctx, user): identify must return a string that is not empty')
     }
     checkSecure(ctx, https)
+    const subject = signedIn.hasSubscribers ? subjectOf(ctx.request, user) : undefined
     await changing(session, async () => {
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
@@ -87,13 +92,13 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
       const data = old === null ? {} : sessionData(old)
       for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
       ctx['session'] = data
-      session.signingIn({ id, at: Date.now(), mark })
+      session.signingIn({ id, at: Date.now(), mark, subject })
       try {
         await sessionOf(ctx)?.regenerate()
       } finally {
         session.signingIn(undefined)
       }
-      session.stored(ctx)
+      session.stored.kept(ctx)
     })
     ctx.set('Cache-Control', 'no-store')
   },
@@ -117,5 +122,6 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
     await store.mark(id, randomBytes(16).toString('base64url'), absolute * MARK_LIFETIMES).catch((error: unknown) => {
       throw unavailable(error)
     })
+    reportEverywhere(owner.name, id)
   },
 })

@@ -19,16 +19,16 @@ export interface TakeBackOptions {
 /** Takes back what the request did. Never rejects: in an outage something can be left in the store, but its cookie was not sent. */
 export const takeBack = async (
   ctx: Context,
-  session: RequestSession,
+  { stored }: RequestSession,
   { store, cookieName, idle, absolute }: TakeBackOptions,
 ): Promise<void> => {
-  await session.settled()
+  await stored.settled()
   if (!ctx.headerSent) dropCookies(ctx, cookieName)
-  for (const [id, { textRead, isWritten, isEnded }] of session.ids) {
+  for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
     if (!isWritten || isEnded) continue
     const undo = textRead === undefined ? store.end(digestOf(id), absolute) : store.update(digestOf(id), textRead, idle)
     await undo.then(
-      () => session.ended(id),
+      () => stored.ended(id),
       () => undefined,
     )
   }

@@ -6,6 +6,7 @@ import { channel, type Channel } from 'node:diagnostics_channel'
 import type { ApiKeyEvent } from './ApiKeyEvent.js'
 import type { Decision } from './Decision.js'
 import type { ProviderKeysEvent } from './ProviderKeysEvent.js'
+import type { SignedInEvent, SignedOutEvent } from './SignInEvent.js'
 import type { StoreOutageEvent } from './StoreOutageEvent.js'
 
 /** A channel whose messages are all of one type. */
@@ -24,6 +25,12 @@ export const providerKeys = eventChannel<ProviderKeysEvent>('provider-keys')
 
 /** Each change of an API key. */
 export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
+
+/** Each sign-in by a session, when the request is over. */
+export const signedIn = eventChannel<SignedInEvent>('signed-in')
+
+/** Each end of a session, when the store has it. */
+export const signedOut = eventChannel<SignedOutEvent>('signed-out')
 
 /** Each outage of a store, when it begins and when it is over. */
 export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')

@@ -1,0 +1,339 @@
+/** Signing in and out as records: when they are published, what is in them, and which session each is of. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type Koa from 'koa'
+import { authSettings } from 'koa-with-auth'
+import {
+  endsSignIn,
+  onSignedIn,
+  onSignedOut,
+  type SignedInEvent,
+  type SignedOutEvent,
+  type SignInDigests,
+} from 'koa-with-auth/events'
+import { memoryStore, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+import { repository } from '../support/typecheck.js'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const schemaOf = (name: string) =>
+  new Ajv2020().compile(JSON.parse(readFileSync(`${repository}src/events/${name}.schema.json`, 'utf8')) as object)
+const [inSchema, outSchema] = [schemaOf('signed-in'), schemaOf('signed-out')]
+
+const digest = expect.stringMatching(/^[\w-]{43}$/) as string
+
+let ins: SignedInEvent[] = []
+let outs: SignedOutEvent[] = []
+const ends: Array<() => void> = []
+beforeEach(() => {
+  ins = []
+  outs = []
+  ends.push(
+    onSignedIn((record) => ins.push(record)),
+    onSignedOut((record) => outs.push(record)),
+  )
+})
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+  vi.useRealTimers()
+  for (const record of ins) expect(inSchema(record), JSON.stringify(inSchema.errors)).toBe(true)
+  for (const record of outs) expect(outSchema(record), JSON.stringify(outSchema.errors)).toBe(true)
+})
+
+/** `/digests`: what an operation keeps beside a socket; `/empty`, `/drop`, `/renew`: other ends of a session. */
+const extra = (app: Koa): unknown =>
+  app
+    .use(
+      at('/digests', (ctx) => {
+        ctx.body = signInDigests(ctx) ?? {}
+      }),
+    )
+    .use(at('/empty', (ctx) => (ctx['session'] = {})))
+    .use(at('/drop', (ctx) => (ctx['session'] = null)))
+    .use(at('/renew', (ctx) => (ctx['session'] as unknown as { regenerate: () => Promise<void> }).regenerate()))
+
+const app = (store?: () => SessionStore, options: Parameters<typeof sessionsApp>[1] = {}) =>
+  sessionsApp(store, { name: 'shop', below: extra, ...options })
+
+const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SignInDigests
+
+describeLastingStores((store) => {
+  describe('a sign-in', () => {
+    it('is one frozen record, of the session that the visitor has then', async () => {
+      const { visitor } = await app(store)
+      const one = visitor()
+      await one.post('/login')
+      const signIn = await digestsOf(one)
+      expect(ins).toStrictEqual([{ application: 'shop', user: digest, session: digest }])
+      expect(ins[0]).toMatchObject(signIn)
+      expect(Object.isFrozen(ins[0])).toBe(true)
+      expect(outs).toStrictEqual([])
+      await expectSignedIn(one, { username: 'anna', isActive: true })
+      expect(ins).toHaveLength(1)
+    })
+
+    it('of two visitors has one user and two sessions; of another application another user', async () => {
+      const { visitor } = await app(store)
+      await visitor().post('/login')
+      await visitor().post('/login')
+      await (await app(store, { name: 'admin' })).visitor().post('/login')
+      const [first, second, other] = ins
+      expect(second?.user).toBe(first?.user)
+      expect(second?.session).not.toBe(first?.session)
+      expect([other?.application, other?.user === first?.user]).toStrictEqual(['admin', false])
+    })
+  })
+
+  describe('a sign-out', () => {
+    it.each([
+      ['logOut', '/logout', 'logOut'],
+      ['session = null', '/drop', 'logOut'],
+      ['session = {}', '/empty', 'logOut'],
+      ['a new id', '/renew', 'renewed'],
+      ['another sign-in', '/login?user=sam', 'renewed'],
+    ])('by %s is one frozen record of this session alone', async (_how, path, reason) => {
+      const { visitor } = await app(store)
+      const [one, two] = [visitor(), visitor()]
+      await one.post('/login')
+      await two.post('/login')
+      const [first, second] = [await digestsOf(one), await digestsOf(two)]
+      expect((await one.post(path)).status).toBe(200)
+      expect(outs).toStrictEqual([{ application: 'shop', reason, ...first }])
+      const [record] = outs
+      expect(Object.isFrozen(record)).toBe(true)
+      expect(record && endsSignIn(record, first)).toBe(true)
+      expect(record && endsSignIn(record, second)).toBe(false)
+    })
+
+    it('everywhere is a record of all sessions of the user, and of no other', async () => {
+      const { visitor } = await app(store)
+      const [one, two, sam] = [visitor(), visitor(), visitor()]
+      await one.post('/login')
+      await two.post('/login')
+      await sam.post('/login?user=sam')
+      const [first, second, other] = [await digestsOf(one), await digestsOf(two), await digestsOf(sam)]
+      expect((await one.post('/everywhere')).status).toBe(200)
+      expect(outs).toStrictEqual([{ application: 'shop', reason: 'logOutEverywhere', user: first.user }])
+      // as another process gets it
+      const sent = JSON.parse(JSON.stringify(outs[0])) as SignedOutEvent
+      expect([first, second, other].map((signIn) => endsSignIn(sent, signIn))).toStrictEqual([true, true, false])
+    })
+
+    it('everywhere by another process is a record when a request of the session shows it, once', async () => {
+      const here = await app(store)
+      const there = await app(store)
+      const one = here.visitor()
+      await one.post('/login')
+      const signIn = await digestsOf(one)
+      await there.visitor(one.cookies).post('/everywhere')
+      outs = []
+      await expectAnonymous(one)
+      await expectAnonymous(one)
+      expect(outs).toStrictEqual([{ application: 'shop', reason: 'logOutEverywhere', ...signIn }])
+    })
+
+    it('is published before the answer comes', async () => {
+      const { visitor } = await app(store)
+      const one = visitor()
+      await one.post('/login')
+      let seen = -1
+      const answered = one.post('/logout').then(() => (seen = outs.length))
+      await answered
+      expect(seen).toBe(1)
+    })
+  })
+
+  it.each([
+    ['idle', 70, { idle: 60 * MINUTE, absolute: 9 * HOUR }],
+    ['absolute', 40, { idle: 60 * MINUTE, absolute: 60 * MINUTE }],
+  ] as const)('expiry (%s) is a record when a request shows it, once', async (reason, idleFor, options) => {
+    const kept = store()
+    const lax = (await app(() => kept, { idle: 9 * HOUR, absolute: 9 * HOUR })).visitor()
+    await lax.post('/login')
+    const signIn = await digestsOf(lax)
+    const begun = Date.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: begun + 40 * MINUTE })
+    await lax.post('/set?basket=pear')
+    // the store keeps it longer than this application wants it
+    const strict = (await app(() => kept, options)).visitor(lax.cookies)
+    expect(await digestsOf(strict)).toStrictEqual(signIn)
+    vi.setSystemTime(begun + (40 + idleFor) * MINUTE)
+    await expectAnonymous(strict)
+    await expectAnonymous(strict)
+    expect(outs).toStrictEqual([{ application: 'shop', reason, ...signIn }])
+  })
+})
+
+describe('nothing is published', () => {
+  it('of a sign-in that is taken back, because the operation threw', async () => {
+    const { visitor } = await app(undefined, {
+      below: (app, { logIn }) => {
+        app.silent = true
+        app.use(
+          at('/fails', async (ctx) => {
+            await logIn(ctx, { username: 'anna' })
+            throw new Error('afterwards')
+          }),
+        )
+      },
+    })
+    const one = visitor()
+    expect((await one.post('/fails')).status).toBe(500)
+    await expectAnonymous(one)
+    expect([ins, outs]).toStrictEqual([[], []])
+  })
+
+  it('of a sign-in that the same request ended', async () => {
+    const { visitor } = await app(undefined, {
+      below: (app, { logIn, logOut }) =>
+        app.use(
+          at('/both', async (ctx) => {
+            await logIn(ctx, { username: 'anna' })
+            await logOut(ctx)
+          }),
+        ),
+    })
+    const one = visitor()
+    expect((await one.post('/both')).status).toBe(200)
+    await expectAnonymous(one)
+    expect([ins, outs]).toStrictEqual([[], []])
+  })
+
+  it.each(['end', 'markOf', 'read'] as const)('in an outage (%s)', async (method) => {
+    const { visitor, store } = await app()
+    const one = visitor()
+    await one.post('/login')
+    ins = []
+    Object.assign(store.instead, { [method]: () => Promise.reject(new Error('down')) })
+    expect((await one.post('/logout')).status).toBe(503)
+    expect((await one.post('/login')).status).toBe(503)
+    expect([ins, outs]).toStrictEqual([[], []])
+  })
+
+  it('of a forged record, a stranger who signs out, and a refused sign-in of another site', async () => {
+    const kept = memoryStore()
+    const { visitor } = await app(() => kept)
+    const one = visitor()
+    await one.post('/set?basket=pear')
+    await one.post('/logout')
+    await visitor().post('/logout')
+    expect((await visitor().post('/login', { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+    expect([ins, outs]).toStrictEqual([[], []])
+  })
+
+  it('without a listener: no digest is made', async () => {
+    for (const end of ends.splice(0)) end()
+    const { visitor } = await app()
+    const one = visitor()
+    await one.post('/login')
+    const later = onSignedOut((record) => outs.push(record))
+    ends.push(later)
+    await one.post('/logout')
+    expect([ins.length, outs.length]).toStrictEqual([0, 1])
+  })
+})
+
+describe('a record', () => {
+  it('holds no credential: no id of a session, no key of the store, no name of a user', async () => {
+    const { visitor, store } = await app()
+    const one = visitor()
+    const cookies: string[] = []
+    for (const path of ['/login', '/login?user=sam', '/renew', '/logout', '/login', '/everywhere']) {
+      await one.post(path)
+      cookies.push(...one.cookies.values())
+    }
+    const text = JSON.stringify([ins, outs])
+    expect(ins.length + outs.length).toBeGreaterThan(5)
+    for (const secret of [...cookies, ...store.ids, 'anna', 'sam']) expect(text).not.toContain(secret)
+  })
+
+  it('names the user where the application says how', async () => {
+    const { visitor } = await app(undefined, {
+      below: (koa) => koa.use(authSettings({ events: { subject: (user) => (user as { username: string }).username } })),
+    })
+    await visitor().post('/login')
+    expect(ins).toStrictEqual([{ application: 'shop', user: digest, session: digest, subject: 'anna' }])
+  })
+
+  it('is a message of the channel of its name', async () => {
+    const messages: unknown[] = []
+    const listen = (message: unknown, name: string | symbol) => messages.push([name, message])
+    for (const name of ['signed-in', 'signed-out']) {
+      subscribe(`koa-with-auth:${name}`, listen)
+      ends.push(() => void unsubscribe(`koa-with-auth:${name}`, listen))
+    }
+    const one = (await app()).visitor()
+    await one.post('/login')
+    await one.post('/logout')
+    expect(messages).toStrictEqual([
+      ['koa-with-auth:signed-in', ins[0]],
+      ['koa-with-auth:signed-out', outs[0]],
+    ])
+  })
+})
+
+describe('a listener', () => {
+  it('that throws changes no answer, and is a process warning', async () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    ends.push(
+      onSignedOut(() => {
+        throw new Error('in the listener')
+      }),
+    )
+    const one = (await app()).visitor()
+    await one.post('/login')
+    expect((await one.post('/logout')).status).toBe(200)
+    await expectAnonymous(one)
+    expect(emitted).toHaveBeenCalledTimes(1)
+    expect(emitted.mock.calls[0]?.[0]).toContain('a listener of onSignedOut threw')
+    emitted.mockRestore()
+  })
+
+  it('hears nothing after its end', async () => {
+    for (const end of ends.splice(0)) end()
+    const one = (await app()).visitor()
+    await one.post('/login')
+    await one.post('/logout')
+    expect([ins, outs]).toStrictEqual([[], []])
+  })
+
+  it.each([undefined, null, 'x', onSignedOut, function* () {}])('that is none is a TypeError: %s', (none) => {
+    expect(() => onSignedIn(none as never)).toThrow(TypeError)
+    expect(() => onSignedOut(none as never)).toThrow(TypeError)
+  })
+})
+
+describe('signInDigests', () => {
+  it('is nothing for strangers, after signing out, in an outage, and where there are no sessions', async () => {
+    const { visitor, store } = await app()
+    const one = visitor()
+    expect(await digestsOf(one)).toStrictEqual({})
+    await one.post('/set?basket=pear')
+    expect(await digestsOf(one)).toStrictEqual({})
+    await one.post('/login')
+    expect(await digestsOf(one)).toStrictEqual({ user: digest, session: digest })
+    Object.assign(store.instead, { read: () => Promise.reject(new Error('down')) })
+    expect(await digestsOf(one)).toStrictEqual({})
+    Object.assign(store.instead, { read: undefined })
+    await one.post('/logout')
+    expect(await digestsOf(one)).toStrictEqual({})
+  })
+
+  it('follows a session through a new id, and a user through a new session', async () => {
+    const { visitor } = await app()
+    const one = visitor()
+    await one.post('/login')
+    const first = await digestsOf(one)
+    await one.post('/renew')
+    const second = await digestsOf(one)
+    expect(second.user).toBe(first.user)
+    expect(second.session).not.toBe(first.session)
+    await one.post('/logout')
+    expect(outs.map(({ session }) => session)).toStrictEqual([first.session, second.session])
+  })
+})

@@ -1,0 +1,20 @@
+/**
+ * The part of koa-session's session that is used here.
+ */
+import type { Context } from 'koa'
+import { sessionData } from '../core/session/sessionFields.js'
+
+/** What koa-session has at `ctx.session`. */
+export interface KoaSession {
+  readonly _expire?: number
+  readonly save: () => Promise<void>
+  readonly regenerate: () => Promise<void>
+  readonly manuallyCommit: () => Promise<void>
+}
+
+/** The session of a context; `null` when it was ended. */
+export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
+
+/** The data of a session as JSON, by which changes are found. */
+export const textOf = (session: KoaSession | null): string | null =>
+  session === null ? null : JSON.stringify(sessionData(session))
