@@ -44,6 +44,8 @@ export class UpgradeResponse extends ServerResponse {
       socket.end()
       socket.resume()
     })
+    // Koa waits for the socket, and would report its errors; that a client is gone is none
+    this.removeAllListeners('socket')
     this.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
   }
 
