@@ -231,7 +231,7 @@ describe('R06 a function that a tracer wrapped and named as it was', () => {
 
 describe('misuse', () => {
   it.each([
-    [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware'],
+    [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware, lock'],
     [['GET /x'], 'seal(router, options) takes an object of options, not an array'],
     [{ public: 'GET /x' }, "seal(router, { public }) must be a list of operations as 'GET /health'"],
     [{ public: [/x/] }, "seal(router, { public }) must be a list of operations as 'GET /health'"],

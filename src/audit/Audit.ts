@@ -4,6 +4,8 @@
  * It is read off a router in `auditRouter.ts`.
  */
 import type { Extent } from './shadows.js'
+import { visible } from './visible.js'
+import type { Way } from './Way.js'
 
 /**
  * Who gets in: `guarded`, who authenticates; `optional`, anonymous callers, too; `public`, anyone, because a level says so;
@@ -21,6 +23,17 @@ export interface AuditedOperation {
   readonly access: Access
   /** What protects it: `bearer, or API key in header X-API-Key`. */
   readonly protection: string
+  /** The ways in, one for each alternative; none where no guard asks (`public`, `undecided`). */
+  readonly ways: ReadonlyArray<Way>
+  /**
+   * Whether writes from other sites are refused: `not needed` where nothing is written, or where browsers send no credential
+   * by themselves. Read off `apiApp` and `authSettings`, those of `app.use` only where the application is known.
+   */
+  readonly csrf: 'checked' | 'off' | 'not needed'
+  /** The origins whose writes are accepted all the same. */
+  readonly trustedOrigins: ReadonlyArray<string>
+  /** Whether the OpenAPI document lists it, or it is a part of the docs page. */
+  readonly docs: 'listed' | 'hidden' | 'page'
   /** The level that decided, `operation`, `router /api`, `application`; several, from the outermost, where `also` adds. */
   readonly decidedBy: ReadonlyArray<string>
   /** What answers its requests before it does. */
@@ -64,7 +77,7 @@ export interface Audit {
 // -------------------------------------------------------------------------------------
 
 /** An audit as text: a line for each operation, then one for each layer of middleware, aligned, in the order of registration. */
-export const table = ({ operations, middleware }: Audit): string =>
+export const table = ({ operations, middleware }: Omit<Audit, 'toString'>): string =>
   [
     aligned(['OPERATION', 'PROTECTED BY', 'DECIDED BY', 'NOTES'], operations.map(operationCells)),
     ...(middleware.length > 0
@@ -95,7 +108,7 @@ const middlewareCells = ({ path, functions, guarded }: AuditedMiddleware): Cells
 ]
 
 const aligned = (head: Cells, rows: ReadonlyArray<Cells>): string => {
-  const lines = [head, ...rows].map((cells) => cells.map(oneLine))
+  const lines = [head, ...rows].map((cells) => cells.map(visible))
   const widths = head.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
   return lines
     .map((cells) =>
@@ -106,7 +119,3 @@ const aligned = (head: Cells, rows: ReadonlyArray<Cells>): string => {
     )
     .join('\n')
 }
-
-// A path can hold any character
-const oneLine = (cell: string): string =>
-  cell.replace(/\p{C}/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`)

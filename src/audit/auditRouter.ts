@@ -4,14 +4,20 @@
  * It reads what runs: the guards in the layers. It sends no requests, changes nothing, and knows nothing of what is
  * above the router: `app.use` middleware, a proxy.
  */
-import { leaves, admitsAnonymous, type Description } from '../core/Description.js'
+import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
 import { declareFactory } from '../core/hooks.js'
+import { operationMark } from '../core/marks.js'
 import * as Requirement from '../core/Requirement.js'
+import { defaults, type Settings } from '../core/Settings.js'
+import { isAssetAmong, partAmong } from '../koa/pageAsset.js'
 import { functionName, pathInWords, type AnyRouter } from '../koa/RoutedOperation.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
 import { middlewareName, middlewareOf, type MiddlewareLayer } from './middleware.js'
 import { pathLayersOf, routesOf, type Route } from './Route.js'
+import { settingsAt } from './settingsAt.js'
 import { aheadOf, orderOf, type RunsFirst } from './shadows.js'
+import { waysOf } from './Way.js'
 import { inWords } from './words.js'
 
 /**
@@ -53,39 +59,56 @@ export interface Reading {
   readonly routes: ReadonlyArray<Route>
   readonly middleware: ReadonlyArray<MiddlewareLayer>
   readonly runsFirst: RunsFirst
+  /** What settles the cross-site check of one of its operations. */
+  readonly settingsOf: (route: Route) => CrossOriginPolicy
 }
 
-/** Reads a router; TypeError for what is none. */
-export const readingOf = (place: string, router: AnyRouter): Reading => {
+/** Reads a router; TypeError for what is none. `outer`: the settings above it, where they are known. */
+export const readingOf = (place: string, router: AnyRouter, outer: Settings = defaults): Reading => {
   const layers = pathLayersOf(place, router)
   const runsFirst = orderOf(router)
   const routes = routesOf(layers)
   const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'
-  return { routes, middleware: middlewareOf(layers, routes, runsFirst, isClosed), runsFirst }
+  return {
+    routes,
+    middleware: middlewareOf(layers, routes, runsFirst, isClosed),
+    runsFirst,
+    settingsOf: (route) => settingsAt(route, layers, runsFirst, outer),
+  }
 }
 
-/** What was read, as data. */
-export const auditOf = ({ routes, middleware, runsFirst }: Reading): Audit => {
-  const audited = {
+/** What was read, as data. `before`: the operations of routers that are asked before this one. */
+export const auditOf = (
+  { routes, middleware, runsFirst, settingsOf }: Reading,
+  before: ReadonlyArray<Route> = [],
+): Audit =>
+  withTable({
     operations: routes.map((route) => ({
       operation: route.name,
       method: route.method,
       path: pathInWords(route.layer),
       access: accessOf(route),
       protection: protectionOf(route),
+      ways: waysInto(route),
+      ...crossSiteOf(route, settingsOf(route)),
+      docs: docsOf(route),
       decidedBy: [...route.levels],
-      shadowedBy: aheadOf(route, routes, runsFirst).map(({ route: ahead, ...shadow }) => ({
-        operation: ahead.name,
-        access: accessOf(ahead),
-        ...shadow,
-      })),
+      shadowedBy: [...aheadOf(route, before, () => true), ...aheadOf(route, routes, runsFirst)].map(
+        ({ route: ahead, ...shadow }) => ({
+          operation: ahead.name,
+          access: accessOf(ahead),
+          ...shadow,
+        }),
+      ),
       beforeGuard: demandOf(route) === undefined ? [] : route.ahead.map(functionName),
       undescribed: undescribedIn(route),
     })),
     middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),
-  }
-  return Object.defineProperty(audited, 'toString', { value: () => table(audited) })
-}
+  })
+
+/** An audit that is a table as a string. */
+export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
+  Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
 
 // -------------------------------------------------------------------------------------
 // one operation
@@ -107,6 +130,31 @@ const protectionOf = (route: Route): string => {
   if (route.guard?.isForTests === true) return 'public (withPrincipal, for tests)'
   const demand = demandOf(route)
   return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'
+}
+
+const waysInto = (route: Route): AuditedOperation['ways'] => {
+  const demand = route.guard?.isForTests === true ? undefined : demandOf(route)
+  return demand === undefined ? [] : waysOf(demand)
+}
+
+const crossSiteOf = (
+  route: Route,
+  { csrf, trustedOrigins }: CrossOriginPolicy,
+): Pick<AuditedOperation, 'csrf' | 'trustedOrigins'> => {
+  const demand = demandOf(route)
+  const isNeeded = demand !== undefined && isAmbient(demand) && !route.methods.every(isSafe)
+  return {
+    csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
+    trustedOrigins: isNeeded && csrf ? [...trustedOrigins] : [],
+  }
+}
+
+const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
+  if (isAssetAmong(functions) || partAmong(functions) !== undefined) return 'page'
+  const described = functions.find((f) => operationMark in f)
+  // Safe: `operation` alone writes it
+  const options = described && (Reflect.get(described, operationMark) as { readonly undocumented?: boolean })
+  return options?.undocumented === true ? 'hidden' : 'listed'
 }
 
 const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {

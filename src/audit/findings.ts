@@ -37,17 +37,27 @@ export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): Re
   ]
 }
 
-const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): ReadonlyArray<string> => {
-  const { operation, access, protection, decidedBy } = audited
+/** What no list can allow: what is undecided or for tests, and what is guarded but answered by something open. */
+export const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> => [
+  ...audit.operations.flatMap((operation, at) => undecided(operation, reading.routes[at]!)),
+  ...audit.operations.flatMap(shadowing),
+]
+
+const undecided = ({ operation, access, decidedBy }: AuditedOperation, route: Route): ReadonlyArray<string> => {
   if (route.guard?.isForTests === true) {
     return [`${operation}: withPrincipal admits everyone, and is for tests: seal the router that it was made of`]
   }
+  if (access !== 'undecided') return []
+  return decidedBy.length > 0
+    ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
+    : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
+}
+
+const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): ReadonlyArray<string> => {
+  const { operation, access, protection } = audited
+  const never = undecided(audited, route)
+  if (never.length > 0) return never
   const isListed = allowed.public.some((entry) => isEntryOf(route, entry))
-  if (access === 'undecided') {
-    return decidedBy.length > 0
-      ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
-      : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
-  }
   if (access === 'guarded' || isListed) return []
   const fix = `list '${listedName(route)}' in public`
   return access === 'public'

@@ -8,7 +8,8 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, type Check, type Checks } from '../core/options.js'
 import type { AnyRouter } from '../koa/RoutedOperation.js'
 import { auditOf, readingOf } from './auditRouter.js'
-import { findingsOf } from './findings.js'
+import { findingsOf, neverAllowed } from './findings.js'
+import { policyFindings } from './sealedPolicy.js'
 import { close } from './sealing.js'
 
 /** What may be open. */
@@ -24,6 +25,12 @@ export interface SealOptions {
    * router, because a tracer wrapped it, by its name. Default none.
    */
   readonly middleware?: ReadonlyArray<Function>
+  /**
+   * A policy file, as `koa-with-auth audit --write` makes it, instead of both lists: what the router has and the file does not,
+   * or has otherwise, is a finding. A path is relative to the working directory. It is read when `seal` is called, so it must be
+   * deployed with the application.
+   */
+  readonly lock?: string | URL
 }
 
 const listOf =
@@ -36,6 +43,10 @@ const listOf =
 const checks: Checks<SealOptions> = {
   public: maybe(listOf('string', "operations as 'GET /health'")),
   middleware: maybe(listOf('function', 'the functions that router.use was given')),
+  lock: maybe((place, value) => {
+    if ((typeof value === 'string' && value !== '') || value instanceof URL) return
+    throw new TypeError(`${place} must be the path of a policy file, or its URL`)
+  }),
 }
 
 /**
@@ -70,9 +81,16 @@ const checks: Checks<SealOptions> = {
  * app.use(seal(api, { public: ['GET /api/health'] }).routes())
  */
 export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}): R => {
-  const allowed = { public: [], middleware: [], ...checkOptions('seal(router, options)', options, checks) }
+  const { lock, ...lists } = checkOptions('seal(router, options)', options, checks)
+  if (lock !== undefined && Object.keys(lists).length > 0) {
+    throw new TypeError('seal(router, { lock }): the file is the list, so leave out public and middleware')
+  }
   const reading = readingOf('seal(router)', router)
-  const findings = findingsOf(reading, auditOf(reading), allowed)
+  const audit = auditOf(reading)
+  const findings =
+    lock === undefined
+      ? findingsOf(reading, audit, { public: [], middleware: [], ...lists })
+      : [...neverAllowed(reading, audit), ...policyFindings('seal(router, { lock })', lock, audit)]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
     throw new TypeError([`seal(router): ${count}`, ...findings].join('\n- '))

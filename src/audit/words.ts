@@ -42,7 +42,8 @@ const unit = (description: Description): string =>
 const isAlternatives = (description: Description): boolean =>
   description._tag === 'AnyOf' && !description.firstPresent && description.members.length > 1
 
-const leafInWords = (leaf: Leaf): string => {
+/** One kind of credential in words. */
+export const leafInWords = (leaf: Leaf): string => {
   const scheme = schemeOf(leaf)
   const words = scheme === undefined ? undescribed(leaf) : schemeInWords(scheme, leaf)
   const named = leaf.schemeName === undefined ? words : `${words} "${leaf.schemeName}"`

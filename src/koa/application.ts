@@ -89,7 +89,7 @@ export const application = (addition: () => Addition): Application => {
       },
     )
   }
-  return { identity: {}, begin: marked(begin), end: marked(end) }
+  return { identity: {}, begin: marked(begin, addition), end: marked(end, true) }
 }
 
 const answering = async (ctx: Context, next: Next, settings: Settings, visit: Visit): Promise<unknown> => {
@@ -108,11 +108,18 @@ const outsideOf = ({ within }: Settings, key: symbol): Settings | undefined =>
   within === undefined || within.application === key ? within?.outer : outsideOf(within.outer, key)
 
 // `param`: they stay outside of the hooks of a router, which are the application's too
-const marked = <F extends Function>(f: F): F =>
-  notWrapped(Object.assign(f, { [applicationSettingsMark]: true, param: aheadOfParams }))
+const marked = <F extends Function>(f: F, mark: true | (() => Addition)): F =>
+  notWrapped(Object.assign(f, { [applicationSettingsMark]: mark, param: aheadOfParams }))
 
 /** Whether a function is one of the two. */
 export const isOfApplication = (f: Function): boolean => applicationSettingsMark in f
+
+/** What an application adds to the settings, read off the function that begins it; `undefined` for another one. */
+export const applicationAdditionOf = (f: Function): Addition | undefined => {
+  const addition: unknown = Reflect.get(f, applicationSettingsMark)
+  // Safe: `marked` alone writes it
+  return typeof addition === 'function' ? (addition as () => Addition)() : undefined
+}
 
 // -------------------------------------------------------------------------------------
 // routers and layers

@@ -102,12 +102,19 @@ export const settingsFrom = ({ trustedOrigins: origins, onError = [], events, ..
   return add
 }
 
-// so that the audit knows it, and upgrades go through it
-const markSettings = <F extends Function>(settings: F): F =>
-  notWrapped(Object.assign(settings, { [settingsMark]: true, [upgradeMark]: settings }))
+// so that the audit knows it and reads what it adds, and upgrades go through it
+const markSettings = <F extends Function>(settings: F, add: Addition): F =>
+  notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
 
 /** Whether a function is what `authSettings` made. */
 export const isSettings = (f: Function): boolean => settingsMark in f
+
+/** What a function of `authSettings` adds; `undefined` for another one. */
+export const additionOf = (f: Function): Addition | undefined => {
+  const add: unknown = Reflect.get(f, settingsMark)
+  // Safe: `markSettings` alone writes it
+  return typeof add === 'function' ? (add as Addition) : undefined
+}
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 export const applySettings = (add: Addition): Middleware => {
@@ -120,5 +127,5 @@ export const applySettings = (add: Addition): Middleware => {
     carry(ctx.request, settings)
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))
-  })
+  }, add)
 }

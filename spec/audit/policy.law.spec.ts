@@ -1,0 +1,196 @@
+/** Laws of the policy file: what is written is what is read, and what opens comes first, whoever gets in by whatever tree. */
+import fc, { type Arbitrary } from 'fast-check'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import { allOf, anyOf, apiKeyHeader, authorize, httpBearer, requireScopes, type Authenticator } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { describe, expect, it } from 'vitest'
+import { differencesOf, directions } from '../../src/audit/differences.js'
+import { linesOf, textOf } from '../../src/audit/PolicyLine.js'
+import { policyText, readPolicy } from '../../src/audit/policyFile.js'
+import { isVisible } from '../../src/audit/visible.js'
+import { anyone, waysOf, type Way } from '../../src/audit/Way.js'
+import { audited, auditWith } from '../support/auditedOperation.js'
+import { grow, tree } from '../support/auditTrees.js'
+
+type Lines = ReturnType<typeof linesOf>
+
+const again = (lines: Lines): Lines => {
+  const read = readPolicy(new TextEncoder().encode(policyText(lines)))
+  if (E.isLeft(read)) throw new Error(read.left)
+  return read.right
+}
+
+describe('writing, then checking, finds no difference', () => {
+  it('of any tree of routers', () => {
+    fc.assert(
+      fc.property(tree, (root) => {
+        const lines = linesOf(audit(grow(root)))
+        expect(differencesOf(again(lines), lines)).toStrictEqual([])
+        expect(again(lines).map(textOf)).toStrictEqual(lines.map(textOf))
+      }),
+    )
+  })
+
+  const hostile = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({
+      unit: fc.constantFrom(
+        '\n',
+        '\r',
+        '\u001b',
+        '\u202e',
+        '\u2028',
+        '\u00a0',
+        ';',
+        ' ',
+        '\\',
+        'u',
+        '{',
+        '}',
+        ',',
+        'or',
+        '\ud800',
+        '#',
+      ),
+    }),
+  )
+  it('whatever characters are in paths and names; no line holds one that cannot be seen', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(hostile, hostile, hostile)), (operations) => {
+        const lines = linesOf(
+          auditWith(
+            operations.map(([path, name, scope]) =>
+              audited({
+                path,
+                ways: [{ credentials: [name], scopes: [scope], authorizations: 0, takesAnything: false }],
+                decidedBy: [name],
+                beforeGuard: [name],
+              }),
+            ),
+            operations.map(([, name]) => name),
+          ),
+        )
+        expect(differencesOf(again(lines), lines)).toStrictEqual([])
+        for (const line of policyText(lines).split('\n')) expect(isVisible(line)).toBe(true)
+      }),
+    )
+  })
+
+  it('and two paths that differ are two lines that differ', () => {
+    fc.assert(
+      fc.property(hostile, hostile, (one, other) => {
+        const [first, second] = [one, other].map((path) => linesOf(auditWith([audited({ path })])).map(textOf))
+        expect(first?.[0] === second?.[0]).toBe(one === other)
+      }),
+    )
+  })
+})
+
+// -------------------------------------------------------------------------------------
+// who gets in, modelled apart from ways: every caller is tried on the tree
+// -------------------------------------------------------------------------------------
+
+interface Caller {
+  readonly bearer: boolean
+  readonly key: boolean
+  readonly read: boolean
+  readonly write: boolean
+  readonly allowed: boolean
+}
+interface Modelled {
+  readonly authenticator: Authenticator<unknown>
+  readonly admits: (caller: Caller) => boolean
+}
+const bearer: Modelled = { authenticator: httpBearer({ authenticate: () => true }), admits: (caller) => caller.bearer }
+const key: Modelled = {
+  authenticator: apiKeyHeader({ paramName: 'X-Key', authenticate: () => true }),
+  admits: (caller) => caller.key,
+}
+const granted = () => []
+const scoped = (scope: 'read' | 'write', { authenticator, admits }: Modelled): Modelled => ({
+  authenticator: pipe(authenticator, requireScopes([scope], { granted })),
+  admits: (caller) => caller[scope] && admits(caller),
+})
+const { modelled } = fc.letrec<{ modelled: Modelled }>((tie) => ({
+  modelled: fc.oneof(
+    { maxDepth: 3, depthSize: 'small' },
+    fc.constantFrom(bearer, key),
+    fc.tuple(tie('modelled'), tie('modelled')).map(([one, other]) => ({
+      authenticator: anyOf([one.authenticator, other.authenticator]),
+      admits: (caller: Caller) => one.admits(caller) || other.admits(caller),
+    })),
+    fc.tuple(tie('modelled'), tie('modelled')).map(([one, other]) => ({
+      authenticator: allOf({ one: one.authenticator, other: other.authenticator }),
+      admits: (caller: Caller) => one.admits(caller) && other.admits(caller),
+    })),
+    fc
+      .tuple(fc.constantFrom<'read' | 'write'>('read', 'write'), tie('modelled'))
+      .map(([scope, one]) => scoped(scope, one)),
+    tie('modelled').map((one) => ({
+      authenticator: pipe(
+        one.authenticator,
+        authorize(() => true),
+      ),
+      admits: (caller: Caller) => caller.allowed && one.admits(caller),
+    })),
+  ),
+}))
+const flags = [false, true]
+const callers: ReadonlyArray<Caller> = flags.flatMap((b) =>
+  flags.flatMap((k) =>
+    flags.flatMap((read) =>
+      flags.flatMap((write) => flags.map((allowed) => ({ bearer: b, key: k, read, write, allowed }))),
+    ),
+  ),
+)
+
+const guard: Arbitrary<{ readonly ways: ReadonlyArray<Way>; readonly admits: (caller: Caller) => boolean }> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: modelled.map(({ authenticator, admits }) => ({ ways: waysOf(authenticator.description), admits })),
+  },
+  { weight: 1, arbitrary: fc.constant({ ways: [anyone], admits: () => true }) },
+)
+
+describe('who gets in', () => {
+  it('more callers get in: it is opened, or other callers do not any more; never closed, never unnoticed', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(guard, guard), { minLength: 1, maxLength: 5 }), (pairs) => {
+        const linesAt = (at: 0 | 1) =>
+          linesOf(auditWith(pairs.map((pair, index) => audited({ path: `/${index}`, ways: pair[at].ways }))))
+        const differences = differencesOf(linesAt(0), linesAt(1))
+        const directionOf = (index: number) =>
+          differences.find(({ operation }) => operation === `GET /${index}`)?.direction
+        for (const [index, [was, is]] of pairs.entries()) {
+          const [before, after] = [callers.filter(was.admits), callers.filter(is.admits)]
+          const gained = after.some((caller) => !before.includes(caller))
+          const lost = before.some((caller) => !after.includes(caller))
+          if (gained && !lost) expect(['opened', 'changed']).toContain(directionOf(index))
+          if (lost) expect(['closed', 'changed']).toContain(directionOf(index))
+          if (gained) expect(directionOf(index)).not.toBe('closed')
+        }
+        const order = differences.map(({ direction }) => directions.indexOf(direction))
+        expect(order).toStrictEqual([...order].sort())
+      }),
+    )
+  })
+
+  it('what adds an alternative, or takes a demand away, is an opening, and listed first', () => {
+    const line = (ways: ReadonlyArray<Way>, path: string) => audited({ path, ways })
+    fc.assert(
+      fc.property(modelled, modelled, fc.constantFrom<'read' | 'write'>('read', 'write'), (one, other, scope) => {
+        const [a, b] = [waysOf(one.authenticator.description), waysOf(other.authenticator.description)]
+        const narrow = waysOf(scoped(scope, one).authenticator.description)
+        const gains = callers.some((caller) => other.admits(caller) && !one.admits(caller))
+        const before = linesOf(auditWith([line(a, '/z'), line(narrow, '/y'), line([...a, ...b], '/a')]))
+        const after = linesOf(auditWith([line([...a, ...b], '/z'), line(a, '/y'), line(a, '/a')]))
+        const found = differencesOf(before, after).map(({ operation, direction }) => `${direction} ${operation}`)
+        if (gains) expect(found).toContain('opened GET /z')
+        if (gains) expect(found.at(-1)).toBe('closed GET /a')
+        const narrows = callers.some((caller) => one.admits(caller) && !scoped(scope, one).admits(caller))
+        if (narrows) expect(found).toContain('opened GET /y')
+      }),
+    )
+  })
+})

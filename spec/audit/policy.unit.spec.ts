@@ -1,0 +1,434 @@
+/** The policy file: its lines, what a reviewer reads of a change, and which files are none. */
+import Router, { type RouterInstance } from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  allOf,
+  also,
+  apiApp,
+  apiKeyCookie,
+  apiKeyHeader,
+  authorize,
+  authSettings,
+  httpBearer,
+  lenient,
+  operation,
+  optional,
+  requireScopes,
+  withAuth,
+} from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { withPrincipal } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import { differencesOf } from '../../src/audit/differences.js'
+import { lineFrom, linesOf, textOf } from '../../src/audit/PolicyLine.js'
+import { policyText, readPolicy } from '../../src/audit/policyFile.js'
+import { guardOf } from '../support/levels.js'
+
+const handle = (): void => {}
+function cors(_ctx: unknown, next: () => Promise<unknown>) {
+  return next()
+}
+const bearer = httpBearer({ authenticate: () => true })
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => true })
+const cookie = apiKeyCookie({ paramName: 'sid', authenticate: () => true })
+const granted = () => []
+const scoped = (...scopes: [string, ...string[]]) => pipe(bearer, requireScopes(scopes, { granted }))
+const staff = pipe(
+  bearer,
+  authorize(() => true),
+)
+
+const linesFor = (router: RouterInstance) => linesOf(audit(router))
+const texts = (router: RouterInstance) => linesFor(router).map(textOf)
+const get = (auth: unknown, path = '/x') => new Router().get(path, guardOf(auth) as never, handle)
+const post = (auth: unknown, settings = {}) => {
+  const router = new Router()
+  if (Object.keys(settings).length > 0) router.use(authSettings(settings) as never)
+  return router.post('/x', guardOf(auth) as never, handle)
+}
+
+describe('a line says who may call', () => {
+  it.each<[name: string, auth: unknown, who: string]>([
+    ['one kind', bearer, 'bearer'],
+    ['alternatives', [bearer, key], 'bearer, or API key in header X-Key'],
+    ['all of several', allOf({ bearer, key }), 'bearer, and API key in header X-Key'],
+    ['anonymous callers', optional(bearer), 'bearer, or anonymous'],
+    ['bad credentials', lenient(bearer), 'bearer, or anonymous with any credentials'],
+    ['scopes', scoped('read', 'write'), 'bearer with scopes read write'],
+    ['a function that allows', staff, 'authorized bearer'],
+    ['a function', () => true, 'custom'],
+    ['anyone', null, 'public'],
+  ])('%s', (_name, auth, who) => {
+    expect(texts(get(auth))).toStrictEqual([`GET /x; ${who}; by operation; csrf not needed; docs listed`])
+  })
+
+  it('what no level decides, what comes after its handler, and what is for tests', () => {
+    expect(texts(new Router().get('/x', handle))[0]).toBe(
+      'GET /x; undecided (public); by nothing; csrf not needed; docs listed',
+    )
+    expect(texts(new Router().get('/x', handle, guardOf(bearer) as never))[0]).toContain(
+      '; undecided (withAuth(...) comes',
+    )
+    expect(texts(withPrincipal({})(get(bearer)))[0]).toContain('; public (withPrincipal, for tests); ')
+  })
+
+  it('a name that means something else in a line is escaped, so that it is not taken for that', () => {
+    const named = (scheme: string) =>
+      linesOf({
+        operations: audit(get(bearer)).operations.map((one) => ({
+          ...one,
+          ways: [{ credentials: [scheme], scopes: [], authorizations: 0, takesAnything: false }],
+        })),
+        middleware: [],
+      })
+    for (const scheme of ['public', 'anonymous', 'authorized x', 'a, or b', 'a, and b', 'a with scopes b']) {
+      expect(differencesOf(named(scheme), linesFor(get(null))).map(({ direction }) => direction)).toEqual(['opened'])
+      expect(differencesOf(named(scheme), named('bearer')).map(({ direction }) => direction)).toEqual(['changed'])
+    }
+  })
+})
+
+it('a line says which level decided', () => {
+  const router = withAuth(bearer)(new Router({ prefix: '/api' }))
+  router.get('/a', handle).get('/b', guardOf(also(key)) as never, handle)
+  expect(texts(router).map((line) => line.split('; ')[2])).toEqual(['by router /api', 'by router /api + operation'])
+})
+
+describe('a line says whether writes from other sites are refused', () => {
+  const csrf = (router: RouterInstance) =>
+    texts(router)
+      .filter((line) => !line.startsWith('USE'))
+      .map((line) => line.split('; ')[3])
+
+  it.each<[name: string, router: () => RouterInstance, says: string]>([
+    ['browsers send nothing by themselves', () => post(bearer), 'csrf not needed'],
+    ['nothing is written', () => get(cookie), 'csrf not needed'],
+    ['anyone may write', () => post(null, { csrf: false }), 'csrf not needed'],
+    ['it is checked', () => post(cookie), 'csrf checked'],
+    ['one of several is sent by browsers', () => post([bearer, cookie], { csrf: false }), 'csrf off'],
+    ['it is off', () => post(cookie, { csrf: false }), 'csrf off'],
+    [
+      'origins are trusted',
+      () => post(cookie, { trustedOrigins: ['https://b.example', 'https://a.example'] }),
+      'csrf checked except from https://a.example https://b.example',
+    ],
+  ])('%s', (_name, router, says) => {
+    expect(csrf(router())).toEqual([says])
+  })
+
+  it('in an apiApp, and only there; the innermost settings count; those after the guard do not', () => {
+    const api = apiApp({ auth: cookie, csrf: false, docs: false })
+    api.post('/off', handle)
+    const inner = apiApp({ auth: cookie, csrf: true, docs: false })
+    inner.post('/on', handle)
+    api.use('/inner', inner.routes())
+    const beside = withAuth(cookie)(new Router()).post('/beside', handle)
+    const outer = new Router().use(api.routes()).use(beside.routes())
+    expect(csrf(outer)).toEqual(['csrf checked', 'csrf checked', 'csrf off'])
+    const late = withAuth(cookie)(new Router()).post('/x', authSettings({ csrf: false }), handle)
+    expect(csrf(late)).toEqual(['csrf checked'])
+    late.use(authSettings({ csrf: false }) as never)
+    expect(csrf(late)).toEqual(['csrf checked'])
+  })
+
+  it('settings for a part of an operation: the weaker counts', () => {
+    const router = withAuth(cookie)(new Router())
+    router.use('/a', authSettings({ csrf: false }) as never)
+    router.post('/:any', handle).post('/b', handle)
+    expect(csrf(router)).toEqual(['csrf off', 'csrf checked'])
+    const on = new Router()
+    on.use(authSettings({ csrf: false }) as never).use('/a', authSettings({ csrf: true }) as never)
+    on.post('/:any', guardOf(cookie) as never, handle).post('/a', guardOf(cookie) as never, handle)
+    expect(csrf(on)).toEqual(['csrf off', 'csrf checked'])
+  })
+})
+
+it('a line says whether the document lists it', () => {
+  const api = apiApp({ auth: bearer })
+  api.get('/a', handle).get('/b', operation({ undocumented: true }), handle)
+  const docs = texts(api as never).map((line) => line.replace(/^\S+ (\S+?);.*docs (\w+).*$/, '$1 $2'))
+  expect(docs).toEqual(expect.arrayContaining(['/a listed', '/b hidden', '/docs page', '/openapi.json page']))
+})
+
+it('a line says what runs before the guard, and what open operation answers first; middleware has a line of its own', () => {
+  const router = new Router().use(cors).use((_ctx, next) => next())
+  router.get('/:id', guardOf(null) as never, handle).get('/me', cors, guardOf(bearer) as never, handle)
+  expect(texts(router)).toStrictEqual([
+    'USE /*; unguarded cors',
+    'USE /*; unguarded function without a name',
+    'GET /:id; public; by operation; csrf not needed; docs listed',
+    'GET /me; bearer; by operation; csrf not needed; docs listed; before its guard cors; answered first by GET /:id',
+  ])
+})
+
+it('lines are sorted by path, so that registering in another order changes nothing', () => {
+  const one = get(bearer)
+    .post('/x', guardOf(null) as never, handle)
+    .get('/a', guardOf(key) as never, handle)
+  const other = new Router().get('/a', guardOf(key) as never, handle)
+  other.post('/x', guardOf(null) as never, handle).get('/x', guardOf(bearer) as never, handle)
+  expect(texts(one)).toStrictEqual(texts(other))
+  expect(texts(one).map((line) => line.split(';')[0])).toStrictEqual(['GET /a', 'GET /x', 'POST /x'])
+})
+
+describe('a change, as a reviewer reads it', () => {
+  const level = (auth: unknown) => guardOf(auth)(new Router({ prefix: '/p' }))
+  it.each<[name: string, was: () => RouterInstance, is: () => RouterInstance, direction: string, text: string]>([
+    [
+      'opened',
+      () => get(staff, '/export'),
+      () => get(null, '/export'),
+      'opened',
+      'GET /export: was authorized bearer, is public',
+    ],
+    [
+      'to anonymous callers',
+      () => get(bearer),
+      () => get(optional(bearer)),
+      'opened',
+      'GET /x: was bearer, is bearer, or anonymous',
+    ],
+    [
+      'to bad credentials',
+      () => get(optional(bearer)),
+      () => get(lenient(bearer)),
+      'opened',
+      'GET /x: was bearer, or anonymous, is bearer, or anonymous with any credentials',
+    ],
+    [
+      'to another credential',
+      () => get(bearer),
+      () => get([bearer, key]),
+      'opened',
+      'GET /x: was bearer, is bearer, or API key in header X-Key',
+    ],
+    [
+      'to one instead of both',
+      () => get(allOf({ bearer, key })),
+      () => get(key),
+      'opened',
+      'GET /x: was bearer, and API key in header X-Key, is API key in header X-Key',
+    ],
+    [
+      'to everyone with a token',
+      () => get(staff),
+      () => get(bearer),
+      'opened',
+      'GET /x: was authorized bearer, is bearer',
+    ],
+    [
+      'fewer scopes',
+      () => get(scoped('read', 'write')),
+      () => get(scoped('read')),
+      'opened',
+      'GET /x: was bearer with scopes read write, is bearer with scopes read',
+    ],
+    [
+      'no scopes',
+      () => get(scoped('read')),
+      () => get(bearer),
+      'opened',
+      'GET /x: was bearer with scopes read, is bearer',
+    ],
+    [
+      'more scopes',
+      () => get(scoped('read')),
+      () => get(scoped('read', 'write')),
+      'closed',
+      'GET /x: was bearer with scopes read, is bearer with scopes read write',
+    ],
+    [
+      'other scopes',
+      () => get(scoped('read')),
+      () => get(scoped('write')),
+      'changed',
+      'GET /x: was bearer with scopes read, is bearer with scopes write',
+    ],
+    ['closed', () => get(null), () => get(bearer), 'closed', 'GET /x: was public, is bearer'],
+    [
+      'another credential',
+      () => get(bearer),
+      () => get(key),
+      'changed',
+      'GET /x: was bearer, is API key in header X-Key',
+    ],
+    [
+      'no longer decided',
+      () => get(null),
+      () => new Router().get('/x', handle),
+      'changed',
+      'GET /x: was public, is undecided (public); decided by: was operation, is nothing',
+    ],
+    [
+      'the level alone',
+      () => level(bearer).get('/x', handle),
+      () => level(null).get('/x', guardOf(bearer) as never, handle),
+      'changed',
+      'GET /p/x: decided by: was router /p, is operation',
+    ],
+    ['a public route added', () => new Router(), () => get(null), 'opened', 'GET /x: was absent, is public'],
+    [
+      'an optional one',
+      () => new Router(),
+      () => get(optional(bearer)),
+      'opened',
+      'GET /x: was absent, is bearer, or anonymous',
+    ],
+    ['a guarded one', () => new Router(), () => get(bearer), 'changed', 'GET /x: was absent, is bearer'],
+    [
+      'one without the check',
+      () => new Router(),
+      () => post(cookie, { csrf: false }),
+      'opened',
+      'POST /x: was absent, is API key in cookie sid, csrf is off',
+    ],
+    ['a route removed', () => get(null), () => new Router(), 'closed', 'GET /x: was public, is gone'],
+    [
+      'CSRF off',
+      () => post(cookie, { realm: 'a' }),
+      () => post(cookie, { csrf: false }),
+      'opened',
+      'POST /x: csrf was checked, is off',
+    ],
+    [
+      'CSRF on',
+      () => post(cookie, { csrf: false }),
+      () => post(cookie, { csrf: true }),
+      'closed',
+      'POST /x: csrf was off, is checked',
+    ],
+    [
+      'an origin trusted',
+      () => post(cookie, { csrf: true }),
+      () => post(cookie, { trustedOrigins: ['https://a.example'] }),
+      'opened',
+      'POST /x: csrf was checked, is checked except from https://a.example',
+    ],
+    [
+      'docs',
+      () => get(bearer),
+      () => new Router().get('/x', operation({ undocumented: true }), guardOf(bearer) as never, handle),
+      'changed',
+      'GET /x: docs was listed, is hidden',
+    ],
+    [
+      'a closing by another level',
+      () => level(null).get('/x', handle),
+      () => level(null).get('/x', guardOf(bearer) as never, handle),
+      'closed',
+      'GET /p/x: was public, is bearer; decided by: was router /p, is operation',
+    ],
+    [
+      'an opening and a closing',
+      () => post(cookie, { csrf: false }),
+      () => post(null, { csrf: true }),
+      'opened',
+      'POST /x: was API key in cookie sid, is public; csrf was off, is not needed',
+    ],
+    [
+      'a function before the guard',
+      () => get(bearer),
+      () => new Router().get('/x', cors, guardOf(bearer) as never, handle),
+      'opened',
+      'GET /x: is now before its guard cors',
+    ],
+  ])('%s', (_name, was, is, direction, text) => {
+    const differences = differencesOf(linesFor(was()), linesFor(is()))
+    // middleware that carries settings is the same in both
+    expect(
+      differences.filter(({ operation: name }) => !name.startsWith('USE')).map((one) => [one.direction, one.text]),
+    ).toStrictEqual([[direction, text]])
+  })
+
+  it('an open operation that moved in front of a guarded one is an opening; behind it again, a closing', () => {
+    const open = guardOf(null) as never
+    const front = new Router().get('/:id', open, handle).get('/me', guardOf(bearer) as never, handle)
+    const back = new Router().get('/me', guardOf(bearer) as never, handle).get('/:id', open, handle)
+    expect(differencesOf(linesFor(back), linesFor(front)).map(({ direction, text }) => [direction, text])).toEqual([
+      ['opened', 'GET /me: is now answered first by GET /:id'],
+    ])
+    expect(differencesOf(linesFor(front), linesFor(back)).map(({ direction }) => direction)).toEqual(['closed'])
+  })
+
+  it('unguarded middleware that is new is an opening', () => {
+    const [without, using] = [get(bearer), new Router().use(cors).get('/x', guardOf(bearer) as never, handle)]
+    expect(differencesOf(linesFor(without), linesFor(using)).map(({ direction, text }) => [direction, text])).toEqual([
+      ['opened', 'USE /*: was absent, is unguarded cors'],
+    ])
+    expect(differencesOf(linesFor(using), linesFor(without))[0]).toMatchObject({ direction: 'closed' })
+  })
+
+  it('two operations of one name are two lines', () => {
+    const once = get(bearer)
+    const twice = get(bearer).get('/x', guardOf(null) as never, handle)
+    expect(differencesOf(linesFor(twice), linesFor(twice))).toEqual([])
+    expect(differencesOf(linesFor(once), linesFor(twice)).map(({ text }) => text)).toEqual([
+      'GET /x: was absent, is public',
+    ])
+  })
+})
+
+describe('a file', () => {
+  const bytes = (text: string) => new TextEncoder().encode(text)
+  const written = policyText(linesFor(get(bearer).get('/y', guardOf(null) as never, handle)))
+
+  it('begins with what it is, and has a line for each operation', () => {
+    expect(written.split('\n')).toStrictEqual([
+      '# koa-with-auth policy 1',
+      expect.stringMatching(/^# Who may call what/),
+      'GET /x; bearer; by operation; csrf not needed; docs listed',
+      'GET /y; public; by operation; csrf not needed; docs listed',
+      '',
+    ])
+  })
+
+  it('may have CRLF, comments, empty lines, a byte order mark and no newline at its end', () => {
+    const lines = readPolicy(bytes(written))
+    expect(E.isRight(lines)).toBe(true)
+    for (const same of [
+      written.replaceAll('\n', '\r\n'),
+      `\uFEFF${written}`,
+      written.trimEnd(),
+      written.replace('GET /y', '\n# why it is public\nGET /y'),
+    ]) {
+      const read = readPolicy(bytes(same))
+      expect(
+        E.isRight(read) && differencesOf(read.right, linesFor(get(bearer).get('/y', guardOf(null) as never, handle))),
+      ).toEqual([])
+    }
+  })
+
+  it.each<[name: string, text: string, why: string]>([
+    ['empty', '', 'line 1: a policy file begins with "# koa-with-auth policy 1"'],
+    [
+      'of another version',
+      written.replace('policy 1', 'policy 2'),
+      'line 1: a policy file begins with "# koa-with-auth policy 1"',
+    ],
+    ['with a merge conflict', written.replace('GET /y', '<<<<<<< HEAD\nGET /y'), 'line 4 is no line of a policy'],
+    ['with a line cut off', written.slice(0, -12), 'line 4 is no line of a policy'],
+    ['with a control character', written.replace('GET /y', 'GET /\u202ey'), 'line 4 is no line of a policy'],
+  ])('%s is refused, and says where', (_name, text, why) => {
+    expect(readPolicy(bytes(text))).toStrictEqual(E.left(why))
+  })
+
+  it('that is no UTF-8 is refused', () => {
+    expect(readPolicy(new Uint8Array([0x23, 0xff, 0xfe]))).toStrictEqual(E.left('is no UTF-8'))
+  })
+
+  it.each([
+    'GET /x',
+    'GET /x; bearer',
+    '/x; bearer; by operation; csrf not needed; docs listed',
+    'GET /x; ; by operation; csrf not needed; docs listed',
+    'GET /x; bearer; by ; csrf not needed; docs listed',
+    'GET /x; bearer; by operation; csrf maybe; docs listed',
+    'GET /x; bearer; by operation; csrf not needed; docs maybe',
+    'GET /x; bearer; by operation; csrf not needed; docs listed; and more',
+    'USE /*; cors',
+    'USE /*; unguarded cors; by operation',
+  ])('%s is no line', (text) => {
+    expect(lineFrom(text)).toBeUndefined()
+  })
+})

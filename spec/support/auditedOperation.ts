@@ -1,0 +1,32 @@
+/** Operations as an audit has them, without a router. */
+import type { Audit, AuditedOperation } from 'koa-with-auth/audit'
+
+/** An operation that one bearer token guards, but for what is given. */
+export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation => {
+  const { method = 'GET', path = '/x' } = given
+  return {
+    operation: `${method} ${path}`,
+    method,
+    path,
+    access: 'guarded',
+    protection: 'bearer',
+    ways: [{ credentials: ['bearer'], scopes: [], authorizations: 0, takesAnything: false }],
+    csrf: 'not needed',
+    trustedOrigins: [],
+    docs: 'listed',
+    decidedBy: ['operation'],
+    shadowedBy: [],
+    beforeGuard: [],
+    undescribed: [],
+    ...given,
+  }
+}
+
+/** An audit of these operations, and of middleware that runs unguarded. */
+export const auditWith = (
+  operations: ReadonlyArray<AuditedOperation>,
+  functions: ReadonlyArray<string> = [],
+): Omit<Audit, 'toString'> => ({
+  operations,
+  middleware: functions.map((name) => ({ path: '/*', functions: [name], guarded: 'no' })),
+})

@@ -1,0 +1,139 @@
+/**
+ * One line of a policy file: an operation and all that a reviewer must see of it, in fields that are separated by `; `.
+ *
+ * ```text
+ * GET /api/reports; bearer with scopes reports; by application; csrf not needed; docs listed
+ * USE /api/*; unguarded cors
+ * ```
+ *
+ * Fields are kept escaped, as they are written, so that reading a line and writing it again changes nothing.
+ */
+import type { Audit, AuditedOperation, Shadow } from './Audit.js'
+import { escaped, isVisible, visible } from './visible.js'
+import { anyone, type Way } from './Way.js'
+
+/** What a policy says about one operation, or about one function of middleware that runs unguarded. */
+export interface PolicyLine {
+  /** What it is called: `GET /users/:id`, or `USE /api/*` for middleware. */
+  readonly operation: string
+  /** Who may call, in words: `bearer, or anonymous`, `public`; of middleware `unguarded cors`. */
+  readonly who: string
+  /** Which level decided; left out of middleware, as are the next two. */
+  readonly by?: string
+  readonly csrf?: string
+  readonly docs?: string
+  /** What runs before its guard, and what answers first. */
+  readonly notes: ReadonlyArray<string>
+}
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** The lines of an audit, in their order in the file. */
+export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> =>
+  sorted([
+    ...operations.map(lineOf),
+    ...middleware
+      .filter(({ guarded }) => guarded === 'no')
+      .flatMap(({ path, functions }) =>
+        functions.map((name) => ({
+          operation: `USE ${field(path)}`,
+          who: `unguarded ${functionInWords(name)}`,
+          notes: [],
+        })),
+      ),
+  ])
+
+const functionInWords = (name: string): string => (name === 'anonymous' ? 'function without a name' : field(name))
+
+const lineOf = (audited: AuditedOperation): PolicyLine => {
+  const { method, path, ways, protection, decidedBy, csrf, trustedOrigins, docs, beforeGuard, shadowedBy } = audited
+  return {
+    operation: `${field(method)} ${field(path)}`,
+    who: ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR),
+    by: `by ${decidedBy.length === 0 ? 'nothing' : decidedBy.map(field).join(' + ')}`,
+    csrf: `csrf ${csrf}${trustedOrigins.length > 0 ? ` except from ${[...trustedOrigins].sort().map(field).join(' ')}` : ''}`,
+    docs: `docs ${docs}`,
+    notes: [
+      ...(beforeGuard.length > 0 ? [`before its guard ${beforeGuard.map(field).join(', ')}`] : []),
+      ...(audited.access === 'guarded' ? shadowedBy.filter(({ access }) => access !== 'guarded').map(inNote) : []),
+    ],
+  }
+}
+
+const inNote = ({ operation, extent }: Shadow): string =>
+  `${{ all: '', part: 'partly ', unknown: 'perhaps ' }[extent]}answered first by ${field(operation)}`
+
+const OR = ', or '
+const AND = ', and '
+
+const wayInWords = ({ credentials, scopes, authorizations, takesAnything }: Way): string =>
+  [
+    'authorized '.repeat(authorizations),
+    credentials.length === 0 ? 'anonymous' : credentials.map(word).join(AND),
+    takesAnything ? ' with any credentials' : '',
+    scopes.length > 0 ? ` with scopes ${scopes.map(scope).join(' ')}` : '',
+  ].join('')
+
+/** A string as a field: on one line, and without what separates fields. */
+export const field = (text: string): string => (text === '' ? '\\u{}' : visible(text).replaceAll(';', escaped(';')))
+
+// as a part of `who`: without what separates those, and none of the words that mean something else there
+const word = (text: string): string =>
+  field(text)
+    .replace(/,(?= (?:or|and) )/g, escaped(','))
+    .replace(/ (?=with )/g, escaped(' '))
+    .replace(/^(?:public|undecided|unguarded|anonymous|authorized)/, (first) => escaped(first) + first.slice(1))
+const scope = (text: string): string => field(text).replaceAll(' ', escaped(' '))
+
+const sorted = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<PolicyLine> =>
+  lines
+    .map((line) => ({ line, keys: [pathOf(line), line.operation, textOf(line)] }))
+    .sort((one, other) => {
+      const at = one.keys.findIndex((key, index) => key !== other.keys[index])
+      return at < 0 ? 0 : one.keys[at]! < other.keys[at]! ? -1 : 1
+    })
+    .map(({ line }) => line)
+
+const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.indexOf(' ') + 1)
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** The line as it is in the file. */
+export const textOf = ({ operation, who, by, csrf, docs, notes }: PolicyLine): string =>
+  [operation, who, by, csrf, docs, ...notes].filter((one) => one !== undefined).join('; ')
+
+/** Reads a line; `undefined` for what is none. */
+export const lineFrom = (text: string): PolicyLine | undefined => {
+  if (!isVisible(text)) return undefined
+  const [operation = '', who = '', ...rest] = text.split('; ')
+  if (who === '') return undefined
+  if (/^USE ./.test(operation))
+    return /^unguarded ./.test(who) && rest.length === 0 ? { operation, who, notes: [] } : undefined
+  const [by = '', csrf = '', docs = '', ...notes] = rest
+  const isLine =
+    /^[A-Z][A-Z-]* ./.test(operation) &&
+    /^by ./.test(by) &&
+    /^csrf (?:checked(?: except from .+)?|off|not needed)$/.test(csrf) &&
+    /^docs (?:listed|hidden|page)$/.test(docs) &&
+    notes.every((note) => /^(?:before its guard|(?:partly |perhaps )?answered first by) ./.test(note))
+  return isLine ? { operation, who, by, csrf, docs, notes } : undefined
+}
+
+/** The ways into an operation, as a line has them in words. */
+export const waysIn = (who: string): ReadonlyArray<Way> =>
+  /^(?:public|undecided|unguarded)\b/.test(who) ? [anyone] : who.split(OR).map(wayFrom)
+
+const wayFrom = (text: string): Way => {
+  const [, authorized = '', sent = '', anything, scopes] =
+    /^((?:authorized )*)(.*?)( with any credentials)?(?: with scopes (.*))?$/.exec(text) ?? []
+  return {
+    credentials: sent === 'anonymous' ? [] : sent.split(AND),
+    scopes: scopes === undefined ? [] : scopes.split(' '),
+    authorizations: authorized.split(' ').length - 1,
+    takesAnything: anything !== undefined,
+  }
+}

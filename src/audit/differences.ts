@@ -1,0 +1,154 @@
+/**
+ * What differs between two policies, as a reviewer reads it: what was opened comes first, what was closed last.
+ *
+ * | what changed                                     | it is                                          |
+ * |--------------------------------------------------|------------------------------------------------|
+ * | more callers get in than before                  | opened                                         |
+ * | fewer callers get in                             | closed                                         |
+ * | other callers get in, or the same by another level | changed                                      |
+ * | an operation is new                              | opened where anonymous callers get in or CSRF is off, else changed |
+ * | an operation is gone                             | closed                                         |
+ * | CSRF off, an origin trusted, an open operation in front | opened; the reverse closed              |
+ */
+import { textOf, waysIn, type PolicyLine } from './PolicyLine.js'
+import { anyone, change, type Way } from './Way.js'
+
+/** What a difference means to who may call. */
+export type Direction = 'opened' | 'changed' | 'closed'
+
+/** One difference between two policies. */
+export interface Difference<L extends PolicyLine = PolicyLine> {
+  readonly direction: Direction
+  readonly operation: string
+  /** As a reviewer reads it: `GET /export: was bearer, is public`. */
+  readonly text: string
+  /** The line before; left out where the operation is new. */
+  readonly was?: L
+  /** The line now; left out where the operation is gone. */
+  readonly is?: PolicyLine
+}
+
+/** The directions, in the order in which they are listed. */
+export const directions: ReadonlyArray<Direction> = ['opened', 'changed', 'closed']
+
+/** All differences, openings first, then other changes, then closings. */
+export const differencesOf = <L extends PolicyLine>(
+  before: ReadonlyArray<L>,
+  after: ReadonlyArray<PolicyLine>,
+): ReadonlyArray<Difference<L>> => {
+  const [was, is] = [without(before, after), without(after, before)]
+  const names = [...new Set([...is, ...was].map(nameOf))]
+  const all = names.flatMap((name) =>
+    paired(
+      was.filter((line) => nameOf(line) === name),
+      is.filter((line) => nameOf(line) === name),
+    ),
+  )
+  return directions.flatMap((direction) => all.filter((one) => one.direction === direction))
+}
+
+// One function of middleware is not another one that has changed
+const nameOf = (line: PolicyLine): string => (line.by === undefined ? textOf(line) : line.operation)
+
+// As multisets: two operations of one name are two lines
+const without = <L extends PolicyLine>(
+  lines: ReadonlyArray<L>,
+  others: ReadonlyArray<PolicyLine>,
+): ReadonlyArray<L> => {
+  const left = new Map<string, number>()
+  for (const text of others.map(textOf)) left.set(text, (left.get(text) ?? 0) + 1)
+  return lines.filter((line) => {
+    const text = textOf(line)
+    const count = left.get(text) ?? 0
+    if (count > 0) left.set(text, count - 1)
+    return count === 0
+  })
+}
+
+const paired = <L extends PolicyLine>(
+  was: ReadonlyArray<L>,
+  is: ReadonlyArray<PolicyLine>,
+): ReadonlyArray<Difference<L>> =>
+  Array.from({ length: Math.max(was.length, is.length) }, (_, at) => {
+    const [old, now] = [was[at], is[at]]
+    if (old === undefined) return added(now!)
+    return now === undefined ? removed(old) : changed(old, now)
+  })
+
+const added = (is: PolicyLine): Difference<never> => {
+  const isOpen = admitsAnonymous(is) || is.csrf === 'csrf off'
+  return {
+    direction: isOpen ? 'opened' : 'changed',
+    operation: is.operation,
+    text: `${is.operation}: was absent, is ${is.who}${is.csrf === 'csrf off' ? ', csrf is off' : ''}`,
+    is,
+  }
+}
+
+const removed = <L extends PolicyLine>(was: L): Difference<L> => ({
+  direction: 'closed',
+  operation: was.operation,
+  text: `${was.operation}: was ${was.who}, is gone`,
+  was,
+})
+
+// -------------------------------------------------------------------------------------
+// an operation that is in both
+// -------------------------------------------------------------------------------------
+
+type Change = ReturnType<typeof change>
+
+interface Part {
+  readonly change: Change
+  readonly text: string
+}
+
+const changed = <L extends PolicyLine>(was: L, is: PolicyLine): Difference<L> => {
+  const parts = [
+    ...part(was.who, is.who, () => change(waysIn(was.who), waysIn(is.who))),
+    ...part(was.by, is.by, () => 'same', 'by'),
+    ...part(was.csrf, is.csrf, () => change(waysOfSites(was.csrf), waysOfSites(is.csrf)), 'csrf'),
+    ...part(was.docs, is.docs, () => 'same', 'docs'),
+    ...notes(was, is),
+  ]
+  return {
+    direction: together(parts.map((one) => one.change)),
+    operation: was.operation,
+    text: `${was.operation}: ${parts.map(({ text }) => text).join('; ')}`,
+    was,
+    is,
+  }
+}
+
+const together = (changes: ReadonlyArray<Change>): Direction => {
+  if (changes.includes('opened')) return 'opened'
+  return changes.includes('closed') && !changes.includes('other') ? 'closed' : 'changed'
+}
+
+// `by operation` is written with the name of its field; who may call has none
+const part = (was = '', is = '', how: () => Change, name = ''): ReadonlyArray<Part> => {
+  if (was === is) return []
+  const value = (text: string): string => text.slice(name === '' ? 0 : name.length + 1)
+  const what = name === 'by' ? 'decided by: ' : name === '' ? '' : `${name} `
+  return [{ change: how(), text: `${what}was ${value(was)}, is ${value(is)}` }]
+}
+
+// Which sites' writes get in, as ways in: every site where the check is off
+const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
+  if (csrf === 'csrf off') return [anyone]
+  const [, origins] = /^csrf checked except from (.+)$/.exec(csrf) ?? []
+  return (origins?.split(' ') ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
+}
+
+// What runs in front of a guard matters where there is one
+const notes = (was: PolicyLine, is: PolicyLine): ReadonlyArray<Part> => [
+  ...is.notes
+    .filter((note) => !was.notes.includes(note))
+    .map((note): Part => ({ change: admitsAnonymous(was) ? 'same' : 'opened', text: `is now ${note}` })),
+  ...was.notes
+    .filter((note) => !is.notes.includes(note))
+    .map((note): Part => ({ change: admitsAnonymous(is) ? 'same' : 'closed', text: `is no longer ${note}` })),
+]
+
+const admitsAnonymous = ({ who }: PolicyLine): boolean =>
+  waysIn(who).some(({ credentials }) => credentials.length === 0)

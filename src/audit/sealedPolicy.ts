@@ -1,0 +1,35 @@
+/**
+ * What `seal` checks against a policy file: the file is the list of what may be open, and of how the rest is guarded.
+ *
+ * A router knows less than its application does: settings above it, and routers in front of it, are not its own. So what the
+ * file says of those may be weaker than what the router says, but not stricter. What the file has of other routers is
+ * not looked at.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { readFileSync } from 'node:fs'
+import type { Audit } from './Audit.js'
+import { differencesOf, type Difference } from './differences.js'
+import { linesOf, type PolicyLine } from './PolicyLine.js'
+import { readPolicy } from './policyFile.js'
+
+/** Where a router and a policy file differ, as findings. Error for a file that cannot be read. */
+export const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
+  differencesOf(linesIn(place, file), linesOf(audit))
+    .filter(({ is }) => is !== undefined)
+    .filter((difference) => !isOfTheApplication(difference))
+    .map(({ text }) => `${text} (${String(file)})`)
+
+const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> => {
+  const bytes = E.tryCatch(
+    () => readFileSync(file),
+    (error) => (error instanceof Error ? error.message : String(error)),
+  )
+  const read = E.isLeft(bytes) ? bytes : readPolicy(bytes.right)
+  if (E.isLeft(read)) {
+    throw new Error(`${place}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
+  }
+  return read.right
+}
+
+const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
+  direction === 'closed' && was?.who === is?.who && was?.by === is?.by && was?.docs === is?.docs

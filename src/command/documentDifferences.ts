@@ -1,0 +1,186 @@
+/**
+ * Where an OpenAPI document and the guards differ: operations that only one of them has, and demands that are not the same.
+ *
+ * What counts is what is sent, not what a scheme is called: `http bearer` is the same under any name. A plain function has no
+ * scheme, so of an operation that nothing else guards a document may say anything.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Audit } from '../audit/Audit.js'
+import { visible } from '../audit/visible.js'
+import { anyone, change, type Way } from '../audit/Way.js'
+import type { AnyRouter } from '../koa/RoutedOperation.js'
+import { openApi } from '../openapi/document.js'
+import { listed } from '../openapi/methods.js'
+import { templatesOf } from '../openapi/pathTemplates.js'
+import type { Routed } from '../openapi/routes.js'
+
+/** A difference between a document and the guards. */
+export interface DocumentDifference {
+  readonly operation: string
+  readonly text: string
+  /** Whether the guards let in callers whom the document does not. */
+  readonly isOpener: boolean
+}
+
+/** Reads a document; the reason where it is none of OpenAPI 3. */
+export const documentFrom = (text: string): E.Either<string, object> => {
+  const parsed = E.tryCatch(
+    (): unknown => JSON.parse(text.replace(/^\uFEFF/, '')),
+    () => 'is no JSON',
+  )
+  if (E.isLeft(parsed)) return parsed
+  const { openapi, paths } = entriesOf(parsed.right)
+  if (typeof openapi !== 'string' || !openapi.startsWith('3.')) return E.left('is no document of OpenAPI 3')
+  return typeof paths === 'object' && paths !== null && typeof parsed.right === 'object' && parsed.right !== null
+    ? E.right(parsed.right)
+    : E.left('has no paths')
+}
+
+/** All differences, those first where the guards let in more than the document says. */
+export const documentDifferences = (
+  document: object,
+  routers: ReadonlyArray<AnyRouter>,
+  { operations }: Audit,
+): ReadonlyArray<DocumentDifference> => {
+  const written = describedIn(document)
+  const guarded = new Map(
+    // Safe: the document only reads the layers
+    [...routers]
+      .reverse()
+      .flatMap((router) => [
+        ...describedIn(openApi(router as unknown as Routed<unknown, unknown>, { title: '-', version: '-' })),
+      ]),
+  )
+  const routed = new Set(operations.flatMap(({ method, path }) => keysOf(method, path)))
+  const all = [
+    ...[...guarded].flatMap(([key, own]) => {
+      const other = written.get(key)
+      return other === undefined
+        ? [difference(own.name, `is not in the document, and the guards demand ${inWords(own.ways)}`, false)]
+        : differing(own, other)
+    }),
+    ...[...written]
+      .filter(([key]) => !guarded.has(key) && !routed.has(key))
+      .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', false)),
+  ]
+  return [...all.filter(({ isOpener }) => isOpener), ...all.filter(({ isOpener }) => !isOpener)]
+}
+
+const difference = (name: string, what: string, isOpener: boolean): DocumentDifference => ({
+  operation: visible(name),
+  text: visible(`${name}: ${what}`),
+  isOpener,
+})
+
+const differing = (own: Described, other: Described): ReadonlyArray<DocumentDifference> => {
+  if (own.ways === undefined) return []
+  const said = other.ways ?? [anyone]
+  // a document need not name the discovery of a token beside the token
+  const namesDiscovery = said.some(isDiscovery)
+  const demanded = own.ways.filter((way) => namesDiscovery || !isDiscovery(way))
+  const how = change(said, demanded)
+  return how === 'same'
+    ? []
+    : [
+        difference(
+          own.name,
+          `the document says ${inWords(said)}, the guards demand ${inWords(demanded)}`,
+          how === 'opened' || how === 'other',
+        ),
+      ]
+}
+
+const isDiscovery = ({ credentials }: Way): boolean => credentials.includes('OpenID Connect')
+
+const inWords = (ways: ReadonlyArray<Way> | undefined): string => {
+  if (ways === undefined) return 'what a function decides'
+  const words = ways.map(({ credentials, scopes, takesAnything }) =>
+    credentials.length === 0
+      ? takesAnything
+        ? 'nothing'
+        : 'nothing (anonymous)'
+      : `${credentials.join(' and ')}${scopes.length > 0 ? ` with scopes ${scopes.join(' ')}` : ''}`,
+  )
+  return words.join(' or ')
+}
+
+// -------------------------------------------------------------------------------------
+// the operations of a document
+// -------------------------------------------------------------------------------------
+
+interface Described {
+  readonly name: string
+  /** What it demands; `undefined` where it says nothing. */
+  readonly ways: ReadonlyArray<Way> | undefined
+}
+
+// by method and outline of the path, in which parameters have no names
+const describedIn = (document: object): ReadonlyMap<string, Described> => {
+  const { paths, servers, security: everywhere, components } = entriesOf(document)
+  const base = basePathOf(servers)
+  const schemes = entriesOf(entriesOf(components)['securitySchemes'])
+  return new Map(
+    Object.entries(entriesOf(paths)).flatMap(([path, item]) =>
+      listed
+        .filter((method) => typeof entriesOf(item)[method] === 'object')
+        .map((method): [string, Described] => {
+          const { security = everywhere } = entriesOf(entriesOf(item)[method])
+          const name = `${method.toUpperCase()} ${base}${path}`
+          return [outlineOf(name), { name, ways: Array.isArray(security) ? waysOf(security, schemes) : undefined }]
+        }),
+    ),
+  )
+}
+
+const outlineOf = (name: string): string => name.replace(/\{[^{}]*\}/g, '{}')
+
+const keysOf = (method: string, path: string): ReadonlyArray<string> =>
+  templatesOf(path).flatMap((template) =>
+    E.isLeft(template)
+      ? []
+      : (method === 'ALL' ? listed.map((one) => one.toUpperCase()) : [method]).map(
+          (one) => `${one} ${template.right.outline}`,
+        ),
+  )
+
+// The paths of a document are below the first of its servers
+const basePathOf = (servers: unknown): string => {
+  const [first]: ReadonlyArray<unknown> = Array.isArray(servers) ? servers : []
+  const { url } = entriesOf(first)
+  if (typeof url !== 'string' || !URL.canParse(url, 'http://localhost')) return ''
+  return new URL(url, 'http://localhost').pathname.replace(/\/$/, '')
+}
+
+const waysOf = (security: ReadonlyArray<unknown>, schemes: Readonly<Record<string, unknown>>): ReadonlyArray<Way> =>
+  security.length === 0 ? [anyone] : security.map((requirement) => wayOf(entriesOf(requirement), schemes))
+
+const wayOf = (requirement: Readonly<Record<string, unknown>>, schemes: Readonly<Record<string, unknown>>): Way => ({
+  credentials: Object.keys(requirement).map((name) => schemeInWords(name, schemes)),
+  scopes: Object.values(requirement).flatMap((scopes) => (Array.isArray(scopes) ? scopes.map(String) : [])),
+  authorizations: 0,
+  takesAnything: false,
+})
+
+const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
+  const own = entriesOf(schemes[name])
+  const { $ref } = own
+  const referred = typeof $ref === 'string' ? schemes[$ref.replace('#/components/securitySchemes/', '')] : own
+  const { type, scheme, in: place, name: field } = entriesOf(referred)
+  switch (type) {
+    case 'http':
+      return String(scheme).toLowerCase()
+    case 'apiKey':
+      return `API key in ${String(place)} ${place === 'header' ? String(field).toLowerCase() : String(field)}`
+    case 'oauth2':
+      return 'OAuth 2.0'
+    case 'openIdConnect':
+      return 'OpenID Connect'
+    case 'mutualTLS':
+      return 'client certificate'
+    default:
+      return `the unknown scheme "${name}"`
+  }
+}
+
+const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
+  typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}

@@ -1,0 +1,101 @@
+/**
+ * Which export of a module is audited, and what is made of it: a function that makes a router or an application is called.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Audit } from '../audit/Audit.js'
+import { auditApplication, isApplication, routerOf, routersOf } from '../audit/auditApplication.js'
+import { audit } from '../audit/auditRouter.js'
+import type { AnyRouter } from '../koa/RoutedOperation.js'
+
+/** What was audited: its audit, and the routers that it is made of. */
+export interface Audited {
+  readonly audit: Audit
+  readonly routers: ReadonlyArray<AnyRouter>
+}
+
+/** An export, and what messages call it. */
+export interface Export {
+  readonly name: string
+  readonly value: unknown
+}
+
+// -------------------------------------------------------------------------------------
+// the export
+// -------------------------------------------------------------------------------------
+
+/** The export of that name, or the one that can be audited: the default export, else the only one. */
+export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
+  const exports = exportsOf(namespace)
+  const known = [...exports.keys()].join(', ') || 'nothing'
+  if (name !== undefined) {
+    return exports.has(name)
+      ? E.right({ name: `export ${name}`, value: exports.get(name) })
+      : E.left(`has no export "${name}"; it exports ${known}`)
+  }
+  const own = exports.get('default')
+  if (own !== undefined && (isAuditable(own) || typeof own === 'function')) {
+    return E.right({ name: 'default export', value: own })
+  }
+  const named = [...exports].filter(([, value]) => isAuditable(value))
+  const [only] = named
+  if (only === undefined) {
+    return E.left(
+      `exports no router, no apiApp, no Koa application and no function that makes one by default; it exports ${known}: choose with --export`,
+    )
+  }
+  return named.length === 1
+    ? E.right({ name: `export ${only[0]}`, value: only[1] })
+    : E.left(`exports several that can be audited: ${named.map(([one]) => one).join(', ')}; choose with --export`)
+}
+
+// The default export of CommonJS is all that it exports; what a compiler made of an ES module has another one inside
+const exportsOf = (namespace: object): ReadonlyMap<string, unknown> => {
+  const named = new Map<string, unknown>(Object.entries(namespace).filter(([name]) => name !== 'module.exports'))
+  const own = named.get('default')
+  if (typeof own !== 'object' || own === null || isAuditable(own)) return named
+  const inner = Object.entries(own).filter(([name]) => name !== '__esModule')
+  return new Map(
+    [...named, ...inner].filter(([name, value]) => name !== '__esModule' && (name !== 'default' || value !== own)),
+  )
+}
+
+const isRouter = (u: unknown): u is AnyRouter =>
+  typeof u === 'object' && u !== null && 'stack' in u && Array.isArray(u.stack) && 'opts' in u && 'routes' in u
+
+const isAuditable = (u: unknown): boolean =>
+  isRouter(u) || isApplication(u) || (typeof u === 'function' && routerOf(u) !== undefined)
+
+// -------------------------------------------------------------------------------------
+// its audit
+// -------------------------------------------------------------------------------------
+
+/** The audit of an export; a function is called, a promise awaited. Rejects with what the function throws. */
+export const auditedOf = async ({ name, value }: Export): Promise<E.Either<string, Audited>> => {
+  const made = await value
+  if (typeof made !== 'function' || routerOf(made) !== undefined) return judged(name, made)
+  if (/^class\b/.test(Function.prototype.toString.call(made))) {
+    return E.left(`its ${name} is a class; export a router, an application, or a function that makes one`)
+  }
+  if (made.length > 0) {
+    return E.left(
+      `its ${name} is a function that takes ${made.length === 1 ? 'a parameter' : `${made.length} parameters`}; export one without`,
+    )
+  }
+  // Safe: it takes no parameter, and what it returns is judged
+  const returned: unknown = await (made as () => unknown)()
+  return judged(`${name}()`, returned)
+}
+
+const judged = (name: string, u: unknown): E.Either<string, Audited> => {
+  if (isApplication(u)) {
+    const read = auditApplication(u)
+    return read === undefined
+      ? E.left(
+          `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so nothing can be said about it`,
+        )
+      : E.right({ audit: read, routers: routersOf(u) })
+  }
+  const router = typeof u === 'function' ? routerOf(u) : u
+  if (!isRouter(router)) return E.left(`its ${name} is no router of @koa/router, no apiApp and no Koa application`)
+  return E.right({ audit: audit(router), routers: [router] })
+}

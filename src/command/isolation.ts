@@ -1,0 +1,71 @@
+/**
+ * Keeps a module that is loaded from being served: it listens to no port, opens no connection, asks no name server, and its
+ * output is no part of the result.
+ *
+ * Unlike the rest of the package, it changes what Node is made of. So it is used by the command alone, in a process of its own.
+ */
+import dgram from 'node:dgram'
+import dns from 'node:dns'
+import { syncBuiltinESMExports } from 'node:module'
+import net from 'node:net'
+
+/** What a module has tried so far. */
+export interface Attempts {
+  /** Whether it wanted to use the network. */
+  network: boolean
+}
+
+/** Cuts the process off. `listened` is called when the module wants to listen, and does not return. */
+export const isolate = (listened: () => never): Attempts => {
+  const attempts: Attempts = { network: false }
+  const refusal = (): Error => {
+    attempts.network = true
+    return Object.assign(new Error('koa-with-auth audit uses no network'), { code: 'ECONNREFUSED' })
+  }
+  const refuse = (): never => {
+    throw refusal()
+  }
+
+  Object.assign(net.Server.prototype, { listen: listened })
+  const connect = net.Socket.prototype.connect
+  const connectNowhere = function (this: net.Socket, ...given: ReadonlyArray<unknown>): net.Socket {
+    // Safe: the same arguments
+    if (isLocal(given)) return Reflect.apply(connect, this, given as Parameters<typeof connect>)
+    return this.destroy(refusal())
+  }
+  Object.assign(net.Socket.prototype, { connect: connectNowhere })
+  Object.assign(dgram.Socket.prototype, { bind: refuse, connect: refuse, send: refuse })
+
+  const isLookUp = (name: string): boolean => /^(?:lookup|resolve|reverse)/.test(name)
+  const failLate = (...given: ReadonlyArray<unknown>): void => {
+    const callback = given.at(-1)
+    if (typeof callback === 'function') process.nextTick(callback, refusal())
+  }
+  const reject = (): Promise<never> => Promise.reject(refusal())
+  for (const [target, replacement] of [
+    [dns, failLate],
+    [dns.Resolver.prototype, failLate],
+    [dns.promises, reject],
+    [dns.promises.Resolver.prototype, reject],
+  ] as const) {
+    for (const name of namesOf(target).filter(isLookUp)) Reflect.set(target, name, replacement)
+  }
+  syncBuiltinESMExports()
+  return attempts
+}
+
+// Of a Resolver, the methods of what it extends, too
+const namesOf = (target: object): string[] => {
+  const names = Object.getOwnPropertyNames(target)
+  const above: unknown = Object.getPrototypeOf(target)
+  return typeof above === 'object' && above !== null && above !== Object.prototype
+    ? [...names, ...namesOf(above)]
+    : names
+}
+
+// A pipe or a socket in the file system, as compilers of TypeScript use them
+const isLocal = (given: ReadonlyArray<unknown>): boolean => {
+  const [first]: ReadonlyArray<unknown> = Array.isArray(given[0]) ? given[0] : given
+  if (typeof first === 'string') return !/^\d+$/.test(first)
+  return typeof first === 'object' && first !== null && 'path' in first && typeof first.path === 'string'
+}

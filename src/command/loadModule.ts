@@ -1,0 +1,45 @@
+/**
+ * Loads a module and audits what it exports, or says in one line why that cannot be done.
+ *
+ * It runs the module's own code, in this process. `isolation.ts` keeps that from being served.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { auditedOf, chosen, type Audited } from './exported.js'
+
+/** The audit of a module. */
+export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {
+  const file = statSync(resolve(path), { throwIfNoEntry: false })
+  if (file === undefined) return E.left('no such file')
+  if (!file.isFile()) return E.left('is no file')
+  const namespace = await attempt(() => import(pathToFileURL(resolve(path)).href) as Promise<object>)
+  if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
+  const found = chosen(namespace.right, exportName)
+  if (E.isLeft(found)) return found
+  const audited = await attempt(() => auditedOf(found.right))
+  return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${firstLine(audited.left)}`) : audited.right
+}
+
+const attempt = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {
+  try {
+    return E.right(await run())
+  } catch (error) {
+    return E.left(error)
+  }
+}
+
+const whyNotLoaded = (error: unknown): string =>
+  codeOf(error) === 'ERR_UNKNOWN_FILE_EXTENSION'
+    ? 'this version of Node does not load such a file; compile it to JavaScript first'
+    : `throws: ${firstLine(error)}`
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+
+/** The first line of what was thrown. */
+export const firstLine = (error: unknown): string => {
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return message.split('\n')[0]!.slice(0, 500)
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+/**
+ * The program `koa-with-auth`: arguments in, a result on stdout and an exit code out; what went wrong is one line on stderr.
+ *
+ * It ends when the result is written, whatever the module has left running.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { readFileSync, writeSync } from 'node:fs'
+import { visible } from '../audit/visible.js'
+import { here } from '../openapi/here.js'
+import { isolate } from './isolation.js'
+import { firstLine, loadModule } from './loadModule.js'
+import { help, optionsFrom, type Options } from './Options.js'
+import { perform } from './perform.js'
+
+// In milliseconds
+const MAX_LOADING = 60_000
+
+const version = (): string => {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', here), 'utf8'))
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : ''
+}
+
+const exit = process.exit.bind(process)
+const print = process.stdout.write.bind(process.stdout)
+
+const end = (code: number): never => {
+  // what the module wants to do at the end is not asked for
+  process.removeAllListeners('exit')
+  return exit(code)
+}
+
+const fail = (reason: string): never => {
+  try {
+    writeSync(2, `koa-with-auth: ${visible(reason)}\n`)
+  } catch {
+    // whoever read it has gone
+  }
+  return end(2)
+}
+
+const succeed = (text: string, code: number): void => {
+  process.stdout.on('error', () => end(code))
+  print(text.endsWith('\n') ? text : `${text}\n`, () => end(code))
+}
+
+const run = async (options: Options): Promise<void> => {
+  const { module } = options
+  const attempts = isolate(() => fail(`${module}: listens; export the application from a module that does not`))
+  const failed = (reason: string): never =>
+    fail(`${module}: ${reason}${attempts.network ? '; it wants the network, which the command does not use' : ''}`)
+  // what the module prints is not the result
+  Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
+  // what fails in the background because there is no network does not count; the module may do without
+  const raised = (error: unknown): void => {
+    if (!attempts.network) failed(`throws: ${firstLine(error)}`)
+  }
+  process.on('uncaughtException', raised).on('unhandledRejection', raised)
+  process.on('exit', () => failed('ends the process, or never ends loading'))
+  setTimeout(() => failed(`is not loaded after ${MAX_LOADING / 1000} seconds`), MAX_LOADING).unref()
+
+  const audited = await loadModule(module, options.exportName)
+  if (E.isLeft(audited)) return failed(audited.left)
+  const result = perform(options, audited.right, version())
+  if (E.isLeft(result)) return fail(result.left)
+  succeed(result.right.text, result.right.code)
+}
+
+const request = optionsFrom(process.argv.slice(2))
+if (E.isLeft(request)) fail(`${request.left}; see koa-with-auth --help`)
+else if (request.right._tag === 'Help') succeed(help, 0)
+else if (request.right._tag === 'Version') succeed(version(), 0)
+else run(request.right).catch((error: unknown) => fail(firstLine(error)))
