@@ -71,7 +71,7 @@ const page: Check = (place, value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new TypeError(`${place} must be true, false or options`)
   for (const name of ['title', 'version'] as const) {
-    if (name in value)
+    if (Reflect.get(value, name) !== undefined)
       throw new TypeError(`apiApp's docs: the ${name} is the application's; write apiApp({ ${name}, docs })`)
   }
 }

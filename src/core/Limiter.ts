@@ -99,7 +99,7 @@ const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.
 export const checkLimiters = (limiter: unknown): Limiters => {
   const place = 'throttled({ limiter })'
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
-  if (typeof limiter !== 'object' || limiter === null || !('accountAndAddress' in limiter)) {
+  if (typeof limiter !== 'object' || limiter === null || !hasNarrow(limiter)) {
     throw new TypeError(
       `${place} must be a limiter, with the methods consume and reward, or a record { accountAndAddress, account, address } of them`,
     )
@@ -111,6 +111,9 @@ export const checkLimiters = (limiter: unknown): Limiters => {
     address: maybe(counts),
   })
 }
+
+const hasNarrow = (limiter: { readonly accountAndAddress?: unknown }): boolean =>
+  limiter.accountAndAddress !== undefined
 
 const counts: Check = (place, value) => {
   if (!isLimiter(value)) throw new TypeError(`${place} must have the methods consume and reward`)

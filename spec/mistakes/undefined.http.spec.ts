@@ -1,0 +1,325 @@
+/**
+ * An option that is explicitly `undefined` is as if it were left out, in every function that takes options. The names come from
+ * the functions themselves, out of the error for an option that there is not, so that none is forgotten.
+ */
+import { createHmac } from 'node:crypto'
+import Router from '@koa/router'
+import Koa from 'koa'
+import {
+  apiApp,
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  authenticator,
+  authSettings,
+  AuthError,
+  Challenge,
+  fromHeader,
+  httpBasicAuth,
+  httpBearer,
+  operation,
+  perFailure,
+  remembered,
+  requireScopes,
+  sessionAuth,
+  throttled,
+  UnavailableError,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { seal } from 'koa-with-auth/audit'
+import { httpIntrospection, httpJwt, protectedResource } from 'koa-with-auth/jwt'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { redisKeyStore } from 'koa-with-auth/keys/redis'
+import { cachedOpenApi, docs, openApi } from 'koa-with-auth/openapi'
+import { sessions } from 'koa-with-auth/sessions'
+import { redisStore } from 'koa-with-auth/sessions/redis'
+import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withCookie, withHeader, withPrincipal, withQuery } from 'koa-with-auth/testing' // prettier-ignore
+import { checkAuthenticator, checkErrorMapper } from 'koa-with-auth/testing/laws'
+import { guardUpgrade } from 'koa-with-auth/upgrades'
+import { expect, it } from 'vitest'
+import { settingsOf } from '../../src/core/Settings.js'
+import { ask, listen } from '../support/server.js'
+
+type Options = Readonly<Record<string, unknown>>
+
+interface Row {
+  /** What is required, so that the rest may be left out. */
+  readonly base: Options
+  /** Calls the function, and shows all that its options can change. */
+  readonly run: (options: never) => unknown
+}
+
+const credentials = mergeRequests(withBearer('good'), withCookie('key', 'good'), withHeader('key', 'good'))
+const requests = [{}, credentials, withBasic('anna', 'good'), withQuery('key', 'good')]
+
+// What it says, and what it does with each request
+const shown = async (of: Authenticator<unknown>) => {
+  const results = []
+  for (const spec of requests) results.push(await of.evaluate(mockRequest(spec)))
+  return [JSON.stringify(of.description), results]
+}
+const shownKind =
+  <O>(make: (options: O) => Authenticator<unknown>) =>
+  (options: O) =>
+    shown(make(options))
+
+const authenticate = (_request: unknown, credential: unknown) => ({ credential })
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const handle = (ctx: Koa.Context) => {
+  ctx.body = 'handled'
+}
+const plain = () => withAuth(bearer)(new Router()).get('/x', handle)
+const titled = { title: 'T', version: '1' }
+
+// Every answer of an application that its options can change
+const served = async <S, C>(app: Koa<S, C>, paths: ReadonlyArray<string>) => {
+  const { url, close } = await listen(app.on('error', () => {}))
+  try {
+    const answers = []
+    for (const path of paths) {
+      for (const headers of [{}, { Authorization: 'Bearer good' }]) {
+        const { status, challenge, text } = await ask(url + path, { headers })
+        answers.push([path, status, challenge, text])
+      }
+    }
+    return answers
+  } finally {
+    await close()
+  }
+}
+
+const sessionsOf = async (options: never) => {
+  const app = new Koa()
+  app.keys = ['a signing key of at least 32 bytes, for tests']
+  const { logIn } = sessions(app, options)
+  const router = new Router().get('/in', withAuth(null), (ctx) => logIn(ctx, { username: 'anna' }))
+  app.use(router.routes())
+  const { url, close } = await listen(app)
+  try {
+    const { status, headers } = await ask(`${url}/in`)
+    // the id of each session is another
+    return [status, headers.getSetCookie().map((cookie) => cookie.replace(/=[^;]*/, ''))]
+  } finally {
+    await close()
+  }
+}
+
+const loggedIn = async (options: never) => {
+  const app = new Koa()
+  app.keys = ['a signing key of at least 32 bytes, for tests']
+  const { logIn } = sessions(app, { loadUser: (username) => ({ username }) })
+  const mistakes: unknown[] = []
+  const router = new Router().get('/in', async (ctx) => {
+    await logIn(ctx, { username: 'anna' }, options).catch((error: unknown) => mistakes.push(error))
+    ctx.body = 'signed in'
+  })
+  const answers = await served(app.use(router.routes()), ['/in'])
+  if (mistakes.length > 0) throw mistakes[0]
+  return answers
+}
+
+const commandsOf = async (store: (options: never) => object, options: Options, use: string, ...args: unknown[]) => {
+  const sent: unknown[] = []
+  const command = (line: unknown) => (sent.push(line), Promise.resolve(null))
+  const made = store({ ...options, ...(options['command'] !== undefined && { command }) } as never)
+  await Promise.resolve(Reflect.apply(Reflect.get(made, use) as () => unknown, made, args)).catch(() => {})
+  return sent
+}
+
+const jwt = (() => {
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
+  const claims = { iss: 'https://login.example', aud: 'api', sub: 'anna', exp: Math.ceil(Date.now() / 1000) + 600 }
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
+  return `${signed}.${createHmac('sha256', 'a secret of thirty-two bytes, ok!').update(signed).digest('base64url')}`
+})()
+const issuer = { issuer: 'https://login.example', secret: 'a secret of thirty-two bytes, ok!' }
+const shownJwt = async (options: never) => {
+  const made = httpJwt(options)
+  return [...(await shown(made)), await made.evaluate(mockRequest(withBearer(jwt)))]
+}
+
+const issued = async (record: never) => {
+  const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+  await keys.issue(record)
+  return (await keys.list('anna')).map(({ name, scopes, expiresAt }) => ({ name, scopes, expiresAt }))
+}
+const adopted = async (record: never) => {
+  const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+  await keys.adopt('ab'.repeat(32), record)
+  return (await keys.list('anna')).map(({ name, scopes, expiresAt, last4 }) => ({ name, scopes, expiresAt, last4 }))
+}
+
+const limiter = { consume: () => Promise.resolve({}), reward: () => Promise.resolve({}) }
+const ofNothing: Options = {}
+
+const rows: Readonly<Record<string, Row>> = {
+  httpBearer: { base: { authenticate }, run: shownKind(httpBearer) },
+  httpBasicAuth: { base: { authenticate }, run: shownKind(httpBasicAuth) },
+  apiKeyHeader: { base: { authenticate }, run: shownKind(apiKeyHeader) },
+  apiKeyQuery: { base: { authenticate }, run: shownKind(apiKeyQuery) },
+  apiKeyCookie: { base: { authenticate }, run: shownKind(apiKeyCookie) },
+  sessionAuth: { base: {}, run: (options: never) => JSON.stringify(sessionAuth(options).description) },
+  authenticator: {
+    base: { challenge: Challenge.make('Own'), ambient: false, extract: fromHeader('key'), authenticate },
+    run: shownKind(authenticator),
+  },
+  throttled: { base: { limiter }, run: (options: never) => shown(throttled(options)(bearer)) },
+  'limiters of throttled': {
+    base: { accountAndAddress: limiter },
+    run: (limiters: never) => shown(throttled({ limiter: limiters })(bearer)),
+  },
+  remembered: { base: { maxAge: 1000 }, run: (options: never) => shown(remembered(options)(bearer)) },
+  requireScopes: { base: { granted: () => 'read' }, run: (o: never) => shown(requireScopes(['read'], o)(bearer)) },
+  perFailure: {
+    base: ofNothing,
+    run: (mappers: never) =>
+      [AuthError.absent, AuthError.forged, AuthError.unavailable(1), AuthError.throttled(1)].map((error) =>
+        perFailure(mappers)(error, mockRequest()),
+      ),
+  },
+  authSettings: {
+    base: ofNothing,
+    run: async (options: never) => {
+      const { ctx, ...request } = mockRequest()
+      await authSettings(options)(ctx, () => Promise.resolve())
+      return [Object.keys(request), settingsOf(ctx.request)]
+    },
+  },
+  'events of authSettings': {
+    base: { subject: () => 'anna' },
+    run: (events: never) => typeof authSettings({ events }),
+  },
+  apiApp: {
+    base: ofNothing,
+    run: (options: never) => {
+      const api = apiApp(options)
+      api.get('/x', withAuth(bearer), handle)
+      api.get('/thrown', () => Promise.reject(new Error('thrown')))
+      return served(new Koa().use(api.routes()), ['/x', '/docs', '/openapi.json', '/thrown'])
+    },
+  },
+  'docs of apiApp': {
+    base: ofNothing,
+    run: (page: never) => served(new Koa().use(apiApp({ docs: page }).routes()), ['/docs', '/openapi.json']),
+  },
+  openApi: { base: titled, run: (options: never) => JSON.stringify(openApi(plain(), options)) },
+  cachedOpenApi: { base: titled, run: (options: never) => cachedOpenApi(plain(), options)(mockRequest()) },
+  docs: {
+    base: titled,
+    run: (options: never) => served(new Koa().use(docs(plain(), options)), ['/docs', '/openapi.json']),
+  },
+  operation: {
+    base: ofNothing,
+    run: (options: never) =>
+      JSON.stringify(openApi(new Router().get('/x', operation(options), withAuth(bearer), handle), titled)),
+  },
+  seal: { base: ofNothing, run: (options: never) => typeof seal(plain(), options) },
+  sessions: { base: { loadUser: (username: string) => ({ username }) }, run: sessionsOf },
+  logIn: { base: ofNothing, run: loggedIn },
+  redisStore: { base: { command: () => null }, run: (options: never) => commandsOf(redisStore, options, 'read', 'id') },
+  redisKeyStore: {
+    base: { command: () => null },
+    run: (options: never) => commandsOf(redisKeyStore, options, 'find', ['digest']),
+  },
+  httpJwt: { base: { issuer, audience: 'api' }, run: shownJwt },
+  'the issuer of httpJwt': { base: issuer, run: (of: never) => shownJwt({ issuer: of, audience: 'api' } as never) },
+  'keys of httpJwt': { base: ofNothing, run: (keys: never) => shownJwt({ issuer, audience: 'api', keys } as never) },
+  'verified of httpJwt': {
+    base: ofNothing,
+    run: (verified: never) => shownJwt({ issuer, audience: 'api', verified } as never),
+  },
+  httpIntrospection: {
+    base: { endpoint: 'https://login.example/ask', client: { id: 'api', secret: 's' }, audience: 'api' },
+    run: (options: never) => JSON.stringify(httpIntrospection(options).description),
+  },
+  protectedResource: {
+    base: { resource: 'https://api.example', authorizationServers: ['https://login.example'] },
+    run: async (options: never) => {
+      const { metadata, isAllowedOrigin, ...rest } = protectedResource(options)
+      const path = '/.well-known/oauth-protected-resource'
+      return [rest, typeof isAllowedOrigin, await served(new Koa().use(metadata), [path])]
+    },
+  },
+  apiKeys: {
+    base: { prefix: 'acme', store: memoryKeyStore() },
+    run: async (options: never) => {
+      const keys = apiKeys(options)
+      const { key, id } = await keys.issue({ owner: 'anna' })
+      const found = await keys.authenticate(mockRequest(), key)
+      return [
+        key.replace(/_.*/, ''),
+        JSON.stringify(found)
+          .replaceAll(id, 'id')
+          .replace(/"\w+At":"[^"]*"|"last4":"\w+"/g, ''),
+      ]
+    },
+  },
+  'keys.issue': { base: { owner: 'anna' }, run: issued },
+  'keys.adopt': { base: { owner: 'anna' }, run: adopted },
+  withPrincipal: { base: ofNothing, run: (options: never) => typeof withPrincipal('anna', options)(plain()) },
+  expectGuarded: {
+    base: ofNothing,
+    run: (options: never) => {
+      const router = plain()
+      return expectGuarded(new Koa().use(router.routes()), router, options)
+    },
+  },
+  checkAuthenticator: {
+    base: { valid: ['good'] },
+    run: async (options: never) => [await checkAuthenticator(bearer, { runs: 3, ...(options as Options) } as never)],
+  },
+  checkErrorMapper: {
+    base: ofNothing,
+    run: async (options: never) => [await checkErrorMapper(perFailure({}), options)],
+  },
+  guardUpgrade: { base: ofNothing, run: (options: never) => typeof guardUpgrade(new Koa(), bearer, options) },
+}
+
+const called = async (row: Row, options: Options): Promise<unknown> => row.run(options as never)
+
+const mistake = (row: Row, options: Options): Promise<string> =>
+  called(row, options).then(
+    () => 'nothing was refused',
+    (error: unknown) => (error instanceof TypeError ? error.message : String(error)),
+  )
+
+// Some functions have options that others check: `auth` is the exception
+const namesOf = async (row: Row): Promise<ReadonlyArray<string>> => {
+  const [, names = ''] = / there are (.*)$/.exec(await mistake(row, { ...row.base, nonsense: 1 })) ?? []
+  return names.split(', ').filter((name) => name !== '' && name !== 'auth')
+}
+
+it.each(Object.entries(rows))(
+  '%s: each option that is undefined is as if it were left out',
+  async (_name, row) => {
+    const names = await namesOf(row)
+    expect(names).not.toStrictEqual([])
+    expect(names).toEqual(expect.arrayContaining(Object.keys(row.base)))
+    const without = await called(row, row.base)
+    for (const name of names.filter((one) => !(one in row.base))) {
+      expect(await called(row, { ...row.base, [name]: undefined }), name).toStrictEqual(without)
+    }
+    for (const name of names.filter((one) => one in row.base)) {
+      const { [name]: _, ...rest } = row.base
+      const message = await mistake(row, rest)
+      expect(message, name).not.toBe('nothing was refused')
+      expect(await mistake(row, { ...row.base, [name]: undefined }), name).toBe(message)
+    }
+  },
+  60_000,
+)
+
+it('an UnavailableError without a time is one whose time is undefined', () => {
+  const [one, other] = [new UnavailableError('x', {}), new UnavailableError('x', { retryAfter: undefined } as never)]
+  expect(Object.keys(other)).toStrictEqual(Object.keys(one))
+})
+
+it.each([
+  ['apiApp', () => apiApp({ auth: undefined } as never)],
+  ['docs', () => docs(plain(), { ...titled, auth: undefined } as never)],
+  ['docs of apiApp', () => apiApp({ docs: { auth: undefined } } as never)],
+])('%s: `auth: undefined` is a mistake, never public', (_name, make) => {
+  expect(make).toThrow(TypeError)
+  expect(make).toThrow(/undefined\): is it imported before it is made/)
+})
