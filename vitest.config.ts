@@ -54,7 +54,7 @@ const on = (router: string, koa: string, include: string[]) => ({
 const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/levels/${name}.http.spec.ts`)
 const facts = http('router-facts', 'cases')
 // without paths, which tries an option that older routers do not have
-const levels = [...facts, ...http('levels', 'methods', 'params', 'putput')]
+const levels = [...facts, ...http('levels', 'methods', 'params', 'putput', 'behind')]
 
 export default defineConfig(({ mode }) => ({
   test: {

@@ -16,6 +16,7 @@ import * as Requirement from './core/Requirement.js'
 import { application, setApplication } from './koa/application.js'
 import { settings, settingsFrom, type AuthSettings } from './koa/authSettings.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
+import { middlewareList, stepsOf, type GuardOptions } from './koa/behindGuard.js'
 import { atLevel } from './koa/levels.js'
 import { withAuth } from './koa/withAuth.js'
 import { findSwaggerUi, requireSwaggerUi } from './openapi/assets.js'
@@ -28,7 +29,7 @@ export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'v
 
 /**
  * What an application is made of, beside `auth`: what every operation demands that does not decide itself (spec 5.6.1), as
- * `withAuth` takes it; a literal `null` makes public.
+ * `withAuth` takes it, and `then`, the middleware behind that guard; a literal `null` makes public.
  */
 export interface ApiAppOptions extends AuthSettings {
   /** The API's name. */
@@ -76,12 +77,15 @@ const page: Check = (place, value) => {
   }
 }
 
-const checks: Checks<ApiAppOptions & { readonly auth: unknown }> = {
+type GivenOptions = ApiAppOptions & GuardOptions<never> & { readonly auth?: unknown }
+
+const checks: Checks<Required<GivenOptions>> = {
   title: maybe(filled),
   version: maybe(filled),
   prefix: maybe(path),
   // `withAuth` checks it
   auth: unchecked,
+  then: maybe(middlewareList),
   docs: maybe(page),
   ...settings,
 }
@@ -109,15 +113,15 @@ const checks: Checks<ApiAppOptions & { readonly auth: unknown }> = {
  */
 export function apiApp(options: ApiAppOptions & { readonly auth: null }): ApiApp<undefined>
 export function apiApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  options: ApiAppOptions & { readonly auth: L },
+  options: ApiAppOptions & GuardOptions<PrincipalOf<L[number]>> & { readonly auth: L },
 ): ApiApp<PrincipalOf<L[number]>>
 export function apiApp<M extends AuthenticatorLike>(
-  options: ApiAppOptions & { readonly auth: M },
+  options: ApiAppOptions & GuardOptions<PrincipalOf<M>> & { readonly auth: M },
 ): ApiApp<PrincipalOf<M>>
 export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
-export function apiApp(given: ApiAppOptions & { readonly auth?: unknown } = {}): ApiApp<unknown> {
+export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   const options = checkOptions('apiApp', given, checks)
-  const { title: _, version: __, docs: ___, auth, prefix = '', onError: first = [], ...own } = options
+  const { title: _, version: __, docs: ___, auth, then, prefix = '', onError: first = [], ...own } = options
   const handlers = [...first]
   const settled = () => settingsFrom({ ...own, onError: handlers })
   let add = settled()
@@ -125,9 +129,14 @@ export function apiApp(given: ApiAppOptions & { readonly auth?: unknown } = {}):
   const router = new Router(prefix === '' ? {} : { prefix })
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
   const requirement = 'auth' in options ? withAuth(auth as AuthenticatorLike).requirement : Requirement.inherit
+  const steps = stepsOf(then)
+  if (steps.length > 0 && Requirement.effective(requirement) === undefined) {
+    throw new TypeError('apiApp({ then }) runs behind the guard of `auth`, and there is none; use api.use')
+  }
   const guarded = atLevel(
     requirement,
     'application',
+    steps,
   )(
     setApplication(
       router,

@@ -95,6 +95,7 @@ export {
 
 // Koa
 export { withAuth } from './koa/withAuth.js'
+export type { BehindGuard, GuardOptions } from './koa/behindGuard.js'
 export { authSettings, type AuthSettings } from './koa/authSettings.js'
 export type {
   AlsoGuard,

@@ -40,6 +40,8 @@ export interface AuditedOperation {
   readonly shadowedBy: ReadonlyArray<Shadow>
   /** The names of the functions that run before its guard. */
   readonly beforeGuard: ReadonlyArray<string>
+  /** The names of the middleware that runs behind its guard, before the handler. */
+  readonly behindGuard: ReadonlyArray<string>
   /** What cannot be put into words: a plain function as authenticator, a RegExp as path. */
   readonly undescribed: ReadonlyArray<'authenticator' | 'path'>
 }
@@ -87,14 +89,19 @@ export const table = ({ operations, middleware }: Omit<Audit, 'toString'>): stri
 
 type Cells = ReadonlyArray<string>
 
-const operationCells = ({ operation, protection, decidedBy, shadowedBy, beforeGuard }: AuditedOperation): Cells => [
-  operation,
-  protection,
-  decidedBy.length === 0 ? 'nothing' : decidedBy.join(', '),
-  [...shadowedBy.map(inNote), ...(beforeGuard.length > 0 ? [`before its guard: ${beforeGuard.join(', ')}`] : [])].join(
-    '; ',
-  ),
+const operationCells = (audited: AuditedOperation): Cells => [
+  audited.operation,
+  audited.protection,
+  audited.decidedBy.length === 0 ? 'nothing' : audited.decidedBy.join(', '),
+  [
+    ...audited.shadowedBy.map(inNote),
+    ...named('before its guard', audited.beforeGuard),
+    ...named('behind its guard', audited.behindGuard),
+  ].join('; '),
 ]
+
+const named = (where: string, functions: ReadonlyArray<string>): ReadonlyArray<string> =>
+  functions.length > 0 ? [`${where}: ${functions.join(', ')}`] : []
 
 const howMuch = { all: 'answered', part: 'partly answered', unknown: 'perhaps answered' }
 

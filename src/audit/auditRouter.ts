@@ -101,6 +101,7 @@ export const auditOf = (
         }),
       ),
       beforeGuard: demandOf(route) === undefined ? [] : route.ahead.map(functionName),
+      behindGuard: demandOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
       undescribed: undescribedIn(route),
     })),
     middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),

@@ -17,8 +17,9 @@ import { inTime } from '../core/outage.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { settingsOf } from '../core/Settings.js'
+import { runBehind } from './behindGuard.js'
 import { answerException, markThrown, serverError } from './exceptions.js'
-import { markGuard, type Marked, type Origin } from './guardMark.js'
+import { markGuard, type Marked, type Origin, type Step } from './guardMark.js'
 import { mayBeCutOff } from './headerLimit.js'
 import { enterOperation } from './placement.js'
 import { runAs } from './principal.js'
@@ -30,15 +31,15 @@ import { watching, watchPublic } from './watching.js'
 /** Middleware that enforces a requirement. */
 export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
-/** Middleware for a requirement. */
-export const enforce = (requirement: Requirement, levels: ReadonlyArray<string> = ['operation']): Enforce => {
+/** Middleware for a requirement, and what runs behind it. */
+export const enforce = (requirement: Requirement, { levels, then = [] }: Origin): Enforce => {
   const authenticator = effective(requirement)
-  return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels)
+  return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then)
 }
 
 /** A guard for the layer of a route; it guards no routers. */
 export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Marked => {
-  const run = enforce(requirement, origin.levels)
+  const run = enforce(requirement, origin)
   return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement, origin)
 }
 
@@ -50,9 +51,15 @@ const admitAnyone =
     return runAs(ctx, undefined, isNested, nextOf(ctx, next))
   }
 
-const enforceAuthenticator = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Enforce => {
+const enforceAuthenticator = (
+  authenticator: Authenticator<unknown>,
+  levels: ReadonlyArray<string>,
+  then: ReadonlyArray<Step>,
+): Enforce => {
   const decide = deciding(authenticator, levels)
-  return (ctx, next) => decide(ctx, next, enterOperation(ctx))
+  if (then.length === 0) return (ctx, next) => decide(ctx, next, enterOperation(ctx))
+  const run = runBehind(then)
+  return (ctx, next) => decide(ctx, () => run(ctx, next), enterOperation(ctx))
 }
 
 /**

@@ -13,8 +13,9 @@
 import { levelMark } from '../core/marks.js'
 import * as Requirement from '../core/Requirement.js'
 import { applicationOf, arrangedWithin, exchangeApplication, putAround, setApplication } from './application.js'
+import { stepsWithin } from './behindGuard.js'
 import { guardFor } from './guard.js'
-import type { Level, Marked } from './guardMark.js'
+import type { Level, Marked, Step } from './guardMark.js'
 import {
   arranged,
   exchanged,
@@ -32,14 +33,14 @@ import { copyLayer, copyRouter, forgetPosition, isLayer, watched } from './route
 import type { Layer, RouterInstance } from './routerTypes.js'
 
 /**
- * A copy of a router whose undecided operations, present and to come, are guarded by this requirement. The argument is not
- * changed.
+ * A copy of a router whose undecided operations, present and to come, are guarded by this requirement, with this middleware
+ * behind it. The argument is not changed.
  */
 export const atLevel =
-  (requirement: Requirement.Requirement, name?: string) =>
+  (requirement: Requirement.Requirement, name?: string, then: ReadonlyArray<Step> = []) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd() }
-    const guard = same(guardFor(requirement, { levels: [level.name], level }))
+    const guard = same(guardFor(requirement, { levels: [level.name], level, then }))
 
     // a copy is an application of its own, with the same settings
     const copied = applicationOf(router)
@@ -54,7 +55,12 @@ export const atLevel =
       const combined = Requirement.Monoid.concat(requirement, decision)
       if (combined === decision || !isRoute) return inOrder
       if (own === undefined) return [guard, ...inOrder]
-      const both = guardFor(combined, { levels: [level.name, ...own.levels], level, replaces: own })
+      const both = guardFor(combined, {
+        levels: [level.name, ...own.levels],
+        level,
+        replaces: own,
+        then: stepsWithin(then, own.then, decision._tag === 'Also' ? decision.authenticators.length : 0),
+      })
       return exchanged(inOrder, own, both)
     }
     const install = (layer: Layer<S, C>): void => {

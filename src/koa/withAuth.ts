@@ -9,7 +9,8 @@ import { fromFunction, type AuthenticatorLike, type PrincipalOf } from '../core/
 import { declareFactory } from '../core/hooks.js'
 import { checkGroup, checkMember } from '../core/members.js'
 import * as Requirement from '../core/Requirement.js'
-import type { AlsoGuard, Guard } from './AuthRouter.js'
+import type { AlsoGuard, Both, Guard } from './AuthRouter.js'
+import { stepsOfOptions, type GuardOptions } from './behindGuard.js'
 import { enforce } from './guard.js'
 import { isGuard, markGuard } from './guardMark.js'
 import { atLevel } from './levels.js'
@@ -25,6 +26,9 @@ import type { RouterInstance } from './routerTypes.js'
  * - `router.get('/x', withAuth(a), handler)`: this operation. Write it once, after the path.
  * - `withAuth(a)(router)`: a router whose operations, present and to come, are guarded unless they decide themselves. The
  *   argument is not changed. Applied again it replaces: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
+ *
+ * Middleware in the option `then` runs behind the guard, with the principal that it let in: once for each request that comes to
+ * an operation of it, and not where a level below replaces the guard.
  *
  * TypeError for anything else, and for a guard in a place where it could not protect.
  *
@@ -43,22 +47,32 @@ import type { RouterInstance } from './routerTypes.js'
  * })
  */
 export function withAuth(auth: null): Guard<undefined>
-export function withAuth<P>(auth: Requirement.Also<P>): AlsoGuard<P>
+export function withAuth<P>(auth: Requirement.Also<P>, options?: GuardOptions<Both<unknown, P>>): AlsoGuard<P>
 export function withAuth<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
+  options?: GuardOptions<PrincipalOf<L[number]>>,
 ): Guard<PrincipalOf<L[number]>>
-export function withAuth<M extends AuthenticatorLike>(auth: M): Guard<PrincipalOf<M>>
-export function withAuth(auth: unknown): unknown {
+export function withAuth<M extends AuthenticatorLike>(
+  auth: M,
+  options?: GuardOptions<PrincipalOf<M>>,
+): Guard<PrincipalOf<M>>
+export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown {
   const requirement = requirementOf(auth)
-  const run = enforce(requirement)
+  const then = stepsOfOptions(options)
+  if (then.length > 0 && requirement === Requirement.open) {
+    throw new TypeError('withAuth(null, { then }): what is public has no guard to run behind; use router.use')
+  }
+  const origin = { levels: ['operation'], then }
+  const run = enforce(requirement, origin)
   const guard = markGuard(
     // Safe: with a `next` it is called as middleware, without one it was given something to guard
     (target: unknown, next?: Next): unknown => {
       if (next !== undefined) return run(target as Context, next)
       const router = checkRouter(target)
-      return watchCopy(router, atLevel(requirement)(router))
+      return watchCopy(router, atLevel(requirement, undefined, then)(router))
     },
     requirement,
+    origin,
   )
   refuseUse(guard)
   return guard

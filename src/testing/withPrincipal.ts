@@ -70,11 +70,15 @@ export const withPrincipal = (
       refuseOutsideTests(options)
       return E.right(principal)
     })
-  const opened = ({ requirement, levels }: Marked): Function => {
+  const opened = ({ requirement, levels, then }: Marked): Function => {
     const asked = Requirement.effective(requirement)
     return asked === undefined
       ? guardFor(Requirement.open, { levels })
-      : guardFor(Requirement.guardedBy(letIn(asked)), { levels: ['withPrincipal, for tests'], isForTests: true })
+      : guardFor(Requirement.guardedBy(letIn(asked)), {
+          levels: ['withPrincipal, for tests'],
+          isForTests: true,
+          then,
+        })
   }
   return <R extends object>(router: R): R =>
     // Safe: it has the prototype and the properties of `router`

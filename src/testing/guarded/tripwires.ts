@@ -7,8 +7,9 @@
  */
 import type { Context } from 'koa'
 import { tripwiresMark } from '../../core/marks.js'
+import { guardFor } from '../../koa/guard.js'
 import { isGuard } from '../../koa/guardMark.js'
-import { functionsOf, write } from '../../koa/layer.js'
+import { functionsOf, write, type LayerFunction } from '../../koa/layer.js'
 import { copyLayer } from '../../koa/routerCopy.js'
 import type { Layer, RouterInstance } from '../../koa/routerTypes.js'
 import type { Tested } from './operations.js'
@@ -85,9 +86,17 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwir
     copy,
     guardAt === -1
       ? [reaching!, tripping!]
-      : [...functions.slice(0, guardAt), reaching!, functions[guardAt]!, tripping!],
+      : [...functions.slice(0, guardAt), reaching!, alone(functions[guardAt]!), tripping!],
   )
   return copy
+}
+
+// What the user wrote behind a guard does not run
+const alone = (guard: LayerFunction): LayerFunction => {
+  const { written } = guard
+  if (!isGuard(written) || written.then === undefined || written.then.length === 0) return guard
+  const f = guardFor(written.requirement, { ...written, then: undefined })
+  return { runs: f, written: f }
 }
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')

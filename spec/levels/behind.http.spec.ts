@@ -1,0 +1,374 @@
+/** `withAuth(a, { then })`: middleware behind a guard, over HTTP: when it runs, in which order, as whom, and what it throws. */
+import Router from '@koa/router'
+import Koa, { type Context, type Next } from 'koa'
+import {
+  also,
+  apiApp,
+  apiKeyHeader,
+  authSettings,
+  httpBearer,
+  withAuth,
+  type AuthContext,
+  type BehindGuard,
+} from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { expectGuarded, withPrincipal } from 'koa-with-auth/testing'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ask, listen, serve } from '../support/server.js'
+
+const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { name: 'anna' } })
+const client = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { name: 'Acme' } })
+const asUser = { Authorization: 'Bearer supersecret' }
+const asClient = { key: 'k1' }
+
+// what ran, in order, each with the principal that it saw
+let ran: string[] = []
+beforeEach(() => {
+  ran = []
+})
+const authOf = (ctx: Context): string => JSON.stringify(Reflect.get(ctx.request, 'auth') ?? null)
+const noted = (name: string): BehindGuard<unknown> =>
+  Object.defineProperty(
+    async (ctx: AuthContext<unknown>, next: Next) => {
+      ran.push(`${name} ${JSON.stringify(ctx.request.auth)}`)
+      await next()
+      ran.push(`${name} again ${JSON.stringify(ctx.request.auth)}`)
+    },
+    'name',
+    { value: name },
+  )
+const handle = (ctx: Context): void => {
+  ran.push(`handler ${authOf(ctx)}`)
+  ctx.body = 'ok'
+}
+const anna = '{"name":"anna"}'
+const acme = '{"name":"Acme"}'
+
+const loadTenant = (ctx: AuthContext<{ readonly name: string }>, next: Next) => {
+  ctx.state['tenant'] = `tenant of ${ctx.request.auth.name}`
+  return next()
+}
+class OutOfStock extends Error {}
+
+const site = serve(() => {
+  const app = new Koa()
+  app.silent = true
+
+  const router = withAuth(user, { then: [noted('first'), noted('second')] })(new Router({ prefix: '/r' }))
+  router.param('id', (_id, ctx, next) => {
+    ran.push(`param ${authOf(ctx)}`)
+    return next()
+  })
+  router.get('/mine', handle)
+  router.get('/of/:id', handle)
+  router.get('/public', withAuth(null), handle)
+  router.get('/client', withAuth(client), handle)
+  router.get('/client-then', withAuth(client, { then: [noted('own')] }), handle)
+  router.get('/both', withAuth(also(client), { then: [noted('own')] }), handle)
+  router.get('/both-once', withAuth(also(client)), handle)
+  const inner = new Router()
+  inner.get('/undecided', handle)
+  router.use('/deep', new Router().use('/deeper', inner.routes()).routes())
+  router.use('/replaced', withAuth(client, { then: [noted('call')] })(inner).routes())
+  router.use('/opened', withAuth(null)(inner).routes())
+  router.use('/three', withAuth(also(client), { then: [noted('call')] })(withBoth()).routes())
+  app.use(router.routes())
+
+  // a level that is set again replaces what it had decided, with what is behind it
+  app.use(withAuth(client)(withAuth(user, { then: [noted('lost')] })(new Router().get('/again', handle))).routes())
+  app.use(new Router().get('/operation', withAuth(user, { then: [noted('own')] }), handle).routes())
+  app.use(
+    new Router()
+      .get('/tenant', withAuth(user, { then: [loadTenant] }), (ctx) => void (ctx.body = ctx.state['tenant']))
+      .routes(),
+  )
+
+  const api = apiApp({ prefix: '/api', auth: user, then: [noted('application'), failing], state: 'who' })
+  api.onError(OutOfStock, () => ({ status: 409, body: { detail: 'Out of stock' } }))
+  api.get('/x', handle)
+  app.use(api.routes())
+
+  const failed = (then: BehindGuard<unknown>) => withAuth(user, { then: [then] })
+  const errors = new Router({ prefix: '/errors' })
+  errors.get(
+    '/limit',
+    failed((ctx) => void (ctx.status = 429)),
+    handle,
+  )
+  errors.get(
+    '/sync',
+    failed(() => raise()),
+    handle,
+  )
+  errors.get(
+    '/async',
+    failed(async () => raise()),
+    handle,
+  )
+  errors.get('/twice', failed(async (_ctx, next) => { await next(); await next() }), handle) // prettier-ignore
+  errors.get(
+    '/throw-401',
+    failed((ctx) => ctx.throw(401, 'of my own')),
+    handle,
+  )
+  app.use(errors.routes())
+
+  const stated = withAuth(user, { then: [inState('outer')] })(new Router({ prefix: '/state' }))
+  stated.get('/both', withAuth(also(client), { then: [inState('inner')] }), (ctx) => {
+    ran.push(`handler ${JSON.stringify(ctx.state['who'])}`)
+    ctx.body = 'ok'
+  })
+  app.use(authSettings({ state: 'who' })).use(stated.routes())
+  return app
+})
+const withBoth = () => new Router().get('/x', withAuth(also(user), { then: [noted('operation')] }), handle)
+const raise = (): never => {
+  throw new Error('the tenant is not known')
+}
+const failing: BehindGuard<unknown> = (ctx, next) => {
+  if (ctx.query['fail'] !== undefined) throw new OutOfStock()
+  return next()
+}
+const inState =
+  (name: string): BehindGuard<unknown> =>
+  (ctx, next) => {
+    ran.push(`${name} ${JSON.stringify(ctx.state['who'])}`)
+    return next()
+  }
+const get = (path: string, headers: Record<string, string> = {}) => ask(site.url + path, { headers })
+// on the way in
+const entered = () => ran.filter((line) => !line.includes(' again '))
+
+describe('who is let in', () => {
+  it('runs it once, in order, before param hooks and the handler, with the principal', async () => {
+    expect((await get('/r/of/1', asUser)).status).toBe(200)
+    expect(ran).toStrictEqual([
+      `first ${anna}`,
+      `second ${anna}`,
+      `param ${anna}`,
+      `handler ${anna}`,
+      `second again ${anna}`,
+      `first again ${anna}`,
+    ])
+  })
+
+  it.each([
+    { description: 'a router', path: '/r/mine', expected: ['first', 'second'] },
+    { description: 'a router two levels up', path: '/r/deep/deeper/undecided', expected: ['first', 'second'] },
+    { description: 'an operation', path: '/operation', expected: ['own'] },
+    { description: 'an application', path: '/api/x', expected: ['application'] },
+  ])('of $description: once for the operation', async ({ path, expected }) => {
+    expect((await get(path, asUser)).text).toBe('ok')
+    expect(entered()).toStrictEqual([...expected.map((name) => `${name} ${anna}`), `handler ${anna}`])
+  })
+
+  it('the handler finds what it loaded', async () => {
+    expect((await get('/tenant', asUser)).text).toBe('tenant of anna')
+  })
+})
+
+describe('it does not run', () => {
+  it.each([
+    { description: 'nothing', headers: {}, expected: 'Bearer realm="api"' },
+    {
+      description: 'another token',
+      headers: { Authorization: 'Bearer x' },
+      expected: 'Bearer realm="api", error="invalid_token"',
+    },
+  ])('for $description: 401', async ({ headers, expected }) => {
+    for (const path of ['/r/mine', '/operation', '/api/x', '/r/deep/deeper/undecided']) {
+      const { status, challenge, text } = await get(path, { ...headers })
+      expect([status, challenge]).toStrictEqual([401, expected])
+      expect(text).toContain('"detail":"Unauthorized"')
+    }
+    expect(ran).toStrictEqual([])
+  })
+
+  it.each([
+    { description: 'what an operation makes public', path: '/r/public' },
+    { description: 'what a mount makes public', path: '/r/opened/undecided' },
+  ])('for $description', async ({ path }) => {
+    expect((await get(path, asUser)).status).toBe(200)
+    expect(ran).toStrictEqual(['handler null'])
+  })
+
+  it.each([
+    { description: 'an operation', path: '/r/client', expected: [] },
+    { description: 'an operation with some of its own', path: '/r/client-then', expected: [`own ${acme}`] },
+    { description: 'a mounted router', path: '/r/replaced/undecided', expected: [`call ${acme}`] },
+    { description: 'the same router, set again', path: '/again', expected: [] },
+  ])('where $description replaces the guard', async ({ path, expected }) => {
+    expect((await get(path, asClient)).status).toBe(200)
+    expect(entered()).toStrictEqual([...expected, `handler ${acme}`])
+  })
+})
+
+describe('behind `also`', () => {
+  const both = { ...asUser, ...asClient }
+  const pair = `{"inherited":${anna},"own":${acme}}`
+
+  it('that of the level above runs as whom that level let in, and again on the way out', async () => {
+    expect((await get('/r/both', both)).status).toBe(200)
+    expect(ran).toStrictEqual([
+      `first ${anna}`,
+      `second ${anna}`,
+      `own ${pair}`,
+      `handler ${pair}`,
+      `own again ${pair}`,
+      `second again ${anna}`,
+      `first again ${anna}`,
+    ])
+  })
+
+  it('also where the operation has none of its own', async () => {
+    expect((await get('/r/both-once', both)).status).toBe(200)
+    expect(entered()).toStrictEqual([`first ${anna}`, `second ${anna}`, `handler ${pair}`])
+  })
+
+  it('of three levels, each as its own', async () => {
+    expect((await get('/r/three/x', both)).status).toBe(200)
+    const three = `{"inherited":${pair},"own":${anna}}`
+    expect(entered()).toStrictEqual([
+      `first ${anna}`,
+      `second ${anna}`,
+      `call ${pair}`,
+      `operation ${three}`,
+      `handler ${three}`,
+    ])
+  })
+
+  it('is not run where one of the two refuses', async () => {
+    expect((await get('/r/both', asUser)).status).toBe(401)
+    expect(ran).toStrictEqual([])
+  })
+
+  it('the setting `state` says the same', async () => {
+    expect((await get('/state/both', both)).status).toBe(200)
+    expect(ran).toStrictEqual([`outer ${anna}`, `inner ${pair}`, `handler ${pair}`])
+  })
+})
+
+describe('what it answers and throws is as of a handler', () => {
+  it('an answer of its own: the handler does not run, and no shared cache keeps it', async () => {
+    const { status, headers } = await get('/errors/limit', asUser)
+    expect([status, headers.get('cache-control'), ran]).toStrictEqual([429, 'private, no-store', []])
+  })
+
+  it.each(['/errors/sync', '/errors/async'])(
+    '%s: 500, the handler does not run, and the body names no cause',
+    async (path) => {
+      const { status, text, headers } = await get(path, asUser)
+      expect([status, text, headers.get('cache-control')]).toStrictEqual([
+        500,
+        'Internal Server Error',
+        'private, no-store',
+      ])
+      expect(ran).toStrictEqual([])
+      expect(site.errors.at(-1)).toMatchObject({ message: 'the tenant is not known' })
+    },
+  )
+
+  it('an exception handler of its application answers', async () => {
+    const { status, text } = await get('/api/x?fail', asUser)
+    expect([status, JSON.parse(text)]).toMatchObject([409, { detail: 'Out of stock' }])
+    expect(entered()).toStrictEqual([`application ${anna}`])
+  })
+
+  it('a 401 that it throws has the challenge of the operation', async () => {
+    const { status, text, challenge } = await get('/errors/throw-401', asUser)
+    expect([status, text, challenge, ran]).toStrictEqual([401, 'of my own', 'Bearer realm="api"', []])
+  })
+
+  it('next() twice: 500, and the handler runs once', async () => {
+    expect((await get('/errors/twice', asUser)).status).toBe(500)
+    expect(ran).toStrictEqual([`handler ${anna}`])
+  })
+})
+
+describe('who reads the guard', () => {
+  const build = (options?: { readonly then: ReadonlyArray<BehindGuard<unknown>> }) => {
+    const router = withAuth(user, options)(new Router())
+    router.get('/mine', handle)
+    router.get('/both', withAuth(also(client), options), handle)
+    router.get('/public', withAuth(null), handle)
+    return router
+  }
+  const router = build({ then: [noted('loadTenant'), noted('limit')] })
+
+  it('the audit lists it, and it is no protection', () => {
+    const { operations } = audit(router)
+    expect(operations.map(({ behindGuard }) => behindGuard)).toStrictEqual([
+      ['loadTenant', 'limit'],
+      ['loadTenant', 'limit', 'loadTenant', 'limit'],
+      [],
+    ])
+    expect(String(audit(router))).toMatch(/^GET \/mine +bearer +router +behind its guard: loadTenant, limit$/m)
+    const bare = audit(build()).operations.map(({ protection, access }) => [protection, access])
+    expect(operations.map(({ protection, access }) => [protection, access])).toStrictEqual(bare)
+  })
+
+  it('OpenAPI says nothing of it', () => {
+    const options = { title: 'T', version: '1' }
+    expect(openApi(router, options)).toStrictEqual(openApi(build(), options))
+  })
+
+  it('withPrincipal runs it as that principal', async () => {
+    const app = new Koa().use(withPrincipal({ name: 'bob' })(router).routes())
+    const { url, close } = await listen(app)
+    expect((await ask(`${url}/mine`)).status).toBe(200)
+    await close()
+    expect(entered()).toStrictEqual(['loadTenant {"name":"bob"}', 'limit {"name":"bob"}', 'handler {"name":"bob"}'])
+  })
+
+  it('expectGuarded runs none of it', async () => {
+    const open = withAuth(() => 'anyone', { then: [noted('loadTenant')] })(new Router()).get('/x', handle)
+    await expect(expectGuarded(new Koa().use(open.routes()), open)).rejects.toThrow('GET /x')
+    const checked = await expectGuarded(new Koa().use(router.routes()), router, { public: ['GET /public'] })
+    expect(checked.map(({ protection }) => protection)).toStrictEqual(['guarded', 'guarded', 'public'])
+    expect(ran).toStrictEqual([])
+  })
+})
+
+describe('a wrong value is a TypeError where it is written', () => {
+  it.each<{ readonly description: string; readonly options: unknown; readonly message: string }>([
+    { description: 'a function', options: { then: handle }, message: 'withAuth(a, { then }) must be an array' },
+    { description: 'null', options: { then: null }, message: 'withAuth(a, { then }) must be an array' },
+    { description: 'no function in it', options: { then: ['limit'] }, message: '{ then })[0] must be a function' },
+    {
+      description: 'a hole',
+      options: { then: new Array(1) },
+      message: '{ then })[0] must be a function, not undefined',
+    },
+    { description: 'a guard', options: { then: [handle, withAuth(user)] }, message: '{ then })[1] is a guard' },
+    { description: 'a factory', options: { then: [withAuth] }, message: 'is withAuth itself; call it' },
+    { description: 'a class', options: { then: [OutOfStock] }, message: 'is the class OutOfStock' },
+    { description: 'another option', options: { than: [] }, message: 'no option "than"; there are then' },
+    { description: 'a handler', options: handle, message: 'withAuth(a, options) takes an object of options' },
+    { description: 'an index', options: 0, message: 'withAuth(a, options) takes an object of options' },
+  ])('$description', ({ options, message }) => {
+    expect(() => withAuth(user, options as never)).toThrow(TypeError)
+    expect(() => withAuth(user, options as never)).toThrow(message)
+    const then: unknown = typeof options === 'object' && options !== null ? Reflect.get(options, 'then') : undefined
+    if (then !== undefined) expect(() => apiApp({ auth: user, then: then as never })).toThrow(TypeError)
+  })
+
+  it('behind nothing', () => {
+    // @ts-expect-error: null takes no options
+    expect(() => withAuth(null, { then: [handle] })).toThrow(
+      new TypeError('withAuth(null, { then }): what is public has no guard to run behind; use router.use'),
+    )
+    for (const options of [{}, { auth: null }]) {
+      expect(() => apiApp({ ...options, then: [handle] } as never)).toThrow(
+        new TypeError('apiApp({ then }) runs behind the guard of `auth`, and there is none; use api.use'),
+      )
+    }
+  })
+
+  it('undefined and [] are none', () => {
+    for (const then of [undefined, []]) {
+      expect(audit(withAuth(user, { then })(new Router()).get('/x', handle)).operations[0]?.behindGuard).toEqual([])
+      expect(() => apiApp({ then } as never)).not.toThrow()
+    }
+  })
+})

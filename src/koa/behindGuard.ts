@@ -1,0 +1,80 @@
+/**
+ * Middleware behind a guard: `withAuth(a, { then: [loadTenant, limitPerUser] })`. It belongs to the decision: it runs where that
+ * guard lets somebody in, before `param` hooks and the handler, and goes where the guard goes. A level that replaces the guard
+ * replaces it too. Behind `also` the middleware of the levels above still runs, each with the principal of its own level.
+ *
+ * It protects nothing, so no reader but the audit names it.
+ */
+import type { Context, Next } from 'koa'
+import { checkHook } from '../core/hooks.js'
+import { checkOptions, maybe, type Check, type Checks } from '../core/options.js'
+import type { AuthContext } from './AuthRouter.js'
+import { isGuard, type Step } from './guardMark.js'
+import { runAs } from './principal.js'
+
+/** Middleware that runs behind a guard: it knows who called. */
+export type BehindGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
+
+/** What `withAuth` takes beside the authenticator. */
+export interface GuardOptions<P> {
+  /** Middleware that runs behind the guard, in this order, before the handler. Default: none. */
+  readonly then?: ReadonlyArray<BehindGuard<P>> | undefined
+}
+
+/** An array of middleware. */
+export const middlewareList: Check = (place, value) => {
+  if (!Array.isArray(value)) throw new TypeError(`${place} must be an array of middleware`)
+  // `entries` also visits holes
+  for (const [at, one] of value.entries()) {
+    if (isGuard(one)) {
+      throw new TypeError(
+        `${place}[${at}] is a guard, and guards only in an operation or on a router; write also or allOf`,
+      )
+    }
+    checkHook(`${place}[${at}]`, one, 2)
+  }
+}
+
+const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
+
+/** The middleware of `withAuth`'s options. TypeError for what is none. */
+export const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<Step> =>
+  options === undefined ? [] : stepsOf(checkOptions('withAuth(a, options)', options, checks).then)
+
+/** The middleware of one level, checked. */
+export const stepsOf = (then: ReadonlyArray<BehindGuard<never>> = []): ReadonlyArray<Step> =>
+  // Safe: it is called with the principal that its guard let in, as its type was checked where it was written
+  then.map((run) => ({ run: run as unknown as Step['run'], above: 0 }))
+
+/** The middleware of a level, and behind it that of a guard that adds so many authenticators to the level's. */
+export const stepsWithin = (
+  outer: ReadonlyArray<Step>,
+  inner: ReadonlyArray<Step> = [],
+  added: number,
+): ReadonlyArray<Step> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
+
+/** Runs middleware one after the other, then `next`; what it throws is a rejection, as of a handler. */
+export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Next) => Promise<unknown>) => {
+  const isMixed = steps.some(({ above }) => above > 0)
+  return async (ctx, next) => {
+    const principal: unknown = Reflect.get(ctx.request, 'auth')
+    const from = (at: number): Promise<unknown> => {
+      const step = steps[at]
+      let isCalled = false
+      const goOn = (): Promise<unknown> => {
+        if (isCalled) return Promise.reject(new Error('next() called multiple times'))
+        isCalled = true
+        return from(at + 1)
+      }
+      const run = async (): Promise<unknown> => await (step === undefined ? next() : step.run(ctx, goOn))
+      return isMixed ? runAs(ctx, inherited(principal, step?.above ?? 0), true, run) : run()
+    }
+    return from(0)
+  }
+}
+
+// `also` lets in `{ inherited, own }`
+const inherited = (principal: unknown, above: number): unknown =>
+  above === 0 || typeof principal !== 'object' || principal === null
+    ? principal
+    : inherited(Reflect.get(principal, 'inherited'), above - 1)
