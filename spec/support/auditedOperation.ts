@@ -17,6 +17,7 @@ export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation
     decidedBy: ['operation'],
     shadowedBy: [],
     beforeGuard: [],
+    behindGuard: [],
     undescribed: [],
     ...given,
   }
