@@ -25,9 +25,8 @@
  *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : E.right({ token })),
  * })
  */
-import * as ord from 'fp-ts/lib/Ord.js'
-import * as RA from 'fp-ts/lib/ReadonlyArray.js'
-import * as N from 'fp-ts/lib/number.js'
+import type * as ord from 'fp-ts/lib/Ord.js'
+import type { Ordering } from 'fp-ts/lib/Ordering.js'
 import type * as semigroup from 'fp-ts/lib/Semigroup.js'
 import type { Challenge } from './Challenge.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
@@ -162,8 +161,15 @@ export const stops = (error: AuthError): boolean => strengths[error._tag] === ST
 // instances
 // -------------------------------------------------------------------------------------
 
+// By hand: with fp-ts's Ord, number and ReadonlyArray an application would load a dozen modules more
+const compare = ({ _tag: first }: AuthError, { _tag: second }: AuthError): Ordering =>
+  strengths[first] < strengths[second] ? -1 : strengths[first] > strengths[second] ? 1 : 0
+
 /** From the weakest to the strongest; the three that stop a list rank above all and equal one another. */
-export const Ord: ord.Ord<AuthError> = deepFreeze(ord.contramap((error: AuthError) => strengths[error._tag])(N.Ord))
+export const Ord: ord.Ord<AuthError> = deepFreeze<ord.Ord<AuthError>>({
+  equals: (first, second) => compare(first, second) === 0,
+  compare,
+})
 
 /** The failures that a fold met, in the order tried. */
 export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
@@ -183,6 +189,6 @@ export const Semigroup: semigroup.Semigroup<AuthError> = deepFreeze({
   concat: (first: AuthError, second: AuthError): AuthError => {
     if (stops(first)) return first
     const strongest = Ord.compare(second, first) > 0 ? second : first
-    return { ...strongest, branches: RA.concat(branchesOf(second))(branchesOf(first)) }
+    return { ...strongest, branches: [...branchesOf(first), ...branchesOf(second)] }
   },
 })
