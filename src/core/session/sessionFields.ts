@@ -34,13 +34,19 @@ export const sessionData = (session: object): Record<string, unknown> => {
   // Safe: an object without a prototype has no fields yet
   const data = Object.create(null) as Record<string, unknown>
   for (const name of Object.keys(session)) {
-    // koa-session's own rule of what is data (lib/session.js, toJSON)
-    if (name === 'isNew' || name.startsWith('_')) continue
-    const value = sessionField(session, name)
-    if (value !== undefined && typeof value !== 'function') data[name] = value
+    const value = dataField(session, name)
+    if (value !== undefined) data[name] = value
   }
   return data
 }
 
+// koa-session's own rule of what is data (lib/session.js, toJSON)
+const dataField = (session: object, name: string): unknown => {
+  if (name === 'isNew' || name.startsWith('_')) return undefined
+  const value = sessionField(session, name)
+  return typeof value === 'function' ? undefined : value
+}
+
 /** Whether a session holds any data. */
-export const hasData = (session: object): boolean => Object.keys(sessionData(session)).length > 0
+export const hasData = (session: object): boolean =>
+  Object.keys(session).some((name) => dataField(session, name) !== undefined)
