@@ -58,6 +58,9 @@ export const policyMark = Symbol.for('koa-with-auth/header-policy')
 /** On a response: what was decided about its request, see `koa/watching.ts`. */
 export const decisionMark = Symbol.for('koa-with-auth/decision')
 
+/** On a router: what was printed of it; on the channel of decisions: they are printed, see `koa/debugging.ts`. */
+export const printedMark = Symbol.for('koa-with-auth/printed')
+
 /** On a Koa request: the kinds that let in, where somebody listens, see `core/events/witnessed.ts`. */
 export const passedMark = Symbol.for('koa-with-auth/passed')
 

@@ -18,6 +18,7 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { settingsOf } from '../core/Settings.js'
 import { runBehind } from './behindGuard.js'
+import { debugged } from './debugging.js'
 import { answerException, markThrown, serverError } from './exceptions.js'
 import { markGuard, type Marked, type Origin, type Step } from './guardMark.js'
 import { mayBeCutOff } from './headerLimit.js'
@@ -34,7 +35,7 @@ export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 /** Middleware for a requirement, and what runs behind it. */
 export const enforce = (requirement: Requirement, { levels, then = [] }: Origin): Enforce => {
   const authenticator = effective(requirement)
-  return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then)
+  return debugged(authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then))
 }
 
 /** A guard for the layer of a route; it guards no routers. */

@@ -14,6 +14,7 @@ import { levelMark } from '../core/marks.js'
 import * as Requirement from '../core/Requirement.js'
 import { applicationOf, arrangedWithin, exchangeApplication, putAround, setApplication } from './application.js'
 import { stepsWithin } from './behindGuard.js'
+import { debuggedRouter } from './debugging.js'
 import { guardFor } from './guard.js'
 import type { Level, Marked, Step } from './guardMark.js'
 import {
@@ -91,11 +92,12 @@ export const atLevel =
       // Safe: whatever its context, it is put into this router
       for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) install(layer)
     }
-    return Object.defineProperties(setApplication(copyRouter(router), application), {
+    const copy = Object.defineProperties(setApplication(copyRouter(router), application), {
       // not writable: no other stack can replace it
       stack: { value: watched(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
+    return debuggedRouter(copy)
   }
 
 // What a level put into a layer

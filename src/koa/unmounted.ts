@@ -41,8 +41,8 @@ const markUsed = (router: object): void => hide(router, usedMark, true)
 
 const isUsed = (copy: object): boolean => Reflect.get(copy, usedMark) === true
 
-// Not enumerable, so that a copy of the router is not watched as the router is
-const onRoutes = (router: object, notice: () => void): void => {
+/** Calls `notice` when a router is asked for its `routes()`. Not enumerable, so that a copy is not watched as the router is. */
+export const onRoutes = (router: object, notice: () => void): void => {
   for (const name of ['routes', 'middleware'] as const) {
     const original: unknown = Reflect.get(router, name)
     if (typeof original !== 'function') continue

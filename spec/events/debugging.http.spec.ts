@@ -1,0 +1,55 @@
+/** NODE_DEBUG=koa-with-auth prints what routers and requests came to, and no credential; without it nothing is printed or heard. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { repository } from '../support/typecheck.js'
+
+const SECRET = 's3cr3t-cr3d3nt1al'
+
+const output = (NODE_DEBUG: string) =>
+  promisify(execFile)(process.execPath, ['spec/support/debuggedSite.mjs', SECRET], {
+    cwd: repository,
+    env: { ...process.env, NODE_DEBUG, NODE_OPTIONS: '' },
+    timeout: 30_000,
+  })
+
+describe('NODE_DEBUG', () => {
+  it('koa-with-auth: each router once, again with a new route, and each decision', async () => {
+    const { stderr, stdout } = await output('koa-with-auth')
+    const lines = stderr
+      .replaceAll(/^KOA-WITH-AUTH \d+: /gm, '')
+      .replaceAll(/\d+\.\d\d ms$/gm, '0 ms')
+      .trim()
+      .split('\n')
+    expect(lines).toStrictEqual([
+      'a router of 2 operations',
+      '  GET /reports/:id: user, by router /reports',
+      '  POST /reports: user, by router /reports',
+      'ASKED',
+      'GET /reports/:id 200 accepted by user; router /reports, 0 ms',
+      'GET /reports/:id 401 refused (invalid) by user; router /reports, 0 ms',
+      'a router of 4 operations',
+      '  GET /either: apiKeyHeader_X-Key, or user, by operation',
+      '  GET /optional: user, or anonymous, by operation',
+      '  GET /open: public, by operation',
+      '  GET /bare: no guard',
+      'GET /either 401 refused (invalid): apiKeyHeader_X-Key invalid, user absent; operation, 0 ms',
+      'GET /open 200 public; operation, 0 ms',
+      'a router of 5 operations',
+      '  GET /either: apiKeyHeader_X-Key, or user, by operation',
+      '  GET /optional: user, or anonymous, by operation',
+      '  GET /open: public, by operation',
+      '  GET /bare: no guard',
+      '  GET /late: user, by operation',
+      'GET /late 401 refused (absent) by user; operation, 0 ms',
+    ])
+    // neither a credential, nor the subject, nor a part of the address
+    expect(stderr).not.toContain(SECRET)
+    expect(stdout).toBe('true\n')
+  })
+
+  it.each(['', 'http_only', 'koa'])('%j: nothing is printed, and nothing listens', async (debug) => {
+    const { stderr, stdout } = await output(debug)
+    expect([stderr, stdout]).toStrictEqual(['ASKED\n', 'false\n'])
+  })
+})

@@ -1,0 +1,84 @@
+/**
+ * `NODE_DEBUG=koa-with-auth`: prints to stderr what each router decided, and each decision. No credential is printed, nor who
+ * it was.
+ *
+ * Routes may be added at any time. So a router that is a level is printed after the code that asked for its `routes()` is done, and
+ * every other one when its first request is decided; both again if there are other routes by then. Where the variable does not ask
+ * for it, guards and routers are the same as without this file.
+ */
+import { debuglog } from 'node:util'
+import type { Context, Next } from 'koa'
+import { alternativesOf } from '../core/alternatives.js'
+import { decisions } from '../core/events/channels.js'
+import type { Decision } from '../core/events/Decision.js'
+import { printedMark } from '../core/marks.js'
+import { effective, type Requirement } from '../core/Requirement.js'
+import { schemeNameOf } from '../core/schemeName.js'
+import { operationsOf, type AnyRouter, type RoutedOperation } from './RoutedOperation.js'
+import { onRoutes } from './unmounted.js'
+
+const log = debuglog('koa-with-auth')
+
+type Run = (ctx: Context, next: Next) => Promise<unknown>
+
+/** The same guard; where decisions are printed, it prints its router first. */
+export const debugged = (run: Run): Run => {
+  if (!log.enabled) return run
+  printDecisions()
+  return (ctx, next) => {
+    const router: unknown = ctx['router']
+    if (isRouter(router)) printRouter(router)
+    return run(ctx, next)
+  }
+}
+
+/** The same router; where decisions are printed, what it decided is printed once it is mounted. */
+export const debuggedRouter = <R extends AnyRouter>(router: R): R => {
+  if (log.enabled) onRoutes(router, () => queueMicrotask(() => printRouter(router)))
+  return router
+}
+
+interface Printed {
+  [printedMark]?: unknown
+}
+
+// The channel is one for the process, the package may be there twice
+const printDecisions = (): void => {
+  const printed: typeof decisions & Printed = decisions
+  if (printed[printedMark] === true) return
+  printed[printedMark] = true
+  // Safe: only decisions are published on this channel
+  decisions.subscribe((record) => log('%s', decisionInWords(record as Decision)))
+}
+
+const isRouter = (u: unknown): u is AnyRouter & Printed => typeof u === 'object' && u !== null && 'stack' in u
+
+const printRouter = (router: AnyRouter & Printed): void => {
+  const lines = operationsOf(router).map((operation) => `  ${operationInWords(operation)}`)
+  const text = [`a router of ${lines.length} operations`, ...lines].join('\n')
+  if (router[printedMark] === text) return
+  // not enumerable, so that a copy of the router is printed, too
+  Object.defineProperty(router, printedMark, { value: text, writable: true, configurable: true })
+  log('%s', text)
+}
+
+const operationInWords = ({ name, guard, requirement, levels }: RoutedOperation): string =>
+  guard === undefined ? `${name}: no guard` : `${name}: ${schemesOf(requirement)}, by ${levels.join(' + ')}`
+
+const schemesOf = (requirement: Requirement): string => {
+  const authenticator = effective(requirement)
+  if (authenticator === undefined) return 'public'
+  const alternatives = alternativesOf(authenticator.description).map((alternative) =>
+    alternative.map(({ leaf }) => schemeNameOf(leaf) ?? 'custom').join(' + '),
+  )
+  return alternatives.map((one) => (one === '' ? 'anonymous' : one)).join(', or ')
+}
+
+const decisionInWords = (decision: Decision): string => {
+  const { method, route, status, outcome, failure, scheme, branches = [], level, durationMs } = decision
+  const why = failure === undefined || failure === outcome ? '' : ` (${failure})`
+  const by = scheme === undefined ? '' : ` by ${scheme}`
+  const tried = branches.map((branch) => `${branch.scheme} ${branch.skipped === true ? 'skipped' : branch.failure}`)
+  const each = tried.length === 0 ? '' : `: ${tried.join(', ')}`
+  return `${method} ${route} ${status} ${outcome}${why}${by}${each}; ${level}, ${durationMs.toFixed(2)} ms`
+}
