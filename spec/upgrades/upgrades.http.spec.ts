@@ -254,7 +254,7 @@ describe('a client that goes away', () => {
       await expect.poll(() => asked.length).toBe(1)
       client.destroy()
       const { socket, done } = seen[0]!
-      expect(await done).toEqual({ principal: { user: 'anna' } })
+      expect(await done).toMatchObject({ principal: { user: 'anna' } })
       await expect.poll(() => socket.closed).toBe(true)
       expect(errors).toEqual([])
     })

@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type Koa from 'koa'
-import type { Context, Middleware, Next } from 'koa'
+import type { Context, Middleware, Next, Request } from 'koa'
 import { anyOf } from '../core/anyOf.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/marks.js'
@@ -28,9 +28,12 @@ export interface GuardUpgradeOptions extends AuthSettings {
   readonly route?: string
 }
 
-/** Whom an upgrade acts for. */
+/** An upgrade that was let in. */
 export interface Admitted<P> {
+  /** Who it acts for. */
   readonly principal: P
+  /** The request as its hooks saw it, for its `ip`, its `query`, or `signInDigests` of `koa-with-auth/sessions`. */
+  readonly request: Request
 }
 
 /**
@@ -114,9 +117,9 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
     }
     const admit = (ctx: Context): Promise<unknown> => {
       if (route !== undefined) ctx['routerPath'] = route
-      const request: Context['request'] & { readonly auth?: unknown } = ctx.request
+      const guarded: Request & { readonly auth?: unknown } = ctx.request
       const enter = (): Promise<void> => {
-        admitted = { principal: request.auth }
+        admitted = { principal: guarded.auth, request: guarded }
         return Promise.resolve()
       }
       return decide(ctx, enter, false)

@@ -1,0 +1,99 @@
+/**
+ * Live messages for who is signed in: over a WebSocket, and as server-sent events. Both end with the session.
+ *
+ * - `guardUpgrade` guards the handshake as `withAuth` guards the stream, so pages of other sites are refused.
+ * - `onSignedOut` reports whose session is over, and `endsSignIn` finds what was opened by it.
+ * - It reports in the process that ended the session. Where there are several, send the records to the others; and let nothing be
+ *   open for long: a browser connects again by itself, and is asked again.
+ */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { PassThrough, type Duplex } from 'node:stream'
+import Router from '@koa/router'
+import Koa, { type Request } from 'koa'
+import { constantTimeEqual, httpBasicAuth, sessionAuth, withAuth } from 'koa-with-auth'
+import { endsSignIn, onSignedOut, type SignInDigests } from 'koa-with-auth/events'
+import { sessions, signInDigests } from 'koa-with-auth/sessions'
+import { guardUpgrade } from 'koa-with-auth/upgrades'
+import { WebSocketServer } from 'ws'
+
+// Replace these with your own user database, and the comparison with a check of a password hash
+const users = new Map([
+  ['anna', { username: 'anna', isActive: true }],
+  ['sam', { username: 'sam', isActive: true }],
+])
+const password = httpBasicAuth({
+  authenticate: (_request, username, given) => constantTimeEqual(given, `${username}secret`) && users.get(username),
+})
+
+// How long a socket or a stream may be open, in milliseconds
+const LONGEST = 3_600_000
+// Codes from 4000 are for applications (RFC 6455 §7.4.2)
+const SIGNED_OUT = 4401
+
+/** What is open, by which sign-in. */
+const openings = () => {
+  const open = new Map<() => void, SignInDigests>()
+  const stop = onSignedOut((record) => {
+    for (const [end, signIn] of open) if (endsSignIn(record, signIn)) end()
+  })
+  const add = (by: { readonly request: Request }, end: () => void): (() => void) => {
+    const signIn = signInDigests(by)
+    if (signIn !== undefined) open.set(end, signIn)
+    const timer = setTimeout(end, LONGEST)
+    return () => {
+      clearTimeout(timer)
+      open.delete(end)
+    }
+  }
+  return { add, stop, count: () => open.size }
+}
+
+/** The server, and how many sockets and streams are open by a sign-in. */
+export const live = (keys: string[]): { readonly server: Server; readonly open: () => number } => {
+  const app = new Koa({ keys })
+  const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username) })
+  const user = sessionAuth()
+  const { add, stop, count } = openings()
+
+  const router = new Router()
+  router.post('/login', withAuth(password), async (ctx) => {
+    await logIn(ctx, ctx.request.auth)
+    ctx.status = 204
+  })
+  router.post('/logout', withAuth(null), async (ctx) => {
+    await logOut(ctx)
+    ctx.status = 204
+  })
+  router.get('/events', withAuth(user), (ctx) => {
+    const stream = new PassThrough()
+    stream.write(`data: Hello ${ctx.request.auth.username}\n\n`)
+    ctx.res.once(
+      'close',
+      add(ctx, () => stream.end()),
+    )
+    ctx.type = 'text/event-stream'
+    ctx.body = stream
+  })
+  app.use(router.routes())
+
+  const sockets = new WebSocketServer({ noServer: true })
+  const guard = guardUpgrade(app, user, { route: '/live' })
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    if (request.url !== '/live') return void socket.destroy()
+    const admitted = await guard(request, socket, head)
+    if (admitted === undefined) return
+    sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.once(
+        'close',
+        add(admitted, () => webSocket.close(SIGNED_OUT, 'signed out')),
+      )
+      webSocket.on('error', () => webSocket.terminate())
+      webSocket.send(`Hello ${admitted.principal.username}`)
+    })
+  }
+  const handle = app.callback()
+  const server = createServer((request, response) => void handle(request, response))
+  server.on('upgrade', (request, socket, head) => void upgrade(request, socket, head))
+  server.once('close', stop)
+  return { server, open: count }
+}

@@ -1,0 +1,95 @@
+/** The example of live messages, with the real `ws`: who is signed in gets in, and a sign-out elsewhere ends socket and stream. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { request as open, type IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import { live } from '../../examples/live/app.js'
+import { visitorOf, type Visitor } from '../support/sessionsApp.js'
+
+const basic = (username: string) => ({
+  Authorization: `Basic ${Buffer.from(`${username}:${username}secret`).toString('base64')}`,
+})
+
+const serving = async () => {
+  const { server, open: opened } = live([randomBytes(32).toString('hex')])
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  )
+  const signedIn = async (username: string): Promise<Visitor> => {
+    const visitor = visitorOf(port)
+    expect((await visitor.post('/login', basic(username))).status).toBe(204)
+    return visitor
+  }
+  return { port, opened, signedIn }
+}
+
+const connecting = (port: number, headers: Readonly<Record<string, string>>) => {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/live`, { headers })
+  const messages: string[] = []
+  socket.on('message', (data: Buffer) => messages.push(data.toString()))
+  const ended = new Promise<string>((resolve) => {
+    socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`))
+    socket.once('unexpected-response', (_request, { statusCode }) => resolve(`refused ${statusCode}`))
+    socket.on('error', () => {})
+  })
+  return { messages, ended }
+}
+
+const listening = async (port: number, headers: Readonly<Record<string, string>>) => {
+  const outgoing = open({ port, host: '127.0.0.1', path: '/events', headers, agent: false })
+  outgoing.end()
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+  let text = ''
+  answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  const ended = new Promise<void>((resolve) => answer.once('end', resolve))
+  return { status: answer.statusCode, text: () => text, ended }
+}
+
+describe('live messages', () => {
+  it('come to who is signed in, and end with the session, not with that of another', async () => {
+    const { port, opened, signedIn } = await serving()
+    const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
+    const copy = anna.copy()
+    const [socket, another] = [anna, sam].map((one) => connecting(port, { Cookie: one.header() })) as [
+      ReturnType<typeof connecting>,
+      ReturnType<typeof connecting>,
+    ]
+    const stream = await listening(port, { Cookie: anna.header() })
+    await expect.poll(() => [socket.messages, another.messages]).toEqual([['Hello anna'], ['Hello sam']])
+    await expect.poll(() => stream.text()).toBe('data: Hello anna\n\n')
+    expect(opened()).toBe(3)
+    await copy.post('/logout')
+    expect(await socket.ended).toBe('4401 signed out')
+    await stream.ended
+    await expect.poll(opened).toBe(1)
+    const again = connecting(port, { Cookie: anna.header() })
+    expect(await again.ended).toBe('refused 401')
+  })
+
+  it.each([
+    { what: 'without a cookie', headers: {}, status: 401 },
+    { what: 'from another site', headers: { Origin: 'https://evil.example' }, status: 403 },
+  ])('are refused $what: $status', async ({ headers, status }) => {
+    const { port, opened, signedIn } = await serving()
+    const cookie = status === 403 ? { Cookie: (await signedIn('anna')).header() } : {}
+    expect(await connecting(port, { ...cookie, ...headers }).ended).toBe(`refused ${status}`)
+    expect(opened()).toBe(0)
+  })
+
+  it('are nowhere else', async () => {
+    const { port } = await serving()
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/other`)
+    await expect(once(socket, 'open')).rejects.toThrow()
+  })
+})
