@@ -9,6 +9,7 @@ import { checkOptions, type Check } from '../core/options.js'
 import { sqliteFile } from '../stores/sqliteFile.js'
 import type { SqlValue } from '../stores/sqlText.js'
 import type { SessionStore } from './SessionStore.js'
+import { check, isFull, statements, tables } from './sqliteStatements.js'
 
 /** Which file. */
 export interface SqliteStoreOptions {
@@ -21,15 +22,7 @@ export interface SqliteStore extends SessionStore {
   readonly close: () => void
 }
 
-const tables = `
-  create table if not exists auth_sessions (id text primary key, text text, until integer not null) without rowid;
-  create index if not exists auth_sessions_until on auth_sessions (until);
-  create table if not exists auth_marks (user text primary key, mark text not null, until integer not null) without rowid;
-`
-const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1'
-
 const SWEEP_EVERY = 60_000
-const SWEPT_AT_ONCE = 500
 
 const fileUrl: Check = (place, value) => {
   if (typeof value === 'string' && value.startsWith('file:')) return
@@ -49,18 +42,14 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
   const { url } = checkOptions('sqliteStore', options, { url: fileUrl })
   const file = sqliteFile({ url, tables, check })
   let swept = 0
-  // a few at a time, because it runs on the event loop; the write that came with it is good without it
+  // the write that came with it is good without it
   const sweep = async (): Promise<void> => {
     const now = Date.now()
     if (now - swept < SWEEP_EVERY) return
     swept = now
-    for (const [table, key] of [
-      ['auth_sessions', 'id'],
-      ['auth_marks', 'user'],
-    ]) {
-      const sql = `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
+    for (const sql of [statements.sweepSessions, statements.sweepMarks]) {
       // the rest is the next write's
-      if ((await file.tryWrite(sql, [now])) === SWEPT_AT_ONCE) swept = 0
+      if (isFull(await file.tryWrite(sql, [now]))) swept = 0
     }
   }
   const write = async (sql: string, args: ReadonlyArray<SqlValue>): Promise<number> => {
@@ -71,38 +60,25 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   return {
     read: async (id) => {
-      const rows = await file.read('select text from auth_sessions where id = ? and until > ?', [id, Date.now()])
+      const rows = await file.read(statements.read, [id, Date.now()])
       return text(rows[0]?.['text'])
     },
     insert: async (id, data, lifetime) => {
-      // one whose time is over is not there
-      await write(
-        'insert into auth_sessions values (?, ?, ?) on conflict do update set text = excluded.text, until = excluded.until where auth_sessions.until <= ?',
-        [id, data, Date.now() + lifetime, Date.now()],
-      )
+      await write(statements.insert, [id, data, Date.now() + lifetime, Date.now()])
     },
     update: async (id, data, lifetime) => {
-      const changed = await write(
-        'update auth_sessions set text = ?, until = ? where id = ? and text is not null and until > ?',
-        [data, Date.now() + lifetime, id, Date.now()],
-      )
+      const changed = await write(statements.update, [data, Date.now() + lifetime, id, Date.now()])
       return changed === 1
     },
     end: async (id, lifetime) => {
-      await write(
-        'insert into auth_sessions values (?, null, ?) on conflict do update set text = null, until = excluded.until',
-        [id, Date.now() + lifetime],
-      )
+      await write(statements.end, [id, Date.now() + lifetime])
     },
     markOf: async (user) => {
-      const rows = await file.read('select mark from auth_marks where user = ? and until > ?', [user, Date.now()])
+      const rows = await file.read(statements.markOf, [user, Date.now()])
       return text(rows[0]?.['mark']) ?? ''
     },
     mark: async (user, mark, lifetime) => {
-      await write(
-        'insert into auth_marks values (?, ?, ?) on conflict do update set mark = excluded.mark, until = excluded.until',
-        [user, mark, Date.now() + lifetime],
-      )
+      await write(statements.mark, [user, mark, Date.now() + lifetime])
     },
     close: () => file.close(),
   }

@@ -53,6 +53,8 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
       await opened.execute('pragma journal_mode = wal')
       // waiting for the disk at every write would hold the event loop, and keep the other processes out meanwhile
       await opened.execute('pragma synchronous = normal')
+      // what was written moves into the file a few pages at a time: a thousand, the default, hold the event loop for 20 ms
+      await opened.execute('pragma wal_autocheckpoint = 100')
       isMade = !url.includes(':memory:')
       openedAt = Date.now()
       return opened
