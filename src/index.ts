@@ -88,10 +88,12 @@ export {
   sessionLoginAuth,
   sessionLoginAuthSuperuser,
   SessionUser,
+  type RefuseOptions,
   type SessionAuthOptions,
   type SessionData,
   type UserOf,
 } from './authenticators/session.js'
+export type { SessionKindOptions } from './core/session/sessionKind.js'
 
 // Koa
 export { withAuth } from './koa/withAuth.js'

@@ -3,6 +3,7 @@ import { either as E } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { rightsByFlags } from '../../src/core/session/Rights.js'
 import { carrySource, type SessionSource } from '../../src/core/session/SessionSource.js'
 import { plainRequest } from '../support/plainRequest.js'
 
@@ -28,6 +29,8 @@ const evaluated = async (kind: ReturnType<typeof sessionAuth>, { source, cookie,
 }
 
 const source = (reported: Partial<SessionSource> = {}): SessionSource => ({
+  owner: app,
+  rights: rightsByFlags,
   isUnavailable: () => false,
   digests: () => undefined,
   isSignedIn: () => true,

@@ -114,12 +114,14 @@ describe('sessions(app, options)', () => {
     ['none', []],
     ['empty', ['']],
     ['short', ['keyboard cat']],
-    ['one short among strong ones', [key, 'k'.repeat(31)]],
+    ['short first', ['k'.repeat(31), key]],
+    ['an empty one behind a strong one', [key, '']],
+    ['no text behind a short older one', [key, 'short', undefined]],
     ['no text', [undefined]],
   ])('A-33 TypeError for keys: %s', (_what, keys) => {
     const app = new Koa()
     Object.assign(app, { keys })
-    expect(call(app, { loadUser })).toThrow(/^sessions\(app\): app\.keys must hold keys of at least 32 characters/)
+    expect(call(app, { loadUser })).toThrow(/^sessions\(app\): app\.keys must hold strings, and the first, which signs, at least 32 characters/)
     expect(call(app, { loadUser })).toThrow(/randomBytes\(32\)/)
   })
 

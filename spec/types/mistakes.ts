@@ -50,13 +50,13 @@ export const mistakes: ReadonlyArray<Mistake> = [
   // users of sessions
   {
     description: 'sessions: a user without a username',
-    wrong: `sessions(app, { loadUser: (id) => ({ id, email: 'a@example.com' }), identify: (u) => u.id })`,
-    right: `sessions(app, { loadUser: (id) => ({ id, email: 'a@example.com', username: id }), identify: (u) => u.id })`,
+    wrong: `sessions(app, { loadUser: (id) => ({ id, email: 'a@example.com' }) })`,
+    right: `sessions(app, { loadUser: (id) => ({ id, email: 'a@example.com' }), identify: (u) => u.id })`,
   },
   {
     description: 'sessions: a user whose isActive is a number',
     wrong: `sessions(app, { loadUser: async (username) => ({ username, isActive: 1 }) })`,
-    right: `sessions(app, { loadUser: async (username) => ({ username, isActive: true }) })`,
+    right: `sessions(app, { loadUser: async (username) => ({ username, isActive: 1 }), isActive: (u) => u.isActive === 1 })`,
   },
   {
     description: 'sessions: a user, or one without a username',

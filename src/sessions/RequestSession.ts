@@ -7,10 +7,12 @@
 import type { Context } from 'koa'
 import { signedIn, signedOut } from '../core/events/channels.js'
 import type { SignInDigests } from '../core/events/SignInEvent.js'
+import { rightsByFlags, type Rights } from '../core/session/Rights.js'
 import type { SessionSource } from '../core/session/SessionSource.js'
 import { sessionOf, type KoaSession } from './KoaSession.js'
 import { randomId, type SessionIds } from './sessionIds.js'
 import { bind, boundBy, signedInOf, type SignedIn, type SignIn } from './SignedIn.js'
+import type { Signing } from './SignInFunctions.js'
 import { digestsOf, SignInReports, type Ended } from './SignInReports.js'
 import { StoredSession } from './StoredSession.js'
 
@@ -22,6 +24,9 @@ export interface SessionOwner {
   readonly name: string
   readonly ids: SessionIds
   readonly loadUser: (id: string) => unknown
+  readonly rights: Rights
+  /** The functions that sign in and out. */
+  readonly signing: () => Signing<never>
   /** The sessions whose end a request showed. */
   readonly ended: Ended
 }
@@ -158,6 +163,20 @@ export class RequestSession implements SessionSource {
   /** Whether an older key bound who is signed in. */
   get isSignedByOlderKey(): boolean {
     return this.#isSignedByOlderKey
+  }
+
+  /** @see SessionSource */
+  get owner(): object {
+    return this.#owner ?? this
+  }
+
+  get rights(): Rights {
+    return this.#owner?.rights ?? rightsByFlags
+  }
+
+  /** The functions of the application that sign in and out; `undefined` where no call of `sessions` took it on. */
+  get signing(): Signing<never> | undefined {
+    return this.#owner?.signing()
   }
 
   readonly isUnavailable = (): boolean => this.stored.error !== undefined

@@ -16,20 +16,46 @@ import {
   type Check,
   type Checks,
 } from '../core/options.js'
-import { areStrong, keysFix } from '../core/session/signingKeys.js'
+import { warnOfShortKey } from '../core/session/requestSession.js'
+import { rightsChecks, rightsFrom, type Rights, type RightsOptions } from '../core/session/Rights.js'
+import { keysFix, strengthOf } from '../core/session/signingKeys.js'
 import { applicationName } from './applicationName.js'
 import { memoryStore } from './memoryStore.js'
 import type { SessionStore } from './SessionStore.js'
 
+type Flag = boolean | null | undefined
+
+// What each of several users has at a field
+type FieldOf<U, K extends PropertyKey> = U extends unknown ? (K extends keyof U ? U[K] : undefined) : never
+
+type Unless<Holds, Option> = Holds extends true ? unknown : Option
+
+type Is<A, B> = [A] extends [B] ? true : false
+
+/**
+ * What the options must have beside their own type, by what `loadUser` loads: `identify` for users without a `username`, and a
+ * function for each flag that is no flag.
+ */
+export type NeedsOf<R> = NeedsAsInferred<[R][R extends unknown ? 0 : never]>
+
+type NeedsAsInferred<R> = unknown extends PrincipalFromAnswer<R> ? unknown : Needs<PrincipalFromAnswer<R>>
+
+type Needs<U> = Unless<Is<U, object>, { readonly loadUser: (...args: never[]) => 'loadUser loads an object' }> &
+  Unless<Is<FieldOf<U, 'username'>, string>, { readonly identify: (user: U) => string }> &
+  Unless<Is<FieldOf<U, 'isActive'>, Flag>, { readonly isActive: (user: U) => boolean }> &
+  Unless<Is<FieldOf<U, 'isStaff'>, Flag>, { readonly isStaff: (user: U) => boolean }> &
+  Unless<Is<FieldOf<U, 'isSuperuser'>, Flag>, { readonly isSuperuser: (user: U) => boolean }>
+
 /** How an application keeps its sessions. All times are in milliseconds. */
-export interface SessionsOptions<R> {
+export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>> {
   /**
    * Loads a user by the identifier that the session holds, at each request that asks who is signed in; `undefined` refuses.
-   * A value, a promise, an Option, an Either or a TaskEither. A user that can never sign in (no `username`, an `isActive` that
-   * is no boolean) does not compile, and is a 500 that names the field.
+   * A value, a promise, an Option, an Either or a TaskEither. What it loads is the principal. A user that can never sign in (no
+   * `username` and no `identify`, an `isActive` that is no boolean and no option `isActive`) does not compile, and is a 500 that
+   * names the field.
    */
   readonly loadUser: (id: string) => R
-  /** What identifies a user. Default: its `username`. */
+  /** What is kept in the session, and given to `loadUser`. Default: the user's `username`. */
   readonly identify?: (user: PrincipalFromAnswer<R>) => string
   /**
    * What the application is called: its sessions are no other application's, also with the same signing keys and the same
@@ -63,6 +89,9 @@ export interface SessionsOptions<R> {
 export interface Decided {
   readonly loadUser: (id: string) => unknown
   readonly identify: (user: never) => unknown
+  /** Whether users are identified by their `username`. */
+  readonly needsUsername: boolean
+  readonly rights: Rights
   readonly name: string
   readonly store: SessionStore
   readonly idle: number
@@ -95,6 +124,7 @@ const sessionStore: Check = (place, store) => {
 const checks: Checks<SessionsOptions<unknown>> = {
   loadUser: hook(1),
   identify: maybe(hook(1)),
+  ...rightsChecks,
   name: maybe(nonEmpty),
   store: maybe(sessionStore),
   idle: maybe(duration),
@@ -123,12 +153,16 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   if (/^__(?:Host|Secure)-/i.test(cookieName) && https !== true) {
     throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} over https only; set https: true`)
   }
-  if (!areStrong(app.keys)) throw new TypeError(`sessions(app): ${keysFix}`)
+  const strength = strengthOf(app.keys)
+  if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
+  if (strength === 'older short') warnOfShortKey(app)
   const store = given.store ?? defaultStore(isProduction)
   if (https === false) process.emitWarning(insecure, 'SessionWarning')
   return {
     loadUser,
     identify,
+    needsUsername: given.identify === undefined,
+    rights: rightsFrom('sessions(app, { ... })', given),
     name: name ?? applicationName(),
     store,
     idle,

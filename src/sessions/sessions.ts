@@ -11,7 +11,6 @@ import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { upgradeMark } from '../core/marks.js'
 import { declareFactory } from '../core/hooks.js'
 import { carrySource, type SessionSource } from '../core/session/SessionSource.js'
-import type { LoadsUsers } from '../core/session/SessionUser.js'
 import { declareSessionCookie } from '../core/session/sessionCookie.js'
 import { settingsOf } from '../core/Settings.js'
 import { hasThrown } from '../koa/exceptions.js'
@@ -21,11 +20,13 @@ import { respondFailure } from '../koa/respond.js'
 import { restore, take } from '../koa/ResponseSnapshot.js'
 import { commit } from './commit.js'
 import { koaSessionStore, type KoaSessionStore } from './koaSessionStore.js'
-import { decided, type SessionsOptions } from './options.js'
+import { decided, type NeedsOf, type SessionsOptions } from './options.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionIds, type SessionIds } from './sessionIds.js'
 import type { SessionStore } from './SessionStore.js'
-import { signing, type Signing } from './signing.js'
+import { signing } from './signing.js'
+import type { Signing } from './SignInFunctions.js'
+import { typedKinds, type SessionKinds } from './typedKinds.js'
 import { rememberedEnds } from './SignInReports.js'
 import { SignInRefused } from './SignInRefused.js'
 import { takeBack } from './takeBack.js'
@@ -38,35 +39,49 @@ const anonymous = headerPolicyOf({ _tag: 'AnyOf', members: [] })
 const apps = new WeakSet<object>()
 
 // Above the sessions every caller would be anonymous (D-S12)
-const misplaced: SessionSource = {
+const misplaced = (owner: SessionOwner): SessionSource => ({
+  owner,
+  rights: owner.rights,
   isUnavailable: () => {
     throw new Error('sessions(app, ...) must be called before the routers are mounted')
   },
   isSignedIn: () => false,
   load: () => false,
   digests: () => undefined,
-}
+})
+
+/** What `sessions` returns: functions that sign in and out, and session kinds, for users of type `U`. */
+export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
 
 /**
- * Mounts sessions on an application, above what is mounted later, and returns the functions that sign in and out. The
- * session kinds (`sessionAuth()` and the others) then load their user by `loadUser` at each request. TypeError for what is
- * weak or cannot work: short signing keys, production without a store, a second call.
+ * Mounts sessions on an application, above what is mounted later. It returns the functions that sign in and out, and the session
+ * kinds of this application, whose principal is what `loadUser` loads, at each request. The kinds of `koa-with-auth` load by it,
+ * too, for users with a `username`. TypeError for what is weak or cannot work: a short first signing key, production without a
+ * store, a second call.
  *
  * @example
  * import { randomBytes } from 'node:crypto'
  * import Koa from 'koa'
  * import Router from '@koa/router'
- * import { sessionAuth, withAuth } from 'koa-with-auth'
+ * import { withAuth } from 'koa-with-auth'
  * import { sessions } from 'koa-with-auth/sessions'
  *
- * const users = new Map([['anna', { username: 'anna', isActive: true }]])
+ * interface User {
+ *   readonly id: number
+ *   readonly role: 'admin' | 'editor'
+ * }
+ * const users = new Map<string, User>([['7', { id: 7, role: 'editor' }]])
  *
  * const app = new Koa({ keys: [randomBytes(32).toString('hex')] })
- * const { logIn, logOut } = sessions(app, { loadUser: (id) => users.get(id) })
+ * const { sessionAuth, sessionAuthSuperUser, logIn, logOut } = sessions(app, {
+ *   loadUser: (id) => users.get(id),
+ *   identify: (user) => String(user.id),
+ *   isSuperuser: (user) => user.role === 'admin',
+ * })
  *
  * const router = new Router()
  * router.post('/login', withAuth(null), async (ctx) => {
- *   await logIn(ctx, { username: 'anna', isActive: true }) // once the password is verified
+ *   await logIn(ctx, { id: 7, role: 'editor' }) // once the password is verified
  *   ctx.status = 204
  * })
  * router.post('/logout', withAuth(null), async (ctx) => {
@@ -74,13 +89,27 @@ const misplaced: SessionSource = {
  *   ctx.status = 204
  * })
  * router.get('/me', withAuth(sessionAuth()), (ctx) => {
- *   ctx.body = ctx.request.auth.username
+ *   ctx.body = ctx.request.auth.role // the type is that of a user
  * })
+ * router.delete('/users', withAuth(sessionAuthSuperUser({ refuse: 'insufficient' })), () => {})
  * app.use(router.routes())
  */
-export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R>): Signing<PrincipalFromAnswer<R>> => {
+export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
   const settled = decided(app, options)
-  const { loadUser, identify, name, idle, absolute, timeout, https, cookieName, sameSite, maxLength } = settled
+  const {
+    loadUser,
+    identify,
+    needsUsername,
+    rights,
+    name,
+    idle,
+    absolute,
+    timeout,
+    https,
+    cookieName,
+    sameSite,
+    maxLength,
+  } = settled
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
@@ -89,10 +118,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
   const store = timedStore(settled.store, timeout)
   const keys = () => app.keys
   const ids = sessionIds(keys)
-  const owner: SessionOwner = { keys, name, ids, loadUser, ended: rememberedEnds() }
+  const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs }
   const toTakeBack = { store, cookieName, idle, absolute }
   // Safe: it is the prototype of every context; a request that comes through the sessions carries its own
-  carrySource(app.context as Context, misplaced)
+  carrySource(app.context as Context, misplaced(owner))
   const run = koaSession(
     {
       ...unpolluted,
@@ -146,7 +175,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & LoadsUsers<R
     }
   }
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
-  return signing({ owner, identify, store, https: https === true, absolute })
+  const signs = signing<PrincipalFromAnswer<R>>({ owner, identify, store, https: https === true, absolute })
+  return { ...signs, ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName, needsUsername }) }
 }
 
 // koa-mount runs middleware of one application on a context of another, whose session it would take for its own

@@ -1,14 +1,9 @@
 /**
  * Which sign-in a request came by, for what outlives it: a socket or a stream that must end with the session.
  */
-import type { Request } from 'koa'
 import type { SignInDigests } from '../core/events/SignInEvent.js'
 import { signInDigestsOf } from '../core/session/SessionSource.js'
-
-/** Any context of Koa's or of a router's. */
-interface WithRequest {
-  readonly request: Request
-}
+import type { WithRequest } from './SignInFunctions.js'
 
 /**
  * Who is signed in at this time by the session of a request, as the records of `onSignedOut` name it; `undefined` for a

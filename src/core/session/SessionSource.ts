@@ -4,9 +4,14 @@
  */
 import type { Context } from 'koa'
 import type { SignInDigests } from '../events/SignInEvent.js'
+import type { Rights } from './Rights.js'
 
 /** Where the user of a request's session comes from. */
 export interface SessionSource {
+  /** The call of `sessions` that it is of; no other is the same. */
+  readonly owner: object
+  /** What decides who may come in. */
+  readonly rights: Rights
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
   /** Whether a user is signed in. */

@@ -23,14 +23,24 @@ const isSigner = (keys: unknown): keys is Signer =>
   'verify' in keys &&
   typeof keys.verify === 'function'
 
-/** Whether there are keys and none is short. A Keygrip cannot be inspected, and is accepted. */
-export const areStrong = (keys: unknown): boolean =>
-  Array.isArray(keys)
-    ? keys.length > 0 && keys.every((key: unknown) => typeof key === 'string' && key.length >= MIN_KEY_LENGTH)
-    : typeof keys === 'object' && keys !== null && 'verify' in keys
+/**
+ * How good keys are. The first one signs, so it must not be short. An older one may be, while it is rotated out: `older short`.
+ * What is no key (an empty string) makes them `weak` wherever it is. A Keygrip cannot be inspected, and is accepted.
+ */
+export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => {
+  if (!Array.isArray(keys)) return isSigner(keys) ? 'strong' : 'weak'
+  if (!isLong(keys[0])) return 'weak'
+  if (keys.every(isLong)) return 'strong'
+  return keys.every((key: unknown) => typeof key === 'string' && key !== '') ? 'older short' : 'weak'
+}
+
+const isLong = (key: unknown): boolean => typeof key === 'string' && key.length >= MIN_KEY_LENGTH
 
 /** How to fix weak ones. */
-export const keysFix = `app.keys must hold keys of at least ${MIN_KEY_LENGTH} characters each; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
+export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
+
+/** What to know of a short key that is rotated out. It prints no key. */
+export const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 
 const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
 

@@ -1,0 +1,658 @@
+/** Sessions typed by the application: whom `loadUser` loads is let in as he is, by rights that are functions; and no other's user. */
+import Router from '@koa/router'
+import Koa, { type Context } from 'koa'
+import koaSession from 'koa-session'
+import mount from 'koa-mount'
+import {
+  anyOf,
+  authSettings,
+  httpBearer,
+  onError,
+  sessionAuth as anySessionAuth,
+  sessionAuthIsStaff as anySessionAuthIsStaff,
+  sessionAuthSuperUser as anySessionAuthSuperUser,
+  UnavailableError,
+  withAuth,
+  type AuthenticatorLike,
+} from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { logIn, logOut, sessions, type Sessions } from 'koa-with-auth/sessions'
+import { describe, expect, it, vi } from 'vitest'
+import { challenge, expectCrashed, expectDenied, expectPassed, running, type Running } from '../support/behavior.js'
+import { strongKey, visitorOf, type Visitor } from '../support/sessionsApp.js'
+
+interface Member {
+  readonly id: number
+  readonly role?: string
+  readonly state?: string
+}
+
+const members: ReadonlyArray<Member> = [
+  { id: 1, role: 'admin' },
+  { id: 2, role: 'editor' },
+  { id: 3, role: 'reader' },
+  { id: 4, role: 'admin', state: 'banned' },
+]
+const [admin, editor, reader, banned] = members as [Member, Member, Member, Member]
+
+interface Site extends Running {
+  readonly app: Koa
+  /** A browser, signed in as a member. */
+  readonly as: (member: Member) => Promise<Asking>
+  readonly typed: Sessions<Member>
+  readonly warnings: ReadonlyArray<string>
+}
+
+interface Asking {
+  readonly ask: (path: string) => ReturnType<Running['ask']>
+  readonly header: string
+}
+
+type Rights = Partial<Record<'isActive' | 'isStaff' | 'isSuperuser', unknown>>
+
+const byRole = {
+  isActive: (user: Member) => user.state !== 'banned',
+  isStaff: (user: Member) => user.role === 'editor',
+  isSuperuser: (user: Member) => user.role === 'admin',
+}
+
+const routesOf = (typed: Sessions<Member>): Readonly<Record<string, AuthenticatorLike>> => ({
+  '/me': typed.sessionAuth(),
+  '/staff': typed.sessionAuthIsStaff(),
+  '/super': typed.sessionAuthSuperUser(),
+  '/staff403': typed.sessionAuthIsStaff({ refuse: 'insufficient' }),
+  '/super403': typed.sessionAuthSuperUser({ refuse: 'insufficient' }),
+})
+
+const site = async (
+  rights: Rights = byRole,
+  { keys = [strongKey], load = (id: string): unknown => members.find((one) => String(one.id) === id) } = {},
+): Promise<Site> => {
+  const warnings: string[] = []
+  let made: { app: Koa; typed: Sessions<Member> } | undefined
+  const emitted = vi.spyOn(process, 'emitWarning').mockImplementation((text) => void warnings.push(String(text)))
+  const api = await running((app, answering) => {
+    app.keys = keys
+    app.silent = true
+    const typed = sessions<Member>(app, {
+      // Safe: what a program without types could load and write
+      loadUser: load as () => Member,
+      identify: (user) => String(user.id),
+      ...(rights as typeof byRole),
+    })
+    made = { app, typed }
+    const router = new Router()
+    router.post('/login/:id', withAuth(null), async (ctx) => {
+      await logIn(
+        ctx,
+        members.find(({ id }) => String(id) === ctx.params['id'])!,
+      )
+      ctx.status = 204
+    })
+    router.post('/logout', withAuth(null), async (ctx) => {
+      await logOut(ctx)
+      ctx.status = 204
+    })
+    for (const [path, kind] of Object.entries(routesOf(typed))) router.get(path, withAuth(kind), answering)
+    router.get('/any', withAuth(anySessionAuth()), answering)
+    router.get('/anyStaff', withAuth(anySessionAuthIsStaff()), answering)
+    app.use(router.routes())
+  })
+  emitted.mockRestore()
+  const as = async ({ id }: Member): Promise<Asking> => {
+    const one = visitorOf(api.port)
+    expect((await one.post(`/login/${id}`)).status).toBe(204)
+    const header = one.header()
+    return { header, ask: (path) => api.ask(path, { headers: { Cookie: header } }) }
+  }
+  return { ...api, ...made!, as, warnings }
+}
+
+const denied = async (asked: ReturnType<Running['ask']>) => expectDenied(await asked, 401, [challenge.session])
+const forbidden = async (asked: ReturnType<Running['ask']>) => expectDenied(await asked, 403, [challenge.session])
+
+describe('the principal', () => {
+  it('is what loadUser loaded, the very value; no username is forced', async () => {
+    const { as } = await site()
+    const { seen } = await (await as(reader)).ask('/me')
+    expect(seen).toHaveLength(1)
+    expect(seen[0]).toBe(reader)
+  })
+
+  it('is not let in without a session, and not after signing out, by a copy of the cookie either', async () => {
+    const api = await site()
+    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) await denied(api.ask(path))
+    const { ask, header } = await api.as(admin)
+    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) expectPassed(await ask(path), admin)
+    const out = await api.ask('/logout', { method: 'POST', headers: { Cookie: header } })
+    expect(out.status).toBe(204)
+    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) await denied(ask(path))
+  })
+
+  it('is checked against other sites, as with the kinds of the root', async () => {
+    const { as, ask } = await site()
+    const { header } = await as(admin)
+    const answer = await ask('/me', { headers: { Cookie: header, 'Sec-Fetch-Site': 'cross-site' } })
+    expectPassed(answer, admin)
+    expect(
+      (await ask('/logout', { method: 'POST', headers: { Cookie: header, Origin: 'http://evil.example' } })).status,
+    ).toBe(403)
+    expectPassed(await ask('/me', { headers: { Cookie: header } }), admin)
+  })
+})
+
+describe('rights as functions of the user', () => {
+  it.each<readonly [string, Member, ReadonlyArray<string>]>([
+    ['a superuser', admin, ['/me', '/staff', '/super', '/staff403', '/super403']],
+    ['a staff member', editor, ['/me', '/staff', '/staff403']],
+    ['anyone else', reader, ['/me']],
+    ['who is not active', banned, []],
+  ])('%s', async (_who, member, passes) => {
+    const { as } = await site()
+    const { ask } = await as(member)
+    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) {
+      if (passes.includes(path)) expectPassed(await ask(path), member)
+      else if (path.endsWith('403') && member !== banned) await forbidden(ask(path))
+      else await denied(ask(path))
+    }
+  })
+
+  it('without a function the flags of the user decide', async () => {
+    const flagged = { id: 1, isActive: true, isStaff: true }
+    const { as } = await site({}, { load: () => flagged })
+    const { ask } = await as(admin)
+    expectPassed(await ask('/staff'), flagged)
+    await denied(ask('/super'))
+    await forbidden(ask('/super403'))
+  })
+
+  it('the flag of a field whose function was given decides nothing, whatever it is', async () => {
+    const odd = { id: 1, isActive: 'yes', isStaff: 1, isSuperuser: 'no' }
+    const { as } = await site(
+      { isActive: () => true, isStaff: () => true, isSuperuser: () => false },
+      { load: () => odd },
+    )
+    const { ask } = await as(admin)
+    expectPassed(await ask('/staff'), odd)
+    await denied(ask('/super'))
+  })
+
+  it('are not asked for strangers, and isActive is asked first', async () => {
+    const asked: string[] = []
+    const noting = (name: string, answer: boolean) => () => asked.push(name) > 0 && answer
+    const rights = {
+      isActive: noting('active', false),
+      isStaff: noting('staff', true),
+      isSuperuser: noting('super', true),
+    }
+    const { as, ask } = await site(rights)
+    await denied(ask('/super'))
+    expect(asked).toStrictEqual([])
+    await denied((await as(admin)).ask('/super'))
+    await denied((await as(admin)).ask('/super403'))
+    expect(asked).toStrictEqual(['active', 'active'])
+  })
+
+  const names = ['isActive', 'isStaff', 'isSuperuser'] as const
+  const pathFor = { isActive: '/me', isStaff: '/staff', isSuperuser: '/super' }
+  const others = { isActive: () => true, isStaff: () => false, isSuperuser: () => false }
+
+  it.each(names.flatMap((name) => [name, `${name}403`]))(
+    '%s that throws is a 500, and no handler runs',
+    async (what) => {
+      const name = names.find((one) => what.startsWith(one))!
+      const path = what.endsWith('403') && name !== 'isActive' ? `${pathFor[name]}403` : pathFor[name]
+      const bug = new RangeError('a bug')
+      const { as, errors } = await site({
+        ...others,
+        [name]: () => {
+          throw bug
+        },
+      })
+      expectCrashed(await (await as(reader)).ask(path))
+      expect(errors).toStrictEqual([bug])
+    },
+  )
+
+  const hostile: Readonly<Record<string, unknown>> = {
+    'a promise of true': Promise.resolve(true),
+    'a promise of false': Promise.resolve(false),
+    'a string': 'yes',
+    'a number': 1,
+    'an object': {},
+    'a list': [],
+    'a function': () => false,
+    'a rejected promise': undefined,
+  }
+  it.each(names.flatMap((name) => Object.keys(hostile).map((what) => [name, what] as const)))(
+    '%s that returns %s is a 500, and no handler runs',
+    async (name, what) => {
+      const { as, errors } = await site({
+        ...others,
+        [name]: () => hostile[what] ?? Promise.reject(new Error('late')).catch(() => 1),
+      })
+      expectCrashed(await (await as(reader)).ask(pathFor[name]))
+      expect(String(errors[0])).toMatch(
+        new RegExp(`^TypeError: sessions\\(app, \\{ ... \\}\\): ${name} must return true or false`),
+      )
+      expect(errors).toHaveLength(1)
+    },
+  )
+
+  it.each(names.flatMap((name) => [undefined, null, 0, '', NaN].map((value) => [name, value] as const)))(
+    '%s that returns %j is no',
+    async (name, value) => {
+      const { as } = await site({ ...others, [name]: () => value })
+      await denied((await as(reader)).ask(pathFor[name]))
+    },
+  )
+
+  it('that throws UnavailableError is a 503', async () => {
+    const { as } = await site({
+      ...others,
+      isStaff: () => {
+        throw new UnavailableError('the directory is down')
+      },
+    })
+    expectDenied(await (await as(reader)).ask('/staff'), 503, [])
+  })
+
+  it.each<readonly [string, unknown, RegExp]>([
+    ['an async function', async () => true, /isStaff.* is async, and a promise is no answer/],
+    ['a generator', function* () {}, /isStaff.* is a generator/],
+    ['a class', class Staff {}, /isStaff.* is the class Staff/],
+    ['true', true, /isStaff.* must be a function, not a boolean/],
+    ['a function of two', (a: unknown, b: unknown) => a === b, /isStaff.* takes 2 parameters/],
+  ])('that is %s is a TypeError when it is written', async (_what, isStaff, message) => {
+    const app = new Koa({ keys: [strongKey] })
+    const call = () =>
+      sessions(app, { loadUser: () => admin, identify: ({ id }) => String(id), isStaff: isStaff as () => boolean })
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(message)
+    expect(app.middleware).toStrictEqual([])
+  })
+})
+
+describe('what loadUser loads', () => {
+  it.each<readonly [string, unknown]>([
+    ['undefined', undefined],
+    ['null', null],
+    ['an empty object', {}],
+  ])('%s: 401', async (_what, value) => {
+    const { as } = await site(byRole, { load: () => value })
+    await denied((await as(admin)).ask('/me'))
+  })
+
+  it.each<readonly [string, unknown]>([
+    ['a string', 'anna'],
+    ['a number', 7],
+    ['true', true],
+    ['a list', [admin]],
+  ])('%s is no user: a 500 that says so', async (_what, value) => {
+    const { as, errors } = await site(byRole, { load: () => value })
+    expectCrashed(await (await as(admin)).ask('/me'))
+    expect(String(errors[0])).toMatch(/^TypeError: sessionAuth, loadUser: loadUser must load an object, or undefined/)
+  })
+
+  it('an outage of it is a 503, also in a list in front of a weaker kind; a bug of it is a 500', async () => {
+    let failure: Error = new UnavailableError('down', { retryAfter: 7 })
+    const { as, errors } = await site(byRole, {
+      load: () => {
+        throw failure
+      },
+    })
+    const { ask } = await as(admin)
+    for (const path of ['/me', '/staff403']) {
+      const answer = await ask(path)
+      expectDenied(answer, 503, [])
+      expect(answer.headers['retry-after']).toBe('7')
+    }
+    failure = new Error('a bug')
+    expectCrashed(await ask('/me'))
+    expect(errors).toStrictEqual([failure])
+  })
+
+  it('a user without a username is a 500 behind the kinds of the root, which says what to use', async () => {
+    const { as, errors } = await site()
+    expectCrashed(await (await as(admin)).ask('/any'))
+    expect(String(errors[0])).toMatch(
+      /no username that is a string; .* kinds that sessions\(app, \{ identify \}\) returns/,
+    )
+  })
+
+  it('a user with a username passes behind the kinds of the root by the same rights', async () => {
+    const users = [
+      { id: 1, username: 'anna', role: 'editor' },
+      { id: 2, username: 'bob', role: 'reader' },
+      { id: 4, username: 'eve', role: 'editor', state: 'banned' },
+    ]
+    const { as } = await site(byRole, { load: (id) => users.find((one) => String(one.id) === id) })
+    expectPassed(await (await as(admin)).ask('/anyStaff'), users[0])
+    const bob = await as(editor)
+    expectPassed(await bob.ask('/any'), users[1])
+    await denied(bob.ask('/anyStaff'))
+    await denied((await as(banned)).ask('/any'))
+    await denied((await as(banned)).ask('/anyStaff'))
+  })
+})
+
+describe("refuse: 'insufficient'", () => {
+  it('is documented and audited: a 403 beside the 401, and no 403 by default', async () => {
+    const { typed } = await site()
+    const router = new Router()
+    for (const [path, kind] of Object.entries(routesOf(typed))) router.get(path, withAuth(kind), () => {})
+    const { paths, components } = openApi(router, { title: 'Shop', version: '1.0.0' })
+    const statuses = (path: string) =>
+      Object.keys(paths?.[path]?.get?.responses ?? {}).filter((status) => /^4/.test(status))
+    expect(statuses('/staff')).toStrictEqual(['401'])
+    expect(statuses('/staff403')).toStrictEqual(['401', '403'])
+    expect(statuses('/super403')).toStrictEqual(['401', '403'])
+    // one scheme, of the cookie's own name
+    expect(Object.values(components?.securitySchemes ?? {})).toMatchObject([
+      { type: 'apiKey', in: 'cookie', name: 'session' },
+    ])
+    expect(audit(router).operations.map(({ path, protection }) => [path, protection])).toStrictEqual([
+      ['/me', 'session in cookie session'],
+      ['/staff', 'session in cookie session of a superuser or staff member'],
+      ['/super', 'session in cookie session of a superuser'],
+      ['/staff403', 'authorized session in cookie session of a superuser or staff member'],
+      ['/super403', 'authorized session in cookie session of a superuser'],
+    ])
+  })
+
+  it('of the kinds of the root, with a koa-session by hand and a loadUser of their own', async () => {
+    const api = await running((app, answering) => {
+      app.keys = [strongKey]
+      app.use(koaSession({ sameSite: 'lax' }, app))
+      app.use(async (ctx: Context, next) => {
+        if (ctx.path !== '/in') return next()
+        ctx['session'].id = Number(ctx.query['id'])
+        ctx.body = 'in'
+      })
+      const users = [
+        { username: 'anna', isStaff: true },
+        { username: 'bob' },
+        { username: 'eve', isStaff: true, isActive: false },
+      ]
+      const loadUser = ({ id }: Readonly<Record<string, unknown>>) => users[Number(id)]
+      const router = new Router()
+      router.get('/staff', withAuth(anySessionAuthIsStaff({ loadUser, refuse: 'insufficient' })), answering)
+      router.get('/super', withAuth(anySessionAuthSuperUser({ loadUser, refuse: 'insufficient' })), answering)
+      router.get('/plain', withAuth(anySessionAuthIsStaff({ loadUser })), answering)
+      const bearer = httpBearer({ realm: 'api', authenticate: (_request, token) => token === 't' && { token } })
+      router.get(
+        '/list',
+        withAuth(anyOf([anySessionAuthIsStaff({ loadUser, refuse: 'insufficient' }), bearer])),
+        answering,
+      )
+      app.use(router.routes())
+    })
+    const as = async (id: number) => {
+      const one = visitorOf(api.port)
+      await one.ask(`/in?id=${id}`)
+      return (path: string, headers = {}) => api.ask(path, { headers: { Cookie: one.header(), ...headers } })
+    }
+    const [anna, bob, eve] = [await as(0), await as(1), await as(2)]
+    for (const path of ['/staff', '/super', '/plain']) await denied(api.ask(path))
+    expectPassed(await anna('/staff'), { username: 'anna', isStaff: true })
+    await forbidden(anna('/super'))
+    await forbidden(bob('/staff'))
+    await denied(bob('/plain'))
+    for (const path of ['/staff', '/super', '/plain']) await denied(eve(path))
+    // a list goes on after it, and tells the strongest failure
+    expectPassed(await bob('/list', { Authorization: 'Bearer t' }), { token: 't' })
+    expect((await bob('/list')).status).toBe(403)
+  })
+
+  it('is an option of the kinds that demand a right, and has two values', () => {
+    const call = (f: unknown, options: object) => () => (f as (options: object) => unknown)(options)
+    for (const kind of [anySessionAuthIsStaff, anySessionAuthSuperUser]) {
+      expect(call(kind, { refuse: 'forbidden' })).toThrow(/refuse \}\) must be 'invalid' or 'insufficient'/)
+      expect(call(kind, { refuse: 403 })).toThrow(TypeError)
+      expect(call(kind, { refuse: 'invalid' })).not.toThrow()
+      expect(call(kind, { refuse: undefined })).not.toThrow()
+    }
+    expect(call(anySessionAuth, { refuse: 'insufficient' })).toThrow(/sessionAuth: no option "refuse"/)
+    const { sessionAuth, sessionAuthIsStaff } = sessions(new Koa({ keys: [strongKey] }), {
+      loadUser: (username) => ({ username }),
+    })
+    expect(call(sessionAuth, { refuse: 'insufficient' })).toThrow(/sessionAuth: no option "refuse"/)
+    expect(call(sessionAuthIsStaff, { refuse: 'no' })).toThrow(TypeError)
+    expect(call(sessionAuthIsStaff, { loadUser: () => admin })).toThrow(/no option "loadUser"/)
+    expect(call(withAuth, sessionAuthIsStaff)).toThrow(/sessionAuthIsStaff itself; call it/)
+  })
+})
+
+describe('whose session it is', () => {
+  const twoSites = async () => {
+    let theirs: Sessions<Member> | undefined
+    const other = await running((app) => {
+      app.keys = [strongKey]
+      theirs = sessions(app, { loadUser: () => admin, identify: () => 'root' })
+    })
+    return { other, theirs: theirs! }
+  }
+
+  it('a kind of one application in another is a 500, and no user is loaded', async () => {
+    const { theirs } = await twoSites()
+    let loaded = 0
+    const api = await running((app, answering) => {
+      app.keys = [strongKey]
+      const ours = sessions(app, {
+        loadUser: (id) => (++loaded > 0 ? { id: Number(id) } : undefined),
+        identify: (user) => String(user.id),
+      })
+      const router = new Router()
+      router.post('/login', withAuth(null), async (ctx) => {
+        await ours.logIn(ctx, { id: 3 })
+        ctx.status = 204
+      })
+      router.post('/theirs', withAuth(null), (ctx) => theirs.logIn(ctx, admin))
+      router.get('/me', withAuth(theirs.sessionAuth()), answering)
+      router.get('/super', withAuth(theirs.sessionAuthSuperUser({ refuse: 'insufficient' })), answering)
+      app.use(router.routes())
+    })
+    const one = visitorOf(api.port)
+    await one.post('/login')
+    const headers = { Cookie: one.header() }
+    for (const path of ['/me', '/super']) {
+      expectCrashed(await api.ask(path, { headers }))
+      expectCrashed(await api.ask(path))
+    }
+    expectCrashed(await api.ask('/theirs', { method: 'POST' }))
+    expect(loaded).toBe(0)
+    expect(api.errors.map(String)).toMatchObject([
+      expect.stringMatching(/sessionAuth: it is of the sessions of another application/),
+      expect.stringMatching(/another application/),
+      expect.stringMatching(/sessionAuthSuperUser: .*another application/),
+      expect.stringMatching(/another application/),
+      expect.stringMatching(/did not come through this sessions\(app, ...\)/),
+    ])
+  })
+
+  it('a kind, logIn and logOut in an application without sessions are a 500 that says so', async () => {
+    const { theirs } = await twoSites()
+    for (const mountSessions of [() => {}, (app: Koa) => app.use(koaSession(app))]) {
+      const api = await running((app, answering) => {
+        app.keys = [strongKey]
+        mountSessions(app)
+        const router = new Router().get('/me', withAuth(theirs.sessionAuth()), answering)
+        router.post('/in', withAuth(null), (ctx) => logIn(ctx, admin))
+        router.post('/out', withAuth(null), (ctx) => logOut(ctx))
+        app.use(router.routes())
+      })
+      expectCrashed(await api.ask('/me'))
+      expectCrashed(await api.ask('/in', { method: 'POST' }))
+      expectCrashed(await api.ask('/out', { method: 'POST' }))
+      expect(api.errors.map(String)).toMatchObject([
+        expect.stringMatching(/sessionAuth: it is of sessions\(app, ...\), and this request came through no sessions/),
+        expect.stringMatching(/logIn\(ctx, user\): the application has no sessions; call sessions\(app, ...\)/),
+        expect.stringMatching(/logOut\(ctx\): the application has no sessions/),
+      ])
+    }
+  })
+
+  it('logIn above the sessions is a 500 that says where to call sessions', async () => {
+    const api = await running((app) => {
+      app.keys = [strongKey]
+      app.use(new Router().post('/in', withAuth(null), (ctx) => logIn(ctx, admin)).routes())
+      sessions(app, { loadUser: () => admin, identify: () => 'root' })
+    })
+    expectCrashed(await api.ask('/in', { method: 'POST' }))
+    expect(String(api.errors[0])).toMatch(/call sessions\(app, ...\) before the routers are mounted/)
+  })
+
+  it('the imported logIn signs in to the application of the request, each to its own', async () => {
+    const users = new Router()
+    users.post('/login/:id', withAuth(null), async (ctx) => {
+      await logIn(ctx, { id: Number(ctx.params['id']) })
+      ctx.status = 204
+    })
+    const one = (name: string) =>
+      running((app, answering) => {
+        app.keys = [strongKey]
+        const { sessionAuth } = sessions(app, {
+          name,
+          loadUser: (id) => ({ name, id }),
+          identify: ({ id }) => String(id),
+        })
+        app.use(users.routes())
+        app.use(new Router().get('/me', withAuth(sessionAuth()), answering).routes())
+      })
+    const [shop, office] = [await one('shop'), await one('office')]
+    const visitor = async (api: Running): Promise<Visitor> => {
+      const its = visitorOf(api.port)
+      expect((await its.post('/login/7')).status).toBe(204)
+      return its
+    }
+    const [atShop, atOffice] = [await visitor(shop), await visitor(office)]
+    expectPassed(await shop.ask('/me', { headers: { Cookie: atShop.header() } }), { name: 'shop', id: '7' })
+    expectPassed(await office.ask('/me', { headers: { Cookie: atOffice.header() } }), { name: 'office', id: '7' })
+    await denied(office.ask('/me', { headers: { Cookie: atShop.header() } }))
+  })
+
+  it('a mounted application without sessions signs in to the outer one; one with sessions of its own is a 500', async () => {
+    const inner = new Koa()
+    inner.use(async (ctx) => {
+      await logIn(ctx, { id: 2 })
+      ctx.status = 204
+    })
+    const own = new Koa({ keys: [strongKey] })
+    sessions(own, { loadUser: () => admin, identify: () => 'root' })
+    own.use((ctx) => logIn(ctx, admin))
+    const api = await running((app, answering) => {
+      app.keys = [strongKey]
+      const { sessionAuth } = sessions(app, { loadUser: (id) => ({ id }), identify: ({ id }) => String(id) })
+      app.use(mount('/inner', inner)).use(mount('/own', own))
+      app.use(new Router().get('/me', withAuth(sessionAuth()), answering).routes())
+    })
+    const one = visitorOf(api.port)
+    expect((await one.post('/inner')).status).toBe(204)
+    const headers = { Cookie: one.header() }
+    expectPassed(await api.ask('/me', { headers }), { id: '2' })
+    expectCrashed(await api.ask('/own', { method: 'POST' }))
+    expect(String(api.errors[0])).toMatch(/inside of which this one is mounted \(koa-mount\)/)
+  })
+
+  it.each<readonly [string, unknown]>([
+    ['nothing', undefined],
+    ['an empty object', {}],
+    ['a request of Node', { request: {} }],
+  ])('logIn and logOut with %s instead of a context are a TypeError', async (_what, ctx) => {
+    await expect(logIn(ctx as never, admin)).rejects.toThrow(
+      /^logIn\(ctx, user\): the first is the context of a request/,
+    )
+    await expect(logOut(ctx as never)).rejects.toThrow(TypeError)
+  })
+
+  it('a user whom identify cannot identify is a 500, and no user is signed in', async () => {
+    const api = await running((app) => {
+      app.keys = [strongKey]
+      sessions(app, { loadUser: (username) => ({ username }) })
+      app.use(new Router().post('/in', withAuth(null), (ctx) => logIn(ctx, { id: 7 })).routes())
+    })
+    const answer = await api.ask('/in', { method: 'POST' })
+    expectCrashed(answer)
+    expect(answer.headers['set-cookie']).toBeUndefined()
+    expect(String(api.errors[0])).toMatch(/identify must return a string that is not empty/)
+  })
+})
+
+describe('rotated keys', () => {
+  const SHORT = 'keyboard cat'
+
+  it('a cookie signed with an older, short key is still accepted, and signed anew; one warning, without a key', async () => {
+    const api = await site(byRole)
+    const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    try {
+      // as it was before the short key was replaced
+      api.app.keys = [SHORT]
+      const { ask } = await api.as(reader)
+      api.app.keys = [strongKey, SHORT]
+      expectPassed(await ask('/me'), reader)
+      expectPassed(await ask('/me'), reader)
+      await denied(ask('/super'))
+      expect(emitted.mock.calls.map(([text, type]) => [String(text), type])).toStrictEqual([
+        [expect.stringMatching(/^app\.keys: an older key has fewer than 32 characters/), 'SessionWarning'],
+      ])
+      expect(JSON.stringify(emitted.mock.calls)).not.toContain(SHORT)
+      api.app.keys = [strongKey]
+      await denied(ask('/me'))
+    } finally {
+      emitted.mockRestore()
+    }
+  })
+
+  it('sessions(app) takes an older short key, and warns once, when it is called', async () => {
+    const { warnings, as, errors } = await site(byRole, { keys: [strongKey, SHORT, 'x'] })
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).not.toContain(SHORT)
+    const emitted = vi.spyOn(process, 'emitWarning')
+    expectPassed(await (await as(reader)).ask('/me'), reader)
+    expect(emitted).not.toHaveBeenCalled()
+    emitted.mockRestore()
+    expect(errors).toStrictEqual([])
+  })
+
+  it.each<readonly [string, string[]]>([
+    ['a short first key', [SHORT, strongKey]],
+    ['an empty older key', [strongKey, '']],
+  ])('%s is a TypeError that prints no key, and at run time a 500', async (_what, keys) => {
+    const app = new Koa({ keys })
+    const call = () => sessions(app, { loadUser: (username) => ({ username }) })
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(/app\.keys must hold strings, and the first, which signs, at least 32 characters/)
+    expect(call).not.toThrow(SHORT)
+    const api = await site(byRole)
+    const { ask } = await api.as(admin)
+    api.app.keys = keys
+    expectCrashed(await ask('/me'))
+    expect(api.errors.map(String).join()).not.toContain(SHORT)
+  })
+})
+
+it('a handler registered for the class of what a right throws answers it', async () => {
+  class Locked extends Error {}
+  const api = await running((app, answering) => {
+    app.keys = [strongKey]
+    app.use(authSettings({ onError: [onError(Locked, () => ({ status: 423, body: { detail: 'Locked' } }))] }))
+    const { sessionAuth } = sessions(app, {
+      loadUser: (id) => ({ id }),
+      identify: ({ id }) => id,
+      isActive: () => {
+        throw new Locked()
+      },
+    })
+    const router = new Router().get('/me', withAuth(sessionAuth()), answering)
+    router.post('/in', withAuth(null), async (ctx) => {
+      await logIn(ctx, { id: '7' })
+      ctx.status = 204
+    })
+    app.use(router.routes())
+  })
+  const one = visitorOf(api.port)
+  await one.post('/in')
+  const answer = await api.ask('/me', { headers: { Cookie: one.header() } })
+  expect([answer.status, answer.body, answer.seen]).toStrictEqual([423, { detail: 'Locked' }, []])
+})

@@ -1,0 +1,77 @@
+/**
+ * What decides whether a loaded user may come in, and as what: the flags of the user, or functions that the application gave in
+ * their place.
+ *
+ * Only `true` grants a right. A function that returns anything else that is truthy is a mistake: a promise is truthy whatever
+ * it comes to.
+ */
+import { hook, maybe, type Check } from '../options.js'
+import { userField } from './sessionFields.js'
+
+/** Functions of the user in the place of its flags; sync, since `loadUser` loads what they need. */
+export interface RightsOptions<U> {
+  /** Whether the user may sign in at all. Default: `isActive` of the user is `true` or left out. */
+  readonly isActive?: (user: U) => boolean
+  /** Whether the user is a staff member; a superuser need not be. Default: `isStaff` of the user is `true`. */
+  readonly isStaff?: (user: U) => boolean
+  /** Whether the user is a superuser. Default: `isSuperuser` of the user is `true`. */
+  readonly isSuperuser?: (user: U) => boolean
+}
+
+/** What decides. The functions throw for a user whose rights cannot be read. */
+export interface Rights {
+  readonly isActive: (user: object) => boolean
+  readonly isStaff: (user: object) => boolean
+  readonly isSuperuser: (user: object) => boolean
+  /** A flag of the user that decides and is no flag, with the fix; `undefined` where all are. Never prints a value. */
+  readonly mistakeOf: (user: object) => string | undefined
+}
+
+const names = ['isActive', 'isSuperuser', 'isStaff'] as const
+
+type Name = (typeof names)[number]
+
+const isAsync = (f: unknown): boolean => Object.prototype.toString.call(f) === '[object AsyncFunction]'
+
+const right: Check = (place, f) => {
+  hook(1)(place, f)
+  if (isAsync(f)) throw new TypeError(`${place} is async, and a promise is no answer; load what it needs in loadUser`)
+}
+
+/** The checks of these options. */
+export const rightsChecks = { isActive: maybe(right), isStaff: maybe(right), isSuperuser: maybe(right) }
+
+/** The rights by the functions of an application, and by flags where it gave none. `place` is the call. */
+export const rightsFrom = (place: string, options: RightsOptions<never>): Rights => {
+  const decidedBy = (name: Name, byFlag: (user: object) => boolean): ((user: object) => boolean) => {
+    const f = options[name]
+    // Safe: it takes what `loadUser` loads
+    return f === undefined ? byFlag : (user) => answered(`${place}: ${name}`, f(user as never))
+  }
+  const flags = names.filter((name) => options[name] === undefined)
+  return {
+    isActive: decidedBy('isActive', (user) => {
+      const active = userField(user, 'isActive')
+      return active === undefined || active === true
+    }),
+    isStaff: decidedBy('isStaff', (user) => userField(user, 'isStaff') === true),
+    isSuperuser: decidedBy('isSuperuser', (user) => userField(user, 'isSuperuser') === true),
+    mistakeOf: (user) => {
+      const bad = flags.find((name) => !isFlag(userField(user, name)))
+      return bad === undefined
+        ? undefined
+        : `${bad} of the loaded user is no boolean; load { ...user, ${bad}: Boolean(user.${bad}) }, for example`
+    },
+  }
+}
+
+// Databases write "not set" as null; anything else that is no boolean makes the user unreadable
+const isFlag = (u: unknown): boolean => typeof u === 'boolean' || u === null || u === undefined
+
+const answered = (place: string, answer: unknown): boolean => {
+  if (answer === true || !answer) return answer === true
+  throw new TypeError(`${place} must return true or false; what takes time is loaded by loadUser`)
+}
+
+/** The rights by flags alone. */
+export const rightsByFlags: Rights = rightsFrom('flags', {})

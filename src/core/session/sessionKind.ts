@@ -1,0 +1,177 @@
+/**
+ * Makes the session kinds: those of the root, for any application, and those that `sessions(app, ...)` returns, for its own.
+ *
+ * A session comes to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether the user
+ * is active, and has the right that the kind demands.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as t from 'io-ts'
+import type { Context, Request } from 'koa'
+import * as AuthErrors from '../AuthError.js'
+import { authenticator, type Authenticator } from '../Authenticator.js'
+import { authorize } from '../authorize.js'
+import * as Challenge from '../Challenge.js'
+import { constantFailure, explained } from '../Description.js'
+import { documentation, documented } from '../documented.js'
+import { changing } from '../map.js'
+import { maybe, credential, oneOf } from '../options.js'
+import type { ApiKeyScheme } from '../SecurityScheme.js'
+import { failureOf } from '../UnavailableError.js'
+import { cookieNameOf, sessionOf } from './requestSession.js'
+import { rightsByFlags, type Rights } from './Rights.js'
+import { declaredSessionCookie, DEFAULT_COOKIE } from './sessionCookie.js'
+import { sessionData, sessionField, userField } from './sessionFields.js'
+import { sourceOf } from './SessionSource.js'
+import { notAUser } from './SessionUser.js'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+/** What every session kind takes. */
+export interface SessionKindOptions {
+  /** The protection space; default: the application's. */
+  readonly realm?: string
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string
+  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  readonly description?: string
+}
+
+/** What a kind takes that demands a right. */
+export interface RefuseOptions {
+  /**
+   * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for who is not signed in;
+   * `insufficient` is a 403.
+   */
+  readonly refuse?: 'invalid' | 'insufficient'
+}
+
+/** The checks of both. */
+export const kindChecks = { realm: maybe(credential.realm), ...documentation }
+export const refuseChecks = { refuse: maybe(oneOf('invalid', 'insufficient')) }
+
+/** Which right a kind demands, beside that the user is active. */
+export interface Demanded {
+  readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
+  /** The same in words, for the audit. */
+  readonly demands?: string
+  readonly isMet: (user: object, rights: Rights) => boolean
+}
+
+/** The three kinds. */
+export const anyUser: Demanded = { name: 'sessionAuth', isMet: () => true }
+export const staff: Demanded = {
+  name: 'sessionAuthIsStaff',
+  demands: 'a superuser or staff member',
+  isMet: (user, { isSuperuser, isStaff }) => isSuperuser(user) || isStaff(user),
+}
+export const superuser: Demanded = {
+  name: 'sessionAuthSuperUser',
+  demands: 'a superuser',
+  isMet: (user, { isSuperuser }) => isSuperuser(user),
+}
+
+/** Whose sessions they are, and where the user comes from. */
+export interface Users {
+  readonly cookieName?: string | undefined
+  /** Loads the user from the session's data, in the place of the application's own. */
+  readonly loadUser?: ((session: Readonly<Record<string, unknown>>) => unknown) | undefined
+  /** The one call of `sessions` whose users it lets in; without one, those of any. */
+  readonly owner?: object
+  /** Whether a user must have a `username`. */
+  readonly needsUsername: boolean
+}
+
+// -------------------------------------------------------------------------------------
+// constructor
+// -------------------------------------------------------------------------------------
+
+const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
+  type: 'apiKey',
+  in: 'cookie',
+  description: 'The session of who is signed in; browsers send its cookie by themselves.',
+}
+
+/** Makes a kind. The options are checked. */
+export const sessionKind = (
+  { name: factory, demands, isMet }: Demanded,
+  users: Users,
+  options: SessionKindOptions & RefuseOptions,
+): Authenticator<unknown> => {
+  const { realm, refuse } = options
+  const { cookieName, needsUsername } = users
+  const { scheme, ...named } = documented({ ...cookieScheme, name: cookieName ?? DEFAULT_COOKIE }, options)
+  const session = authenticator({
+    scheme,
+    ...named,
+    ...(demands !== undefined && { demands }),
+    ...(cookieName === undefined && {
+      // a router is documented without a request, too, and before the application has its sessions
+      schemeFor: (request?: Request) => ({
+        ...scheme,
+        name: request === undefined ? declaredSessionCookie() : cookieNameOf(request.ctx),
+      }),
+    }),
+    challenge: Challenge.make('Session', realm === undefined ? {} : { realm }),
+    ambient: true,
+    extract: ({ ctx }: Request) => {
+      checkOwner(factory, ctx, users.owner)
+      return sessionOf(factory, ctx, users.loadUser === undefined)
+    },
+    credentials: t.UnknownRecord,
+    authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
+  })
+  const { description } = session
+  const invalid = constantFailure(description, AuthErrors.invalid)
+  // Safe: what is no object is a mistake
+  const isAllowed = (user: unknown, { ctx }: Request): boolean => isMet(user as object, rightsFor(ctx, users))
+  const user = changing(session, (result, request) => {
+    try {
+      const { right: user } = result
+      const rights = rightsFor(request.ctx, users)
+      const mistake = notAUser(user, rights, needsUsername)
+      if (mistake !== undefined) throw new TypeError(`${factory}, loadUser: ${mistake}`)
+      // Safe: see `isAllowed`
+      const isActive =
+        !(needsUsername && userField(user as object, 'username') === '') && rights.isActive(user as object)
+      return isActive && (refuse === 'insufficient' || isAllowed(user, request)) ? result : invalid
+    } catch (error) {
+      return E.left(explained(description, failureOf(error)))
+    }
+  })
+  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed)) : user
+}
+
+const unavailable = AuthErrors.unavailable()
+
+const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUser }: Users): unknown => {
+  const source = sourceOf(ctx)
+  // an outage makes no caller anonymous
+  if (source?.isUnavailable() === true) return unavailable
+  if (loadUser !== undefined) return loadUser(sessionData(data))
+  if (source !== undefined) return source.load(data)
+  // data of the session, not what a program loads: what is no user is not logged in
+  const user = sessionField(data, 'user')
+  return notAUser(user, rightsByFlags, true) === undefined && user
+}
+
+// A kind with a loader of its own has users of its own
+const rightsFor = (ctx: Context, { loadUser }: Users): Rights =>
+  (loadUser === undefined ? sourceOf(ctx)?.rights : undefined) ?? rightsByFlags
+
+// -------------------------------------------------------------------------------------
+// whose it is
+// -------------------------------------------------------------------------------------
+
+const checkOwner = (factory: string, ctx: Context, owner: object | undefined): void => {
+  if (owner === undefined) return
+  const source = sourceOf(ctx)
+  if (source?.owner === owner) return
+  throw new Error(
+    source === undefined
+      ? `${factory}: it is of sessions(app, ...), and this request came through no sessions; mount the router on that application, below the sessions`
+      : `${factory}: it is of the sessions of another application; use the one that sessions(app, ...) returned for this application, or sessionAuth of koa-with-auth, which takes the users of any`,
+  )
+}

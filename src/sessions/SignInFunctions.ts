@@ -1,0 +1,30 @@
+/**
+ * The functions that sign users in and out, as types.
+ */
+import type { Request } from 'koa'
+
+/** Any context of Koa's or of a router's. */
+export interface WithRequest {
+  readonly request: Request
+}
+
+/** What a sign-in takes along. */
+export interface LogInOptions {
+  /** Keys of the old session that the new one keeps, such as a basket. Default none. */
+  readonly keep?: ReadonlyArray<string>
+}
+
+/** How an application signs its users in and out. */
+export interface Signing<U> {
+  /**
+   * Signs a user in: refuses what another site made the browser send, gives the session a new id, drops what it held
+   * except `keep`, and resolves when the store has it. Rejects with `SignInRefused`, which is answered with 403 or 503.
+   *
+   * In an operation that answers GET, HEAD or OPTIONS, another site is refused unless it navigated to it (a link, a redirect).
+   */
+  readonly logIn: (ctx: WithRequest, user: U, options?: LogInOptions) => Promise<void>
+  /** Ends the session, for copies of its cookie and for requests that are under way, too. Rejects as `logIn` does. */
+  readonly logOut: (ctx: WithRequest) => Promise<void>
+  /** Ends all sessions of a user, by the identifier that they hold. Rejects with `SignInRefused` in an outage. */
+  readonly logOutEverywhere: (id: string) => Promise<void>
+}
