@@ -3,6 +3,7 @@
  * tries them; and apart from them what OpenAPI has no words for.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { modernPath } from '../koa/pathSyntax.js'
 import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -82,15 +83,17 @@ export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes 
 }
 
 const readOne = (
-  { layer: { methods, path }, label: place, requirement, functions }: RoutedLayer<ReadLayer>,
+  { layer, label: place, requirement, functions }: RoutedLayer<ReadLayer>,
   securityBehind: (requirement: Requirement) => Security,
 ) => {
+  const { methods, path } = layer
   const { listed, others } = methodsOf(methods)
   const called = [...listed.map((method) => method.toUpperCase()), ...others]
   const described = descriptionAmong(functions, place)
   if (described.undocumented === true) return []
 
-  const templates = templatesOf(path)
+  // older routers write patterns in other words
+  const templates = templatesOf(modernPath(layer)?.path ?? path)
   const written = templates.flatMap((template) => (E.isRight(template) ? [template.right] : []))
   const route: Route = { place, described, security: securityBehind(requirement), templates: written }
   const reasons = new Set(templates.flatMap((template) => (E.isLeft(template) ? [template.left] : [])))

@@ -1,0 +1,46 @@
+/** The paths of @koa/router 12 and 13 in OpenAPI: patterns of path-to-regexp 6, which later routers do not read. */
+import { createRequire } from 'node:module'
+import type Router from '@koa/router'
+import { apiKeyHeader, withAuth } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
+import { describe, expect, it } from 'vitest'
+
+const key = apiKeyHeader({ authenticate: (_request, given) => given === 'k1' && { client: 'Acme' } })
+const require = createRequire(import.meta.url)
+
+describe.each(['koa-router-12', 'koa-router-13'])('%s', (name) => {
+  // Safe: an older router, of which the same is used
+  const Older = require(name) as typeof Router
+  const documentOf = (path: string, prefix?: string) => {
+    const inner = new Older().get(path, (ctx) => void (ctx.body = 'ok'))
+    const router = prefix === undefined ? inner : new Older().use(prefix, inner.routes())
+    return openApi(withAuth(key)(router), { title: 'T', version: '1' })
+  }
+
+  it.each([
+    { path: '/users/:id(\\d+)', expected: ['/users/{id}'] },
+    { path: '/:a-:b', expected: ['/{a}-{b}'] },
+    { path: '/opt/:x?', expected: ['/opt/{x}', '/opt'] },
+    { path: '/files/:rest*', expected: ['/files/{rest}', '/files'] },
+    { path: '/files/:rest+', expected: ['/files/{rest}'] },
+    { path: '/any/(.*)', expected: ['/any/{0}', '/any/'] },
+    { path: '/mounted/:id(\\d+)', prefix: '/tenants/:tenant(\\w+)', expected: ['/tenants/{tenant}/mounted/{id}'] },
+  ])('$path', ({ path, prefix, expected }) => {
+    const document = documentOf(path, prefix)
+    expect(Object.keys(document.paths ?? {})).toStrictEqual(expected)
+    expect(JSON.stringify(document)).not.toContain('undescribed')
+    for (const item of Object.values(document.paths ?? {})) {
+      expect(item?.get).toMatchObject({ security: [{ [Object.keys(document.components!.securitySchemes!)[0]!]: [] }] })
+    }
+  })
+
+  it('names the parameters of a path', () => {
+    const item = documentOf('/users/:id(\\d+)').paths?.['/users/{id}']
+    expect(item?.parameters ?? item?.get?.parameters).toMatchObject([{ name: 'id', in: 'path', required: true }])
+  })
+
+  it('a regular expression is described apart, as with any router', () => {
+    const router = withAuth(key)(new Older().get(/^\/x/, (ctx) => void (ctx.body = 'ok')))
+    expect(Object.keys(openApi(router, { title: 'T', version: '1' }).paths ?? {})).toStrictEqual([])
+  })
+})
