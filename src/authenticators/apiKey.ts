@@ -11,11 +11,12 @@ import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
+import { credentialHook } from '../core/credentialHook.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, credential, hook, maybe, nameLike, type Checks } from '../core/options.js'
+import { checkOptions, credential, maybe, nameLike, type Checks } from '../core/options.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 
 /** What an API key authenticator is made of. */
@@ -45,7 +46,7 @@ interface Place {
 const apiKey = (factory: string, place: Place) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
     paramName: maybe(nameLike(place.allowed)),
-    authenticate: hook(2),
+    authenticate: credentialHook(2),
     ...credential,
     ...documentation,
   }

@@ -8,10 +8,11 @@ import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
+import { credentialHook } from '../core/credentialHook.js'
 import { BasicCredentials } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, credential, hook, type Checks } from '../core/options.js'
+import { checkOptions, credential, type Checks } from '../core/options.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 
 /** What a Basic authenticator is made of. */
@@ -28,7 +29,11 @@ export interface HttpBasicAuthOptions<R> {
   readonly description?: string
 }
 
-const checks: Checks<HttpBasicAuthOptions<unknown>> = { authenticate: hook(3), ...credential, ...documentation }
+const checks: Checks<HttpBasicAuthOptions<unknown>> = {
+  authenticate: credentialHook(3),
+  ...credential,
+  ...documentation,
+}
 
 /**
  * User name and password. TypeError for a hook that cannot work.

@@ -9,10 +9,11 @@ import { alt } from '../core/alt.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { bearerChallenge, checkChallengeParameters } from '../core/bearerChallenge.js'
 import { token } from '../core/fieldSyntax.js'
+import { credentialHook } from '../core/credentialHook.js'
 import { tokenOf } from '../core/Credentials.js'
 import { documentation, documented } from '../core/documented.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, credential, hook, maybe, string, type Check, type Checks } from '../core/options.js'
+import { checkOptions, credential, maybe, string, type Check, type Checks } from '../core/options.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 
@@ -93,7 +94,7 @@ const checkSchemes: Check = (where, schemes) => {
 }
 
 const checks: Checks<HttpBearerOptions<unknown>> = {
-  authenticate: hook(2),
+  authenticate: credentialHook(2),
   realm: credential.realm,
   challenge: maybe(checkChallengeParameters),
   schemes: maybe(checkSchemes),

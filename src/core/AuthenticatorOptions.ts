@@ -8,6 +8,7 @@ import type * as t from 'io-ts'
 import type { Request } from 'koa'
 import { absent, type AuthError } from './AuthError.js'
 import { make, type Challenge } from './Challenge.js'
+import { credentialHook } from './credentialHook.js'
 import {
   checkOptions,
   credential,
@@ -73,7 +74,7 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   demands: maybe(string),
   ambient: saysWhoSendsIt,
   extract: hook(1),
-  authenticate: hook(2),
+  authenticate: credentialHook(2),
   challenge: challengeOf,
   credentials: maybe(decoder),
   maxLength: credential.maxLength,

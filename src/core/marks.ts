@@ -75,5 +75,8 @@ export const copiesMark = Symbol.for('koa-with-auth/copies')
 
 /** On a router: it was asked for its `routes()`. */
 export const usedMark = Symbol.for('koa-with-auth/is-used')
+/** On a hook: its author was warned that it reads no credential, see `core/credentialHook.ts`. */
+export const unreadMark = Symbol.for('koa-with-auth/unread-credential')
+
 /** On a Right: no credential was sent for it, see `core/Evaluation.ts`. */
 export const anonymousMark = Symbol.for('koa-with-auth/anonymous')

@@ -94,13 +94,14 @@ export const refusesOthers = lawAbout<Attack>(
     if (rest !== undefined && letSomebodyIn(await askOnce(rest))) return undefined
     return what.includes('sent twice')
       ? 'never guess which of two counts: read with fromHeader, fromAuthorization, fromQuery or fromCookie, which tell both'
-      : 'compare the whole credential with constantTimeEqual, or look it up exactly; await promises, and unwrap Options before they become a principal'
+      : 'compare the whole credential, the second parameter of a hook, with constantTimeEqual, or look it up exactly; await promises, and unwrap Options before they become a principal'
   },
 )
 
 /** ValidRequest requests are let in, as somebody. */
 export const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is valid', whole, (verdict) => {
-  if (verdict._tag !== 'Passed') return 'it must let in every request given as valid; is it the right credential?'
+  if (verdict._tag !== 'Passed')
+    return 'it must let in every request given as valid; is it the right credential? A hook is called with the request first, then with the credential: (request, credential) => ...'
   return unfinished(verdict.principal)
 })
 

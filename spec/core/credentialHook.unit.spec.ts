@@ -1,0 +1,118 @@
+/** A hook that never reads the credential: a warning in development where its source shows it, and a law that finds it. */
+import {
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  Challenge,
+  authenticator,
+  fromHeader,
+  httpBasicAuth,
+  httpBearer,
+} from 'koa-with-auth'
+import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+let warnings: Error[] = []
+const keep = (warning: Error): void => void warnings.push(warning)
+beforeEach(() => {
+  warnings = []
+  process.on('warning', keep)
+})
+afterEach(() => {
+  process.off('warning', keep)
+  vi.unstubAllEnvs()
+})
+/** What was warned about while this ran: Node emits warnings a tick later. */
+const warned = async (run: () => unknown, env = 'development'): Promise<ReadonlyArray<string>> => {
+  vi.stubEnv('NODE_ENV', env)
+  run()
+  await new Promise(setImmediate)
+  return warnings.filter(({ name }) => name === 'UnreadCredentialWarning').map(({ message }) => message)
+}
+
+const anna = { user: 'anna' }
+const kind = { challenge: Challenge.make('Own'), ambient: false, extract: fromHeader('X-Own') }
+const kinds = [
+  { name: 'httpBearer', make: (authenticate: () => unknown) => httpBearer({ authenticate }) },
+  { name: 'httpBasicAuth', make: (authenticate: () => unknown) => httpBasicAuth({ authenticate }) },
+  { name: 'apiKeyHeader', make: (authenticate: () => unknown) => apiKeyHeader({ authenticate }) },
+  { name: 'apiKeyCookie', make: (authenticate: () => unknown) => apiKeyCookie({ authenticate }) },
+  { name: 'apiKeyQuery', make: (authenticate: () => unknown) => apiKeyQuery({ authenticate }) },
+  { name: 'authenticator', make: (authenticate: () => unknown) => authenticator({ ...kind, authenticate }) },
+]
+
+describe.each(kinds)('$name', ({ name, make }) => {
+  it('a hook without a parameter is warned about in development, once', async () => {
+    const hook = () => anna
+    expect(await warned(() => [make(hook), make(hook)])).toStrictEqual([
+      `${name}({ authenticate }) never reads the credential: it has no parameter, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
+    ])
+  })
+
+  it.each(['production', 'test', ''])('but not where NODE_ENV is %j', async (env) => {
+    expect(await warned(() => make(() => anna), env)).toStrictEqual([])
+  })
+})
+
+describe('what is warned about', () => {
+  const warningsOf = (hook: unknown) => warned(() => httpBearer({ authenticate: hook as () => unknown }))
+  const one = (token: unknown) => ({ user: token })
+  class Users {
+    find(token: unknown) {
+      return { user: token }
+    }
+  }
+
+  it.each([
+    { description: 'an arrow with one parameter', hook: one },
+    { description: 'an async one', hook: async (token: unknown) => Promise.resolve({ user: token }) },
+    { description: 'a function', hook: function find(token: unknown) { return { user: token } } }, // prettier-ignore
+    { description: 'a method', hook: new Users().find },
+    { description: 'a frozen one', hook: Object.freeze((token: unknown) => ({ user: token })) },
+    { description: 'one that takes the request apart', hook: ({ ip }: { ip: string }) => ({ ip }) },
+  ])('$description', async ({ hook }) => {
+    expect(await warningsOf(hook)).toStrictEqual([expect.stringContaining('it has one parameter')])
+  })
+
+  it.each([
+    { description: 'two parameters', hook: (_request: unknown, token: string) => ({ user: token }) },
+    { description: 'a default', hook: (_request: unknown, token = '') => ({ user: token }) },
+    { description: 'a default that calls', hook: (_request: unknown, token = String('')) => ({ user: token }) },
+    { description: 'a rest parameter', hook: (...given: unknown[]) => ({ given }) },
+    // eslint-disable-next-line prefer-rest-params -- what older compilers write
+    { description: 'arguments', hook: function () { return { given: Reflect.get(arguments, 1) } } }, // prettier-ignore
+    {
+      description: 'a comment among the parameters',
+      hook: (_request: unknown /* :) */, token = '') => ({ user: token }),
+    },
+    { description: 'a bound function', hook: one.bind(undefined) },
+    { description: 'a proxy', hook: new Proxy(one, {}) },
+    { description: 'a function of a test runner', hook: vi.fn() },
+  ])('not $description', async ({ hook }) => {
+    expect(await warningsOf(hook)).toStrictEqual([])
+  })
+})
+
+describe('checkAuthenticator finds it', () => {
+  const users = new Map([['supersecret', anna]])
+  it.each([
+    { description: '() => ({ user })', hook: () => anna, law: 'refuses wrong' },
+    { description: '(token) => ({ user: token })', hook: (token: unknown) => ({ user: token }), law: 'refuses wrong' },
+    {
+      description: '(token) => users.get(token)',
+      hook: (token: unknown) => users.get(token as string),
+      law: 'lets in',
+    },
+  ])('$description', async ({ hook, law }) => {
+    const error: unknown = await checkAuthenticator(httpBearer({ authenticate: hook }), {
+      valid: ['supersecret'],
+    }).catch((found: unknown) => found)
+    expect(String(error)).toContain(law)
+    expect(String(error)).toMatch(/\(request, credential\)|the second parameter of a hook/)
+  })
+
+  it('and nothing wrong with one that reads it', async () => {
+    const right = httpBearer({ authenticate: (_request, token) => users.get(token) })
+    await checkAuthenticator(right, { valid: ['supersecret'] })
+  })
+})
