@@ -93,12 +93,11 @@ describe('refused on the line', () => {
     ['the Router class', Router],
   ]
 
-  test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the fix', (_description, given) => {
-    expect(() => (withAuth(a) as (u: unknown) => unknown)(given)).toThrow(
-      new TypeError(
-        'withAuth(a)(...) takes a router of @koa/router; for its routes() write withAuth(a)(router).routes()',
-      ),
-    )
+  test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the fix', (description, given) => {
+    const wrong = description.endsWith('.routes()')
+      ? 'takes the router itself, not its routes(): write withAuth(a)(router).routes()'
+      : 'takes a router of @koa/router'
+    expect(() => (withAuth(a) as (u: unknown) => unknown)(given)).toThrow(new TypeError(`withAuth(a)(router) ${wrong}`))
   })
 })
 

@@ -40,7 +40,7 @@ describe('docs(router, options)', () => {
   })
 
   it('TypeError for what is no router', () => {
-    expect(() => docs(new Router().routes() as never, about)).toThrow(/takes a router .* not its routes\(\)/)
+    expect(() => docs(new Router().routes() as never, about)).toThrow(/takes the router itself, not its routes\(\)/)
     expect(() => docs(undefined as never, about)).toThrow(TypeError)
   })
 

@@ -308,7 +308,7 @@ describe('options', () => {
     const router = new Router()
     const app = serving(router)
     await expect(expectGuarded(app, router)).rejects.toThrow(/no operations/)
-    await expect(expectGuarded(app, router.routes())).rejects.toThrow(/pass the router/)
+    await expect(expectGuarded(app, router.routes())).rejects.toThrow(/takes the router itself, not its routes\(\): write /)
     await expect(expectGuarded(app, router, { pubic: [] } as never)).rejects.toThrow(/no option "pubic"/)
     router.get('/x', withAuth(bearer), handler)
     const [first, second] = await Promise.allSettled([expectGuarded(app, router), expectGuarded(app, router)])

@@ -2,13 +2,13 @@
  * What the audit reads of a router: its layers and its operations, each with the paths that it accepts.
  */
 import {
-  checkRouter,
   layersOf,
   operationsIn,
   type AnyRouter,
   type RoutedLayer,
   type RoutedOperation,
 } from '../koa/RoutedOperation.js'
+import { checkRouter } from '../koa/routers.js'
 import { routedPath, type RoutedPath } from './RoutedPath.js'
 
 /** A layer, and the paths that it accepts. */

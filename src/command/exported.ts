@@ -3,6 +3,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Audit } from '../audit/Audit.js'
+import { isRouter } from '../koa/routers.js'
 import { auditApplication, isApplication, routerOf, routersOf } from '../audit/auditApplication.js'
 import { audit } from '../audit/auditRouter.js'
 import type { AnyRouter } from '../koa/RoutedOperation.js'
@@ -58,9 +59,6 @@ const exportsOf = (namespace: object): ReadonlyMap<string, unknown> => {
     [...named, ...inner].filter(([name, value]) => name !== '__esModule' && (name !== 'default' || value !== own)),
   )
 }
-
-const isRouter = (u: unknown): u is AnyRouter =>
-  typeof u === 'object' && u !== null && 'stack' in u && Array.isArray(u.stack) && 'opts' in u && 'routes' in u
 
 const isAuditable = (u: unknown): boolean =>
   isRouter(u) || isApplication(u) || (typeof u === 'function' && routerOf(u) !== undefined)

@@ -18,7 +18,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import type { Evaluation } from './Evaluation.js'
+import { andThen, type Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make, type Authenticator } from './Authenticator.js'
@@ -122,7 +122,7 @@ const concluded = (evaluation: Evaluation<unknown>, counted: ReadonlyArray<Count
     if (!isGuess(result)) giveBack(counted)
     return result
   }
-  return evaluation instanceof Promise ? evaluation.then(conclude) : conclude(evaluation)
+  return andThen(evaluation, conclude)
 }
 
 // Whether it was a guess, although another may have answered in its place

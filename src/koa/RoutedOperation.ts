@@ -146,19 +146,3 @@ export const functionName = (f: Function): string => {
 }
 
 const isDescription = (f: Function): boolean => operationMark in f
-
-// -------------------------------------------------------------------------------------
-// refinements
-// -------------------------------------------------------------------------------------
-
-/** Checks that a value is a router of @koa/router. TypeError, beginning with the place, for anything else. */
-export const checkRouter = (place: string, u: unknown): void => {
-  if (typeof u === 'function' && 'router' in u) {
-    throw new TypeError(
-      `${place} takes the router itself, not its routes(): write ${place.replace('router', 'routes.router')}`,
-    )
-  }
-  if (typeof u !== 'object' || u === null || !('stack' in u) || !Array.isArray(u.stack)) {
-    throw new TypeError(`${place} takes a router of @koa/router`)
-  }
-}

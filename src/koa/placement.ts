@@ -9,17 +9,18 @@ import { guardedMark } from '../core/marks.js'
 import { tooOld } from './routerSupport.js'
 import type { Layer } from './routerTypes.js'
 
-const fix = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
+/** Where a guard can be, for messages. */
+export const fix = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
-/** For `router.use(withAuth(a))` and `app.use(withAuth(a))`: both read a property of what they are given. */
-export const refuseUse = (guard: object): void => {
+/** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
+export const refuseUse = (f: object, messageOf: (place: string) => string): void => {
   const refuse = (place: string) => ({
     get: (): never => {
-      throw new TypeError(`${place}(withAuth(a)) would guard by path, which leaks; ${fix}`)
+      throw new TypeError(messageOf(place))
     },
   })
   // @koa/router's `use` looks for a router to mount, koa's for a name to log
-  Object.defineProperties(guard, { router: refuse('router.use'), _name: refuse('app.use') })
+  Object.defineProperties(f, { router: refuse('router.use'), _name: refuse('app.use') })
 }
 
 const wrapped =

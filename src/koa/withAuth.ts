@@ -14,7 +14,8 @@ import { stepsOfOptions, type GuardOptions } from './behindGuard.js'
 import { enforce } from './guard.js'
 import { isGuard, markGuard } from './guardMark.js'
 import { atLevel } from './levels.js'
-import { refuseUse } from './placement.js'
+import { fix, refuseUse } from './placement.js'
+import { checkRouter } from './routers.js'
 import { watchCopy } from './unmounted.js'
 import { saysWhatRuns, tooOld } from './routerSupport.js'
 import type { RouterInstance } from './routerTypes.js'
@@ -68,13 +69,13 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
     // Safe: with a `next` it is called as middleware, without one it was given something to guard
     (target: unknown, next?: Next): unknown => {
       if (next !== undefined) return run(target as Context, next)
-      const router = checkRouter(target)
+      const router = guardable(target)
       return watchCopy(router, atLevel(requirement, undefined, then)(router))
     },
     requirement,
     origin,
   )
-  refuseUse(guard)
+  refuseUse(guard, (place) => `${place}(withAuth(a)) would guard by path, which leaks; ${fix}`)
   return guard
 }
 
@@ -103,21 +104,8 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
 const isAlso = (u: unknown): u is Requirement.Also =>
   typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
 
-const checkRouter = (u: unknown): RouterInstance<never, never> => {
-  if (
-    typeof u === 'object' &&
-    u !== null &&
-    'stack' in u &&
-    'register' in u &&
-    'routes' in u &&
-    Array.isArray(u.stack)
-  ) {
-    // Safe: it has what @koa/router's instances have, and nothing is asked of its types
-    const router = u as RouterInstance<never, never>
-    if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
-    return router
-  }
-  throw new TypeError(
-    'withAuth(a)(...) takes a router of @koa/router; for its routes() write withAuth(a)(router).routes()',
-  )
+const guardable = (u: unknown): RouterInstance<never, never> => {
+  const router = checkRouter<never, never>('withAuth(a)(router)', u, 'withAuth(a)(router).routes()')
+  if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
+  return router
 }

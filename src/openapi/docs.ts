@@ -8,6 +8,7 @@
  */
 import Router from '@koa/router'
 import type { RouterInstance } from '../koa/routerTypes.js'
+import { checkRouter } from '../koa/routers.js'
 import { declareFactory } from '../core/hooks.js'
 import { requireSwaggerUi } from './assets.js'
 import type { OpenApiOptions } from './documentOptions.js'
@@ -42,16 +43,10 @@ export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
  * app.use(router.routes())
  */
 export const docs = <S, C>(router: RouterInstance<S, C>, options: DocsOptions): ReturnType<Router['routes']> => {
-  checkRouter(router)
+  checkRouter('docs(router, options)', router)
   const own = new Router()
   addDocs(own, router, { place: 'docs', options, folder: requireSwaggerUi('docs') })
   return own.routes()
 }
 
 declareFactory('docs', docs)
-
-const checkRouter = (router: unknown): void => {
-  if (typeof router !== 'object' || router === null || !('stack' in router) || !Array.isArray(router.stack)) {
-    throw new TypeError('docs(router, options) takes a router of @koa/router, not its routes()')
-  }
-}

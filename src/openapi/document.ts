@@ -6,6 +6,7 @@
  */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
+import { checkRouter } from '../koa/routers.js'
 import { declareFactory } from '../core/hooks.js'
 import { checkOpenApiOptions, componentsOf, infoOf, rootOf, type OpenApiOptions } from './documentOptions.js'
 import { failureComponents, failuresOf, responsesOf } from './failures.js'
@@ -45,7 +46,7 @@ export type ApiDocument = OpenAPIV3_1.Document & {
  * assert.deepStrictEqual(components?.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
  */
 export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
-  checkRouter(router)
+  checkRouter('openApi(router, options)', router)
   checkOpenApiOptions('openApi', options)
   const routes = routesOf(router, request)
   const { placed, shadowed } = placedAmong(routes)
@@ -81,12 +82,6 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
 }
 
 declareFactory('openApi', openApi)
-
-const checkRouter = (router: unknown): void => {
-  if (typeof router !== 'object' || router === null || !('stack' in router) || !Array.isArray(router.stack)) {
-    throw new TypeError('openApi(router, options) takes a router of @koa/router, not its routes()')
-  }
-}
 
 const checkPathParameters = ({ place, described, templates }: Route, resolve: Resolve): void => {
   if (templates.length === 0) return

@@ -9,6 +9,7 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, flag, list, maybe, string, type Check, type Checks } from '../core/options.js'
 import { aheadOfParams, operationMark } from '../core/marks.js'
 import { notWrapped } from '../koa/notWrapped.js'
+import { refuseUse } from '../koa/placement.js'
 
 /** OpenAPI 3.1's Operation Object without `security`, which is read off the guard. */
 export type OperationOptions = Omit<OpenAPIV3_1.OperationObject, 'security'> & {
@@ -77,7 +78,10 @@ export const operation = (description: OperationOptions): Described => {
       param: aheadOfParams,
     }),
   )
-  refuseUse(described)
+  refuseUse(
+    described,
+    (place) => `${place}(operation({ ... })) describes nothing; write router.get(path, operation({ ... }), handler)`,
+  )
   return described
 }
 
@@ -89,18 +93,6 @@ export const withoutExtensions = <T>(options: T): T =>
     ? options
     : // Safe: only extensions are left out
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
-
-// @koa/router's `use` looks for a router to mount, koa's for a name to log
-const refuseUse = (described: object): void => {
-  const refuse = (place: string) => ({
-    get: (): never => {
-      throw new TypeError(
-        `${place}(operation({ ... })) describes nothing; write router.get(path, operation({ ... }), handler)`,
-      )
-    },
-  })
-  Object.defineProperties(described, { router: refuse('router.use'), _name: refuse('app.use') })
-}
 
 const isDescribed = (f: Function): f is Function & { readonly [operationMark]: OperationOptions } => operationMark in f
 

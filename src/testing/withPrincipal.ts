@@ -11,8 +11,8 @@ import { guardFor } from '../koa/guard.js'
 import { isGuard, type Marked } from '../koa/guardMark.js'
 import { functionsOf, write } from '../koa/layer.js'
 import { copyLayer, copyRouter, watched } from '../koa/routerCopy.js'
+import { checkRouter } from '../koa/routers.js'
 import type { RouterInstance } from '../koa/routerTypes.js'
-import { checkRouter } from './guarded/operations.js'
 
 const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void => {
   const env = process.env['NODE_ENV']

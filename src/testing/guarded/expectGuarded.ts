@@ -7,8 +7,9 @@
  */
 import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../../core/options.js'
 import { checkAll, type CheckedOperation, type GuardedOptions } from './checkOperations.js'
+import { checkRouter } from '../../koa/routers.js'
 import type { RouterInstance } from '../../koa/routerTypes.js'
-import { checkRouter, testedOf } from './operations.js'
+import { testedOf } from './operations.js'
 import { serve, type Application } from './serve.js'
 import { layTripwires } from './tripwires.js'
 

@@ -69,12 +69,3 @@ const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
     return undefined
   }
 }
-
-/** Whether a value is a router; TypeError for what is none. */
-export const checkRouter = (place: string, u: object): RouterInstance => {
-  if ('stack' in u && 'register' in u && 'routes' in u && Array.isArray(u.stack)) {
-    // Safe: it has what the instances of @koa/router have
-    return u as RouterInstance
-  }
-  throw new TypeError(`${place} takes a router of @koa/router; of its routes() pass the router`)
-}
