@@ -9,7 +9,10 @@ import { ownOptions, repository } from './typecheck.js'
 
 export interface Run {
   readonly code: number
+  /** What it wrote to stdout, then what it wrote to stderr. */
   readonly output: string
+  readonly stdout: string
+  readonly stderr: string
 }
 
 export interface UserProject {
@@ -21,7 +24,8 @@ export interface UserProject {
 
 const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
 
-const compiled = (path: string): string => {
+/** A source of the repository as JavaScript. */
+export const compiled = (path: string): string => {
   const compilerOptions = { ...ownOptions(), ...esModules, noEmit: false, sourceMap: false, declaration: false }
   return ts.transpileModule(readFileSync(repository + path, 'utf8'), { compilerOptions, fileName: path }).outputText
 }
@@ -51,7 +55,7 @@ export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Rec
       new Promise((resolve) => {
         const options = { cwd: folder, env: { ...env, NO_COLOR: '1', NODE_ENV: 'test' }, timeout: 60_000 }
         execFile(process.execPath, args, options, (error, stdout, stderr) => {
-          resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr })
+          resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, stdout, stderr })
         })
       }),
     remove: () => rmSync(folder, { recursive: true, force: true }),

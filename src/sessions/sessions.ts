@@ -174,6 +174,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }
+  // what the audit of an application calls it
+  Object.defineProperty(atRequest, 'name', { value: 'sessions' })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
   const signs = signing<PrincipalFromAnswer<R>>({ owner, identify, store, https: https === true, absolute })
   return { ...signs, ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName, needsUsername }) }

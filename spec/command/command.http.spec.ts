@@ -1,0 +1,214 @@
+/** `koa-with-auth audit`, run as a program: on the example API, on good applications and on broken ones. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandProject, type CommandProject } from '../support/auditCommand.js'
+import { repository } from '../support/typecheck.js'
+
+let project: CommandProject
+beforeAll(() => {
+  project = commandProject()
+}, 60_000)
+afterAll(() => project?.remove())
+
+const lock = (name: string) => readFileSync(join(project.folder, name), 'utf8')
+
+describe('the example API', () => {
+  it('is as examples/api/auth.lock says', async () => {
+    const result = await project.run(
+      'audit',
+      'examples/api/policy.js',
+      '--check',
+      `${repository}examples/api/auth.lock`,
+    )
+    expect(result).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/auth\.lock: no difference\n$/) })
+  })
+})
+
+describe('an application that can be audited', () => {
+  it('is printed as a table; a CommonJS one, too, with the export that is asked for', async () => {
+    const [esm, router, app, both] = await Promise.all([
+      project.run('audit', './esm.mjs'),
+      project.run('audit', './commonjs.cjs', '--export', 'router'),
+      project.run('audit', './commonjs.cjs', '--export', 'app', '--json'),
+      project.run('audit', './commonjs.cjs'),
+    ])
+    expect(esm).toMatchObject({ code: 0, stderr: '' })
+    expect(esm.stdout).toMatch(/^OPERATION +PROTECTED BY +DECIDED BY +NOTES\nGET \/api\/me +bearer +router \/api\n/)
+    expect(router).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nGET \/me +bearer +router\n$/) })
+    const { operations } = JSON.parse(app.stdout) as { readonly operations: ReadonlyArray<object> }
+    expect(operations).toMatchObject([
+      { operation: 'GET /me', access: 'guarded', protection: 'bearer', csrf: 'not needed' },
+    ])
+    expect(both).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'koa-with-auth: ./commonjs.cjs: exports several that can be audited: app, router; choose with --export\n',
+    })
+  })
+
+  it('may have timers, connections and output of its own: the command ends, has no network, and prints the result alone', async () => {
+    const { code, stdout, stderr } = await project.run('audit', './busy.mjs')
+    expect(stdout).toMatch(/^OPERATION /)
+    expect(stdout).not.toContain('hello')
+    expect(stderr).toContain('hello from the module')
+    expect(stderr).not.toMatch(/CONNECTED|ECONNREFUSED 127|ENOTFOUND/)
+    expect(code).toBe(0)
+  })
+
+  it('works in a pipe that is closed early', () => {
+    const piped = execFileSync(
+      'sh',
+      ['-c', `"${process.execPath}" node_modules/koa-with-auth/dist/command/main.js audit esm.mjs | head -n 1`],
+      {
+        cwd: project.folder,
+      },
+    )
+    expect(piped.toString()).toMatch(/^OPERATION .*\n$/)
+  })
+})
+
+describe('the policy file', () => {
+  it('is written, agrees with what it was written from, and differs from what has changed', async () => {
+    expect(await project.run('audit', 'esm.mjs', '--write', 'auth.lock')).toMatchObject({
+      code: 0,
+      stdout: 'auth.lock: 5 lines written\n',
+      stderr: '',
+    })
+    expect(lock('auth.lock').split('\n').slice(2)).toStrictEqual([
+      'GET /api/export; bearer; by router /api; csrf not needed; docs listed',
+      'GET /api/health; public; by operation; csrf not needed; docs listed',
+      'GET /api/me; bearer; by router /api; csrf not needed; docs listed',
+      'GET /api/old; bearer; by router /api; csrf not needed; docs listed',
+      'POST /api/order; API key in cookie sid; by operation; csrf checked; docs listed',
+      '',
+    ])
+    const [same, changed, sarif, json] = await Promise.all([
+      project.run('audit', 'esm.mjs', '--check', 'auth.lock'),
+      project.run('audit', 'changed.mjs', '--check', 'auth.lock'),
+      project.run('audit', 'changed.mjs', '--check', 'auth.lock', '--sarif'),
+      project.run('audit', 'changed.mjs', '--check', 'auth.lock', '--json'),
+    ])
+    expect(same).toMatchObject({ code: 0, stdout: 'auth.lock: no difference\n', stderr: '' })
+    expect(changed).toMatchObject({ code: 1, stderr: '' })
+    expect(changed.stdout.split('\n')).toStrictEqual([
+      'auth.lock: 3 differences',
+      'opened:',
+      '  GET /api/export: was bearer, is public; decided by: was router /api, is operation',
+      'changed:',
+      '  GET /api/new: was absent, is API key in cookie sid',
+      'closed:',
+      '  GET /api/old: was bearer, is gone',
+      'If this is meant: koa-with-auth audit changed.mjs --write auth.lock',
+      '',
+    ])
+    expect(sarif.code).toBe(1)
+    const [run] = (JSON.parse(sarif.stdout) as { runs: [{ results: { ruleId: string; level: string }[] }] }).runs
+    expect(run.results.map(({ ruleId, level }) => [ruleId, level])).toStrictEqual([
+      ['policy-opened', 'error'],
+      ['policy-changed', 'warning'],
+      ['policy-closed', 'note'],
+    ])
+    expect(json.code).toBe(1)
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      differences: [{ direction: 'opened', operation: 'GET /api/export' }, {}, {}],
+    })
+  }, 60_000)
+
+  it('that is missing, or has a line that is none, is exit 2', async () => {
+    const [missing, broken] = await Promise.all([
+      project.run('audit', 'esm.mjs', '--check', 'missing.lock'),
+      project.run('audit', 'esm.mjs', '--check', 'broken.lock'),
+    ])
+    expect(missing).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'koa-with-auth: missing.lock: no such file or folder\n',
+    })
+    expect(broken).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'koa-with-auth: broken.lock: line 3 is no line of a policy\n',
+    })
+  })
+})
+
+it('--openapi lists where a document and the guards differ, both ways, what the guards let in first', async () => {
+  const { code, stdout } = await project.run('audit', 'esm.mjs', '--openapi', 'openapi.json')
+  expect(code).toBe(1)
+  expect(stdout.split('\n')).toStrictEqual([
+    'openapi.json: 5 differences',
+    '  GET /api/health: the document says bearer, the guards demand nothing',
+    '  POST /api/order: is not in the document, and the guards demand API key in cookie sid',
+    '  GET /api/export: is not in the document, and the guards demand bearer',
+    '  GET /api/old: is not in the document, and the guards demand bearer',
+    '  GET /api/gone: is in the document, but no route answers it',
+    '',
+  ])
+})
+
+describe('what cannot be audited is exit 2, with one line on stderr and nothing on stdout', () => {
+  it.each<[name: string, args: string[], line: string]>([
+    ['no such file', ['audit', './no\u001b.js'], './no\\u{1b}.js: no such file'],
+    ['a folder', ['audit', '.'], '.: is no file'],
+    [
+      'a module that listens',
+      ['audit', 'listens.mjs'],
+      'listens.mjs: listens; export the application from a module that does not',
+    ],
+    ['a module that throws', ['audit', 'throws.cjs'], 'throws.cjs: throws: Error: no\\u{1b}[2J database'],
+    [
+      'a module that exports nothing of the kind',
+      ['audit', 'nothing.mjs'],
+      'nothing.mjs: exports no router, no apiApp, no Koa application and no function that makes one by default; it exports answer, options: choose with --export',
+    ],
+    [
+      'an export that is none',
+      ['audit', 'nothing.mjs', '--export', 'answer'],
+      'nothing.mjs: its export answer is no router of @koa/router, no apiApp and no Koa application',
+    ],
+    [
+      'no such export',
+      ['audit', 'nothing.mjs', '--export', 'app'],
+      'nothing.mjs: has no export "app"; it exports answer, options',
+    ],
+    [
+      'a function that needs something',
+      ['audit', 'needs.cjs'],
+      'needs.cjs: its default export is a function that takes a parameter; export one without',
+    ],
+    [
+      'an application without a router',
+      ['audit', 'bare.mjs'],
+      'bare.mjs: its default export is a Koa application that mounts no router with app.use(router.routes()), so nothing can be said about it',
+    ],
+    ['a module that ends the process', ['audit', 'exits.mjs'], 'exits.mjs: ends the process, or never ends loading'],
+    ['a module that never ends loading', ['audit', 'hangs.mjs'], 'hangs.mjs: ends the process, or never ends loading'],
+    [
+      'a module that needs the network',
+      ['audit', 'connects.mjs'],
+      'connects.mjs: throws: Error: koa-with-auth audit uses no network; it wants the network, which the command does not use',
+    ],
+    [
+      'an unknown flag',
+      ['audit', 'esm.mjs', '--chek', 'auth.lock'],
+      "Unknown option '--chek'; see koa-with-auth --help",
+    ],
+    ['no command', [], 'no command; there is audit; see koa-with-auth --help'],
+  ])('%s', async (_name, args, line) => {
+    const { code, stdout, stderr } = await project.run(...args)
+    expect({ code, stdout, stderr }).toStrictEqual({ code: 2, stdout: '', stderr: `koa-with-auth: ${line}\n` })
+  })
+})
+
+it('--help and --version', async () => {
+  const [help, version] = await Promise.all([project.run('--help'), project.run('--version')])
+  expect(help).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^Usage: koa-with-auth audit <module>/),
+  })
+  const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly version: string }
+  expect(version).toMatchObject({ code: 0, stderr: '', stdout: `${manifest.version}\n` })
+})

@@ -1,0 +1,317 @@
+/** The parts of the command that need no process: its arguments, which export is audited, documents, and SARIF. */
+import Router from '@koa/router'
+import { Ajv } from 'ajv'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import Koa from 'koa'
+import {
+  apiApp,
+  apiKeyCookie,
+  apiKeyHeader,
+  httpBearer,
+  operation,
+  optional,
+  requireScopes,
+  withAuth,
+} from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { describe, expect, it } from 'vitest'
+import { differencesOf } from '../../src/audit/differences.js'
+import { linesOf } from '../../src/audit/PolicyLine.js'
+import { documentDifferences, documentFrom } from '../../src/command/documentDifferences.js'
+import { auditedOf, chosen } from '../../src/command/exported.js'
+import { findingsOf, findingsOfDocument, findingsOfPolicy } from '../../src/command/findings.js'
+import { optionsFrom } from '../../src/command/Options.js'
+import { sarifOf } from '../../src/command/sarif.js'
+import { guardOf } from '../support/levels.js'
+import { sarifSchema } from '../support/sarifSchema.js'
+
+const handle = (): void => {}
+const bearer = httpBearer({ authenticate: () => true })
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => true })
+const router = () => withAuth(bearer)(new Router()).get('/me', handle)
+
+describe('arguments', () => {
+  it.each<[string, object]>([
+    ['audit a.js', { module: 'a.js', exportName: undefined, task: { _tag: 'Print' }, format: 'text' }],
+    ['audit a.js --export api --json', { exportName: 'api', format: 'json' }],
+    [
+      'audit --check=auth.lock a.js --sarif',
+      { module: 'a.js', task: { _tag: 'Check', file: 'auth.lock' }, format: 'sarif' },
+    ],
+    ['audit a.js --write auth.lock', { task: { _tag: 'Write', file: 'auth.lock' } }],
+    ['audit a.js --openapi api.json', { task: { _tag: 'OpenApi', file: 'api.json' } }],
+    ['audit a.js --help', { _tag: 'Help' }],
+    ['--version', { _tag: 'Version' }],
+  ])('%s', (line, expected) => {
+    expect(optionsFrom(line.split(' '))).toMatchObject(E.right(expected))
+  })
+
+  it.each<[string, string]>([
+    ['seal a.js', 'no command "seal"; there is audit'],
+    ['audit', 'audit takes a module: koa-with-auth audit ./dist/app.js'],
+    ['audit a.js b.js', 'audit takes one module, and not "b.js" as well'],
+    ['audit a.js --write x --check x', '--write, --check and --openapi cannot be combined'],
+    ['audit a.js --json --sarif', '--json and --sarif cannot be combined'],
+    ['audit a.js --write x --json', '--write prints nothing that --json or --sarif could write'],
+    ['audit a.js --check=', '--check is empty'],
+    ['audit a.js --chek x', "Unknown option '--chek'"],
+  ])('%s is refused', (line, why) => {
+    expect(optionsFrom(line.split(' '))).toStrictEqual(E.left(why))
+  })
+})
+
+describe('the export that is audited', () => {
+  const app = new Koa().use(router().routes())
+  const api = apiApp({ auth: bearer, docs: false })
+  it.each<[name: string, namespace: object, chosen: string]>([
+    ['the default export', { default: router(), other: app }, 'default export'],
+    ['a function that makes one', { default: () => app, app }, 'default export'],
+    ['the routes of a router', { default: router().routes() }, 'default export'],
+    ['an apiApp', { default: api }, 'default export'],
+    ['the only one that can be', { port: 3000, start: () => app, api }, 'export api'],
+    ['module.exports', { default: { app, port: 1 }, app, port: 1, 'module.exports': { app } }, 'export app'],
+    [
+      'what a compiler made of an ES module',
+      { default: { __esModule: true, default: app }, __esModule: true },
+      'default export',
+    ],
+  ])('is %s', (_name, namespace, expected) => {
+    expect(
+      pipe(
+        chosen(namespace, undefined),
+        E.map(({ name }) => name),
+      ),
+    ).toStrictEqual(E.right(expected))
+  })
+
+  const operations = async (value: unknown) =>
+    pipe(
+      await auditedOf({ name: 'export x', value }),
+      E.map((audited) => audited.audit.operations.map((one) => one.operation)),
+    )
+  it.each<[name: string, value: unknown]>([
+    ['a router', router()],
+    ['its routes', router().routes()],
+    ['an application', app],
+    ['an async function', async () => app],
+    ['a promise', Promise.resolve(router())],
+  ])('is audited: %s', async (_name, value) => {
+    expect(await operations(value)).toStrictEqual(E.right(['GET /me']))
+  })
+
+  it.each<[name: string, value: unknown, why: string]>([
+    ['a class', class App {}, 'its export x is a class; export a router, an application, or a function that makes one'],
+    [
+      'a function with parameters',
+      (a: unknown, b: unknown) => [a, b],
+      'its export x is a function that takes 2 parameters; export one without',
+    ],
+    [
+      'a function that makes something else',
+      () => 42,
+      'its export x() is no router of @koa/router, no apiApp and no Koa application',
+    ],
+    ['null', null, 'its export x is no router of @koa/router, no apiApp and no Koa application'],
+  ])('is refused: %s', async (_name, value, why) => {
+    expect(await operations(value)).toStrictEqual(E.left(why))
+  })
+})
+
+describe('a document', () => {
+  const scoped = pipe(bearer, requireScopes(['read'], { granted: () => [] }))
+  const described = () =>
+    router()
+      .get('/users/:id', guardOf([bearer, key]) as never, handle)
+      .get('/scoped', guardOf(scoped) as never, handle)
+      .get('/perhaps', guardOf(optional(bearer)) as never, handle)
+      .get('/open', guardOf(null) as never, handle)
+      .get('/custom', guardOf(() => true) as never, handle)
+      .get('/hidden', operation({ undocumented: true }), handle)
+      .all('/all{/:x}', handle)
+      .get(/^\/regexp/, handle)
+  const made = () => JSON.parse(JSON.stringify(openApi(described(), { title: 't', version: '1' }))) as Document
+  interface Document {
+    paths: Record<string, Record<string, { security?: object[] }>>
+    components: { securitySchemes: Record<string, object> }
+    servers?: object[]
+    security?: object[]
+  }
+  const compared = (document: object) => {
+    const own = described()
+    return documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])
+  }
+
+  it('that the router made agrees, under other names and parameters, and below a server', () => {
+    expect(compared(made())).toEqual([])
+    const renamed = JSON.parse(
+      JSON.stringify(made()).replaceAll('"bearer":', '"token":').replaceAll('{id}', '{user}'),
+    ) as Document
+    expect(compared(renamed)).toEqual([])
+    const below = made()
+    const own = new Router({ prefix: '/v1' }).get('/open', guardOf(null) as never, handle)
+    const document = {
+      ...below,
+      servers: [{ url: 'https://api.example/v1/' }],
+      paths: { '/open': below.paths['/open'] },
+    }
+    expect(documentDifferences(document, [own], audit(own))).toEqual([])
+  })
+
+  it('may list what is hidden, and leave the demands to its root', () => {
+    const document = { ...made(), security: [{ bearer: [] }] }
+    document.paths['/hidden'] = { get: {} }
+    delete document.paths['/me']?.['get']?.security
+    expect(compared(document)).toEqual([])
+  })
+
+  it.each<[name: string, change: (document: Document) => void, differences: [boolean, string][]]>([
+    [
+      'stricter than the guards: listed first',
+      ({ paths }) => {
+        paths['/open']!['get']!.security = [{ bearer: [] }]
+        paths['/me']!['get']!.security = []
+      },
+      [
+        [true, 'GET /open: the document says bearer, the guards demand nothing'],
+        [false, 'GET /me: the document says nothing, the guards demand bearer'],
+      ],
+    ],
+    [
+      'with other scopes',
+      ({ paths }) => (paths['/scoped']!['get']!.security = [{ bearer: ['read', 'write'] }]),
+      [
+        [
+          true,
+          'GET /scoped: the document says bearer with scopes read write, the guards demand bearer with scopes read',
+        ],
+      ],
+    ],
+    [
+      'without an alternative',
+      ({ paths }) => (paths['/users/{id}']!['get']!.security = [{ bearer: [] }]),
+      [[true, 'GET /users/{id}: the document says bearer, the guards demand bearer or API key in header x-key']],
+    ],
+    [
+      'without one that is anonymous',
+      ({ paths }) => (paths['/perhaps']!['get']!.security = [{ bearer: [] }]),
+      [[true, 'GET /perhaps: the document says bearer, the guards demand bearer or nothing (anonymous)']],
+    ],
+    [
+      'with an operation that no route answers',
+      ({ paths }) => (paths['/gone\u001b'] = { put: {} }),
+      [[false, 'PUT /gone\\u{1b}: is in the document, but no route answers it']],
+    ],
+    [
+      'without one that is there',
+      ({ paths }) => delete paths['/me'],
+      [[false, 'GET /me: is not in the document, and the guards demand bearer']],
+    ],
+    [
+      'that names a scheme which it does not have',
+      ({ paths }) => (paths['/me']!['get']!.security = [{ oauth: [] }]),
+      [[true, 'GET /me: the document says the unknown scheme "oauth", the guards demand bearer']],
+    ],
+  ])('%s', (_name, change, differences) => {
+    const document = made()
+    change(document)
+    expect(compared(document)).toStrictEqual(differences)
+  })
+
+  it.each<[string, string]>([
+    ['{', 'is no JSON'],
+    ['openapi: 3.1.0', 'is no JSON'],
+    ['{"swagger":"2.0","paths":{}}', 'is no document of OpenAPI 3'],
+    ['null', 'is no document of OpenAPI 3'],
+    ['{"openapi":"3.1.0"}', 'has no paths'],
+  ])('%s is none', (text, why) => {
+    expect(documentFrom(text)).toStrictEqual(E.left(why))
+  })
+})
+
+describe('SARIF 2.1.0', () => {
+  const validate = new Ajv().compile(sarifSchema)
+  const open = guardOf(null) as never
+  const cookie = guardOf(apiKeyCookie({ paramName: 'sid', authenticate: () => true })) as never
+  const api = apiApp({ csrf: false, docs: false })
+  api.use((_ctx, next) => next())
+  api
+    .get('/:id', open, handle)
+    .get('/me', guardOf(bearer) as never, handle)
+    .get('/undecided', handle)
+    .post('/csrf', cookie, handle)
+  // Safe: an apiApp is a router
+  const findings = findingsOf(audit(api as never))
+
+  it('findings of an audit: what no level decided and what is answered first are errors, what is open is a note', () => {
+    expect(findings.map(({ rule, operation: name, severity }) => [rule, name, severity])).toStrictEqual([
+      ['open-operation', 'GET /:id', 'note'],
+      ['answered-first', 'GET /me', 'error'],
+      ['undecided-operation', 'GET /undecided', 'error'],
+      ['csrf-off', 'POST /csrf', 'warning'],
+      ['unguarded-middleware', 'USE /*', 'note'],
+    ])
+  })
+
+  it('a log is valid: of findings, of differences, of a document, of hostile paths, and of nothing', () => {
+    const hostile = new Router().get('/\u001b\u202e\\[x', open, handle)
+    const differences = differencesOf([], linesOf(audit(hostile))).map((one) => ({ ...one, was: undefined }))
+    const document = findingsOfDocument(
+      documentDifferences({ openapi: '3.1.0', paths: {} }, [router()], audit(router())),
+    )
+    for (const some of [findings, findingsOfPolicy(differences as never), document, []]) {
+      const log = sarifOf(some, 'auth lock%.json', '1.0.0')
+      validate(log)
+      expect(validate.errors).toBeNull()
+      expect(JSON.stringify(log)).not.toMatch(/\\u001b|\u202e/)
+    }
+  })
+
+  it('a log that is not valid is noticed', () => {
+    const log = JSON.parse(JSON.stringify(sarifOf(findings, 'a', '1'))) as {
+      runs: [{ results: [Record<string, unknown>] }]
+    }
+    log.runs[0].results[0]['level'] = 'fatal'
+    expect(validate(log)).toBe(false)
+    log.runs[0].results[0]['level'] = 'error'
+    expect(validate(log)).toBe(true)
+    delete log.runs[0].results[0]['message']
+    expect(validate(log)).toBe(false)
+  })
+
+  it('names the file as a URI, the line of a policy file, and the operation; braces in a message are doubled', () => {
+    const was = {
+      lineNumber: 7,
+      operation: 'GET /x{/:id}',
+      who: 'bearer',
+      by: 'by operation',
+      csrf: 'csrf not needed',
+      docs: 'docs listed',
+      notes: [],
+    }
+    const log = sarifOf(findingsOfPolicy(differencesOf([was], [])), 'my lock', '1')
+    expect(log).toMatchObject({
+      runs: [
+        {
+          results: [
+            {
+              ruleId: 'policy-closed',
+              level: 'note',
+              message: { text: 'GET /x{{/:id}}: was bearer, is gone' },
+              locations: [
+                {
+                  physicalLocation: { artifactLocation: { uri: 'my%20lock' }, region: { startLine: 7 } },
+                  logicalLocations: [{ fullyQualifiedName: 'GET /x{/:id}' }],
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    })
+    expect(JSON.stringify(sarifOf(findings.slice(0, 1), '/elsewhere/auth.lock', '1'))).toContain(
+      '"uri":"file:///elsewhere/auth.lock"',
+    )
+  })
+})

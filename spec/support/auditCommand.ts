@@ -1,0 +1,90 @@
+/** Applications for the command `koa-with-auth audit`, good ones and broken ones, in a project with the built package. */
+import { readdirSync } from 'node:fs'
+import { compiled, userProject, type Run, type UserProject } from './userProject.js'
+import { repository } from './typecheck.js'
+
+/** The routes of an application, as an ES module; `more` is added to what it registers. */
+const routes = (more: string) => `
+import Router from '@koa/router'
+import { apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+const cookie = apiKeyCookie({ paramName: 'sid', authenticate: (_request, key) => key === 'k' && { user: 'anna' } })
+const router = withAuth(bearer)(new Router({ prefix: '/api' }))
+const go = (ctx) => { ctx.body = 'ok' }
+router.get('/me', go).post('/order', withAuth(cookie), go).get('/health', withAuth(null), go)
+${more}`
+
+const before = "router.get('/export', go).get('/old', go)"
+const after = `router.get('/export', withAuth(null), go).get('/new', withAuth(cookie), go)`
+
+// It opens all that could keep a process from ending, and talks to the network and to stdout
+const busy = `
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { lookup, promises } from 'node:dns'
+import Koa from 'koa'
+import { router } from './esm.mjs'
+console.log('hello from the module')
+setInterval(() => {}, 1000)
+createServer()
+connect(9, '127.0.0.1', () => process.stderr.write('CONNECTED'))
+fetch('http://127.0.0.1:9/').catch(({ cause }) => process.stderr.write(cause.message))
+lookup('example.invalid', (error) => process.stderr.write(error.message))
+await promises.resolve4('example.invalid').catch(() => {})
+process.on('exit', () => { process.exitCode = 7 })
+export const createApp = async () => new Koa().use(router.routes())
+export default createApp`
+
+const commonjs = `
+const Router = require('@koa/router')
+const Koa = require('koa')
+const { httpBearer, withAuth } = require('koa-with-auth')
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+const router = withAuth(bearer)(new Router()).get('/me', (ctx) => { ctx.body = 'ok' })
+const app = new Koa().use(router.routes())
+module.exports = { router, app }`
+
+const files = {
+  'esm.mjs': `${routes(before)}\nexport { router }`,
+  'changed.mjs': `${routes(after)}\nexport { router }`,
+  'busy.mjs': busy,
+  'commonjs.cjs': commonjs,
+  'listens.mjs': `import Koa from 'koa'\nexport const app = new Koa()\napp.listen(0, () => process.stdout.write('LISTENS'))`,
+  'throws.cjs': `throw new Error('no\\u001b[2J database\\nat all')`,
+  'nothing.mjs': `export const answer = 42\nexport const options = {}`,
+  'needs.cjs': `module.exports = (options) => options.router`,
+  'exits.mjs': `process.exit(0)`,
+  'hangs.mjs': `await new Promise(() => {})\nexport {}`,
+  'connects.mjs': `import { connect } from 'node:net'\nimport { once } from 'node:events'\nawait once(connect(9, '127.0.0.1'), 'connect')`,
+  'bare.mjs': `import Koa from 'koa'\nexport default new Koa().use(async (ctx) => { ctx.body = 'ok' })`,
+  'broken.lock': '# koa-with-auth policy 1\nGET /x; bearer; by operation; csrf not needed; docs listed\nGET /y\n',
+  'openapi.json': JSON.stringify({
+    openapi: '3.1.0',
+    paths: {
+      '/api/me': { get: { security: [{ token: [] }] } },
+      '/api/health': { get: { security: [{ token: [] }] } },
+      '/api/gone': { get: {} },
+    },
+    components: { securitySchemes: { token: { type: 'http', scheme: 'Bearer' } } },
+  }),
+}
+
+/** A project with these applications, and with the example API below `examples`. */
+export interface CommandProject {
+  readonly folder: string
+  /** Runs `koa-with-auth` with these arguments, as `npx` does. */
+  readonly run: (...args: ReadonlyArray<string>) => Promise<Run>
+  /** Runs any other program of Node there. */
+  readonly node: UserProject['node']
+  readonly remove: () => void
+}
+
+/** Makes it. */
+export const commandProject = (): CommandProject => {
+  const examples = readdirSync(`${repository}examples`, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !/^(?:testing|mcp|server)/.test(path),
+  )
+  const built = examples.map((path) => [`examples/${path.replace(/ts$/, 'js')}`, compiled(`examples/${path}`)] as const)
+  const { folder, node, remove } = userProject([], { ...files, ...Object.fromEntries(built) })
+  return { folder, node, remove, run: (...args) => node('node_modules/koa-with-auth/dist/command/main.js', ...args) }
+}
