@@ -241,8 +241,7 @@ describe('SARIF 2.1.0', () => {
     .get('/me', guardOf(bearer) as never, handle)
     .get('/undecided', handle)
     .post('/csrf', cookie, handle)
-  // Safe: an apiApp is a router
-  const findings = findingsOf(audit(api as never))
+  const findings = findingsOf(audit(api))
 
   it('findings of an audit: what no level decided and what is answered first are errors, what is open is a note', () => {
     expect(findings.map(({ rule, operation: name, severity }) => [rule, name, severity])).toStrictEqual([

@@ -149,6 +149,35 @@ describe('the packed package', () => {
     }
   })
 
+  it('its program audits a CommonJS application that has another copy of the package', () => {
+    // by its path: `require('koa-with-auth')` is the ES module where Node can load one
+    const copy = join(project.folder, 'node_modules/koa-with-auth/dist/cjs/index.js')
+    const application = `
+      const Router = require('@koa/router')
+      const { authSettings, apiKeyCookie, httpBearer, operation, withAuth } = require(${JSON.stringify(copy)})
+      const cookie = apiKeyCookie({ authenticate: () => false })
+      const router = withAuth(httpBearer({ authenticate: () => false }))(new Router({ prefix: '/api' }))
+      router.use(authSettings({ csrf: false }))
+      router.get('/me', () => {}).get('/health', withAuth(null), () => {}).post('/order', withAuth(cookie), () => {})
+      router.get('/hidden', operation({ undocumented: true }), () => {})
+      module.exports = router`
+    writeFileSync(join(project.folder, 'router.cjs'), application)
+    const run = (...args: ReadonlyArray<string>) =>
+      execFileSync(join(project.folder, 'node_modules/.bin/koa-with-auth'), ['audit', 'router.cjs', ...args], {
+        cwd: project.folder,
+        encoding: 'utf8',
+      })
+    run('--write', 'auth.lock')
+    expect(readFileSync(join(project.folder, 'auth.lock'), 'utf8').split('\n').slice(2, -1)).toStrictEqual([
+      'USE /api/*; unguarded authSettings',
+      'GET /api/health; public; by operation; csrf not needed; docs listed',
+      'GET /api/hidden; bearer; by router /api; csrf not needed; docs hidden',
+      'GET /api/me; bearer; by router /api; csrf not needed; docs listed',
+      'POST /api/order; API key in cookie key; by operation; csrf off; docs listed',
+    ])
+    expect(run('--check', 'auth.lock')).toBe('auth.lock: no difference\n')
+  })
+
   describe("the README's example", () => {
     let child: ChildProcess
     let url = ''
