@@ -72,16 +72,20 @@ describe('the packed package', () => {
       /\.ts$/.test(path),
     )
     expect(modules.length).toBeGreaterThan(20)
+    const program = /^command[\\/]/
     for (const path of modules) {
       const built = path.replace(/\.ts$/, '')
-      for (const folder of ['dist', 'dist/cjs']) {
-        expect(project.files).toEqual(expect.arrayContaining([`${folder}/${built}.js`, `${folder}/${built}.d.ts`]))
-      }
+      // a program is run, and never imported
+      if (program.test(path)) expect(project.files.filter((file) => file.includes(built))).toEqual([`dist/${built}.js`])
+      else
+        for (const folder of ['dist', 'dist/cjs']) {
+          expect(project.files).toEqual(expect.arrayContaining([`${folder}/${built}.js`, `${folder}/${built}.d.ts`]))
+        }
     }
   })
 
-  it('both module systems fit in 300 KB', () => {
-    expect(project.packedBytes).toBeLessThan(300_000)
+  it('both module systems fit in 400 KB', () => {
+    expect(project.packedBytes).toBeLessThan(400_000)
   })
 
   it.each([
