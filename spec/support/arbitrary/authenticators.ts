@@ -95,7 +95,7 @@ const changed =
   ({ authenticator, valid }: AuthenticatorSample): AuthenticatorSample => ({ authenticator: f(authenticator), valid })
 
 /**
- * Authenticators of the built-in kinds, alone, in lists, all mergeRequests, mapped and optional, with random secrets, some of
+ * Authenticators of the built-in kinds, alone, in lists, all together, mapped and optional, with random secrets, some of
  * them asynchronous; each with the requests that it lets in.
  */
 export const authenticators = (): Arbitrary<AuthenticatorSample> => {

@@ -32,7 +32,7 @@ export const isOpen = ({ description }: Tested): boolean => description === unde
 export interface Filling {
   /** Values of path parameters, by name; `1` for the others. */
   readonly params?: Readonly<Record<string, string>>
-  /** Whole targets, by the operation's name or its path: for a RegExp, or where the values matter mergeRequests. */
+  /** Whole targets, by the operation's name or its path: for a RegExp, or where the values matter together. */
   readonly paths?: Readonly<Record<string, string>>
 }
 
