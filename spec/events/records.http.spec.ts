@@ -6,16 +6,22 @@ import { Readable } from 'node:stream'
 import Router from '@koa/router'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import Koa from 'koa'
+import session from 'koa-session'
 import {
   allOf,
+  also,
   anyOf,
   apiApp,
   apiKeyCookie,
   apiKeyHeader,
+  apiKeyQuery,
+  authenticator,
   AuthError,
   authorize,
   authSettings,
+  Challenge,
   firstPresent,
   httpBasicAuth,
   httpBearer,
@@ -23,11 +29,13 @@ import {
   onError,
   optional,
   remembered,
+  sessionAuth,
   throttled,
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { onDecision, type Decision } from 'koa-with-auth/events'
+import { httpJwt } from 'koa-with-auth/jwt'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { listen } from '../support/server.js'
 import { sendLines } from '../support/guardedApp.js'
@@ -76,6 +84,21 @@ const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ..
   '/throttled': throttled({ limiter: full })(basic),
   '/remembered': remembered({ maxAge: 60_000 })(bearer),
   '/mapped': map(() => 'somebody')(bearer),
+  '/query': apiKeyQuery({ authenticate: () => false }),
+  '/pair': httpBasicAuth({ authenticate: (_request, name) => ({ name }) }),
+  '/own': authenticator({
+    schemeName: 'ownKind',
+    challenge: Challenge.make('Own'),
+    ambient: false,
+    scheme: { type: 'apiKey', in: 'header', name: 'X-Own' },
+    extract: (request) => O.fromNullable(request.get('X-Own') || undefined),
+    authenticate: (_request, value) => ({ value }),
+  }),
+  '/session': sessionAuth(),
+  '/jwt': httpJwt({
+    issuer: { issuer: 'https://login.example', secret: 's'.repeat(32) },
+    audience: 'https://api.example',
+  }),
   '/function': (request) => request.get('X-Key') !== '',
 }
 
@@ -97,6 +120,7 @@ const make = (subject?: (principal: never) => string) => {
   router.get('/undecided', (ctx) => void (ctx.body = 'in'))
   const inner = withAuth(bearer)(new Router({ prefix: '/inner' }))
   inner.get('/x', (ctx) => void (ctx.body = 'in'))
+  inner.get('/both', withAuth(also(key)), (ctx) => void (ctx.body = 'in'))
   router.use(inner.routes())
   const app = new Koa()
   app.silent = true
@@ -107,6 +131,10 @@ const make = (subject?: (principal: never) => string) => {
       ...(subject !== undefined && { events: { subject } }),
     }),
   )
+  // koa-session where its kind is, so that a failure of it is of nothing else
+  app.keys = ['a signing key of at least 32 characters']
+  const withSession = session({ sameSite: 'lax' }, app)
+  app.use((ctx, next) => (ctx.path === '/session' ? withSession(ctx, next) : next()))
   app.use(router.routes())
   return app
 }
@@ -214,6 +242,16 @@ const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
   ['HEAD /bearer/1', [authorization('good')], { outcome: 'accepted', method: 'HEAD', status: 200 }],
   ['HEAD /bearer/1', [], { outcome: 'refused', method: 'HEAD', status: 401 }],
   ['GET /inner/x', [authorization('good')], { outcome: 'accepted', level: 'router /inner', route: '/inner/x' }],
+  [
+    'GET /inner/both',
+    [authorization('good'), `X-Key: ${SECRET}k1`],
+    { outcome: 'accepted', scheme: 'userToken + apiKeyHeader_X-Key', level: 'router /inner + operation' },
+  ],
+  ['GET /query', [], { outcome: 'refused', failure: 'absent', scheme: 'apiKeyQuery_key', level: 'operation' }],
+  ['GET /pair', ['Authorization: Basic YTpi'], { outcome: 'accepted', scheme: 'basic', level: 'operation' }],
+  ['GET /own', ['X-Own: 1'], { outcome: 'accepted', scheme: 'ownKind', level: 'operation' }],
+  ['GET /session', [], { outcome: 'refused', failure: 'absent', scheme: 'cookie_koa.sess', level: 'operation' }],
+  ['GET /jwt', [authorization('x')], { outcome: 'refused', failure: 'malformed', scheme: 'bearer_JWT', status: 401 }],
 ]
 
 describe('one record for each guarded request', () => {
