@@ -4,9 +4,9 @@ import { Socket } from 'node:net'
 import * as O from 'fp-ts/lib/Option.js'
 import Router from '@koa/router'
 import Koa, { type Request } from 'koa'
-import { also, apiApp, httpBearer, withAuth } from 'koa-with-auth'
-import { fromWebSocketProtocol, guardUpgrade } from 'koa-with-auth/upgrades'
-import { describe, expect, it } from 'vitest'
+import { also, apiApp, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { fromWebSocketProtocol, guardUpgrade, type Admitted } from 'koa-with-auth/upgrades'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 
 const app = new Koa()
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
@@ -38,12 +38,17 @@ describe('guardUpgrade', () => {
     {
       what: 'an unknown option',
       given: [app, bearer, { rout: '/x' }],
-      message: /no option "rout"; there are route, csrf/,
+      message: /no option "rout"; there are route, bearerProtocol, csrf/,
     },
     {
       what: 'a route that is no string',
       given: [app, bearer, { route: 7 }],
       message: /\{ route \}\) must be a string/,
+    },
+    {
+      what: 'a prefix that fits no protocol',
+      given: [app, bearer, { bearerProtocol: 'a b' }],
+      message: /\{ bearerProtocol \}\) must be a name/,
     },
     { what: 'a realm that fits no header', given: [app, bearer, { realm: 'ä' }], message: /guardUpgrade.*realm/ },
   ])('refuses $what', ({ given, message }) => {
@@ -62,6 +67,20 @@ describe('guardUpgrade', () => {
       /^guardUpgrade\(app, a\) returns a function of \(request, socket, head\), as the event "upgrade"/,
     )
   })
+})
+
+it('a guard is typed by its authenticators', () => {
+  const key = apiKeyHeader({ authenticate: () => ({ client: 7 }) })
+  expectTypeOf(guardUpgrade(app, bearer)).returns.resolves.toEqualTypeOf<Admitted<{ user: string }> | undefined>()
+  expectTypeOf(guardUpgrade(app, [bearer, key])).returns.resolves.toEqualTypeOf<
+    Admitted<{ user: string } | { client: number }> | undefined
+  >()
+  expectTypeOf(guardUpgrade(app, ({ ip }) => ip === '' && { ip })).returns.resolves.toEqualTypeOf<
+    Admitted<{ ip: string }> | undefined
+  >()
+  expectTypeOf(guardUpgrade(app, optional(bearer))).returns.resolves.toEqualTypeOf<
+    Admitted<{ user: string } | undefined> | undefined
+  >()
 })
 
 describe('fromWebSocketProtocol', () => {

@@ -53,6 +53,11 @@ const bearer = httpBearer({
     if (token === 'bug') throw new Error('a secret of the hook')
     if (token === 'handled') throw new Handled()
     if (token === 'hangs') return new Promise<false>(() => {})
+    if (token.startsWith('gone')) {
+      return new Promise<false | { user: string }>((resolve) => {
+        request.ctx.res.once('close', () => resolve(token === 'gone' && { user: 'anna' }))
+      })
+    }
     if (token === 'slow') return new Promise<{ user: string }>((resolve) => setTimeout(resolve, 60, { user: 'anna' }))
     return token === 'good' && { user: 'anna' }
   },
@@ -229,22 +234,26 @@ describe('the record of an upgrade', () => {
 })
 
 describe('a client that goes away', () => {
-  it('while it is decided is no error, and nothing is left of it', async () => {
-    await withSite(bearer, async ({ port, seen, admitted, errors }) => {
-      for (const token of ['slow', 'hangs']) {
+  it.each([
+    { token: 'gone', record: { outcome: 'accepted', status: 499 } },
+    { token: 'gone-bad', record: { outcome: 'refused', failure: 'invalid', status: 499 } },
+  ])('while it is decided ($token) is no error, and nothing is left of it', async ({ token, record }) => {
+    const patient = { timeout: 5000 }
+    await withSite(
+      bearer,
+      async ({ port, seen, admitted, errors }) => {
         const client = openUpgrade(port, 'GET /live', authorization(token))
         await expect.poll(() => asked.length).toBe(1)
         client.resetAndDestroy()
-        const { socket, done } = seen.at(-1)!
-        await expect.poll(() => socket.closed).toBe(true)
-        expect(await done).toBeUndefined()
+        expect(await seen[0]!.done).toBeUndefined()
         await expect.poll(() => records.length).toBe(1)
-        expect(records[0]).toMatchObject({ outcome: token === 'slow' ? 'accepted' : 'unavailable', status: 499 })
-        asked = []
-        records = []
-      }
-      expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
-    })
+        expect(records[0]).toMatchObject(record)
+        expect(seen[0]!.socket.destroyed).toBe(true)
+        expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
+      },
+      [settings],
+      patient,
+    )
   })
 
   // TCP knows no difference between a client that has said all and one that is gone
@@ -478,6 +487,46 @@ describe('the application', () => {
         ['/copy', 101],
       ])
     await site.close()
+  })
+})
+
+describe('a token among the subprotocols', () => {
+  const protocols = (list: string) => `Sec-WebSocket-Protocol: ${list}`
+
+  it.each([
+    { what: 'one', lines: [protocols('chat, bearer.good')], status: 101 },
+    { what: 'a bad one', lines: [protocols('chat, bearer.bad')], status: 401 },
+    { what: 'one that is no token', lines: [protocols('bearer.')], status: 401 },
+    { what: 'two', lines: [protocols('bearer.good, bearer.good')], status: 401 },
+    { what: 'two, on two lines', lines: [protocols('bearer.good'), protocols('bearer.good')], status: 401 },
+    { what: 'one beside Authorization', lines: [protocols('bearer.good'), ...authorization('good')], status: 401 },
+    { what: 'one beside another scheme', lines: [protocols('bearer.good'), 'Authorization: Basic YTpi'], status: 401 },
+    { what: 'none', lines: [protocols('chat')], status: 401 },
+    { what: 'none beside Authorization', lines: [protocols('chat'), ...authorization('good')], status: 101 },
+  ])('counts as Authorization: Bearer where the options say so ($what: $status)', async ({ what, lines, status }) => {
+    await withSite(
+      bearer,
+      async ({ port, admitted, seen, errors }) => {
+        const answer = await sendUpgrade(port, 'GET /live', lines)
+        expect(answer.status).toBe(status)
+        expect(JSON.stringify(answer)).not.toContain('good')
+        expect(asked.length).toBe(status === 101 || what === 'a bad one' ? 1 : 0)
+        expect({ admitted: admitted.length, errors }).toEqual({ admitted: status === 101 ? 1 : 0, errors: [] })
+        // afterwards the request is as it was sent
+        await seen[0]!.done
+        const sent = lines.find((line) => line.startsWith('Authorization: '))?.slice('Authorization: '.length)
+        expect(seen[0]!.request.headers.authorization).toBe(sent)
+      },
+      [settings],
+      { bearerProtocol: 'bearer.' },
+    )
+  })
+
+  it('is not read otherwise', async () => {
+    await withSite(bearer, async ({ port }) => {
+      expect((await sendUpgrade(port, 'GET /live', [protocols('bearer.good')])).status).toBe(401)
+      expect(asked).toEqual([])
+    })
   })
 })
 

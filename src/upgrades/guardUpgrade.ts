@@ -12,13 +12,15 @@ import type { Context, Middleware, Next, Request } from 'koa'
 import { anyOf } from '../core/anyOf.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/marks.js'
+import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
 import { checkGroup, checkMember } from '../core/members.js'
-import { checkOptions, maybe, string } from '../core/options.js'
+import { checkOptions, maybe, nameLike, string } from '../core/options.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
 import { deciding } from '../koa/guard.js'
 import { isGuard } from '../koa/guardMark.js'
 import { answeredWith } from '../koa/watching.js'
+import { presentToken } from './bearerProtocol.js'
 import { readPlainSession } from './plainSession.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
 
@@ -26,6 +28,11 @@ import { UpgradeResponse } from './UpgradeResponse.js'
 export interface GuardUpgradeOptions extends AuthSettings {
   /** What records of decisions (`koa-with-auth/events`) call this endpoint, as the pattern of a route. Default `''`. */
   readonly route?: string
+  /**
+   * What comes before a token among the subprotocols that a client offers, such as `bearer.`. The token counts as one in
+   * `Authorization: Bearer`, so `httpBearer` and `httpJwt` take it. `fromWebSocketProtocol` has the warning. Default: none is read.
+   */
+  readonly bearerProtocol?: string
 }
 
 /** An upgrade that was let in. */
@@ -124,7 +131,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       }
       return decide(ctx, enter, false)
     }
-    await servedBy(app, [conclude, readPlainSession, ...partsOf(app), own, admit])(request, response)
+    await servedBy(app, [conclude, readPlainSession, ...partsOf(app), ...own, admit])(request, response)
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, SWITCHING_PROTOCOLS)
     return admitted
@@ -184,9 +191,10 @@ const authenticatorOf = (auth: unknown): Authenticator<unknown> => {
 }
 
 const decided = (options: GuardUpgradeOptions) => {
-  const checks = { route: maybe(string), ...settings }
-  const { route, ...own } = checkOptions('guardUpgrade(app, a, options)', options, checks)
-  return { route, own: applySettings(settingsFrom(own)) }
+  const checks = { route: maybe(string), bearerProtocol: maybe(nameLike(token)), ...settings }
+  const { route, bearerProtocol, ...own } = checkOptions('guardUpgrade(app, a, options)', options, checks)
+  const inForce = applySettings(settingsFrom(own))
+  return { route, own: bearerProtocol === undefined ? [inForce] : [inForce, presentToken(bearerProtocol)] }
 }
 
 const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void => {

@@ -1,0 +1,27 @@
+/**
+ * A token among the subprotocols as if it were in `Authorization`, for the kinds that read tokens there, `httpBearer` and
+ * `httpJwt`.
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Middleware } from 'koa'
+import { fromWebSocketProtocol } from './fromWebSocketProtocol.js'
+
+/** Presents the token while a request is decided; the field is as it was afterwards. */
+export const presentToken = (prefix: string): Middleware => {
+  const read = fromWebSocketProtocol({ prefix })
+  return async (ctx, next) => {
+    const sent = read(ctx.request)
+    if (O.isNone(sent)) return next()
+    const { headers } = ctx.req
+    const before = headers.authorization
+    const all = [before ?? [], [sent.value].flat().map((token) => `Bearer ${token}`)].flat()
+    // several are malformed, as several lines of the field are; readers take an array for these
+    Object.assign(headers, { authorization: all.length === 1 ? all[0] : all })
+    try {
+      return await next()
+    } finally {
+      if (before === undefined) delete headers.authorization
+      else headers.authorization = before
+    }
+  }
+}
