@@ -142,6 +142,53 @@ describe('the packed package', () => {
     expect(loaded.length).toBeLessThanOrEqual(25)
   })
 
+  describe('its ES module and its CommonJS copy in one process', () => {
+    interface Answers {
+      readonly areTwo: boolean
+      readonly answers: Readonly<Record<string, string>>
+      readonly audited: ReadonlyArray<string>
+      readonly sealed: string
+    }
+    let printed: Answers
+    beforeAll(() => {
+      const program = join(project.folder, 'twoCopies.mjs')
+      writeFileSync(program, twoCopies)
+      printed = JSON.parse(execFileSync(process.execPath, [program], { cwd: project.folder }).toString()) as Answers
+    })
+
+    it('are two copies', () => {
+      expect(printed.areTwo).toBe(true)
+    })
+
+    it.each([
+      { asked: 'replaced, no credential', expected: '401 ApiKey realm="api", in="header", name="key"' },
+      {
+        asked: 'replaced, the token of the level that it replaces',
+        expected: '401 ApiKey realm="api", in="header", name="key"',
+      },
+      { asked: 'replaced, its own key', expected: '200 {"client":"Acme"}' },
+      { asked: 'public', expected: '200 null' },
+      { asked: 'added, both', expected: '200 {"inherited":{"user":"anna"},"own":{"client":"Acme"}}' },
+      { asked: 'added, one', expected: '401 ApiKey realm="api", in="header", name="key"' },
+      { asked: 'application, no credential', expected: '401 Bearer realm="of the application"' },
+      { asked: 'application, its token', expected: '200 {"user":"anna"}' },
+      { asked: 'application, an exception', expected: '409 null' },
+      { asked: 'application, mounted: it decides itself', expected: '401 Bearer realm="of the application"' },
+      { asked: 'beside the application', expected: '401 ApiKey realm="api", in="header", name="key"' },
+    ])('$asked: $expected', ({ asked, expected }) => {
+      expect(printed.answers[asked]).toBe(expected)
+    })
+
+    it('the audit and `seal` of one read the guards of the other', () => {
+      expect(printed.audited).toStrictEqual([
+        'GET /replaced: API key in header key (router)',
+        'GET /public: public (operation)',
+        'GET /added: all of (bearer, and API key in header key) (router, operation)',
+      ])
+      expect(printed.sealed).toContain('GET /public is public')
+    })
+  })
+
   it('what is not asked for is not installed', () => {
     expect(Object.keys(manifest.dependencies ?? {}).sort()).toStrictEqual([
       'openapi-types',
@@ -232,3 +279,59 @@ describe('the packed package', () => {
 })
 
 const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
+
+// Each level by the copy that did not make the one above it
+const twoCopies = `
+import { createRequire } from 'node:module'
+import { resolve } from 'node:path'
+import Router from '@koa/router'
+import Koa from 'koa'
+import * as esm from 'koa-with-auth'
+import { audit, seal } from 'koa-with-auth/audit'
+const cjs = createRequire(import.meta.url)(resolve('node_modules/koa-with-auth/dist/cjs/index.js'))
+
+const user = (copy) => copy.httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
+const client = (copy) => copy.apiKeyHeader({ authenticate: (_request, key) => key === 'k' && { client: 'Acme' } })
+const handle = (ctx) => { ctx.body = JSON.stringify(ctx.request.auth ?? null) }
+
+const replaced = cjs.withAuth(client(cjs))(esm.withAuth(user(esm))(new Router().get('/replaced', handle)))
+const levels = esm.withAuth(user(esm))(new Router())
+levels.get('/public', cjs.withAuth(null), handle)
+levels.get('/added', cjs.withAuth(cjs.also(client(cjs))), handle)
+const router = new Router().use(replaced.routes()).use(levels.routes())
+
+class OutOfStock extends Error {}
+const api = cjs.apiApp({ prefix: '/api', realm: 'of the application', auth: user(cjs) })
+api.onError(OutOfStock, () => ({ status: 409, body: {} }))
+api.get('/x', handle)
+api.get('/fails', () => { throw new OutOfStock() })
+const parent = esm.withAuth(client(esm))(new Router({ prefix: '/parent' }))
+parent.use(api.routes()).get('/beside', handle)
+
+const server = new Koa().use(router.routes()).use(api.routes()).use(parent.routes()).listen(0, '127.0.0.1', async () => {
+  const ask = async (path, headers = {}) => {
+    const answer = await fetch('http://127.0.0.1:' + server.address().port + path, { headers })
+    return answer.status + ' ' + (answer.status === 200 ? await answer.text() : answer.headers.get('www-authenticate'))
+  }
+  const token = { Authorization: 'Bearer t' }
+  const key = { key: 'k' }
+  const answers = {
+    'replaced, no credential': await ask('/replaced'),
+    'replaced, the token of the level that it replaces': await ask('/replaced', token),
+    'replaced, its own key': await ask('/replaced', key),
+    'public': await ask('/public'),
+    'added, both': await ask('/added', { ...token, ...key }),
+    'added, one': await ask('/added', token),
+    'application, no credential': await ask('/api/x'),
+    'application, its token': await ask('/api/x', token),
+    'application, an exception': await ask('/api/fails', token),
+    'application, mounted: it decides itself': await ask('/parent/api/x', key),
+    'beside the application': await ask('/parent/beside', token),
+  }
+  const audited = audit(router).operations.map((one) => one.operation + ': ' + one.protection + ' (' + one.decidedBy.join(', ') + ')')
+  let sealed = 'sealed'
+  try { seal(cjs.withAuth(user(cjs))(new Router()).use(router.routes())) } catch (error) { sealed = error.message }
+  console.log(JSON.stringify({ areTwo: cjs.withAuth !== esm.withAuth, answers, audited, sealed }))
+  server.close()
+})
+`
