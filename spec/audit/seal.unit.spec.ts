@@ -35,7 +35,7 @@ describe('a finding', () => {
       says: ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
     },
     {
-      name: 'undecided, and listed: nobody has decided it in the code',
+      name: 'undecided, and listed: no line of code has decided it',
       router: () => new Router().get('/x', handle),
       options: { public: ['GET /x'] },
       says: ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
@@ -78,7 +78,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'a RegExp that cannot be told',
+      name: 'a RegExp that cannot be followed',
       router: () =>
         closed()
           .get(/^\/\d{4}$/, open, handle)

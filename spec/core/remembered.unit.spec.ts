@@ -392,14 +392,14 @@ describe('a credential that is no text', () => {
     ['a request', plainRequest()],
     ['a context', plainRequest().ctx],
     ['a record with one inside', { a: new Set() }],
-  ])('is a 500 that names the fix, where two could not be told apart: %s', async (_name, sent) => {
+  ])('is a 500 that names the fix, where two would look the same: %s', async (_name, sent) => {
     const { a, calls } = own(() => sent)
     const result = await run(a)
     expect(result).toMatchObject(E.left({ _tag: 'raised', error: expect.any(TypeError) }))
     expect(calls()).toBe(0)
   })
 
-  it('bytes and plain records are told apart by their contents', async () => {
+  it('bytes and plain records differ by their contents', async () => {
     let sent: unknown = Buffer.from([0xff])
     const { a, calls } = own(() => sent)
     for (const next of [

@@ -86,7 +86,7 @@ describe('the form of a key', () => {
     for (const count of counts.values()) expect(Math.abs(count - 64_000 / 62)).toBeLessThan(6 * 32)
   })
 
-  it('the pattern finds keys within a text, and no others', async () => {
+  it('the pattern finds keys within a string, and no others', async () => {
     const { keys } = made({ prefix: 'acme' })
     const { key } = await keys.issue({ owner: 'anna' })
     for (const text of [key, `"${key}"`, `KEY=${key}\n`, `x ${key} y`]) expect(keys.pattern.exec(text)?.[0]).toBe(key)

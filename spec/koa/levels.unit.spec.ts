@@ -65,7 +65,7 @@ describe('atLevel', () => {
     expect(names(atLevel(b)(router))).toEqual(['b hook:one hook:two go handle'])
   })
 
-  test('what stands in front of a guard stays there, and hooks come behind it', () => {
+  test('what is in front of a guard stays there, and hooks follow it', () => {
     const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, on(a), handle))
     router.param('two', go as never)
     expect(names(router)).toEqual(['kept a hook:one hook:two handle'])
@@ -163,9 +163,9 @@ describe('the copy', () => {
     copy.on?.('not-found', own)
     original.on?.('not-found', later)
     // before 15.4 routers have no events
-    const told = original.on !== undefined
-    expect(handlersOf(original)).toEqual(told ? [before, later] : [])
-    expect(handlersOf(copy)).toEqual(told ? [before, own] : [])
+    const reports = original.on !== undefined
+    expect(handlersOf(original)).toEqual(reports ? [before, later] : [])
+    expect(handlersOf(copy)).toEqual(reports ? [before, own] : [])
   })
 
   test('its stack cannot be replaced', () => {

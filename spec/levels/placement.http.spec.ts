@@ -1,4 +1,4 @@
-/** A guard in a place where it could not protect: refused on the line where that can be seen, else 500; nobody passes. */
+/** A guard in a place where it could not protect: refused on the line where that can be seen, else 500; no request passes. */
 import Router from '@koa/router'
 import type { Next } from 'koa'
 import compose from 'koa-compose'
@@ -136,16 +136,16 @@ describe('what cannot be seen before a request', () => {
     if (message.startsWith('outside')) expect(String(served.errors[0])).toContain(operationOrRouter)
   })
 
-  // where a route has the very path of the middleware, the two cannot be told apart: then the guard holds
+  // where a route has the very path of the middleware, the two look the same: then the guard holds
   test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived'])(
-    'nobody passes %s without a credential',
+    '%s lets no request pass without a credential',
     async (path) => {
       const { status, calls } = await outcome(served.port, path, 'p')
       expect([[401, 500].includes(status), calls]).toEqual([true, 0])
     },
   )
 
-  test('hidden in app.use above the routers, nobody passes', async () => {
+  test('hidden in app.use above the routers, no request passes', async () => {
     const layouts = [
       [hidden(asMiddleware(a)), last],
       [hidden(asMiddleware(null)), last],
@@ -161,7 +161,7 @@ describe('what cannot be seen before a request', () => {
     }
   })
 
-  test('a guard with no handler behind it in a plain router lets nobody in, and answers nothing of its own', async () => {
+  test('a guard with no handler behind it in a plain router lets no request in, and answers nothing of its own', async () => {
     const own = await listen(appOf(new Router().get('/x', asMiddleware(a)).routes()))
     expect(await outcome(own.port, '/x', 'p')).toEqual(denied('a'))
     expect((await get(own.port, '/x', tokenOf('a'))).status).toBe(404)

@@ -64,7 +64,7 @@ describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
     expect(traced.plain[view]).toEqual(plainly.plain[view])
   })
 
-  it('a plain router with middleware that is listed can be sealed before app.use; after it, nobody can tell', () => {
+  it('a plain router with middleware that is listed can be sealed before app.use; after it, that cannot be known', () => {
     const { before, after, answers, answersSealed, mounted } = traced.listed
     expect({ before, answers, answersSealed, mounted }).toEqual({
       before: plainly.listed.before,

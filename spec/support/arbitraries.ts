@@ -20,7 +20,7 @@ export const token = tokens()
 /** RFC 6750 §2.1. */
 export const b64token = credentials.bearerTokens()
 
-/** Long enough that it stands in no answer by chance. */
+/** Long enough that it is in no answer by chance. */
 export const secret = secrets()
 
 /** Any text without control characters, in any script; the user name without a colon (RFC 7617 §2). */
@@ -32,7 +32,7 @@ export const request: Arbitrary<Request> = requests()
 /** Challenges that `make` accepts. */
 export const challenge: Arbitrary<Challenge> = challenges()
 
-/** Failures as they leave one authenticator: alone or told their challenge. */
+/** Failures as they leave one authenticator: alone or with their challenge. */
 export const singleError: Arbitrary<AuthError> = singleFailures()
 
 /** Also those that a fold made, with branches. */
@@ -66,7 +66,7 @@ export const description: Arbitrary<Description> = fc.letrec<{ tree: Description
 // authenticators
 // -------------------------------------------------------------------------------------
 
-/** One authenticator before it is made: what it will do, and whether at once or later. */
+/** One authenticator before it is made: what it will do, and whether sync or async. */
 export interface Plan {
   readonly name: string
   readonly sent: boolean
@@ -136,11 +136,11 @@ export const observe = async (of: (calls: string[]) => Authenticator<unknown>, b
 export const readable = (of: Description): unknown => {
   if (of._tag === 'AnyOf' || of._tag === 'AllOf') return { ...of, members: of.members.map(readable) }
   if (of._tag !== 'Leaf') return { ...of, member: readable(of.member) }
-  const { challenge: told, isSent, ...leaf } = of
+  const { challenge: own, isSent, ...leaf } = of
   return {
     ...leaf,
     knowsIfSent: isSent !== undefined,
-    challenge: typeof told === 'function' ? everyFailure.map((error) => told(error)) : told,
+    challenge: typeof own === 'function' ? everyFailure.map((error) => own(error)) : own,
   }
 }
 

@@ -2,7 +2,7 @@
  * Random applications whose document is compared with what they do: trees of routers, levels and described authenticators,
  * and a client that knows nothing but the document and its credentials.
  *
- * No credential stands twice in the authenticator of one level, and those of `also` are monotone: where half of an all-of is
+ * No credential is twice in the authenticator of one level, and those of `also` are monotone: where half of an all-of is
  * sent for another member, `optional` and `firstPresent` take it for a failed attempt, which no list of alternatives tells.
  */
 import Router, { type RouterInstance } from '@koa/router'

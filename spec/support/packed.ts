@@ -58,7 +58,7 @@ const copyRepository = (): string => {
 }
 
 const parsePacked = (stdout: string): PackedFiles => {
-  // what scripts print stands in front
+  // what scripts print comes first
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as PackedFiles[]
   return packed!
 }

@@ -68,7 +68,7 @@ describe('fails closed', () => {
     expect(violations.find(({ law }) => /^fails closed/.test(law))?.counterexample).toContain('X-User: admin')
   })
 
-  it('optional lets in nobody as undefined, and is not taken for open', async () => {
+  it('optional lets anonymous callers in as undefined, and is not taken for open', async () => {
     expect(await breachesOf(optional(right), { valid })).toStrictEqual([])
     const guest = flatMap((who: unknown) => who ?? { user: 'guest' })(optional(right))
     expect((await breachesOf(guest, { valid })).map(({ law }) => law)).toContainEqual(
@@ -197,16 +197,16 @@ describe('options', () => {
   })
 
   it.each([
-    { wrong: { valid: [] }, told: /valid.*one request or credential/ },
-    { wrong: { valid, within: 0 }, told: /within/ },
-    { wrong: { valid, runs: -1 }, told: /runs/ },
-    { wrong: { valid, tries: 3 }, told: /no option "tries"/ },
-  ])('a mistake is a TypeError that names the place: $told', async ({ wrong, told }) => {
+    { wrong: { valid: [] }, expected: /valid.*one request or credential/ },
+    { wrong: { valid, within: 0 }, expected: /within/ },
+    { wrong: { valid, runs: -1 }, expected: /runs/ },
+    { wrong: { valid, tries: 3 }, expected: /no option "tries"/ },
+  ])('a mistake is a TypeError that names the place: $expected', async ({ wrong, expected }) => {
     // Safe: what a caller without types could pass
     const options = wrong as unknown as LawOptions
     expect(() => lawsOf(right, options)).toThrow(TypeError)
-    expect(() => lawsOf(right, options)).toThrow(told)
-    await expect(checkAuthenticator(right, options)).rejects.toThrow(told)
+    expect(() => lawsOf(right, options)).toThrow(expected)
+    await expect(checkAuthenticator(right, options)).rejects.toThrow(expected)
   })
 
   it('a credential alone that has no place, or several, is a TypeError that names the fix', () => {

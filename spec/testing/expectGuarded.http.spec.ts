@@ -58,7 +58,7 @@ const broken = async (app: Application, router: object, options?: GuardedOptions
 }
 
 describe('a guarded application', () => {
-  it('every kind, level, method and path is green, and told', async () => {
+  it('every kind, level, method and path is green, and reported', async () => {
     const router = new Router({ prefix: '/v1/:tenant' })
     router.get('/pets/:id', withAuth(bearer), handler)
     router.post('/pets', withAuth(basic), handler)
@@ -150,7 +150,7 @@ describe('a sealed router', () => {
 })
 
 describe('violations', () => {
-  it('all are told at once, each with its operation, what was sent, and the fix', async () => {
+  it('all are reported together, each with its operation, what was sent, and the fix', async () => {
     const router = new Router()
     router.get('/open', withAuth(() => ({ user: 'anybody' })), handler) // prettier-ignore
     router.get('/throws', withAuth(() => { throw new Error('no') }), handler) // prettier-ignore
@@ -211,7 +211,7 @@ describe('violations', () => {
     expect(await broken(serving(router), router)).toStrictEqual(['GET /x: a handler ran without authentication'])
   })
 
-  it('D-R8 a public operation that stands before a guarded one', async () => {
+  it('D-R8 a public operation in front of a guarded one', async () => {
     const router = new Router()
     router.get('/users/:id', withAuth(null), handler)
     router.get('/users/me', withAuth(bearer), handler)
@@ -246,11 +246,11 @@ describe('violations', () => {
       (_: unknown, request: Context['request']) => ({ status: 401, body: request.header }),
       'a credential that was sent',
     ],
-  ])('%s', async (_what, errorMapper, told) => {
+  ])('%s', async (_what, errorMapper, reported) => {
     const router = new Router()
     router.get('/x', withAuth(bearer), handler)
     const laws = await broken(serving(router, authSettings({ errorMapper })), router)
-    expect(laws).toContainEqual(expect.stringContaining(told))
+    expect(laws).toContainEqual(expect.stringContaining(reported))
   })
 
   it('B-01 middleware above that takes the challenge away', async () => {
@@ -308,7 +308,9 @@ describe('options', () => {
     const router = new Router()
     const app = serving(router)
     await expect(expectGuarded(app, router)).rejects.toThrow(/no operations/)
-    await expect(expectGuarded(app, router.routes())).rejects.toThrow(/takes the router itself, not its routes\(\): write /)
+    await expect(expectGuarded(app, router.routes())).rejects.toThrow(
+      /takes the router itself, not its routes\(\): write /,
+    )
     await expect(expectGuarded(app, router, { pubic: [] } as never)).rejects.toThrow(/no option "pubic"/)
     router.get('/x', withAuth(bearer), handler)
     const [first, second] = await Promise.allSettled([expectGuarded(app, router), expectGuarded(app, router)])

@@ -111,7 +111,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     right: `apiKeyHeader({ paramName: 'X-Key', authenticate: () => user })`,
   },
   {
-    description: 'a hook that answers only a function: who passes is nobody',
+    description: 'a hook that answers only a function: there is no principal',
     wrong: `const made = httpBearer({ authenticate: () => () => user }); exactly<Authenticator<User>>()(made)`,
     right: `const made = httpBearer({ authenticate: () => () => E.right(user) }); exactly<Authenticator<User>>()(made)`,
   },

@@ -26,13 +26,13 @@ export interface Leaf {
   readonly schemeName?: string
   /** What must be true of who it is, beside being known, in words. */
   readonly demands?: string
-  /** What the client of a failure is told to send. */
+  /** What the answer to a failure asks the client to send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */
   readonly ambient: boolean
   /** Set where guesses are counted (`throttled`), so that a 429 is possible. */
   readonly throttled?: true
-  /** Whether a request carries such a credential, good or bad; left out where nobody knows (a plain function). */
+  /** Whether a request carries such a credential, good or bad; left out where that is not known (a plain function). */
   readonly isSent?: (request: Request) => boolean
   /** Whether a page of the request's origin may read the challenges of an answer; what does not say so leaves it to CORS. */
   readonly exposesChallenges?: (request: Request) => boolean
@@ -52,7 +52,7 @@ export interface AllOf {
   readonly members: ReadonlyArray<Description>
 }
 
-/** Nobody may call, too. */
+/** Anonymous callers may call, too. */
 export interface Optional {
   readonly _tag: 'Optional'
   readonly member: Description
@@ -120,7 +120,7 @@ export const admitsAnonymous = (description: Description): boolean => {
   }
 }
 
-/** Whether a request carries any of the credentials, good or bad. What cannot be told (a plain function) counts as sent. */
+/** Whether a request carries any of the credentials, good or bad. What is not known (a plain function) counts as sent. */
 export const isSent = (description: Description, request: Request): boolean =>
   leaves(description).some((leaf) => {
     try {
@@ -147,8 +147,8 @@ export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<str
 export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>): Challenge => {
   if (scopes.length === 0) return challenge
   const { scope } = challenge.parameters
-  const told = scope === undefined ? scopes : distinctScopes([...scope.split(' '), ...scopes])
-  return deepFreeze({ ...challenge, parameters: { ...challenge.parameters, scope: told.join(' ') } })
+  const shown = scope === undefined ? scopes : distinctScopes([...scope.split(' '), ...scopes])
+  return deepFreeze({ ...challenge, parameters: { ...challenge.parameters, scope: shown.join(' ') } })
 }
 
 /** Whether browsers send any of the credentials by themselves. */

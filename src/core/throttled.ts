@@ -70,9 +70,10 @@ const checks: Checks<ThrottledOptions<unknown>> = {
 export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
-  const { limiter, keys = usernameIn, onStoreError } = checkOptions('throttled', options, checks)
+  const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
   const limiters = checkLimiters(limiter)
   const countsOf = countsIn(limiters)
+  const guessOf = keys === undefined ? usernameIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
 
   const around: Around = (self, leaf, reading) => {
     const { extract, decode } = reading
@@ -100,7 +101,7 @@ export const throttled = <C = unknown>(
         if (O.isNone(sent)) return self.evaluate(request)
         const decoded = decode(sent.value)
         // Safe: the author of `keys` says what the kind reads. What is malformed names no account
-        const { account, address } = E.isLeft(decoded) ? {} : checkGuess(keys(request, decoded.right as C))
+        const { account, address } = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
         return ask(request, countsOf(account, address ?? clientAddress(request)), [])
       } catch (error) {
         return failed(failureOf(error))

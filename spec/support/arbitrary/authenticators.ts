@@ -31,7 +31,7 @@ export interface AuthenticatorSample {
 
 type Hook = (sent: string) => unknown
 
-// What it knows, at once or later
+// What it knows, sync or async
 const hookOf = (secret: string, late: boolean): Hook => {
   const decide = (sent: string) => constantTimeEqual(sent, secret) && { knows: secret.slice(0, 4) }
   return late ? (sent) => Promise.resolve().then(() => decide(sent)) : decide

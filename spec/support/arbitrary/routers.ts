@@ -58,7 +58,7 @@ const guardOf = (token: string) =>
 
 const tokenAt = (place: string): string => `token-of-${place.replaceAll('/', '-')}`
 
-// What a level makes of what stands above it: `null` is public, `undefined` decides nothing
+// What a level makes of what is above it: `null` is public, `undefined` decides nothing
 type Demand = string | null | undefined
 
 const demandOf = (decided: Decision, place: string): Demand =>
