@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { isAcceptable, isOfType, refusalByTime, type ClaimRules, type Json } from './claims.js'
 import { readCompact, type Compact } from './compact.js'
-import type { Provider } from './Issuer.js'
+import type { Provider } from './Provider.js'
 import { checkSignature, type Keys } from './signature.js'
 import { keyOf, type TokenCache } from './tokenCache.js'
 

@@ -1,0 +1,84 @@
+/** What is made of an issuer: whose tokens are taken, and by which keys they are verified. */
+import { checkOptions, nonEmpty, unchecked } from '../core/options.js'
+import { algorithmsFor } from './algorithms.js'
+import { severalOf, sources } from './Issuer.js'
+import { discoveredKeys, keysFrom, type KeyTerms } from './issuerKeys.js'
+import { fetchedKeys, type KeySource } from './keySet.js'
+import { checkUrl } from './urls.js'
+
+/** An issuer whose tokens are taken. */
+export interface Provider {
+  readonly issuer: string
+  readonly audiences: ReadonlyArray<string>
+  readonly algorithms: ReadonlyArray<string>
+  readonly keys: KeySource
+  /** Whether it is found by discovery. */
+  readonly isDiscovered: boolean
+}
+
+/** What issuers have in common. */
+export interface Common extends KeyTerms {
+  readonly audience: unknown
+  readonly algorithms: unknown
+}
+
+/** Checks the issuers, and makes a provider of each, by its name. */
+export const providersOf = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
+  const { place } = common
+  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
+  if (list.length === 0) throw new TypeError(`${place}({ issuer: [] }): an empty array; name one issuer at least`)
+  const providers = new Map<string, Provider>()
+  for (const one of list) {
+    const provider = providerOf(one, common)
+    if (providers.has(provider.issuer)) {
+      throw new TypeError(`${place}({ issuer }): ${JSON.stringify(provider.issuer)} is there twice; write it once`)
+    }
+    providers.set(provider.issuer, provider)
+  }
+  return providers
+}
+
+const checks = {
+  issuer: nonEmpty,
+  jwksUri: unchecked,
+  jwks: unchecked,
+  publicKey: unchecked,
+  secret: unchecked,
+  audience: unchecked,
+  algorithms: unchecked,
+}
+
+const providerOf = (given: unknown, common: Common): Provider => {
+  const { place, policy, events } = common
+  if (typeof given === 'string') {
+    checkUrl(`${place}({ issuer })`, given)
+    const fetch = discoveredKeys(given, policy.maxAge)
+    const options = { audience: undefined, algorithms: undefined, hasSecret: false }
+    return { ...settled(given, options, common), keys: fetchedKeys(fetch, policy, events(given)), isDiscovered: true }
+  }
+  // Safe: `checkOptions` refuses what is no object; its members are checked there and below
+  const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
+  const { issuer, audience, algorithms, ...rest } = all as Readonly<Record<string, unknown>> & typeof all
+  const named = sources.filter((name) => rest[name] !== undefined)
+  const [source] = named
+  if (source === undefined || named.length > 1) {
+    const all = sources.join(', ')
+    throw new TypeError(
+      `${place}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery write the string alone`,
+    )
+  }
+  const base = settled(issuer, { audience, algorithms, hasSecret: source === 'secret' }, common)
+  return { ...base, keys: keysFrom(source, rest[source], base, common), isDiscovered: false }
+}
+
+interface Own {
+  readonly audience: unknown
+  readonly algorithms: unknown
+  readonly hasSecret: boolean
+}
+
+const settled = (issuer: string, own: Own, { place, ...general }: Common): Omit<Provider, 'keys' | 'isDiscovered'> => ({
+  issuer,
+  audiences: severalOf(`${place}({ audience })`, own.audience ?? general.audience),
+  algorithms: algorithmsFor(place, own.algorithms ?? general.algorithms, own.hasSecret),
+})
