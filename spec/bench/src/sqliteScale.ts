@@ -1,0 +1,92 @@
+/**
+ * `npm run bench:scale -- sqlite [sessions] [folder]`: a file of so many sessions of which half are over; what a look-up and a
+ * write with its part of the sweep take, and for how long they hold the event loop. The file is removed afterwards.
+ */
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createClient } from '@libsql/client'
+import { sqliteStore } from '../../../dist/sessions/sqliteStore.js'
+import { median, quantile } from './statistics.js'
+
+const DAY = 86_400_000
+const BATCH = 1_000_000
+const ASKED = 3000
+
+// In the order of their ids, which are as random as digests below the first digits: in any other order it would take hours
+const fill = async (file: string, url: string, count: number): Promise<void> => {
+  const client = createClient({ url })
+  const step = Math.floor(2 ** 48 / count)
+  await client.executeMultiple('pragma synchronous = off; drop index auth_sessions_until')
+  for (let from = 0; from < count; from += BATCH) {
+    await client.executeMultiple(
+      `insert into auth_sessions
+       with recursive s (n) as (select ${from} union all select n + 1 from s limit ${Math.min(BATCH, count - from)})
+       select printf('%012x', n * ${step}) || lower(hex(randomblob(15))) || 'x',
+         '{"auth":{"id":"user-' || n || '","at":1795303625000,"mark":"","mac":"' || hex(randomblob(22)) ||
+           '"},"_expire":1795390025000,"_maxAge":${DAY}}',
+         ${Date.now()} + abs(random()) % ${2 * DAY} - ${DAY} from s`,
+    )
+  }
+  await client.executeMultiple(
+    'create index auth_sessions_until on auth_sessions (until); pragma wal_checkpoint(truncate)',
+  )
+  client.close()
+  // or the first checkpoint of the measurement waits for all of it
+  const opened = openSync(file, 'r+')
+  fsyncSync(opened)
+  closeSync(opened)
+}
+
+const someIds = async (url: string): Promise<string[]> => {
+  const client = createClient({ url })
+  const ids: string[] = []
+  while (ids.length < ASKED) {
+    const from = Math.floor(Math.random() * 2 ** 48)
+    const sql = 'select id from auth_sessions where id > ? limit 1'
+    const { rows } = await client.execute({ sql, args: [from.toString(16).padStart(12, '0')] })
+    const id = rows[0]?.['id']
+    if (typeof id === 'string') ids.push(id)
+  }
+  client.close()
+  return ids
+}
+
+const ms = (value: number): string => value.toFixed(2).padStart(7)
+
+/** Prints the table. */
+export const sqliteScale = async (count: number, parent = tmpdir()): Promise<void> => {
+  const folder = mkdtempSync(join(parent, 'koa-with-auth-scale-'))
+  const file = join(folder, 'sessions.db')
+  const url = `file:${file}`
+  try {
+    const begun = performance.now()
+    const made = sqliteStore({ url })
+    await made.read('nothing')
+    made.close()
+    await fill(file, url, count)
+    const took = (performance.now() - begun) / 1000
+    console.log(`${count} sessions, ${(statSync(file).size / 1e6).toFixed(0)} MB, made in ${took.toFixed(0)} s\n`)
+    const ids = await someIds(url)
+    const store = sqliteStore({ url })
+    const measure = async (name: string, ask: (id: string) => Promise<unknown>): Promise<void> => {
+      const times: number[] = []
+      for (const id of ids) {
+        await turn()
+        // the client runs on the event loop: what a question takes is what it holds it for
+        const from = performance.now()
+        await ask(id)
+        times.push(performance.now() - from)
+      }
+      const [middle, late, longest] = [median(times), quantile(times, 0.99), Math.max(...times)]
+      console.log(`  ${name.padEnd(28)} median ${ms(middle)} ms   99 % ${ms(late)} ms   longest ${ms(longest)} ms`)
+    }
+    await measure('look-up', (id) => store.read(id))
+    await measure('look-up, once more', (id) => store.read(id))
+    await measure('write, with its sweep', (id) => store.update(id, '{}', DAY))
+    store.close()
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
