@@ -6,8 +6,8 @@ import { repository } from '../support/typecheck.js'
 
 const SECRET = 's3cr3t-cr3d3nt1al'
 
-const output = (NODE_DEBUG: string) =>
-  promisify(execFile)(process.execPath, ['spec/support/debuggedSite.mjs', SECRET], {
+const output = (NODE_DEBUG: string, program = 'spec/support/debuggedSite.mjs') =>
+  promisify(execFile)(process.execPath, [program, SECRET], {
     cwd: repository,
     env: { ...process.env, NODE_DEBUG, NODE_OPTIONS: '' },
     timeout: 30_000,
@@ -46,6 +46,13 @@ describe('NODE_DEBUG', () => {
     // neither a credential, nor the subject, nor a part of the address
     expect(stderr).not.toContain(SECRET)
     expect(stdout).toBe('true\n')
+  })
+
+  it('koa-with-auth: decisions of upgrades, in a program that guards nothing else', async () => {
+    const { stderr } = await output('koa-with-auth', 'spec/support/debuggedUpgrade.mjs')
+    expect(stderr.replace(/^KOA-WITH-AUTH \d+: /, '').replace(/\d+\.\d\d ms\n$/, '0 ms')).toBe(
+      'GET /socket 401 refused (invalid) by user; upgrade, 0 ms',
+    )
   })
 
   it.each(['', 'http_only', 'koa'])('%j: nothing is printed, and nothing listens', async (debug) => {

@@ -21,6 +21,11 @@ const log = debuglog('koa-with-auth')
 
 type Run = (ctx: Context, next: Next) => Promise<unknown>
 
+/** Prints decisions, where they are asked for; once, however often it is called. */
+export const debugDecisions = (): void => {
+  if (log.enabled) printDecisions()
+}
+
 /** The same guard; where decisions are printed, it prints its router first. */
 export const debugged = (run: Run): Run => {
   if (!log.enabled) return run

@@ -18,7 +18,7 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import { sourceOf } from '../core/session/SessionSource.js'
 import { settingsOf } from '../core/Settings.js'
 import { runBehind } from './behindGuard.js'
-import { debugged } from './debugging.js'
+import { debugDecisions, debugged } from './debugging.js'
 import { answerException, markThrown, serverError } from './exceptions.js'
 import { markGuard, type Marked, type Origin, type Step } from './guardMark.js'
 import { mayBeCutOff } from './headerLimit.js'
@@ -70,6 +70,7 @@ const enforceAuthenticator = (
 export const deciding = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>) => {
   const policy = headerPolicyOf(authenticator.description)
   const watch = watching(authenticator, levels)
+  debugDecisions()
 
   const admit = (ctx: Context, next: Next, isNested: boolean, principal: unknown): Promise<unknown> => {
     applyPolicy(ctx, policy, policy.whenAdmitted)

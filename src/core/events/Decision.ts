@@ -42,7 +42,7 @@ export interface Decision {
   readonly scheme?: string
   /** Which member of a record let in. */
   readonly via?: string
-  /** Which level decided: `operation`, `application`, or which router; several that add to one another with ` + ` between. */
+  /** Which level decided: `operation`, `application`, `upgrade`, or which router; several that add to one another with ` + ` between. */
   readonly level: string
   readonly method: string
   /** The pattern of the route, never the path. */

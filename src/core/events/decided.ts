@@ -84,6 +84,8 @@ const namer = (leaf: Leaf): ((request: Request) => string | undefined) => {
 // Kinds that passed and did not let in are parts of an alternative that failed
 const wholesOf = (description: Description) => {
   const alternatives = alternativesOf(description).map((alternative) => alternative.map(({ leaf }) => leaf))
+  // one credential each: the last that passed is the one that let in
+  if (alternatives.every(({ length }) => length <= 1)) return (passed: ReadonlyArray<Leaf>) => passed.slice(-1)
   return (passed: ReadonlyArray<Leaf>): ReadonlyArray<Leaf> => {
     const last = passed.at(-1)
     if (last === undefined) return []
