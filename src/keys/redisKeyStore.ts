@@ -18,34 +18,30 @@ export interface RedisKeyStoreOptions {
   readonly prefix?: string
 }
 
-// A record is a hash; `made` holds what never changes, as JSON, and `record` all of it, so that a look-up reads one string. A
-// digest is a string: until when it is good, a blank, the id.
-const settle = `local function settle(key)
+// A record is a hash, whose `made` holds what never changes, as JSON. Each of its digests is a string: until when it is good, a
+// blank, the whole record. So a look-up is one GET, and whatever changes a record writes those strings again.
+const settle = `local function settle(key, digests, begin)
   local names = {'prefix', 'last4', 'revokedAt', 'rotatedAt', 'lastUsedAt'}
-  local json = string.sub(redis.call('HGET', key, 'made'), 1, -2)
+  local record = string.sub(redis.call('HGET', key, 'made'), 1, -2)
   for at, value in ipairs(redis.call('HMGET', key, unpack(names))) do
-    if value then json = json .. ',"' .. names[at] .. '":' .. value end
+    if value then record = record .. ',"' .. names[at] .. '":' .. value end
   end
-  redis.call('HSET', key, 'record', json .. '}')
+  record = record .. '}'
+  redis.call('HSET', key, 'record', record)
+  for _, digest in ipairs(redis.call('SMEMBERS', digests)) do
+    local limit = string.match(redis.call('GET', begin .. digest) or '', '^%d*')
+    redis.call('SET', begin .. digest, limit .. ' ' .. record)
+  end
   return 1
 end
 `
 
 const scripts = {
-  find: `for _, digest in ipairs(KEYS) do
-  local found = redis.call('GET', digest)
-  if found then
-    local blank = string.find(found, ' ', 1, true)
-    return string.sub(found, 1, blank) .. redis.call('HGET', ARGV[1] .. string.sub(found, blank + 1), 'record')
-  end
-end
-return false`,
   insert: `${settle}if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return 0 end
-redis.call('SET', KEYS[1], ' ' .. ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[2])
 redis.call('SADD', KEYS[4], ARGV[1])
-redis.call('HSET', KEYS[2], unpack(ARGV, 3))
-return settle(KEYS[2])`,
+redis.call('HSET', KEYS[2], unpack(ARGV, 4))
+return settle(KEYS[2], KEYS[3], ARGV[3])`,
   list: `local all = {}
 for at, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do all[at] = redis.call('HGET', ARGV[1] .. id, 'record') end
 return all`,
@@ -60,20 +56,19 @@ for _, digest in ipairs(redis.call('SMEMBERS', KEYS[2])) do
     redis.call('DEL', key)
     redis.call('SREM', KEYS[2], digest)
   else
-    redis.call('SET', key, string.format('%.0f %s', math.min(own or limit, limit), ARGV[4]))
+    redis.call('SET', key, string.format('%.0f ', math.min(own or limit, limit)))
   end
 end
-redis.call('SET', KEYS[3], ' ' .. ARGV[4])
-redis.call('SADD', KEYS[2], ARGV[5])
-redis.call('HSET', KEYS[1], 'prefix', ARGV[6], 'last4', ARGV[7], 'rotatedAt', ARGV[1])
-return settle(KEYS[1])`,
+redis.call('SADD', KEYS[2], ARGV[4])
+redis.call('HSET', KEYS[1], 'prefix', ARGV[5], 'last4', ARGV[6], 'rotatedAt', ARGV[1])
+return settle(KEYS[1], KEYS[2], ARGV[3])`,
   revoke: `${settle}if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[1])
-return settle(KEYS[1])`,
+return settle(KEYS[1], KEYS[2], ARGV[2])`,
   touch: `${settle}local used = redis.call('HGET', KEYS[1], 'lastUsedAt')
 if redis.call('EXISTS', KEYS[1]) == 0 or (used and tonumber(used) >= tonumber(ARGV[1])) then return 0 end
 redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
-return settle(KEYS[1])`,
+return settle(KEYS[1], KEYS[2], ARGV[2])`,
 }
 
 const wrong = (): never => {
@@ -110,6 +105,11 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
   const [digests, records] = [`${begin}digest:`, `${begin}key:`]
   const run = (script: keyof typeof scripts, keys: ReadonlyArray<string>, ...args: string[]): Promise<unknown> =>
     command(['EVAL', scripts[script], String(keys.length), ...keys, ...args], keys[0] ?? begin)
+  const get = (key: string): Promise<unknown> => command(['GET', key], key)
+  const getAll = async (keys: readonly [string, ...string[]]): Promise<ReadonlyArray<unknown>> => {
+    const answers = await command(['MGET', ...keys], keys[0])
+    return Array.isArray(answers) ? answers : wrong()
+  }
   const changed = async (answer: Promise<unknown>): Promise<boolean> => Number(await answer) === 1
   const digestsOf = (id: string): string => `${begin}digests:${id}`
   return {
@@ -120,12 +120,13 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
         value === undefined ? [] : [name, JSON.stringify(value)],
       )
       const keys = [digests + digest, records + id, digestsOf(id), `${begin}owner:${owner}`]
-      return changed(run('insert', keys, id, digest, ...hash))
+      return changed(run('insert', keys, id, digest, digests, ...hash))
     },
     find: async (asked) => {
-      const keys = asked.map((digest) => digests + digest)
-      const answer = await run('find', keys, records)
-      if (isNothing(answer)) return undefined
+      const [first = '', ...others] = asked.map((digest) => digests + digest)
+      const answers = others.length === 0 ? [await get(first)] : await getAll([first, ...others])
+      const answer = answers.find((one) => !isNothing(one))
+      if (answer === undefined) return undefined
       const [, until = '', record] = /^(\d*) (.*)$/s.exec(asString(answer)) ?? wrong()
       return { record: recordOf(record), ...(until !== '' && { until: Number(until) }) }
     },
@@ -135,23 +136,12 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
     },
     rotate: (id, { digest, prefix, last4, at, until }) => {
       const keys = [records + id, digestsOf(id), digests + digest]
-      return changed(
-        run(
-          'rotate',
-          keys,
-          String(at),
-          String(until),
-          digests,
-          id,
-          digest,
-          JSON.stringify(prefix),
-          JSON.stringify(last4),
-        ),
-      )
+      const begins = [JSON.stringify(prefix), JSON.stringify(last4)]
+      return changed(run('rotate', keys, String(at), String(until), digests, digest, ...begins))
     },
-    revoke: (id, at) => changed(run('revoke', [records + id], String(at))),
+    revoke: (id, at) => changed(run('revoke', [records + id, digestsOf(id)], String(at), digests)),
     touch: async (id, at) => {
-      await run('touch', [records + id], String(at))
+      await run('touch', [records + id, digestsOf(id)], String(at), digests)
     },
   }
 }
