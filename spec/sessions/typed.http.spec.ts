@@ -367,7 +367,7 @@ describe("refuse: 'insufficient'", () => {
       app.use(koaSession({ sameSite: 'lax' }, app))
       app.use(async (ctx: Context, next) => {
         if (ctx.path !== '/in') return next()
-        ctx['session'].id = Number(ctx.query['id'])
+        Object.assign(ctx['session'] as object, { id: Number(ctx.query['id']) })
         ctx.body = 'in'
       })
       const users = [

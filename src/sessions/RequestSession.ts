@@ -10,26 +10,12 @@ import type { SignInDigests } from '../core/events/SignInEvent.js'
 import { rightsByFlags, type Rights } from '../core/session/Rights.js'
 import type { SessionSource } from '../core/session/SessionSource.js'
 import { sessionOf, type KoaSession } from './KoaSession.js'
-import { randomId, type SessionIds } from './sessionIds.js'
+import { randomId } from './sessionIds.js'
+import { bindingOf, type SessionOwner } from './SessionOwner.js'
 import { bind, boundBy, signedInOf, type SignedIn, type SignIn } from './SignedIn.js'
 import type { Signing } from './SignInFunctions.js'
-import { digestsOf, SignInReports, type Ended } from './SignInReports.js'
+import { digestsOf, SignInReports } from './SignInReports.js'
 import { StoredSession } from './StoredSession.js'
-
-/** What a session knows of the call of `sessions` that it belongs to. */
-export interface SessionOwner {
-  /** The signing keys, as they are now. */
-  readonly keys: () => unknown
-  /** The application's name. */
-  readonly name: string
-  readonly ids: SessionIds
-  readonly loadUser: (id: string) => unknown
-  readonly rights: Rights
-  /** The functions that sign in and out. */
-  readonly signing: () => Signing<never>
-  /** The sessions whose end a request showed. */
-  readonly ended: Ended
-}
 
 /** A user who is to be signed in. */
 export interface NextSignIn extends SignIn {
@@ -207,8 +193,6 @@ export class RequestSession implements SessionSource {
       ? digestsOf(this.#owner.name, this.#id, this.#signedIn.id)
       : undefined
 }
-
-const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({ keys: keys(), name, sessionId })
 
 const key = Symbol.for('koa-with-auth/requestSession')
 

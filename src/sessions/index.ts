@@ -1,7 +1,7 @@
 /**
  * koa-with-auth/sessions: sessions that hold in production, on koa-session.
  *
- * Reading guide: `sessions.ts` puts it together; `signing.ts` signs in and out; `RequestSession.ts` is who is signed
+ * Reading guide: `sessions.ts` puts it together; `recognizing.ts` reads; `signing.ts` signs in and out; `RequestSession.ts` is who is signed
  * in by one request, `StoredSession.ts` what the store has of it; `commit.ts` decides what is kept when, `takeBack.ts` what is not; `SignedIn.ts` binds a sign-in to its session;
  * `SessionStore.ts` says what a database has to fit, `koaSessionStore.ts` what koa-session makes of it.
  */

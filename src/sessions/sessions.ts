@@ -19,11 +19,13 @@ import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { respondFailure } from '../koa/respond.js'
 import { restore, take } from '../koa/ResponseSnapshot.js'
 import { commit } from './commit.js'
-import { koaSessionStore, type KoaSessionStore } from './koaSessionStore.js'
+import { koaSessionStore } from './koaSessionStore.js'
 import { decided, type NeedsOf, type SessionsOptions } from './options.js'
-import { requestSessionOf, type SessionOwner } from './RequestSession.js'
-import { sessionIds, type SessionIds } from './sessionIds.js'
-import type { SessionStore } from './SessionStore.js'
+import { requestSessionOf } from './RequestSession.js'
+import { recognizing } from './recognizing.js'
+import { sessionIds } from './sessionIds.js'
+import type { SessionOwner } from './SessionOwner.js'
+import { unpolluted } from './unpolluted.js'
 import { signing } from './signing.js'
 import type { Signing } from './SignInFunctions.js'
 import { typedKinds, type SessionKinds } from './typedKinds.js'
@@ -134,7 +136,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       sameSite,
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).renamed(ctx),
-      store: watched(koaSessionStore(store, { idle, lifetime: absolute, maxLength }), store, absolute, ids),
+      store: recognizing(koaSessionStore(store, { idle, lifetime: absolute, maxLength }), store, absolute, ids),
     },
     app,
   )
@@ -184,56 +186,5 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
 // koa-mount runs middleware of one application on a context of another, whose session it would take for its own
 const mounted =
   'sessions(app): the request is of another application, inside of which this one is mounted (koa-mount), and so is its session. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
-
-// koa-session and its cookies read these whether they are given or not, from a polluted prototype, too (D-S12)
-const unpolluted = {
-  externalKey: undefined,
-  ContextStore: undefined,
-  valid: undefined,
-  beforeSave: undefined,
-  prefix: undefined,
-  rolling: false,
-  renew: false,
-  path: '/',
-  domain: undefined,
-  overwrite: true,
-}
-
-// A store for koa-session that resolves to nothing in an outage and for a session that is over, and to no forged sign-in
-const watched = (kept: KoaSessionStore, store: SessionStore, absolute: number, ids: SessionIds): KoaSessionStore => ({
-  ...kept,
-  get: async (id, maxAge, options) => {
-    const session = requestSessionOf(options.ctx ?? {})
-    try {
-      const likely = ids.userOf(id)
-      const reading = kept.get(id, maxAge, options)
-      const markOf = markedAsLikely(store, likely)
-      const data = await reading
-      if (typeof data !== 'object' || data === null) return undefined
-      const auth = session.recognized(id, data)
-      if (auth === undefined) Reflect.deleteProperty(data, 'auth')
-      else {
-        const isOld = auth.at + absolute <= Date.now()
-        if (isOld || (await markOf(auth.id)) !== auth.mark) {
-          session.seenOver(id, data, isOld ? 'absolute' : 'logOutEverywhere')
-          return undefined
-        }
-      }
-      return data
-    } catch (error) {
-      session.stored.failed(error)
-      return undefined
-    }
-  },
-})
-
-// Asks for the mark of who is likely to be signed in while the session is read: both answers come in one round trip
-const markedAsLikely = (store: SessionStore, likely: string | undefined): ((user: string) => Promise<string>) => {
-  if (likely === undefined) return (user) => store.markOf(user)
-  const mark = store.markOf(likely)
-  // a session that is gone needs no mark, nor what it failed with
-  mark.catch(() => undefined)
-  return (user) => (user === likely ? mark : store.markOf(user))
-}
 
 declareFactory('sessions', sessions)

@@ -1,0 +1,125 @@
+/** Two copies of the package in one process act as one: whichever of them sessions, kinds, `logIn` and listeners come from. */
+import Router from '@koa/router'
+import { describe, expect, it, vi } from 'vitest'
+import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/behavior.js'
+import { strongKey, visitorOf } from '../support/sessionsApp.js'
+
+const copy = async () => {
+  vi.resetModules()
+  const [root, sessions, events] = await Promise.all([
+    import('koa-with-auth'),
+    import('koa-with-auth/sessions'),
+    import('koa-with-auth/events'),
+  ])
+  return { ...root, ...sessions, ...events }
+}
+
+interface User {
+  readonly username: string
+  readonly role: string
+}
+const anna: User = { username: 'anna', role: 'editor' }
+const options = {
+  name: 'shop',
+  loadUser: () => anna,
+  isStaff: ({ role }: User) => role === 'editor',
+  isSuperuser: () => false,
+}
+
+describe('of two copies', () => {
+  it('one mounts the sessions, the other guards, signs in and out, and listens', async () => {
+    const [one, other] = [await copy(), await copy()]
+    expect(one.sessions).not.toBe(other.sessions)
+    const records: unknown[] = []
+    const ends = [
+      other.onSignedIn((record) => records.push(record)),
+      other.onSignedOut((record) => records.push(record)),
+    ]
+    const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    try {
+      const api = await running((app, answering) => {
+        app.keys = [strongKey, 'short']
+        const typed = one.sessions(app, options)
+        const router = new Router()
+        router.get('/own', one.withAuth(typed.sessionAuth()), answering)
+        router.get('/typed', other.withAuth(typed.sessionAuthIsStaff()), answering)
+        router.get('/root', other.withAuth(other.sessionAuthIsStaff()), answering)
+        router.get('/super', other.withAuth(other.sessionAuthSuperUser({ refuse: 'insufficient' })), answering)
+        router.get('/digests', other.withAuth(null), (ctx) => {
+          ctx.body = other.signInDigests(ctx) ?? {}
+        })
+        router.post('/in', other.withAuth(null), async (ctx) => {
+          await other.logIn(ctx, anna)
+          ctx.status = 204
+        })
+        router.post('/out', other.withAuth(null), async (ctx) => {
+          await other.logOut(ctx)
+          ctx.status = 204
+        })
+        app.use(router.routes())
+      })
+      for (const path of ['/own', '/typed', '/root', '/super'])
+        expectDenied(await api.ask(path), 401, [challenge.session])
+      const visitor = visitorOf(api.port)
+      expect((await visitor.post('/in')).status).toBe(204)
+      const headers = { Cookie: visitor.header() }
+      for (const path of ['/own', '/typed', '/root']) expectPassed(await api.ask(path, { headers }), anna)
+      expectDenied(await api.ask('/super', { headers }), 403, [challenge.session])
+      const digests = (await api.ask('/digests', { headers })).body
+      expect((await visitor.post('/out')).status).toBe(204)
+      for (const path of ['/own', '/typed', '/root'])
+        expectDenied(await api.ask(path, { headers }), 401, [challenge.session])
+      expect(records).toStrictEqual([
+        { application: 'shop', ...(digests as object) },
+        { application: 'shop', reason: 'logOut', ...(digests as object) },
+      ])
+      expect(emitted).toHaveBeenCalledTimes(1)
+    } finally {
+      emitted.mockRestore()
+      for (const end of ends) end()
+    }
+  })
+
+  it('another site that asks the one to sign in is refused as by the other', async () => {
+    const [one, other] = [await copy(), await copy()]
+    const api = await running((app, answering) => {
+      app.keys = [strongKey]
+      one.sessions(app, options)
+      app.use(
+        new Router()
+          .post('/in', other.withAuth(null), async (ctx) => {
+            await other.logIn(ctx, anna)
+            answering(ctx)
+          })
+          .routes(),
+      )
+    })
+    const answer = await api.ask('/in', { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
+    expect([answer.status, answer.seen, answer.headers['set-cookie']]).toStrictEqual([403, [], undefined])
+  })
+
+  it('each with an application of its own: the kinds of the one are an error in the other', async () => {
+    const [one, other] = [await copy(), await copy()]
+    const made: { sessionAuth?: ReturnType<typeof one.sessions<User>>['sessionAuth'] } = {}
+    await running((app) => {
+      app.keys = [strongKey]
+      made.sessionAuth = one.sessions(app, options).sessionAuth
+    })
+    const api = await running((app, answering) => {
+      app.keys = [strongKey]
+      other.sessions(app, options)
+      app.use(new Router().get('/x', other.withAuth(made.sessionAuth!()), answering).routes())
+    })
+    expectCrashed(await api.ask())
+    expect(String(api.errors[0])).toMatch(/of the sessions of another application/)
+  })
+
+  it('a second call of sessions is a TypeError, whichever calls first', async () => {
+    const [one, other] = [await copy(), await copy()]
+    await running((app) => {
+      app.keys = [strongKey]
+      one.sessions(app, options)
+      expect(() => other.sessions(app, options)).toThrow(/the application has sessions already/)
+    })
+  })
+})
