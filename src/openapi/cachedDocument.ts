@@ -8,7 +8,7 @@ import { leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { declareFactory } from '../core/hooks.js'
 import { effective } from '../core/Requirement.js'
 import { operationsOf } from '../koa/RoutedOperation.js'
-import { openApi, type ApiDocument } from './document.js'
+import { documentOf, type ApiDocument } from './document.js'
 import { checkOpenApiOptions, type OpenApiOptions } from './documentOptions.js'
 import type { Routed } from './routes.js'
 
@@ -65,7 +65,7 @@ export const cachedOpenApi = <S, C>(
     const shown = request === undefined ? '' : JSON.stringify(edition.asked.map((leaf) => schemeOf(leaf, request)))
     const known = edition.documents.get(shown)
     if (known !== undefined) return known
-    const document = openApi(router, options, request)
+    const document = documentOf(router, options, request)
     const made = { document, json: JSON.stringify(document) }
     if (edition.documents.size >= MAX_DOCUMENTS) edition.documents.clear()
     edition.documents.set(shown, made)

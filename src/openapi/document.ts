@@ -47,6 +47,11 @@ export type ApiDocument = OpenAPIV3_1.Document & {
  */
 export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkRouter('openApi(router, options)', router)
+  return documentOf(router, options, request)
+}
+
+/** The same of a part of a router, as a docs page shows it: layers, and how they are tried. */
+export const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOpenApiOptions('openApi', options)
   const routes = routesOf(router, request)
   const { placed, shadowed } = placedAmong(routes)
