@@ -15,7 +15,10 @@ import type { SessionStore } from './SessionStore.js'
 export interface RedisStoreOptions {
   /** Sends a command and its arguments; `key` is the one that it concerns, for clusters that must know. */
   readonly command: (args: string[], key: string) => Promise<unknown>
-  /** What the names of all keys begin with. Default `koa-with-auth:`. */
+  /**
+   * What the names of all keys begin with. For a cluster without braces, which would put all sessions into one slot.
+   * Default `koa-with-auth:`.
+   */
   readonly prefix?: string
 }
 
