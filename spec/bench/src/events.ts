@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { onDecision } from '../../../dist/events/index.js'
 import { koaApps, koaLists } from './koaApps.js'
-import type { Row, Section } from './measurements.js'
+import type { Row, Section } from './Section.js'
 import { added, race, ratio, type Contestant, type Pace } from './paired.js'
 import { ask, headersOf, type Headers } from './stub.js'
 

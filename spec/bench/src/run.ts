@@ -1,62 +1,83 @@
-/** `npm run bench`, `npm run bench -- --quick`: runs every comparison, prints the tables, and writes `results.json`. */
-import { writeFileSync } from 'node:fs'
+/**
+ * `npm run bench`: runs the comparisons and prints their tables. README.md beside package.json says what each option does.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { events } from './events.js'
-import { footprint } from './footprint.js'
-import { keys } from './keys.js'
-import { loopback } from './loopback.js'
-import { growth, koa, peers, type Row, type Section } from './measurements.js'
-import { secrets } from './secrets.js'
-import { tokens } from './tokens.js'
+import { parseArgs } from 'node:util'
+import { compared, inWords } from './compare.js'
+import { asText, targets, withFigures, type Figures } from './report.js'
+import { sectionNames, sections } from './sections.js'
+import type { Section } from './Section.js'
 
-const quick = process.argv.includes('--quick')
-const pace = quick ? { rounds: 30, batch: 40 } : { rounds: 300, batch: 200 }
+const { values: options } = parseArgs({
+  options: {
+    compare: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    quick: { type: 'boolean', default: false },
+    save: { type: 'boolean', default: false },
+  },
+})
+
+const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+const [kept, readme] = [beside('figures.json'), beside('README.md')]
+// Safe: nothing else writes it
+const keptFigures = (): Figures => JSON.parse(readFileSync(kept, 'utf8')) as Figures
+const writeReadme = (figures: Figures): void =>
+  writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), figures))
+
+if (options.markdown && !options.save) {
+  writeReadme(keptFigures())
+  console.log('written: the tables of README.md, from figures.json')
+  process.exit(0)
+}
+
+const only = options.only.flatMap((names) => names.split(','))
+const unknown = only.find((name) => !sectionNames.includes(name))
+if (unknown !== undefined) {
+  console.error(`--only ${unknown}: there is no such section; there are ${sectionNames.join(', ')}`)
+  process.exit(2)
+}
+const wanted = sectionNames.filter((name) => only.length === 0 || only.includes(name))
 
 const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, Node ${process.versions.node}, ${process.platform} ${process.arch}`
+// What is no result goes to the other stream with --json
+const say = (text: string): void => (options.json ? console.error(text) : console.log(text))
 
-const digits = { times: 4, us: 2, KB: 2, bytes: 0, ms: 0, 'req/s': 0 }
-
-const cells = ({ name, value: { value, low, high }, unit, target }: Row): ReadonlyArray<string> => {
-  const text = (n: number) => n.toFixed(digits[unit])
-  const verdict =
-    target === undefined ? '' : high <= target ? `at most ${text(target)}: met` : `at most ${text(target)}: not met`
-  return [name, text(value), `${text(low)} to ${text(high)}`, unit, verdict]
+say(`${machine}\n`)
+const measured: Section[] = []
+for (const name of wanted) {
+  const begun = performance.now()
+  const some = await sections[name]?.(options.quick)
+  for (const section of some ?? []) {
+    measured.push(section)
+    if (!options.json) console.log(asText(section))
+  }
+  say(`  --only ${name}: ${((performance.now() - begun) / 1000).toFixed(0)} s\n`)
 }
 
-const table = ({ title, rows }: Section): string => {
-  const lines = [['', 'median', '95 % bounds', '', 'target'], ...rows.map(cells)]
-  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? []
-  const aligned = lines.map((line) =>
-    line
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-  return `${title}\n\n${aligned.map((line) => `  ${line}`).join('\n')}\n`
+const date = new Date().toISOString().slice(0, 10)
+const now: Figures = { machine, date, quick: options.quick, sections: measured }
+if (options.json) console.log(JSON.stringify(now, null, 2))
+else console.log(targets(measured))
+
+if (options.compare) {
+  const before = keptFigures()
+  say(inWords(compared(before, now), before.date))
+  if (before.machine !== machine)
+    say('  They are from another machine: times and requests per second are not compared.\n')
 }
-
-const sections: Section[] = []
-const report = (...some: ReadonlyArray<Section>): void => {
-  sections.push(...some)
-  for (const section of some) console.log(table(section))
+if (options.save) {
+  // a part of the sections replaces that part
+  const titles = new Set(measured.map(({ title }) => title))
+  const before = only.length === 0 ? [] : keptFigures().sections
+  const merged = [...before.map((old) => measured.find(({ title }) => title === old.title) ?? old)]
+  const added = measured.filter(({ title }) => titles.has(title) && !before.some((old) => old.title === title))
+  const figures = { ...now, sections: [...merged, ...added] }
+  writeFileSync(kept, `${JSON.stringify(figures, null, 2)}\n`)
+  writeReadme(figures)
+  say('written: figures.json and the tables of README.md')
 }
-
-console.log(`${machine}; ${pace.rounds} rounds of ${pace.batch} requests\n`)
-report(await koa(pace))
-report(await peers(pace))
-report(...(await tokens(quick ? pace : { rounds: 150, batch: 50 })))
-report(await secrets(pace))
-report(await events(quick ? pace : { rounds: 150, batch: 200 }))
-report(...(await growth(quick ? pace : { rounds: 100, batch: 100 }, quick ? [10, 100] : [10, 100, 1000, 10_000])))
-report(await keys(quick ? pace : { rounds: 100, batch: 100 }, quick ? 20_000 : 1_000_000))
-report(footprint(quick ? 1 : 7))
-report(await loopback(quick ? 1 : 3, quick ? 1 : 4))
-
-const results = fileURLToPath(new URL('../results.json', import.meta.url))
-writeFileSync(
-  results,
-  `${JSON.stringify({ machine, date: new Date().toISOString(), quick, pace, sections }, null, 2)}\n`,
-)
-console.log(`written: results.json beside package.json`)
 process.exit(0)

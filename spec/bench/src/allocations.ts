@@ -1,0 +1,75 @@
+/**
+ * What a request allocates: `node --expose-gc dist/allocations.js <contestant>` prints the bytes of many short looks.
+ *
+ * The young generation is given a fixed size that holds everything of one look, so nothing is collected within it; the heap is
+ * collected before each. What the optimizer still compiles makes early looks too large: the median of all looks counts.
+ */
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { koaApps } from './koaApps.js'
+import type { Row, Section } from './Section.js'
+import { estimate, median } from './statistics.js'
+import { ask, headersOf } from './stub.js'
+
+const REQUESTS = 500
+const WARM_UP = 20_000
+const names = ['bare', 'by hand', 'ours', 'by hand, again'] as const
+type Name = (typeof names)[number]
+
+const looks = async (name: Name, count: number): Promise<ReadonlyArray<number>> => {
+  const { gc } = globalThis
+  if (gc === undefined) throw new Error('start it with --expose-gc')
+  const listener = koaApps[name === 'by hand, again' ? 'by hand' : name]()
+  const headers = headersOf({ Authorization: 'Bearer supersecret' })
+  const bytes: number[] = []
+  for (let at = 0; at < WARM_UP; at++) await ask(listener, '/x', headers)
+  for (let look = 0; look < count; look++) {
+    gc()
+    const before = process.memoryUsage().heapUsed
+    for (let at = 0; at < REQUESTS; at++) await ask(listener, '/x', headers)
+    bytes.push((process.memoryUsage().heapUsed - before) / REQUESTS)
+  }
+  return bytes
+}
+
+const self = fileURLToPath(import.meta.url)
+const flags = ['--expose-gc', '--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded-gc']
+const inProcess = (name: Name, count: number): number => {
+  const text = execFileSync(process.execPath, [...flags, self, name, String(count)], { encoding: 'utf8' })
+  return median(JSON.parse(text) as number[])
+}
+
+/** Over so many processes of each. */
+export const allocations = (processes: number, count: number): Section => {
+  const rounds = Array.from(
+    { length: processes },
+    () => Object.fromEntries(names.map((name) => [name, inProcess(name, count)])) as Record<Name, number>,
+  )
+  const of = (figure: (round: Record<Name, number>) => number) =>
+    estimate(rounds.length, (some) => median(some.flatMap((at) => rounds.slice(at, at + 1)).map(figure)))
+  const row = (name: Name): Row => ({ name, value: of((round) => round[name]), unit: 'bytes' })
+  return {
+    title: 'Allocated by a request',
+    rows: [
+      row('bare'),
+      row('by hand'),
+      row('ours'),
+      {
+        name: 'ours beside by hand',
+        value: of((round) => round.ours / round['by hand']),
+        unit: 'times',
+      },
+      {
+        name: 'control: by hand twice',
+        value: of((round) => round['by hand, again'] / round['by hand']),
+        unit: 'times',
+      },
+    ],
+  }
+}
+
+if (process.argv[1] === self) {
+  const name = names.find((one) => one === process.argv[2])
+  if (name === undefined) throw new Error(`no contestant is called ${process.argv[2]}`)
+  console.log(JSON.stringify(await looks(name, Number(process.argv[3]))))
+}

@@ -1,0 +1,112 @@
+/** The report as text for a terminal, and as the tables of README.md. */
+import { controlOf, verdict, type Row, type Section, type Unit } from './Section.js'
+import type { Estimate } from './statistics.js'
+
+/** What a run comes to; `figures.json` holds the last that was kept. */
+export interface Figures {
+  readonly machine: string
+  /** The day, as `2026-01-31`. */
+  readonly date: string
+  readonly quick: boolean
+  readonly sections: ReadonlyArray<Section>
+}
+
+const digits: Readonly<Record<Unit, number>> = {
+  times: 3,
+  us: 2,
+  KB: 2,
+  bytes: 0,
+  ms: 0,
+  'req/s': 0,
+  t: 1,
+  modules: 0,
+}
+
+/** A figure in its unit, without the unit. */
+export const inDigits = (figure: number, unit: Unit): string =>
+  unit === 'times' && Math.abs(figure) < 0.1 ? figure.toPrecision(2) : figure.toFixed(digits[unit])
+
+const bounded = ({ value, low, high }: Estimate, unit: Unit): string => {
+  const [median, from, to] = [value, low, high].map((figure) => inDigits(figure, unit))
+  return from === to && median === from ? `${median}` : `${median} (${from} to ${to})`
+}
+const targetIn = ({ target, atLeast, unit }: Row): string =>
+  target !== undefined
+    ? `at most ${inDigits(target, unit)}`
+    : atLeast !== undefined
+      ? `at least ${inDigits(atLeast, unit)}`
+      : ''
+const controlIn = (row: Row, section: Section): string => {
+  const control = controlOf(row, section)
+  return control === undefined ? '' : bounded(control, row.unit)
+}
+
+const columns = ['', 'median (95 % bounds)', 'unit', 'target', 'met?', 'control']
+const cells = (row: Row, section: Section): ReadonlyArray<string> => [
+  row.note === undefined ? row.name : `${row.name} (${row.note})`,
+  bounded(row.value, row.unit),
+  row.unit,
+  targetIn(row),
+  verdict(row, section) ?? '',
+  controlIn(row, section),
+]
+
+const aligned = (lines: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<ReadonlyArray<string>> => {
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? []
+  return lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)))
+}
+
+/** A section, for a terminal. */
+export const asText = (section: Section): string => {
+  const lines = aligned([columns, ...section.rows.map((row) => cells(row, section))])
+  return `${section.title}\n\n${lines.map((line) => `  ${line.join('  ').trimEnd()}`).join('\n')}\n`
+}
+
+/** All rows that have a target: what it is, the figure, met or not. */
+export const targets = (sections: ReadonlyArray<Section>): string => {
+  const rows = sections.flatMap((section) =>
+    section.rows.filter((row) => verdict(row, section) !== undefined).map((row) => [row, section] as const),
+  )
+  const count = (wanted: string) => rows.filter(([row, section]) => verdict(row, section) === wanted).length
+  const lines = aligned(
+    rows.map(([row, section]) => [
+      verdict(row, section) ?? '',
+      targetIn(row),
+      `${bounded(row.value, row.unit)} ${row.unit}`,
+      `${section.title}: ${row.name}`,
+    ]),
+  )
+  const sum = `Targets: ${count('met')} met, ${count('not met')} not met, ${count('not decided')} not decided`
+  return `${sum}\n\n${lines.map((line) => `  ${line.join('  ').trimEnd()}`).join('\n')}\n`
+}
+
+// -------------------------------------------------------------------------------------
+// README.md
+// -------------------------------------------------------------------------------------
+
+const markdownTable = (section: Section): string => {
+  const hasTargets = section.rows.some((row) => verdict(row, section) !== undefined)
+  const lines = [columns, ...section.rows.map((row) => cells(row, section))].map((line) =>
+    hasTargets ? line : line.slice(0, 3),
+  )
+  lines[0] =
+    lines[0]?.map((cell, at) => (at === 0 ? 'Measured' : `${cell.charAt(0).toUpperCase()}${cell.slice(1)}`)) ?? []
+  const [head = [], ...rest] = aligned(lines)
+  const rule = head.map((cell) => '-'.repeat(cell.length))
+  return [head, rule, ...rest].map((line) => `| ${line.join(' | ')} |`).join('\n')
+}
+
+/** The figures as README.md has them. */
+export const asMarkdown = ({ machine, date, sections }: Figures): string =>
+  [`From ${machine}, ${date}.`, ...sections.map((section) => `### ${section.title}\n\n${markdownTable(section)}`)].join(
+    '\n\n',
+  )
+
+const [BEGIN, END] = ['<!-- figures: npm run bench -- --markdown writes them -->', '<!-- end of figures -->']
+
+/** A README with its figures replaced. Throws where it has no place for them. */
+export const withFigures = (text: string, figures: Figures): string => {
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)]
+  if (begin < 0 || end < begin) throw new Error(`README.md has no lines ${BEGIN} and ${END}`)
+  return `${text.slice(0, begin)}${BEGIN}\n\n${asMarkdown(figures)}\n\n${text.slice(end)}`
+}

@@ -1,0 +1,39 @@
+/** The sections by name, and how long each measures: whole, or with `--quick`. */
+import { allocations } from './allocations.js'
+import { events } from './events.js'
+import { footprint } from './footprint.js'
+import { keys } from './keys.js'
+import { growth, koa, peers } from './measurements.js'
+import { secrets } from './secrets.js'
+import { sockets } from './sockets.js'
+import { start } from './start.js'
+import type { Section } from './Section.js'
+import { timing } from './timing.js'
+import { tokens } from './tokens.js'
+
+type Measure = (quick: boolean) => Promise<ReadonlyArray<Section>>
+
+const short = { rounds: 30, batch: 40 }
+const pace = (quick: boolean, rounds: number, batch: number) => (quick ? short : { rounds, batch })
+
+export const sections: Readonly<Record<string, Measure>> = {
+  koa: async (quick) => [await koa(pace(quick, 300, 200))],
+  peers: async (quick) => [await peers(pace(quick, 300, 200))],
+  tokens: (quick) => tokens(quick ? { rounds: 20, batch: 10 } : { rounds: 150, batch: 50 }),
+  secrets: async (quick) => [await secrets(quick ? { rounds: 15, batch: 40 } : { rounds: 300, batch: 200 })],
+  events: async (quick) => [await events(pace(quick, 150, 200))],
+  growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
+  keys: async (quick) => [await keys(pace(quick, 100, 100), quick ? 20_000 : 1_000_000)],
+  routes: async (quick) => [footprint(quick ? 1 : 9)],
+  allocations: async (quick) => [quick ? allocations(1, 15) : allocations(7, 40)],
+  start: async (quick) => [start(quick ? 3 : 25)],
+  timing: async (quick) => [timing(quick ? 200_000 : 1_000_000)],
+  sockets: async (quick) => [
+    await sockets(
+      quick ? { generations: 1, rounds: 8, requests: 1000 } : { generations: 5, rounds: 24, requests: 2000 },
+    ),
+  ],
+}
+
+/** What `--only` takes. */
+export const sectionNames: ReadonlyArray<string> = Object.keys(sections)

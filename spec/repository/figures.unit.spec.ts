@@ -1,0 +1,92 @@
+/** The benchmark's report: what it calls met, what moved, and that the tables of its README are those of its kept figures. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { compared } from '../bench/src/compare.js'
+import { targets, withFigures, type Figures } from '../bench/src/report.js'
+import { verdict, type Row, type Section } from '../bench/src/Section.js'
+
+const folder = fileURLToPath(new URL('../bench/', import.meta.url))
+const read = (name: string): string => readFileSync(`${folder}${name}`, 'utf8')
+const kept: Figures = JSON.parse(read('figures.json'))
+
+const between = (low: number, high: number) => ({ value: (low + high) / 2, low, high })
+const row = (given: Partial<Row>): Row => ({ name: 'one', value: between(1, 1), unit: 'times', ...given })
+const section = (...rows: ReadonlyArray<Row>): Section => ({ title: 'Some', rows })
+const figures = (machine: string, ...rows: ReadonlyArray<Row>): Figures => ({
+  machine,
+  date: '2026-01-31',
+  quick: false,
+  sections: [section(...rows)],
+})
+
+describe('a row of the benchmark', () => {
+  it.each<readonly [string, Partial<Row>, ReturnType<typeof verdict>]>([
+    ['is met where all of its bounds is', { value: between(1.01, 1.04), target: 1.05 }, 'met'],
+    ['is not met where none of its bounds is', { value: between(1.06, 1.08), target: 1.05 }, 'not met'],
+    ['is not decided where a part is', { value: between(1.04, 1.06), target: 1.05 }, 'not decided'],
+    ['can have a target to reach', { value: between(0.98, 1), atLeast: 0.98 }, 'met'],
+    ['can miss a target to reach', { value: between(0.9, 0.95), atLeast: 0.98 }, 'not met'],
+    [
+      'is not decided where its control differs from itself by more than the distance to the target',
+      { value: between(1.01, 1.02), target: 1.05, control: between(1.05, 1.07) },
+      'not decided',
+    ],
+    [
+      'is decided where its control differs by less',
+      { value: between(1.01, 1.02), target: 1.05, control: between(1.01, 1.03) },
+      'met',
+    ],
+    [
+      'has a control about 0 in other units',
+      { unit: 'KB', value: between(0.8, 0.9), target: 1, control: between(0, 0.1) },
+      'met',
+    ],
+    [
+      'is not decided where it differs as its control does',
+      { value: between(0.95, 0.96), atLeast: 0.98, control: between(0.95, 0.96) },
+      'not decided',
+    ],
+    ['without a target is none of these', { value: between(2, 3) }, undefined],
+  ])('%s', (_, given, expected) => {
+    expect(verdict(row(given), section())).toBe(expected)
+  })
+
+  it('is held against the control of its section, where it has none', () => {
+    const one = row({ value: between(1.01, 1.02), target: 1.05 })
+    expect(verdict(one, { ...section(one), control: between(0.8, 0.9) })).toBe('not decided')
+  })
+})
+
+describe('a comparison of two runs', () => {
+  const before = row({ value: between(1, 1.02) })
+  it('names what moved beyond the bounds of both', () => {
+    const slower = row({ value: between(1.03, 1.05) })
+    const { compared: count, moved } = compared(figures('a', before), figures('b', slower))
+    expect(count).toBe(1)
+    expect(moved).toEqual([{ title: 'Some', before, now: slower }])
+  })
+  it('does not name what stayed within them', () => {
+    const { moved } = compared(figures('a', before), figures('a', row({ value: between(1.02, 1.09) })))
+    expect(moved).toEqual([])
+  })
+  it('leaves out what depends on the machine, when it is another', () => {
+    const time = (low: number) => row({ unit: 'us', value: between(low, low + 1) })
+    expect(compared(figures('a', time(1)), figures('b', time(9)))).toEqual({ compared: 0, moved: [] })
+    expect(compared(figures('a', time(1)), figures('a', time(9))).moved).toHaveLength(1)
+  })
+})
+
+describe('the kept figures', () => {
+  it('are those of the README, written by the benchmark', () => {
+    const tables = (text: string) => text.replace(/ +/g, ' ').replace(/-+/g, '-')
+    expect(tables(read('README.md'))).toBe(tables(withFigures(read('README.md'), kept)))
+  })
+  it('name a machine by its processor and Node, and no path or host', () => {
+    expect(kept.machine).toMatch(/^\d+ x .+, Node [\d.]+, \w+ \w+$/)
+    expect(read('figures.json')).not.toMatch(/\/(?:home|root|work|tmp|Users)\/|localhost|https?:/)
+  })
+  it('say of each target whether it is met', () => {
+    expect(targets(kept.sections)).toMatch(/^Targets: \d+ met, \d+ not met, \d+ not decided\n/)
+  })
+})
