@@ -66,6 +66,7 @@ describe('writing, then checking, finds no difference', () => {
                 ways: [{ credentials: [name], scopes: [scope], authorizations: 0, takesAnything: false }],
                 decidedBy: [name],
                 beforeGuard: [name],
+                behindGuard: [name],
               }),
             ),
             operations.map(([, name]) => name),

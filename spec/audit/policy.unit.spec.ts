@@ -351,6 +351,20 @@ describe('a change, as a reviewer reads it', () => {
     expect(differencesOf(linesFor(front), linesFor(back)).map(({ direction }) => direction)).toEqual(['closed'])
   })
 
+  it('what runs behind the guard may refuse: less of it is an opening, more is not', () => {
+    const [plain, then] = [
+      () => new Router().get('/x', withAuth(bearer), handle),
+      () => new Router().get('/x', withAuth(bearer, { then: [cors] }), handle),
+    ]
+    expect(texts(then())).toStrictEqual([
+      'GET /x; bearer; by operation; csrf not needed; docs listed; behind its guard cors',
+    ])
+    const found = (was: RouterInstance, is: RouterInstance) =>
+      differencesOf(linesFor(was), linesFor(is)).map(({ direction, text }) => [direction, text])
+    expect(found(then(), plain())).toEqual([['opened', 'GET /x: is no longer behind its guard cors']])
+    expect(found(plain(), then())).toEqual([['changed', 'GET /x: is now behind its guard cors']])
+  })
+
   it('unguarded middleware that is new is an opening', () => {
     const [without, using] = [get(bearer), new Router().use(cors).get('/x', guardOf(bearer) as never, handle)]
     expect(differencesOf(linesFor(without), linesFor(using)).map(({ direction, text }) => [direction, text])).toEqual([

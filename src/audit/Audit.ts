@@ -97,6 +97,7 @@ const operationCells = (audited: AuditedOperation): Cells => [
     ...audited.shadowedBy.map(inNote),
     ...named('before its guard', audited.beforeGuard),
     ...named('behind its guard', audited.behindGuard),
+    ...(audited.csrf === 'off' ? ['takes writes from other sites'] : []),
   ].join('; '),
 ]
 

@@ -22,7 +22,7 @@ export interface PolicyLine {
   readonly by?: string
   readonly csrf?: string
   readonly docs?: string
-  /** What runs before its guard, and what answers first. */
+  /** What runs before and behind its guard, and what answers first. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -48,7 +48,8 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
 const functionInWords = (name: string): string => (name === 'anonymous' ? 'function without a name' : field(name))
 
 const lineOf = (audited: AuditedOperation): PolicyLine => {
-  const { method, path, ways, protection, decidedBy, csrf, trustedOrigins, docs, beforeGuard, shadowedBy } = audited
+  const { method, path, ways, protection, decidedBy, csrf, trustedOrigins, docs, shadowedBy } = audited
+  const { beforeGuard, behindGuard } = audited
   return {
     operation: `${field(method)} ${field(path)}`,
     who: ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR),
@@ -57,10 +58,14 @@ const lineOf = (audited: AuditedOperation): PolicyLine => {
     docs: `docs ${docs}`,
     notes: [
       ...(beforeGuard.length > 0 ? [`before its guard ${beforeGuard.map(field).join(', ')}`] : []),
+      ...(behindGuard.length > 0 ? [`${BEHIND} ${behindGuard.map(field).join(', ')}`] : []),
       ...(audited.access === 'guarded' ? shadowedBy.filter(({ access }) => access !== 'guarded').map(inNote) : []),
     ],
   }
 }
+
+/** How a note begins about what runs once the guard has let a caller in, and may refuse. */
+export const BEHIND = 'behind its guard'
 
 const inNote = ({ operation, extent }: Shadow): string =>
   `${{ all: '', part: 'partly ', unknown: 'perhaps ' }[extent]}answered first by ${field(operation)}`
@@ -119,7 +124,7 @@ export const lineFrom = (text: string): PolicyLine | undefined => {
     /^by ./.test(by) &&
     /^csrf (?:checked(?: except from .+)?|off|not needed)$/.test(csrf) &&
     /^docs (?:listed|hidden|page)$/.test(docs) &&
-    notes.every((note) => /^(?:before its guard|(?:partly |perhaps )?answered first by) ./.test(note))
+    notes.every((note) => /^(?:(?:before|behind) its guard|(?:partly |perhaps )?answered first by) ./.test(note))
   return isLine ? { operation, who, by, csrf, docs, notes } : undefined
 }
 

@@ -28,7 +28,8 @@ export const isApplication = (u: unknown): u is AnyApplication =>
 
 /** The router whose `routes()` a function is; `undefined` for another function. */
 export const routerOf = (f: Function): AnyRouter | undefined => {
-  const router: unknown = Reflect.get(f, 'router')
+  // a guard has a getter there, which throws
+  const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
   // Safe: what has a stack of layers; reading it refuses the rest
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
 }

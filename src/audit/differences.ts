@@ -6,11 +6,12 @@
  * | more callers get in than before                  | opened                                         |
  * | fewer callers get in                             | closed                                         |
  * | other callers get in, or the same by another level | changed                                      |
+ * | what ran behind its guard does not any more | opened |
  * | an operation is new                              | opened where anonymous callers get in or CSRF is off, else changed |
  * | an operation is gone                             | closed                                         |
  * | CSRF off, an origin trusted, an open operation in front | opened; the reverse closed              |
  */
-import { textOf, waysIn, type PolicyLine } from './PolicyLine.js'
+import { BEHIND, textOf, waysIn, type PolicyLine } from './PolicyLine.js'
 import { anyone, change, type Way } from './Way.js'
 
 /** What a difference means to who may call. */
@@ -140,15 +141,23 @@ const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
   return (origins?.split(' ') ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
 }
 
-// What runs in front of a guard matters where there is one
+// What runs in front of a guard matters where there is one. What runs behind it may refuse, so less of it may open
 const notes = (was: PolicyLine, is: PolicyLine): ReadonlyArray<Part> => [
   ...is.notes
     .filter((note) => !was.notes.includes(note))
-    .map((note): Part => ({ change: admitsAnonymous(was) ? 'same' : 'opened', text: `is now ${note}` })),
+    .map((note): Part => ({
+      change: admitsAnonymous(was) || isBehind(note) ? 'same' : 'opened',
+      text: `is now ${note}`,
+    })),
   ...was.notes
     .filter((note) => !is.notes.includes(note))
-    .map((note): Part => ({ change: admitsAnonymous(is) ? 'same' : 'closed', text: `is no longer ${note}` })),
+    .map((note): Part => ({
+      change: isBehind(note) ? 'opened' : admitsAnonymous(is) ? 'same' : 'closed',
+      text: `is no longer ${note}`,
+    })),
 ]
+
+const isBehind = (note: string): boolean => note.startsWith(BEHIND)
 
 const admitsAnonymous = ({ who }: PolicyLine): boolean =>
   waysIn(who).some(({ credentials }) => credentials.length === 0)
