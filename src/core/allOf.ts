@@ -8,7 +8,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { isList } from './anyOf.js'
-import { andThen, type Evaluation } from './Evaluation.js'
+import type { Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {
@@ -68,7 +68,8 @@ export function allOf(
     if (member === undefined) return E.right(together(passed))
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
       E.isLeft(result) ? failing(at, result.left, request) : from(at + 1, [...passed, result.right], request)
-    return andThen(member.evaluate(request), goOn)
+    const evaluation = member.evaluate(request)
+    return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
   const again = (wrap: Wrap): Authenticator<unknown> => {
     const wrapped = members.map(wrap)

@@ -7,7 +7,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { skipped } from './allOf.js'
-import { andThen, type Evaluation } from './Evaluation.js'
+import type { Evaluation } from './Evaluation.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { isList, tagged, type Tagged } from './anyOf.js'
@@ -60,7 +60,8 @@ export function firstPresent(
       const behind = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
       return E.left({ ...error, branches: [...branches, ...behind] })
     }
-    return andThen(member.evaluate(request), goOn)
+    const evaluation = member.evaluate(request)
+    return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
   // Safe: there are as many as before, and one at least; each tells itself that it won
   const again = (wrap: Wrap) =>

@@ -6,7 +6,7 @@
  * `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { andThen, anonymous } from './Evaluation.js'
+import { anonymous, type Evaluation } from './Evaluation.js'
 import type { AuthError } from './AuthError.js'
 import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { declareFactory } from './hooks.js'
@@ -22,7 +22,10 @@ const unless =
       E.isLeft(result) && passes(result.left) ? anonymous : result
     return make(
       { _tag: 'Optional', member: description, lenient },
-      (request) => andThen(evaluate(request), excuse<PrincipalOf<M>>),
+      (request): Evaluation<PrincipalOf<M> | undefined> => {
+        const evaluation = evaluate(request)
+        return evaluation instanceof Promise ? evaluation.then((late) => excuse(late)) : excuse(evaluation)
+      },
       (wrap) => unless(factory, passes, lenient)(wrap(self)),
     )
   }
