@@ -11,7 +11,9 @@ export default tseslint.config(
       'spec/types/fixtures/',
       'spec/apps/',
       'spec/bench/',
+      // programs of plain JavaScript that specs start
       'spec/support/traced/',
+      'spec/support/*.mjs',
       '.ci/',
     ],
   },
