@@ -58,6 +58,8 @@ const levels = [...facts, ...http('levels', 'methods', 'params', 'putput', 'behi
 
 export default defineConfig(({ mode }) => ({
   test: {
+    // by itself it leaves one core alone, which is half of two
+    maxWorkers: '100%',
     projects: [
       mode === 'quick' ? quick : unit,
       suite('integration', ['spec/**/*.http.spec.ts']),
