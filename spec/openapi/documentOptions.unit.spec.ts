@@ -58,7 +58,9 @@ describe('options', () => {
 
   it('routes() is no router', () => {
     expect(() => openApi(new Router().routes() as never, about)).toThrow(
-      new TypeError('openApi(router, options) takes the router itself, not its routes(): write openApi(routes.router, options)'),
+      new TypeError(
+        'openApi(router, options) takes the router itself, not its routes(): write openApi(routes.router, options)',
+      ),
     )
   })
 })

@@ -121,7 +121,9 @@ describe('sessions(app, options)', () => {
   ])('A-33 TypeError for keys: %s', (_what, keys) => {
     const app = new Koa()
     Object.assign(app, { keys })
-    expect(call(app, { loadUser })).toThrow(/^sessions\(app\): app\.keys must hold strings, and the first, which signs, at least 32 characters/)
+    expect(call(app, { loadUser })).toThrow(
+      /^sessions\(app\): app\.keys must hold strings, and the first, which signs, at least 32 characters/,
+    )
     expect(call(app, { loadUser })).toThrow(/randomBytes\(32\)/)
   })
 

@@ -171,7 +171,9 @@ describe('by accident', () => {
 
   it('what is no router is a TypeError that names the fix', () => {
     expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(TypeError)
-    expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(/takes the router itself, not its routes\(\): write /)
+    expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(
+      /takes the router itself, not its routes\(\): write /,
+    )
   })
 })
 

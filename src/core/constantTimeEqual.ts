@@ -31,10 +31,12 @@ const areSame = (): boolean => {
 }
 
 /**
- * Whether two secrets are equal, in a time that tells neither where they differ nor how long the other one is (CWE-208).
+ * Whether two secrets are equal, in a time that does not tell where they differ (CWE-208). Two different lengths take as long as
+ * two equal ones.
  *
  * Strings of any lengths. Up to 256 characters are compared in buffers of one size, longer ones by their digests, so different
- * lengths neither throw nor return early. Never throws: what is no string equals nothing.
+ * lengths neither throw nor return early. What the time of many calls tells of one string alone: whether it is longer than 256
+ * characters, and up to there some nanoseconds of copying it. Never throws: what is no string equals nothing.
  *
  * @example
  * import { constantTimeEqual } from 'koa-with-auth'

@@ -72,6 +72,22 @@ const byHandLate = async (ctx: Context) => {
   const token = tokenOf(ctx)
   return concluded(ctx, token, token !== undefined && (await slowHook(ctx.request, token)))
 }
+// Ten seconds, as this layer's own time limit
+const inTime = <A>(answer: Promise<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('too late')), 10_000)
+    const settle =
+      <B>(give: (value: B) => void) =>
+      (value: B) => {
+        clearTimeout(timer)
+        give(value)
+      }
+    answer.then(settle(resolve), settle(reject))
+  })
+const byHandInTime = async (ctx: Context) => {
+  const token = tokenOf(ctx)
+  return concluded(ctx, token, token !== undefined && (await inTime(slowHook(ctx.request, token))))
+}
 const byHandBasic = (ctx: Context) => {
   const sent = basicOf(ctx)
   const user = sent !== undefined && pair(ctx.request, ...sent)
@@ -164,6 +180,7 @@ export const koaApps = {
   'by hand': () => operation(handler(byHand)),
   'by hand, in middleware': () => operation((ctx, next) => (byHand(ctx) ? next() : undefined), answer),
   'by hand, async': () => operation(handler(byHandLate)),
+  'by hand, async, in time': () => operation(handler(byHandInTime)),
   'by hand, Basic': () => operation(handler(byHandBasic)),
   ours: () => operation(withAuth(bearer) as unknown as RouterMiddleware, answer),
   'ours, async': () =>
