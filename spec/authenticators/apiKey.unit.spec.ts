@@ -2,7 +2,7 @@
 import { either as E } from 'fp-ts'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, Challenge } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { plainRequest, type Sketch } from '../support/plainRequest.js'
+import { mockRequest, type RequestSpec } from 'koa-with-auth/testing'
 
 const places = {
   query: { kind: apiKeyQuery, ambient: false },
@@ -11,16 +11,16 @@ const places = {
 } as const
 type Place = keyof typeof places
 
-const query = (...values: string[]): Sketch => ({ url: `/?${values.map((value) => `key=${value}`).join('&')}` })
-const header = (...values: string[]): Sketch => ({ fields: values.map((value) => ['Key', value]) })
-const cookie = (...values: string[]): Sketch => ({
+const query = (...values: string[]): RequestSpec => ({ url: `/?${values.map((value) => `key=${value}`).join('&')}` })
+const header = (...values: string[]): RequestSpec => ({ fields: values.map((value) => ['Key', value]) })
+const cookie = (...values: string[]): RequestSpec => ({
   fields: [['Cookie', values.map((value) => `key=${value}`).join('; ')]],
 })
 
 interface Row {
   readonly place: Place
   readonly description: string
-  readonly input: Sketch
+  readonly input: RequestSpec
   /** What the hook gets, or why it is not asked. */
   readonly expected: { readonly key: string } | 'absent' | 'malformed'
 }
@@ -91,7 +91,7 @@ describe('what reaches the hook', () => {
   it.each(table)('$place: $description', ({ place, input, expected }) => {
     const asked: string[] = []
     const kind = places[place].kind({ authenticate: (_request, key) => asked.push(key) })
-    const result = kind.evaluate(plainRequest(input))
+    const result = kind.evaluate(mockRequest(input))
     if (typeof expected === 'string') {
       expect(result).toMatchObject(E.left({ _tag: expected }))
       expect(asked).toStrictEqual([])
@@ -120,7 +120,7 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
 
   it('gives the hook the whole request, and takes what it answers for the principal (5.1.1)', () => {
     const sketch = { query: query('k1'), header: header('k1'), cookie: cookie('k1') }[place as Place]
-    const request = plainRequest(sketch)
+    const request = mockRequest(sketch)
     const client = { client: 'Acme' }
     expect(kind({ authenticate: (of) => of === request && client }).evaluate(request)).toStrictEqual(E.right(client))
     expect(kind({ authenticate: () => null }).evaluate(request)).toMatchObject(E.left({ _tag: 'invalid' }))
@@ -128,7 +128,7 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
 
   it('decision "length of a credential": the option maxLength', () => {
     const sketch = { query: query('k12'), header: header('k12'), cookie: cookie('k12') }[place as Place]
-    const of = (maxLength: number) => kind({ maxLength, authenticate: () => 1 }).evaluate(plainRequest(sketch))
+    const of = (maxLength: number) => kind({ maxLength, authenticate: () => 1 }).evaluate(mockRequest(sketch))
     expect(of(3)).toStrictEqual(E.right(1))
     expect(of(2)).toMatchObject(E.left({ _tag: 'malformed' }))
   })

@@ -2,9 +2,9 @@
 import { either as E } from 'fp-ts'
 import { Challenge, httpBasicAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
-const sending = (...lines: string[]) => plainRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
 const basicOf = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`
 
 const evaluate = (request: ReturnType<typeof sending>, maxLength = 8192) => {

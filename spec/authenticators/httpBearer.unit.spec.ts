@@ -3,9 +3,9 @@ import { either as E } from 'fp-ts'
 import { AuthError, Challenge, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { leaves } from '../../src/core/Description.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
-const sending = (...lines: string[]) => plainRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
 
 const evaluate = (request: ReturnType<typeof sending>, answer: unknown = 'anna') => {
   const asked: string[] = []

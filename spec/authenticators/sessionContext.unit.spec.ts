@@ -5,7 +5,7 @@ import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-
 import { describe, expect, it } from 'vitest'
 import { rightsByFlags } from '../../src/core/session/Rights.js'
 import { carrySource, type SessionSource } from '../../src/core/session/SessionSource.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const app = new Koa()
 app.keys = ['0123456789abcdef0123456789abcdef']
@@ -20,7 +20,7 @@ interface Left {
 }
 
 const evaluated = async (kind: ReturnType<typeof sessionAuth>, { source, cookie, ...left }: Left) => {
-  const request = plainRequest({ fields: cookie === undefined ? [] : [['Cookie', cookie]] }, app)
+  const request = mockRequest({ fields: cookie === undefined ? [] : [['Cookie', cookie]] }, app)
   // koa-session has its own as accessors
   for (const [name, value] of Object.entries(left)) Object.defineProperty(request.ctx, name, { value })
   if (source !== undefined) carrySource(request.ctx, source)

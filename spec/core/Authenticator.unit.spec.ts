@@ -21,12 +21,12 @@ import {
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { leaves } from '../../src/core/Description.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const key = apiKeyHeader({ authenticate: (_request, key): E.Either<AuthError, string> => E.right(key) })
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const cookieKey = apiKeyCookie({ authenticate: (_request, key) => key })
-const elsewhere = plainRequest({
+const elsewhere = mockRequest({
   method: 'POST',
   fields: [
     ['Host', 'api.example'],
@@ -41,7 +41,7 @@ describe('authenticator', () => {
 
   it('5.1.4 asks the hook with the request itself and what was decoded', () => {
     const asked: unknown[] = []
-    const request = plainRequest({ fields: [['key', 'k1']] })
+    const request = mockRequest({ fields: [['key', 'k1']] })
     const remembering = apiKeyHeader({ authenticate: (...args: [Request, string]) => asked.push(...args) })
     expect(remembering.evaluate(request)).toStrictEqual(E.right(2))
     expect(asked[0]).toBe(request)
@@ -53,12 +53,12 @@ describe('authenticator', () => {
     { description: 'one character longer', input: 'k'.repeat(9), expected: 'Left' },
   ])('decision "length of a credential" $description: $expected', ({ input, expected }) => {
     const limited = authenticator({ ...sent(input), maxLength: 8, authenticate: () => 'anna' })
-    expect(limited.evaluate(plainRequest())).toHaveProperty('_tag', expected)
+    expect(limited.evaluate(mockRequest())).toHaveProperty('_tag', expected)
   })
 
   it('decision "length of a credential": 8192 characters by default, longer is malformed', () => {
     const of = (length: number) =>
-      authenticator({ ...sent('k'.repeat(length)), authenticate: () => 'anna' }).evaluate(plainRequest())
+      authenticator({ ...sent('k'.repeat(length)), authenticate: () => 'anna' }).evaluate(mockRequest())
     expect(of(8192)).toStrictEqual(E.right('anna'))
     expect(of(8193)).toMatchObject(E.left(AuthError.malformed))
   })
@@ -67,13 +67,13 @@ describe('authenticator', () => {
     'without a codec, %j is %s and the hook is not asked',
     (value, tag) => {
       const own = authenticator({ ...sent(value), authenticate: () => expect.unreachable() })
-      expect(own.evaluate(plainRequest())).toMatchObject(E.left({ _tag: tag }))
+      expect(own.evaluate(mockRequest())).toMatchObject(E.left({ _tag: tag }))
     },
   )
 
   it('every failure carries the challenge, made for it if the kind makes one for each', () => {
     const asking = { ...sent('x'), challenge: ({ _tag }: AuthError) => Challenge.make('Test', { error: _tag }) }
-    const of = (answer: unknown) => authenticator({ ...asking, authenticate: () => answer }).evaluate(plainRequest())
+    const of = (answer: unknown) => authenticator({ ...asking, authenticate: () => answer }).evaluate(mockRequest())
     for (const error of [AuthError.expired, AuthError.insufficient(['a']), AuthError.unavailable(1)]) {
       const challenge = Challenge.make('Test', { error: error._tag })
       expect(of(E.left(error))).toStrictEqual(E.left({ ...error, challenge }))
@@ -89,7 +89,7 @@ describe('authenticator', () => {
       throw error
     }
     const made = authenticator({ ...sent('x'), extract: raise, authenticate: () => 'anna' })
-    expect(made.evaluate(plainRequest())).toMatchObject(E.left({ _tag: 'raised', error }))
+    expect(made.evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'raised', error }))
   })
 })
 
@@ -147,12 +147,12 @@ describe('fromFunction', () => {
   it('5.1.3 takes any function of the request, with no scheme, and counts as sent by browsers', () => {
     const made = fromFunction(() => 'anna')
     expect(made.description).toMatchObject({ _tag: 'Leaf', scheme: undefined, ambient: true })
-    expect(made.evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+    expect(made.evaluate(mockRequest())).toStrictEqual(E.right('anna'))
   })
 
   it('A-31 takes a bare RTE, and a Left of it that is no AuthError is invalid', async () => {
-    expect(await fromFunction(() => TE.left('no')).evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
-    expect(await fromFunction(() => TE.right('anna')).evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+    expect(await fromFunction(() => TE.left('no')).evaluate(mockRequest())).toMatchObject(E.left(AuthError.invalid))
+    expect(await fromFunction(() => TE.right('anna')).evaluate(mockRequest())).toStrictEqual(E.right('anna'))
   })
 })
 
@@ -172,7 +172,7 @@ describe('isAuthenticator', () => {
 
 describe('the challenges of a list (B-06)', () => {
   const challengesOf = async (made: Authenticator<unknown>, fields: ReadonlyArray<readonly [string, string]> = []) => {
-    const result = await made.evaluate(plainRequest({ fields }))
+    const result = await made.evaluate(mockRequest({ fields }))
     return E.isLeft(result) ? AuthError.branchesOf(result.left).map(({ challenge }) => challenge?.scheme) : result
   }
 
@@ -213,7 +213,7 @@ describe('what reaches those who are asked', () => {
       credentials: { name: 'Own', validate: (...args) => (seen.push(args), E.right('c')), decode: () => E.right('c') },
       authenticate: () => 'anna',
     })
-    expect(kind.evaluate(plainRequest())).toStrictEqual(E.right('anna'))
+    expect(kind.evaluate(mockRequest())).toStrictEqual(E.right('anna'))
     expect(seen).toStrictEqual([['sent', []]])
   })
 
@@ -223,10 +223,10 @@ describe('what reaches those who are asked', () => {
       apiKeyHeader({ authenticate: () => false }),
       flatMap((u: unknown) => (asked.push(u), 'somebody'))(optional(bearer)),
     ])
-    const result = list.evaluate(plainRequest({ fields: [['key', 'bad']] }))
+    const result = list.evaluate(mockRequest({ fields: [['key', 'bad']] }))
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid' } })
     expect(asked).toStrictEqual([])
-    expect(list.evaluate(plainRequest())).toStrictEqual(E.right('somebody'))
+    expect(list.evaluate(mockRequest())).toStrictEqual(E.right('somebody'))
   })
 
   it.each([{ evaluate: 1, description: {} }, { evaluate: () => 1 }, { description: {} }])(

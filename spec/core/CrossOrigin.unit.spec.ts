@@ -1,7 +1,7 @@
 /** The check for CSRF: the table of Go's CrossOriginProtection, and ours; and which origins can be trusted (B-31 to B-33). */
 import { describe, expect, it } from 'vitest'
 import { isForged, trustedOrigins } from '../../src/core/CrossOrigin.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 interface Row {
   readonly description: string
@@ -67,7 +67,7 @@ const table: ReadonlyArray<Row> = [
 ]
 
 const requestOf = ({ method = 'POST', site, origin, host = 'api.example' }: Row) =>
-  plainRequest({
+  mockRequest({
     method,
     fields: [
       ['Host', host],
@@ -97,7 +97,7 @@ describe('isForged', () => {
   ])('A-12 the content type changes nothing: %s', (type) => {
     const content = type === undefined ? [] : [['Content-Type', type] as const]
     const fields = [['Host', 'api.example'], ['Sec-Fetch-Site', 'cross-site'], ...content] as const
-    expect(isForged(plainRequest({ method: 'POST', fields }), policy)).toBe(true)
+    expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
   })
 
   it.each(['X-HTTP-Method-Override', 'X-Method-Override', 'X-HTTP-Method'])('A-35 %s is not read', (name) => {
@@ -106,7 +106,7 @@ describe('isForged', () => {
       ['Sec-Fetch-Site', 'cross-site'],
       [name, 'GET'],
     ] as const
-    expect(isForged(plainRequest({ method: 'POST', url: '/?_method=GET', fields }), policy)).toBe(true)
+    expect(isForged(mockRequest({ method: 'POST', url: '/?_method=GET', fields }), policy)).toBe(true)
   })
 
   it('B-32 X-Forwarded-Host is not read', () => {
@@ -115,7 +115,7 @@ describe('isForged', () => {
       ['Origin', 'https://attacker.example'],
       ['X-Forwarded-Host', 'attacker.example'],
     ] as const
-    expect(isForged(plainRequest({ method: 'POST', fields }), policy)).toBe(true)
+    expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
   })
 })
 

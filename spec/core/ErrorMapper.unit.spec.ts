@@ -5,10 +5,10 @@ import { AuthError, defaultErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { httpStatusOf, serialize } from '../../src/core/ErrorMapper.js'
 import { authError } from '../support/arbitraries.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
-const respond = (error: AuthError) => defaultErrorMapper(error, plainRequest())
+const respond = (error: AuthError) => defaultErrorMapper(error, mockRequest())
 const problem = (status: number, title: string, detail = title) => ({ type: 'about:blank', title, status, detail })
 
 describe('defaultErrorMapper', () => {
@@ -56,7 +56,7 @@ describe('defaultErrorMapper', () => {
     fc.assert(
       fc.property(fc.anything(), fc.webPath(), (thrown, url) => {
         fc.pre(httpStatusOf(thrown) === undefined)
-        expect(defaultErrorMapper(raised(thrown), plainRequest({ url }))).toStrictEqual(respond(raised(new Error('x'))))
+        expect(defaultErrorMapper(raised(thrown), mockRequest({ url }))).toStrictEqual(respond(raised(new Error('x'))))
       }),
     )
   })

@@ -2,11 +2,11 @@
 import { option as O } from 'fp-ts'
 import { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { plainRequest, type Sketch } from '../support/plainRequest.js'
+import { mockRequest, type RequestSpec } from 'koa-with-auth/testing'
 
 interface Row {
   readonly description: string
-  readonly input: NonNullable<Sketch['fields']>
+  readonly input: NonNullable<RequestSpec['fields']>
   /** `undefined`: absent. */
   readonly expected: Sent | undefined
 }
@@ -64,26 +64,29 @@ describe('fromHeader', () => {
     { description: 'A-22 joined by a proxy: one value, as it is', input: [['X-Key', 'a, b']], expected: 'a, b' },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
-    expect(fromHeader('X-Key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
+    expect(fromHeader('X-Key')(mockRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 
   it('A-18 a header named __proto__ is never found: Node keeps it out of `headers`', () => {
-    expect(fromHeader('__proto__')(plainRequest({ fields: [['__proto__', 'a']] }))).toStrictEqual(O.none)
-    expect(fromHeader('__proto__')(plainRequest())).toStrictEqual(O.none)
+    expect(fromHeader('__proto__')(mockRequest({ fields: [['__proto__', 'a']] }))).toStrictEqual(O.none)
+    expect(fromHeader('__proto__')(mockRequest())).toStrictEqual(O.none)
   })
 
   it.each(['constructor', 'toString'])('A-18 the name %s finds nothing that is inherited', (name) => {
-    expect(fromHeader(name)(plainRequest())).toStrictEqual(O.none)
-    expect(fromHeader(name)(plainRequest({ fields: [[name, 'a']] }))).toStrictEqual(O.some('a'))
+    expect(fromHeader(name)(mockRequest())).toStrictEqual(O.none)
+    expect(fromHeader(name)(mockRequest({ fields: [[name, 'a']] }))).toStrictEqual(O.some('a'))
   })
 
   describe('R07 what middleware above changed', () => {
-    const changed = (fields: NonNullable<Sketch['fields']>, change: (headers: Record<string, unknown>) => void) => {
-      const request = plainRequest({ fields })
+    const changed = (
+      fields: NonNullable<RequestSpec['fields']>,
+      change: (headers: Record<string, unknown>) => void,
+    ) => {
+      const request = mockRequest({ fields })
       change(request.req.headers)
       return fromHeader('X-Key')(request)
     }
-    const twice: NonNullable<Sketch['fields']> = [
+    const twice: NonNullable<RequestSpec['fields']> = [
       ['X-Key', 'a'],
       ['x-key', 'b'],
     ]
@@ -112,7 +115,7 @@ describe('fromHeader', () => {
 
     it('without raw lines, as adapters of serverless platforms make requests, `headers` counts', () => {
       for (const rawHeaders of [[], undefined]) {
-        const request = plainRequest({
+        const request = mockRequest({
           fields: [
             ['X-Key', 'a'],
             ['Authorization', 'Bearer t'],
@@ -128,7 +131,7 @@ describe('fromHeader', () => {
   })
 
   it('R14 20,000 lines of one field are read in linear time', () => {
-    const request = plainRequest()
+    const request = mockRequest()
     Object.assign(request.req, { rawHeaders: Array.from({ length: 40_000 }, (_, at) => (at % 2 ? '1' : 'x-key')) })
     request.req.headers['x-key'] = '1'
     const begin = process.cpuUsage()
@@ -165,7 +168,7 @@ describe('authorization', () => {
     },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
-    expect(fromAuthorization('Bearer')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
+    expect(fromAuthorization('Bearer')(mockRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 })
 
@@ -188,14 +191,14 @@ describe('fromQuery', () => {
     { description: 'D-K6 a second question mark belongs to the name', input: '/??key=a', expected: undefined },
     { description: 'behind a fragment', input: '/#?key=a', expected: undefined },
   ])('$description', ({ input, expected }) => {
-    expect(fromQuery('key')(plainRequest({ url: input }))).toStrictEqual(found(expected))
+    expect(fromQuery('key')(mockRequest({ url: input }))).toStrictEqual(found(expected))
   })
 
   it.each(['constructor', '__proto__', 'toString', 'length', '0'])(
     'A-19 the name %s is a name as any other',
     (name) => {
-      expect(fromQuery(name)(plainRequest({ url: '/?a=b' }))).toStrictEqual(O.none)
-      expect(fromQuery(name)(plainRequest({ url: `/?${name}=k` }))).toStrictEqual(O.some('k'))
+      expect(fromQuery(name)(mockRequest({ url: '/?a=b' }))).toStrictEqual(O.none)
+      expect(fromQuery(name)(mockRequest({ url: `/?${name}=k` }))).toStrictEqual(O.some('k'))
     },
   )
 })
@@ -235,24 +238,24 @@ describe('cookie', () => {
     },
   ]
   it.each(rows)('$description', ({ input, expected }) => {
-    expect(fromCookie('key')(plainRequest({ fields: input }))).toStrictEqual(found(expected))
+    expect(fromCookie('key')(mockRequest({ fields: input }))).toStrictEqual(found(expected))
   })
 })
 
 describe('what is no such thing', () => {
   it('a value of blanks alone is empty', () => {
     for (const blanks of [' ', '\t', ' \t ']) {
-      expect(fromHeader('X-Key')(plainRequest({ fields: [['X-Key', blanks]] }))).toStrictEqual(O.some(''))
+      expect(fromHeader('X-Key')(mockRequest({ fields: [['X-Key', blanks]] }))).toStrictEqual(O.some(''))
     }
   })
 
   it('a Cookie field that an adapter gives as an array is read as one field', () => {
-    const request = plainRequest()
+    const request = mockRequest()
     Object.assign(request.req.headers, { cookie: ['key=a', 'key=b'] })
     expect(fromCookie('key')(request)).toStrictEqual(O.some(['a', 'b']))
   })
 
   it.each(['key=\tv', 'key= v'])('a blank behind the `=` of a cookie: %j', (field) => {
-    expect(fromCookie('key')(plainRequest({ fields: [['Cookie', field]] }))).toStrictEqual(O.none)
+    expect(fromCookie('key')(mockRequest({ fields: [['Cookie', field]] }))).toStrictEqual(O.none)
   })
 })

@@ -3,13 +3,13 @@ import { either as E } from 'fp-ts'
 import { also, fromFunction, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const a = fromFunction(() => 'anna')
 const b = fromFunction(() => 'berta')
 const { concat } = Requirement.Monoid
 const passing = (requirement: Requirement.Requirement) =>
-  Requirement.effective(requirement)?.evaluate(plainRequest()) ?? 'anybody'
+  Requirement.effective(requirement)?.evaluate(mockRequest()) ?? 'anybody'
 
 describe('Requirement', () => {
   it('a guard carries what it decided', () => {

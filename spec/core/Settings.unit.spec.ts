@@ -1,7 +1,7 @@
 /** Settings travel on the context of one request; without any the defaults hold. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { carry, defaults, settingsOf } from '../../src/core/Settings.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 afterEach(() => {
   vi.unstubAllEnvs()
@@ -22,20 +22,20 @@ describe('Settings', () => {
   })
 
   it('decision "csrf", and the time limit: what holds where nothing was set', () => {
-    expect(settingsOf(plainRequest())).toBe(defaults)
+    expect(settingsOf(mockRequest())).toBe(defaults)
     expect(defaults).toMatchObject({ csrf: true, timeout: 10_000, realm: 'api', trustedOrigins: new Set() })
   })
 
   it('A-38 belong to the request that carries them, not to the next', () => {
-    const request = plainRequest()
+    const request = mockRequest()
     const settings = { ...defaults, csrf: false }
     carry(request, settings)
     expect(settingsOf(request)).toBe(settings)
-    expect(settingsOf(plainRequest())).toBe(defaults)
+    expect(settingsOf(mockRequest())).toBe(defaults)
   })
 
   it('A-01 no header makes settings', () => {
     const fields = [['koa-with-auth/settings', '{"csrf":false}']] as const
-    expect(settingsOf(plainRequest({ fields }))).toBe(defaults)
+    expect(settingsOf(mockRequest({ fields }))).toBe(defaults)
   })
 })

@@ -2,11 +2,11 @@
 import { either as E } from 'fp-ts'
 import { allOf, type anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const failing = (error: AuthError) => apiKeyHeader({ paramName: 'X-Key', authenticate: () => E.left(error) })
-const both = plainRequest({
+const both = mockRequest({
   fields: [
     ['X-Key', 'k'],
     ['Authorization', 'Bearer t'],
@@ -20,7 +20,7 @@ describe('allOf', () => {
   })
 
   it('a hook that calls its credential absent is believed, where no other was sent', () => {
-    const alone = plainRequest({ fields: [['X-Key', 'k']] })
+    const alone = mockRequest({ fields: [['X-Key', 'k']] })
     const list = allOf([failing(AuthError.absent), bearer])
     expect(list.evaluate(alone)).toMatchObject({ left: { _tag: 'absent' } })
     expect(list.evaluate(both)).toMatchObject({ left: { _tag: 'invalid' } })
@@ -60,6 +60,6 @@ it('a record keeps the order of its keys, whatever they are called', () => {
   const asking = (id: string) => () => asked.push(id)
   const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), toString: asking('t') })
   const expected = { zeta: 1, constructor: 2, '01a': 3, toString: 4 }
-  expect(made.evaluate(plainRequest())).toStrictEqual({ _tag: 'Right', right: expected })
+  expect(made.evaluate(mockRequest())).toStrictEqual({ _tag: 'Right', right: expected })
   expect(asked).toStrictEqual(['z', 'c', '0', 't'])
 })

@@ -6,7 +6,7 @@ import { AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { alternativesOf } from '../../src/core/alternatives.js'
 import { welcomes } from '../support/evaluator.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { tree } from '../support/trees.js'
 import { essence, leaf, run } from '../support/treeRuns.js'
 
@@ -62,7 +62,7 @@ describe('authorize', () => {
   it('is asked about the principal and the request itself', async () => {
     const asked: unknown[] = []
     const fields = [['Authorization', 'Bearer t']] as const
-    const request = plainRequest({ fields })
+    const request = mockRequest({ fields })
     const bearer = httpBearer({ authenticate: () => 'anna' })
     void authorize((...args) => asked.push(...args) > 0)(bearer).evaluate(request)
     expect(asked).toHaveLength(2)
@@ -158,7 +158,7 @@ describe('requireScopes', () => {
     const scopes: [string, ...string[]] = ['read', 'write']
     const bearer = requireScopes(scopes, { granted: () => [] })(httpBearer({ authenticate: () => 'anna' }))
     scopes.push('later')
-    const result = bearer.evaluate(plainRequest({ fields: [['Authorization', 'Bearer t']] }))
+    const result = bearer.evaluate(mockRequest({ fields: [['Authorization', 'Bearer t']] }))
     const challenge = { scheme: 'Bearer', parameters: { error: 'insufficient_scope', scope: 'read write' } }
     expect(result).toMatchObject(E.left({ ...AuthError.insufficient(['read', 'write']), challenge }))
   })

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { welcomes } from '../support/evaluator.js'
 import { hostile } from '../support/hostile.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { build, tree } from '../support/trees.js'
 import { leaf, requestOf, run } from '../support/treeRuns.js'
 
@@ -65,7 +65,7 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
         const made = make(fromFunction(() => hook()))
-        for (const result of [await made.evaluate(plainRequest()), await made(plainRequest())()]) {
+        for (const result of [await made.evaluate(mockRequest()), await made(mockRequest())()]) {
           if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
           else if (make !== optional && make !== lenient) expect(Boolean(result.right)).toBe(true)
         }
@@ -87,7 +87,7 @@ describe('the functions that combinators are given', () => {
   it.each(Object.entries(places))('A-30 whatever %s is answered, it never throws or rejects', async (name, make) => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
-        const result = await make(hook).evaluate(plainRequest())
+        const result = await make(hook).evaluate(mockRequest())
         if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
         else if (name === 'authorize') expect(result.right).toBe('anna')
         else if (name === 'map of an anonymous caller')

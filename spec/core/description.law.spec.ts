@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { alternativesOf } from '../../src/core/alternatives.js'
 import { isSent, leaves, admitsAnonymous } from '../../src/core/Description.js'
 import { leavesOf, welcomes, type Tree } from '../support/evaluator.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { build, fieldsOf, tree } from '../support/trees.js'
 import { requestOf, withLeaves } from '../support/treeRuns.js'
 
@@ -107,7 +107,7 @@ describe('admitsAnonymous', () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const made = build(of)
-        const result = await made.evaluate(plainRequest({ method: 'POST', fields: fieldsOf([]) }))
+        const result = await made.evaluate(mockRequest({ method: 'POST', fields: fieldsOf([]) }))
         expect(admitsAnonymous(made.description)).toBe(E.isRight(result))
         expect(welcomes(of)).toBe(E.isRight(result))
         welcomed[E.isRight(result) ? 'yes' : 'no']++
@@ -155,6 +155,6 @@ describe('isSent', () => {
     { description: 'a kind whose extract throws', input: throwing.description },
     { description: 'a session without koa-session', input: sessionAuth().description },
   ])('what cannot be known counts as sent: $description', ({ input }) => {
-    expect(isSent(input, plainRequest())).toBe(true)
+    expect(isSent(input, mockRequest())).toBe(true)
   })
 })

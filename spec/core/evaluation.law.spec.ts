@@ -16,7 +16,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import { build, plansOf, request, shape } from '../support/arbitraries.js'
 import { hostile } from '../support/hostile.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 describe('both ways of evaluating', () => {
   it('calling the ReaderTaskEither and awaiting it gives what evaluate gives, for any mixture of sync and async', async () => {
@@ -66,7 +66,7 @@ const isEither = (u: unknown): boolean =>
 
 // Anything but an Either of a known failure or of something truthy is a breach
 const expectVerdict = async (made: Authenticator<unknown>) => {
-  for (const result of [await made.evaluate(plainRequest()), await made(plainRequest())()]) {
+  for (const result of [await made.evaluate(mockRequest()), await made(mockRequest())()]) {
     expect(isEither(result)).toBe(true)
     if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
     else expect(Boolean(result.right)).toBe(true)
@@ -121,7 +121,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
           describedAs(bearer)(() => async () => answer),
           flatMap(hook)(fromFunction(() => 'x')),
         ]) {
-          expect(isEither(await made.evaluate(plainRequest({ fields })))).toBe(true)
+          expect(isEither(await made.evaluate(mockRequest({ fields })))).toBe(true)
         }
       }),
     )
@@ -144,7 +144,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
       authenticator({ ...sent, challenge: onlyForAbsent, authenticate: raise }),
     ]
     for (const part of parts) {
-      const result = await part.evaluate(plainRequest())
+      const result = await part.evaluate(mockRequest())
       expect(isEither(result) && E.isLeft(result)).toBe(true)
     }
   })
@@ -163,7 +163,7 @@ describe('the way of a request', () => {
       fc.asyncProperty(fc.array(length, { maxLength: 3 }), fc.integer({ min: 1, max: 40 }), async (sent, maxLength) => {
         let calls = 0
         const key = apiKeyHeader({ maxLength, authenticate: () => ++calls })
-        const result = await key.evaluate(plainRequest({ fields: sent.map((of) => ['key', 'k'.repeat(of)] as const) }))
+        const result = await key.evaluate(mockRequest({ fields: sent.map((of) => ['key', 'k'.repeat(of)] as const) }))
         const [only = 0] = sent
         const wellFormed = sent.length === 1 && only > 0 && only <= maxLength
         expect(calls).toBe(wellFormed ? 1 : 0)

@@ -2,10 +2,10 @@
 import { either as E } from 'fp-ts'
 import { AuthError, firstPresent, httpBearer, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const failing = (error: AuthError) => httpBearer({ authenticate: () => E.left(error) })
-const request = plainRequest({ fields: [['Authorization', 'Bearer t']] })
+const request = mockRequest({ fields: [['Authorization', 'Bearer t']] })
 const branchesOf = (authenticator: Authenticator<unknown>) => {
   const result = authenticator.evaluate(request)
   if (!('_tag' in result) || E.isRight(result)) throw new Error('it is to fail at once')

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { AuthError, fromFunction, flatMap } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { build, observe, readable, request, shape } from '../support/arbitraries.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const change = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 }), fc.record({ user: fc.string() })))
 
@@ -51,7 +51,7 @@ describe('flatMap', () => {
   it.each([false, 0, -0, 0n, NaN, '', null, undefined, []])('5.1.2 refuses %o', async (falsy) => {
     const refused = flatMap(() => falsy)(fromFunction(() => 'anna'))
     for (const mapped of [refused, flatMap(() => Promise.resolve(falsy))(fromFunction(() => 'anna'))]) {
-      expect(await mapped.evaluate(plainRequest())).toMatchObject(E.left(AuthError.invalid))
+      expect(await mapped.evaluate(mockRequest())).toMatchObject(E.left(AuthError.invalid))
     }
   })
 
@@ -60,6 +60,6 @@ describe('flatMap', () => {
     const throwing = flatMap(() => {
       throw error
     })(fromFunction(() => 'anna'))
-    expect(await throwing.evaluate(plainRequest())).toMatchObject(E.left(AuthError.raised(error)))
+    expect(await throwing.evaluate(mockRequest())).toMatchObject(E.left(AuthError.raised(error)))
   })
 })

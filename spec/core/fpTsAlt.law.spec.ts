@@ -3,19 +3,19 @@ import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { alt, apiKeyHeader, AuthError, describedAs, httpBearer, isAuthenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const strong = httpBearer({ authenticate: (): E.Either<AuthError, string> => E.left(AuthError.unavailable()) })
 const expired = httpBearer({ authenticate: (): E.Either<AuthError, string> => E.left(AuthError.expired) })
 const weak = apiKeyHeader({ authenticate: (_request, key): string | false => key === 'k1' && 'key' })
 
-const request = plainRequest({
+const request = mockRequest({
   fields: [
     ['Authorization', 'Bearer token'],
     ['key', 'k1'],
   ],
 })
-const withoutKey = plainRequest({ fields: [['Authorization', 'Bearer token']] })
+const withoutKey = mockRequest({ fields: [['Authorization', 'Bearer token']] })
 
 describe("fp-ts's RTE.alt and ours", () => {
   it('during an outage: fp-ts lets the weaker key in, ours says unavailable', async () => {

@@ -38,7 +38,7 @@ import * as auditing from 'koa-with-auth/audit'
 import * as signing from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { inTime } from '../../src/core/outage.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 /** The paths below a value at which something could be written. */
 const writable = (value: unknown, at: string, seen = new Set<unknown>()): ReadonlyArray<string> => {
@@ -127,17 +127,17 @@ const authenticators: Readonly<Record<string, Authenticator<unknown>>> = {
 }
 
 const requests = {
-  bare: plainRequest(),
-  key: plainRequest({ fields: [['key', 'wrong']] }),
-  twice: plainRequest({
+  bare: mockRequest(),
+  key: mockRequest({ fields: [['key', 'wrong']] }),
+  twice: mockRequest({
     fields: [
       ['key', 'a'],
       ['key', 'b'],
     ],
   }),
-  token: plainRequest({ fields: [['Authorization', 'Bearer t']] }),
-  basic: plainRequest({ fields: [['Authorization', 'Basic x']] }),
-  forged: plainRequest({
+  token: mockRequest({ fields: [['Authorization', 'Bearer t']] }),
+  basic: mockRequest({ fields: [['Authorization', 'Basic x']] }),
+  forged: mockRequest({
     method: 'POST',
     fields: [
       ['Cookie', 'key=k1'],

@@ -8,7 +8,7 @@ import { concatAll } from 'fp-ts/lib/Semigroup.js'
 import { alt, anyOf, Authenticator, AuthError, fromFunction } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { build, observe, request, shape } from '../support/arbitraries.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const { Alt, Functor, getSemigroup, URI } = Authenticator
 const change = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 })))
@@ -126,10 +126,10 @@ describe('generic code of fp-ts', () => {
     const result = await firstOf(Alt)(
       never,
       fromFunction(() => 'anna'),
-    ).evaluate(plainRequest())
+    ).evaluate(mockRequest())
     expect(result).toStrictEqual(E.right(['anna']))
     expect(URI).toBe('koa-with-auth/Authenticator')
-    expect(await firstOf(Alt)(never, never).evaluate(plainRequest())).toMatchObject(E.left({ _tag: 'invalid' }))
+    expect(await firstOf(Alt)(never, never).evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'invalid' }))
     expect(AuthError.is(AuthError.invalid)).toBe(true)
   })
 })

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { AuthError, flatMap, fromFunction, httpBearer, lenient, map, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { build, observe, readable, request, shape } from '../support/arbitraries.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const principal = fc.oneof(
   fc.string({ minLength: 1 }),
@@ -17,7 +17,7 @@ const principal = fc.oneof(
   fc.record({ _tag: fc.constantFrom('Right', 'absent'), right: fc.string() }),
 )
 const change = fc.func(principal)
-const bare = plainRequest()
+const bare = mockRequest()
 const anna = fromFunction(() => 'anna')
 
 describe('map', () => {
@@ -85,7 +85,7 @@ describe('map', () => {
     )
     expect(await mapped.evaluate(bare)).toStrictEqual(E.right(undefined))
     expect(calls).toBe(0)
-    expect(await mapped.evaluate(plainRequest({ fields: [['Authorization', 'Bearer t']] }))).toStrictEqual(E.right(4))
+    expect(await mapped.evaluate(mockRequest({ fields: [['Authorization', 'Bearer t']] }))).toStrictEqual(E.right(4))
     expect(calls).toBe(1)
   })
 
@@ -122,7 +122,7 @@ describe('map', () => {
     const throwing = map((): string => {
       throw error
     })(httpBearer({ authenticate: () => 'anna' }))
-    const result = await throwing.evaluate(plainRequest({ fields: [['Authorization', 'Bearer t']] }))
+    const result = await throwing.evaluate(mockRequest({ fields: [['Authorization', 'Bearer t']] }))
     expect(result).toMatchObject(E.left({ ...AuthError.raised(error), challenge: { scheme: 'Bearer' } }))
   })
 })

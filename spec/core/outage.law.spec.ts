@@ -14,7 +14,7 @@ import {
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { useLevels } from '../support/levelServer.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { tree } from '../support/trees.js'
 import { leaf, run, withLeaves } from '../support/treeRuns.js'
 
@@ -29,7 +29,7 @@ describe('timeout', () => {
         expect(limited).toStrictEqual(await run([prompt], (a) => a))
       }),
     )
-    const request = plainRequest()
+    const request = mockRequest()
     const plain = fromFunction(() => 'anna')
     expect(timeout(1)(plain).evaluate(request)).toStrictEqual(plain.evaluate(request))
   })
@@ -128,7 +128,7 @@ describe('recoverUnavailable', () => {
   it('is asked with the request itself, and may be another authenticator', async () => {
     const { result } = await run([down, leaf('cache')], (a, cache) => recoverUnavailable(cache)(a))
     expect(result).toStrictEqual(E.right('cache'))
-    const request = plainRequest({ fields: [['Cookie', 'key=k']] })
+    const request = mockRequest({ fields: [['Cookie', 'key=k']] })
     const asked: unknown[] = []
     const cookie = apiKeyCookie({ authenticate: () => E.left(AuthError.unavailable()) })
     void recoverUnavailable((by) => asked.push(by))(cookie).evaluate(request)

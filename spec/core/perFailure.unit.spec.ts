@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { authError } from '../support/arbitraries.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
-const request = plainRequest()
+const request = mockRequest()
 const tags = [
   'absent',
   'malformed',

@@ -3,7 +3,7 @@ import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { httpBearer, remembered, type Authenticator } from 'koa-with-auth'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { run } from '../support/treeRuns.js'
 import { tree } from '../support/trees.js'
 
@@ -71,7 +71,7 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
   const a = cache(bearer)
   const ask = async (sent: string): Promise<void> => {
     const begun = { step, at: now, calls: calls.length }
-    const result = await a.evaluate(plainRequest({ fields: [['Authorization', `Bearer ${sent}`]] }))
+    const result = await a.evaluate(mockRequest({ fields: [['Authorization', `Bearer ${sent}`]] }))
     const own = calls[begun.calls]
     if (E.isLeft(result)) {
       // a refusal is the world's word about this credential, while this request was under way

@@ -25,10 +25,10 @@ import {
 } from 'koa-with-auth'
 import { option as O } from 'fp-ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const bearing = (token: string, more: ReadonlyArray<readonly [string, string]> = []) =>
-  plainRequest({ fields: [['Authorization', `Bearer ${token}`], ...more] })
+  mockRequest({ fields: [['Authorization', `Bearer ${token}`], ...more] })
 
 const counted = (answer: (token: string, call: number) => unknown) => {
   const calls: string[] = []
@@ -129,7 +129,7 @@ describe('what is kept', () => {
     const cache = remembered({ maxAge: 60_000 })
     const header = cache(apiKeyHeader({ paramName: 'X-A', authenticate: hook('a') }))
     const other = cache(apiKeyHeader({ paramName: 'X-A', authenticate: hook('b') }))
-    const request = (value: string) => plainRequest({ fields: [['X-A', value]] })
+    const request = (value: string) => mockRequest({ fields: [['X-A', value]] })
     for (const value of ['1', '2', '1', '2']) await run(header, request(value))
     expect(await run(other, request('1'))).toStrictEqual(E.right({ kind: 'b' }))
     expect(asked).toStrictEqual(['a 1', 'a 2', 'b 1'])
@@ -275,7 +275,7 @@ describe('what runs every time', () => {
     const user = bearer as Authenticator<{ user: string }>
     const cache = remembered({ maxAge: 60_000 })
     const a = where === 'around' ? own(cache(user)) : cache(own(user))
-    const at = (url: string) => plainRequest({ url, fields: [['Authorization', 'Bearer t']] })
+    const at = (url: string) => mockRequest({ url, fields: [['Authorization', 'Bearer t']] })
     expect([await tagOf(a, at('/a')), await tagOf(a, at('/b')), await tagOf(a, at('/a'))]).toStrictEqual([
       'passed',
       'insufficient',
@@ -289,7 +289,7 @@ describe('what runs every time', () => {
     const cookie = apiKeyCookie({ authenticate: async (_request, key) => (++calls, { key }) })
     const a = remembered({ maxAge: 60_000 })(cookie)
     const from = (site: string) =>
-      plainRequest({ method: 'POST', fields: [['Cookie', 'key=k'], ['Host', 'a.example'], ['Sec-Fetch-Site', site]] }) // prettier-ignore
+      mockRequest({ method: 'POST', fields: [['Cookie', 'key=k'], ['Host', 'a.example'], ['Sec-Fetch-Site', site]] }) // prettier-ignore
     const forged = tagOf(a, from('cross-site'))
     const own = tagOf(a, from('same-origin'))
     expect([await forged, await own]).toStrictEqual(['forged', 'passed'])
@@ -313,7 +313,7 @@ describe('inside of it', () => {
       })
     return { calls, kind }
   }
-  const request = plainRequest({ fields: [['X-A', '1'], ['X-B', '2']] }) // prettier-ignore
+  const request = mockRequest({ fields: [['X-A', '1'], ['X-B', '2']] }) // prettier-ignore
   const cases: ReadonlyArray<readonly [string, (kind: ReturnType<typeof kinds>['kind']) => Authenticator<unknown>]> = [
     ['anyOf of a list', (kind) => anyOf([kind('A', false), kind('B')])],
     ['anyOf of a record', (kind) => anyOf({ a: kind('A', false), b: kind('B') })],
@@ -338,7 +338,7 @@ describe('inside of it', () => {
       (name) => name === 'A' && E.isRight(expected) && !JSON.stringify(expected).includes('"A"'),
     )
     expect(calls).toStrictEqual([...asked, ...asked, ...again])
-    expect(await run(a, plainRequest())).toStrictEqual(await run(plain, plainRequest()))
+    expect(await run(a, mockRequest())).toStrictEqual(await run(plain, mockRequest()))
   })
 
   it("a record's principals keep their own expiresAt", async () => {
@@ -389,8 +389,8 @@ describe('a credential that is no text', () => {
     ['true, the same in every request', true],
     ['a Map', new Map([['a', 1]])],
     ['a function', () => 1],
-    ['a request', plainRequest()],
-    ['a context', plainRequest().ctx],
+    ['a request', mockRequest()],
+    ['a context', mockRequest().ctx],
     ['a record with one inside', { a: new Set() }],
   ])('is a 500 that names the fix, where two would look the same: %s', async (_name, sent) => {
     const { a, calls } = own(() => sent)
@@ -423,7 +423,7 @@ describe('a credential that is no text', () => {
       sessionAuth({ loadUser: (data) => loaded.push(data['id']) && { username: String(data['id']) } }),
     )
     const of = (id: number) => {
-      const request = plainRequest()
+      const request = mockRequest()
       Object.assign(request.ctx, { session: session({ id }), sessionOptions: { key: 's' } })
       request.ctx.app.keys = ['0123456789abcdef0123456789abcdef']
       return request

@@ -17,7 +17,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import { secret } from '../support/arbitraries.js'
 import { carelessHooks } from '../support/carelessHooks.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { sendRaw } from '../support/rawSocket.js'
 import { serve } from '../support/server.js'
 
@@ -63,7 +63,7 @@ describe('defaultErrorMapper', () => {
         fc.constantFrom(...Object.entries(kinds)),
         fc.constantFrom(...Object.values(carelessHooks)),
         async (credential, spoiling, [name, kind], hook) => {
-          const request = plainRequest(sentBy(name, credential, spoiling))
+          const request = mockRequest(sentBy(name, credential, spoiling))
           const result = await kind(hook).evaluate(request)
           expect(E.isLeft(result)).toBe(true)
           if (E.isRight(result)) return

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { httpBasicAuth, throttled, type Authenticator } from 'koa-with-auth'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { essence, run } from '../support/treeRuns.js'
 import { tree } from '../support/trees.js'
 
@@ -53,7 +53,7 @@ const seen = { invalid: 0, throttled: 0, passed: 0, unavailable: 0, raised: 0 }
 
 const requestOf = ({ account, address, outcome }: Try) => {
   const field = Buffer.from(`${account}:${outcome}`).toString('base64')
-  const request = plainRequest({ fields: [['Authorization', `Basic ${field}`]] })
+  const request = mockRequest({ fields: [['Authorization', `Basic ${field}`]] })
   Object.defineProperty(request.req.socket, 'remoteAddress', { value: address, configurable: true })
   return request
 }

@@ -23,10 +23,10 @@ import {
 } from 'koa-with-auth'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const from = (address: string, ...fields: ReadonlyArray<readonly [string, string]>) => {
-  const request = plainRequest({ fields })
+  const request = mockRequest({ fields })
   Object.defineProperty(request.req.socket, 'remoteAddress', { value: address, configurable: true })
   return request
 }
@@ -103,7 +103,7 @@ describe('guesses', () => {
   it('given back is a forged write: its credential was good', async () => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
     const forged = () => {
-      const request = plainRequest({
+      const request = mockRequest({
         method: 'POST',
         fields: [['Host', 'a.example'], ['Sec-Fetch-Site', 'cross-site'], basicOf('anna', 'good')], // prettier-ignore
       })

@@ -9,7 +9,7 @@ import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
 import { challengeLines, foldLevels, isMistake, statusOf, verdictOf } from '../support/evaluator.js'
 import type { Level, Log, Outcome, Verdict } from '../support/evaluator.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { anyTree, build, fieldsOf, levels, outcomes, requirementOf, treesOf } from '../support/trees.js'
 import { useLevels } from '../support/levelServer.js'
 
@@ -38,7 +38,7 @@ describe('10,000 random requirement trees', () => {
         const { verdict, log, status, challenges } = expectedOf(of)
         const calls: string[] = []
         const requirement = of.map((level) => requirementOf(level, calls)).reduce(Requirement.Monoid.concat)
-        const request = plainRequest({ method: 'POST', fields: fieldsOf(treesOf(of)) })
+        const request = mockRequest({ method: 'POST', fields: fieldsOf(treesOf(of)) })
         const authenticator = Requirement.effective(requirement)
         const evaluation = authenticator === undefined ? E.right(undefined) : authenticator.evaluate(request)
         expect(evaluation instanceof Promise).toBe(log.late)

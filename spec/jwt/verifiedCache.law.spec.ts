@@ -10,7 +10,7 @@ import { httpJwt } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
 import { stoppedClock, type Clock } from '../support/clock.js'
 import { API, identityProvider, signedWith, signingKey, type SigningKey } from '../support/identityProvider.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const TOLERANCE = 5
 const MAX_AGE = 60_000
@@ -49,7 +49,7 @@ const steps = fc
   .tuple(fc.array(step, { minLength: 20, maxLength: 60 }), fc.boolean())
   .map(([all, calm]) => (calm ? all.filter(isCalm) : all))
 
-const requestWith = (token: string) => plainRequest({ fields: [['Authorization', `Bearer ${token}`]] })
+const requestWith = (token: string) => mockRequest({ fields: [['Authorization', `Bearer ${token}`]] })
 
 /** What a token is, without any of this package: jose alone, and arithmetic. */
 const isGood = async (token: string, keys: ReadonlyArray<SigningKey>, now: number): Promise<boolean> => {

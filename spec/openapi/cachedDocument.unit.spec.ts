@@ -4,14 +4,14 @@ import type { Request } from 'koa'
 import { apiKeyHeader, httpBearer, operation, sessionAuth, withAuth } from 'koa-with-auth'
 import { cachedOpenApi, openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const about = { title: 'Pets', version: '1.0.0' }
 const authenticate = () => ({ user: 'anna' })
 const [bearer, key] = [httpBearer({ authenticate }), apiKeyHeader({ authenticate })]
 const none = () => {}
 const withCookie = (name: string): Request => {
-  const request = plainRequest()
+  const request = mockRequest()
   request.ctx['sessionOptions'] = { key: name }
   return request
 }
@@ -27,7 +27,7 @@ describe('cachedOpenApi', () => {
   it('is built once, whatever else a request says', () => {
     const router = new Router().get('/x', withAuth([sessionAuth(), bearer]), none)
     const described = cachedOpenApi(router, about)
-    expect(described(plainRequest({ url: '/a' }))).toBe(described(plainRequest({ url: '/b', fields: [['Host', 'x']] })))
+    expect(described(mockRequest({ url: '/a' }))).toBe(described(mockRequest({ url: '/b', fields: [['Host', 'x']] })))
   })
 
   it.each<[string, (router: Router) => unknown]>([

@@ -24,7 +24,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { securityOf, securitySchemesOf } from '../../src/openapi/security.js'
-import { plainRequest } from '../support/plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const authenticate = () => ({ scopes: ['read'] })
 const bearer = httpBearer({ authenticate })
@@ -158,7 +158,7 @@ describe('names', () => {
   })
 
   it("a request tells the session's cookie", () => {
-    const request = plainRequest()
+    const request = mockRequest()
     request.ctx['sessionOptions'] = { key: '__Host-sid' }
     const { requirements, schemes } = securityOf(Requirement.guardedBy(sessionAuth()), request)
     expect(requirements).toEqual([{ 'cookie___Host-sid': [] }])

@@ -4,12 +4,12 @@ import type { Request } from 'koa'
 import { AuthError, type Authenticator } from 'koa-with-auth'
 import { observe } from './arbitraries.js'
 import { leavesOf, type Leaf, type Tree } from './evaluator.js'
-import { plainRequest } from './plainRequest.js'
+import { mockRequest } from 'koa-with-auth/testing'
 import { build, fieldsOf } from './trees.js'
 
 /** What the client of these trees sends. */
 export const requestOf = (trees: ReadonlyArray<Tree>, method = 'POST'): Request =>
-  plainRequest({ method, fields: fieldsOf(trees) })
+  mockRequest({ method, fields: fieldsOf(trees) })
 
 /** Verdict, who was asked, and description, of what `make` makes of the authenticators of these trees. */
 export const run = (
