@@ -16,12 +16,11 @@
  */
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
-import { anyOf } from './anyOf.js'
-import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
+import { authenticatorOf } from './anyOf.js'
+import type { Authenticator, AuthenticatorLike, PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
 import { changing, mapAll } from './map.js'
 import { declareFactory } from './hooks.js'
-import { checkGroup, checkMember } from './members.js'
 
 /** What a level decided. */
 export type Requirement = Inherit | Public | Require | Also
@@ -78,14 +77,7 @@ export function also<const L extends readonly [AuthenticatorLike, ...Authenticat
 ): Also<PrincipalOf<L[number]>>
 export function also<M extends AuthenticatorLike>(member: M): Also<PrincipalOf<M>>
 export function also(auth: unknown): Also {
-  if (Array.isArray(auth)) {
-    checkGroup('also', auth)
-    // Safe: what is no list of members was refused
-    return { _tag: 'Also', authenticators: [anyOf(auth as unknown as [AuthenticatorLike])] }
-  }
-  checkMember('also(...)', auth)
-  // Safe: what is no function was refused
-  return { _tag: 'Also', authenticators: [fromFunction(auth as AuthenticatorLike)] }
+  return { _tag: 'Also', authenticators: [authenticatorOf('also', auth)] }
 }
 
 declareFactory('also', also)

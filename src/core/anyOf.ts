@@ -6,7 +6,7 @@ import { fromFunction, make } from './Authenticator.js'
 import type { Authenticator, AuthenticatorLike, PrincipalOf } from './Authenticator.js'
 import { changing, mapAll } from './map.js'
 import { declareFactory } from './hooks.js'
-import { checkGroup, checkOrder } from './members.js'
+import { checkGroup, checkMember, checkOrder } from './members.js'
 
 /**
  * Folds a list with `alt`: members are tried in order, the first that passes wins, nothing behind it is called (spec 5.5).
@@ -36,6 +36,20 @@ export function anyOf(
   checkOrder('anyOf', members)
   // From the right, so that no failures are collected before it is known that all members fail
   return members.reduceRight((rest, member) => altW(() => rest)(member))
+}
+
+/**
+ * @internal The authenticator of one member, or `anyOf` a list of them. TypeError for anything else; it names the place.
+ */
+export const authenticatorOf = (place: string, auth: unknown, member = `${place}(...)`): Authenticator<unknown> => {
+  if (Array.isArray(auth)) {
+    checkGroup(place, auth)
+    // Safe: what is no list of members was refused
+    return anyOf(auth as unknown as [AuthenticatorLike])
+  }
+  checkMember(member, auth)
+  // Safe: what is no function was refused
+  return fromFunction(auth as AuthenticatorLike)
 }
 
 /** @internal The members of a record, each telling that it won. */

@@ -8,16 +8,15 @@ import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
+import { checkOptions, maybe, positive, unchecked } from '../core/options.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 import { isFor, refusalByTime, type Json } from './claims.js'
-import { discovery, type Ask } from './discovery.js'
-import { fetchJson, Outage } from './fetchJson.js'
+import { Outage } from './fetchJson.js'
+import { asking, basicOf, type IntrospectionClient } from './introspecting.js'
 import { severalOf } from './Issuer.js'
 import { cachePolicyOf, type CacheOptions } from './policies.js'
 import { keyOf, tokenCache } from './tokenCache.js'
 import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import { checkUrl } from './urls.js'
 import type { Good } from './verifier.js'
 
 /** What introspection says of a token that is active. */
@@ -37,7 +36,7 @@ export interface IntrospectionClaims {
 /** What an authenticator of opaque tokens is made of. */
 export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
   /** Who asks: the resource server's own credentials, sent as Basic. */
-  readonly client: { readonly id: string; readonly secret: string }
+  readonly client: IntrospectionClient
   /** How answers are kept, by the SHA-256 of the token; by default 1000 for 30 000 ms. `false`: not at all. */
   readonly cache?: false | CacheOptions
   /** How long the server may take, discovery included, in milliseconds. Default 2000. */
@@ -66,7 +65,6 @@ const checks = {
 
 const DEFAULT_TIMEOUT = 2000
 const DEFAULT_AGE = 30_000
-const DISCOVERY_AGE = 600_000
 const CLOCK_TOLERANCE = 5
 
 /**
@@ -161,36 +159,6 @@ const refusalNow = (claims: Json): AuthError | undefined => {
   const rules = { clockTolerance: CLOCK_TOLERANCE, maxTokenAge: undefined }
   const refusal = refusalByTime(claims, rules, Date.now() / 1000, false)
   return refusal === undefined ? undefined : refusal === 'expired' ? expired : invalid
-}
-
-// RFC 6749 §2.3.1: form-encoded before they are joined
-const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
-
-const basicOf = (place: string, client: HttpIntrospectionOptions<unknown, unknown>['client']): string => {
-  const { id, secret } = checkOptions(`${place}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
-  return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
-}
-
-/** Asks about a token; the address is the endpoint, or the issuer that says where it is. */
-const asking = (address: string, isEndpoint: boolean, basic: string) => {
-  checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
-  const { find, forget } = discovery(address, 'introspection_endpoint', DISCOVERY_AGE)
-  const where: Ask<string> = isEndpoint ? () => Promise.resolve(address) : find
-  return async (token: string, signal: AbortSignal): Promise<Json> => {
-    const url = await where(signal)
-    try {
-      return await fetchJson(url, {
-        method: 'POST',
-        signal,
-        headers: { Authorization: basic, Accept: 'application/json' },
-        body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
-      })
-    } catch (error) {
-      // it may have moved
-      forget()
-      throw error
-    }
-  }
 }
 
 const warn = (server: string, problem: string): void =>

@@ -4,10 +4,9 @@
  * What it makes, a guard, is a value too: the same one can be used in many places. It guards operations, not middleware.
  */
 import type { Context, Next } from 'koa'
-import { anyOf } from '../core/anyOf.js'
-import { fromFunction, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
+import { authenticatorOf } from '../core/anyOf.js'
+import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkGroup, checkMember } from '../core/members.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, Both, Guard } from './AuthRouter.js'
 import { stepsOfOptions, type GuardOptions } from './behindGuard.js'
@@ -91,14 +90,7 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
     if (auth.authenticators.length === 0) throw new TypeError('withAuth(also(...)): an Also of nothing')
     return auth
   }
-  if (Array.isArray(auth)) {
-    checkGroup('withAuth', auth)
-    // Safe: what is no list of members was refused
-    return Requirement.guardedBy(anyOf(auth as unknown as [AuthenticatorLike]))
-  }
-  checkMember('withAuth(...)', auth)
-  // Safe: what is no function was refused
-  return Requirement.guardedBy(fromFunction(auth as AuthenticatorLike))
+  return Requirement.guardedBy(authenticatorOf('withAuth', auth))
 }
 
 const isAlso = (u: unknown): u is Requirement.Also =>

@@ -8,13 +8,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type Koa from 'koa'
-import type { Context, Middleware, Next, Request } from 'koa'
-import { anyOf } from '../core/anyOf.js'
-import { fromFunction, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
-import { upgradeMark } from '../core/marks.js'
+import type { Context, Next, Request } from 'koa'
+import { authenticatorOf } from '../core/anyOf.js'
+import type { Authenticator, AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkGroup, checkMember } from '../core/members.js'
 import { checkOptions, maybe, nameLike, string } from '../core/options.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
 import { deciding } from '../koa/guard.js'
@@ -22,6 +20,7 @@ import { isGuard } from '../koa/guardMark.js'
 import { answeredWith } from '../koa/watching.js'
 import { presentToken } from './bearerProtocol.js'
 import { readPlainSession } from './plainSession.js'
+import { servedBy } from './servedBy.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
 
 /** Settings that add to those of the application, and what records of decisions say. */
@@ -97,7 +96,7 @@ export function guardUpgrade<S, C, M extends AuthenticatorLike>(
 ): UpgradeGuard<PrincipalOf<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(app)
-  const decide = deciding(authenticatorOf(auth), ['upgrade'])
+  const decide = deciding(guarding(auth), ['upgrade'])
   const { own, route } = decided(options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
@@ -131,7 +130,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       }
       return decide(ctx, enter, false)
     }
-    await servedBy(app, [conclude, readPlainSession, ...partsOf(app), ...own, admit])(request, response)
+    await servedBy(app, [conclude, readPlainSession], [...own, admit])(request, response)
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, SWITCHING_PROTOCOLS)
     return admitted
@@ -145,29 +144,6 @@ const SWITCHING_PROTOCOLS = 101
 const ignore = (): void => {}
 
 // -------------------------------------------------------------------------------------
-// Koa
-// -------------------------------------------------------------------------------------
-
-// What an upgrade goes through in the place of the application's middleware
-const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
-  middleware.flatMap((one) => {
-    // Safe: this package alone puts it there
-    const part = Reflect.get(one, upgradeMark) as Middleware | undefined
-    return part ?? []
-  })
-
-// The application as it is, with other middleware: Koa itself runs it, answers, and reports its errors
-const servedBy = (app: Koa, middleware: ReadonlyArray<Middleware>): ReturnType<Koa['callback']> => {
-  if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
-  // Safe: it has all that an application has
-  const served = Object.create(app, {
-    middleware: { value: middleware },
-    createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
-  }) as Koa
-  return served.callback()
-}
-
-// -------------------------------------------------------------------------------------
 // misuse
 // -------------------------------------------------------------------------------------
 
@@ -177,17 +153,10 @@ const checkApp = (app: unknown): void => {
   if (!isKoa) throw new TypeError('guardUpgrade(app, a): the first is a Koa application; a router or an apiApp is none')
 }
 
-const authenticatorOf = (auth: unknown): Authenticator<unknown> => {
+const guarding = (auth: unknown): Authenticator<unknown> => {
   if (auth === null) throw new TypeError(`${place}: a is null; what anyone may open needs no guard`)
   if (isGuard(auth)) throw new TypeError(`${place}: a is a guard, withAuth(a); pass the authenticator itself`)
-  if (Array.isArray(auth)) {
-    checkGroup(place, auth)
-    // Safe: what is no list of members was refused
-    return anyOf(auth as unknown as [AuthenticatorLike])
-  }
-  checkMember(`${place}: a`, auth)
-  // Safe: what is no function was refused
-  return fromFunction(auth as AuthenticatorLike)
+  return authenticatorOf(place, auth, `${place}: a`)
 }
 
 const decided = (options: GuardUpgradeOptions) => {
