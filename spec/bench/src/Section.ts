@@ -32,7 +32,7 @@ const targetOf = ({ target, atLeast }: Row): number | undefined => target ?? atL
 
 /** The control that a row is held against. */
 export const controlOf = (row: Row, section: Section): Estimate | undefined =>
-  targetOf(row) === undefined ? undefined : (row.control ?? (row.unit === 'times' ? section.control : undefined))
+  row.control ?? (targetOf(row) !== undefined && row.unit === 'times' ? section.control : undefined)
 
 // What a contestant differs from itself by, a row may be wrong by
 const widened = ({ value: { low, high }, unit }: Row, control: Estimate | undefined) => {

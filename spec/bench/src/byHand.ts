@@ -1,7 +1,10 @@
 /** The checks that somebody would write by hand: the same hooks, syntax, refusal of doubled credentials, headers and bodies. */
 import type { Context } from 'koa'
 
-const body = JSON.stringify({ type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' })
+const bodyOf = (status: number, title: string): string =>
+  JSON.stringify({ type: 'about:blank', title, status, detail: title })
+const unauthorized = bodyOf(401, 'Unauthorized')
+const unavailable = bodyOf(503, 'Service Unavailable')
 const bearer = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 
 /** The value of a header that was sent once. */
@@ -35,19 +38,38 @@ export const basicOf = (ctx: Context): readonly [string, string] | undefined => 
   return colon < 0 || /[\x00-\x1f\x7f]/.test(text) ? undefined : [text.slice(0, colon), text.slice(colon + 1)]
 }
 
-export const deny = (ctx: Context, challenge: string | string[], vary: string): void => {
+// CORS middleware may have said on what the answer depends
+const vary = (ctx: Context, field: string): void => {
+  if (ctx.res.hasHeader('Vary')) ctx.vary(field)
+  else ctx.res.setHeader('Vary', field)
+}
+
+const refuse = (ctx: Context, status: number, body: string, field: string): void => {
   const { res } = ctx
-  ctx.status = 401
-  res.setHeader('WWW-Authenticate', challenge)
+  ctx.status = status
   res.setHeader('Cache-Control', 'no-store')
-  res.setHeader('Vary', vary)
+  vary(ctx, field)
   res.setHeader('Content-Type', 'application/problem+json')
   ctx.body = body
 }
 
+export const deny = (ctx: Context, challenge: string | string[], field: string): void => {
+  ctx.res.setHeader('WWW-Authenticate', challenge)
+  refuse(ctx, 401, unauthorized, field)
+}
+
+/** For a hook that took too long. */
+export const giveUp = (ctx: Context, field: string): void => {
+  ctx.res.setHeader('Retry-After', '5')
+  refuse(ctx, 503, unavailable, field)
+}
+
+type Guarded = Context['request'] & { auth?: unknown }
+
 /** Goes on with who it is. */
-export const accept = (ctx: Context, principal: unknown, vary: string): void => {
+export const accept = (ctx: Context, principal: unknown, field: string): void => {
   ctx.res.setHeader('Cache-Control', 'private, no-store')
-  ctx.res.setHeader('Vary', vary)
-  Object.assign(ctx.request, { auth: principal })
+  vary(ctx, field)
+  const request: Guarded = ctx.request
+  request.auth = principal
 }

@@ -4,22 +4,12 @@ import Router, { type RouterMiddleware } from '@koa/router'
 import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import jwt from 'jsonwebtoken'
-import Keygrip from 'keygrip'
 import Koa, { type Context } from 'koa'
 import koaJwt from 'koa-jwt'
 import passport from 'koa-passport'
-import session from 'koa-session'
 import { Strategy } from 'passport-http-bearer'
-import {
-  apiKeyHeader,
-  constantTimeEqual,
-  httpBasicAuth,
-  httpBearer,
-  sessionAuth,
-  withAuth,
-  type Authenticator,
-} from '../../../dist/index.js'
-import { accept, basicOf, deny, once, tokenOf } from './byHand.js'
+import { apiKeyHeader, constantTimeEqual, httpBearer, withAuth, type Authenticator } from '../../../dist/index.js'
+import { accept, deny, once, tokenOf } from './byHand.js'
 
 interface User {
   readonly user: string
@@ -36,8 +26,6 @@ export const listenerOf = (...routers: ReadonlyArray<Router>): RequestListener =
 const anna: User = { user: 'anna' }
 const hook = (_request: unknown, secret: string) => constantTimeEqual(secret, 'supersecret') && anna
 const slowHook = (_request: unknown, secret: string) => Promise.resolve(hook(_request, secret))
-const pair = (_request: unknown, name: string, password: string) =>
-  constantTimeEqual(`${name}:${password}`, 'anna:supersecret') && anna
 
 const answer: RouterMiddleware = (ctx) => {
   ctx.body = Reflect.get(ctx.request, 'auth')
@@ -68,34 +56,6 @@ const byHand = (ctx: Context) => {
   const token = tokenOf(ctx)
   return concluded(ctx, token, token !== undefined && hook(ctx.request, token))
 }
-const byHandLate = async (ctx: Context) => {
-  const token = tokenOf(ctx)
-  return concluded(ctx, token, token !== undefined && (await slowHook(ctx.request, token)))
-}
-// Ten seconds, as this layer's own time limit
-const inTime = <A>(answer: Promise<A>): Promise<A> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('too late')), 10_000)
-    const settle =
-      <B>(give: (value: B) => void) =>
-      (value: B) => {
-        clearTimeout(timer)
-        give(value)
-      }
-    answer.then(settle(resolve), settle(reject))
-  })
-const byHandInTime = async (ctx: Context) => {
-  const token = tokenOf(ctx)
-  return concluded(ctx, token, token !== undefined && (await inTime(slowHook(ctx.request, token))))
-}
-const byHandBasic = (ctx: Context) => {
-  const sent = basicOf(ctx)
-  const user = sent !== undefined && pair(ctx.request, ...sent)
-  if (user === false) deny(ctx, `Basic ${realm}, charset="UTF-8"`, 'Authorization')
-  else accept(ctx, user, 'Authorization')
-  return user !== false
-}
-
 /** Names of header keys, for lists of any length. */
 export const keyNames = (length: number): ReadonlyArray<string> => Array.from({ length }, (_, at) => `X-Key-${at + 1}`)
 
@@ -179,14 +139,9 @@ export const koaApps = {
   bare: () => operation((ctx, next) => (Object.assign(ctx.request, { auth: anna }), answer(ctx, next))),
   'by hand': () => operation(handler(byHand)),
   'by hand, in middleware': () => operation((ctx, next) => (byHand(ctx) ? next() : undefined), answer),
-  'by hand, async': () => operation(handler(byHandLate)),
-  'by hand, async, in time': () => operation(handler(byHandInTime)),
-  'by hand, Basic': () => operation(handler(byHandBasic)),
   ours: () => operation(withAuth(bearer) as unknown as RouterMiddleware, answer),
   'ours, async': () =>
     operation(withAuth(httpBearer({ authenticate: slowHook })) as unknown as RouterMiddleware, answer),
-  'ours, Basic': () =>
-    operation(withAuth(httpBasicAuth({ authenticate: pair })) as unknown as RouterMiddleware, answer),
   naive: () => operation(handler(naively(naive('authorization'), 'Authorization'))),
   passport: () =>
     operation(passport.authenticate('bearer', { session: false }) as RouterMiddleware, (ctx) => {
@@ -198,37 +153,6 @@ export const koaApps = {
     }),
   'ours, JWT': () => operation(withAuth(httpBearer({ authenticate: verified })) as unknown as RouterMiddleware, answer),
 } satisfies Readonly<Record<string, () => RequestListener>>
-
-const sessionKeys = ['a signing key of at least 32 characters']
-const withSession = (...functions: ReadonlyArray<RouterMiddleware>): RequestListener => {
-  const app = new Koa({ keys: sessionKeys })
-  app.silent = true
-  const kept = { user: { username: 'anna' } }
-  const store = { get: async () => ({ ...kept }), set: async () => {}, destroy: async () => {} }
-  app.use(session({ sameSite: 'lax', store }, app))
-  app.use(new Router().get('/x', ...(functions as [RouterMiddleware])).routes())
-  return app.callback()
-}
-
-/** The cookie of somebody who is signed in. */
-export const sessionCookie = `koa.sess=id; koa.sess.sig=${new Keygrip(sessionKeys).sign('koa.sess=id')}`
-
-/** Sessions of koa-session, its own time among them. */
-export const koaSessions = {
-  'by hand': () =>
-    withSession(
-      handler((ctx) => {
-        const user: unknown = ctx['session']?.user
-        if (typeof user !== 'object' || user === null || !('username' in user)) {
-          deny(ctx, `Session ${realm}`, 'Cookie')
-          return false
-        }
-        accept(ctx, user, 'Cookie')
-        return true
-      }),
-    ),
-  ours: () => withSession(withAuth(sessionAuth()) as unknown as RouterMiddleware, answer),
-}
 
 /** Lists of header keys, of which the last lets in. */
 export const koaLists = {

@@ -6,6 +6,7 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { compared, inWords } from './compare.js'
+import { inProcess } from './inProcess.js'
 import { asText, targets, withFigures, type Figures } from './report.js'
 import { sectionNames, sections } from './sections.js'
 import type { Section } from './Section.js'
@@ -18,10 +19,18 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     quick: { type: 'boolean', default: false },
     save: { type: 'boolean', default: false },
+    // how this module asks itself, in a process of its own, for the sections of one name
+    section: { type: 'string' },
   },
 })
 
+if (options.section !== undefined) {
+  process.stdout.write(JSON.stringify((await sections[options.section]?.(options.quick)) ?? []), () => process.exit(0))
+  await new Promise(() => {})
+}
+
 const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+const self = fileURLToPath(import.meta.url)
 const [kept, readme] = [beside('figures.json'), beside('README.md')]
 // Safe: nothing else writes it
 const keptFigures = (): Figures => JSON.parse(readFileSync(kept, 'utf8')) as Figures
@@ -50,8 +59,14 @@ say(`${machine}\n`)
 const measured: Section[] = []
 for (const name of wanted) {
   const begun = performance.now()
-  const some = await sections[name]?.(options.quick)
-  for (const section of some ?? []) {
+  // Safe: it is what `--section` prints
+  const some = (await inProcess(self, ['--section', name, ...(options.quick ? ['--quick'] : [])]).catch(
+    (error: unknown) => {
+      console.error(String(error))
+      process.exit(1)
+    },
+  )) as ReadonlyArray<Section>
+  for (const section of some) {
     measured.push(section)
     if (!options.json) console.log(asText(section))
   }

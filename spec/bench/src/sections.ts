@@ -3,7 +3,8 @@ import { allocations } from './allocations.js'
 import { events } from './events.js'
 import { footprint } from './footprint.js'
 import { keys } from './keys.js'
-import { growth, koa, peers } from './measurements.js'
+import { koa } from './koa.js'
+import { growth, others, peers } from './measurements.js'
 import { secrets } from './secrets.js'
 import { sockets } from './sockets.js'
 import { start } from './start.js'
@@ -17,7 +18,8 @@ const short = { rounds: 30, batch: 40 }
 const pace = (quick: boolean, rounds: number, batch: number) => (quick ? short : { rounds, batch })
 
 export const sections: Readonly<Record<string, Measure>> = {
-  koa: async (quick) => [await koa(pace(quick, 300, 200))],
+  koa: async (quick) => [await koa(quick ? 2 : 6, { rounds: quick ? 60 : 120, batch: 50, clock: 'processor' })],
+  others: async (quick) => [await others({ ...pace(quick, 200, 100), clock: 'processor' })],
   peers: async (quick) => [await peers(pace(quick, 300, 200))],
   tokens: (quick) => tokens(quick ? { rounds: 20, batch: 10 } : { rounds: 150, batch: 50 }),
   secrets: async (quick) => [await secrets(quick ? { rounds: 15, batch: 40 } : { rounds: 300, batch: 200 })],

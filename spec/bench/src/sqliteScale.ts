@@ -2,17 +2,31 @@
  * `npm run bench:scale -- sqlite [sessions] [folder]`: a file of so many sessions of which half are over; what a look-up and a
  * write with its part of the sweep take, and for how long they hold the event loop. The file is removed afterwards.
  */
-import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createClient } from '@libsql/client'
 import { sqliteStore } from '../../../dist/sessions/sqliteStore.js'
 import { median, quantile } from './statistics.js'
 
 const DAY = 86_400_000
-const BATCH = 1_000_000
+const BATCH = 200_000
 const ASKED = 3000
+const TOLD_EVERY = 10_000_000
+
+// A row with its entry in the index takes 300 bytes; while the index is made, it is also in the log, and sorted in a file of its own
+const BYTES_A_SESSION = 450
+
+const expectRoom = (folder: string, count: number): void => {
+  const { bavail, bsize } = statfsSync(folder)
+  const [needed, free] = [(count * BYTES_A_SESSION) / 1e9, (bavail * bsize) / 1e9]
+  if (free > needed) return
+  throw new Error(
+    `${count} sessions need ${needed.toFixed(1)} GB while the file is made; ${folder} has ${free.toFixed(1)} GB free. Name another folder: npm run bench:scale -- sqlite ${count} /folder`,
+  )
+}
 
 // In the order of their ids, which are as random as digests below the first digits: in any other order it would take hours
 const fill = async (file: string, url: string, count: number): Promise<void> => {
@@ -20,6 +34,9 @@ const fill = async (file: string, url: string, count: number): Promise<void> => 
   const step = Math.floor(2 ** 48 / count)
   await client.executeMultiple('pragma synchronous = off; drop index auth_sessions_until')
   for (let from = 0; from < count; from += BATCH) {
+    if (from > 0 && from % TOLD_EVERY === 0) console.log(`  ${from} made`)
+    // between two batches a signal is heard
+    await turn()
     await client.executeMultiple(
       `insert into auth_sessions
        with recursive s (n) as (select ${from} union all select n + 1 from s limit ${Math.min(BATCH, count - from)})
@@ -55,9 +72,21 @@ const someIds = async (url: string): Promise<string[]> => {
 
 const ms = (value: number): string => value.toFixed(2).padStart(7)
 
-/** Prints the table. */
+/** Prints the table. Throws before it makes anything where the disk has too little room. */
 export const sqliteScale = async (count: number, parent = tmpdir()): Promise<void> => {
+  if (!Number.isSafeInteger(count) || count < ASKED)
+    throw new Error(`sqlite takes a number of sessions, ${ASKED} or more`)
+  expectRoom(parent, count)
   const folder = mkdtempSync(join(parent, 'koa-with-auth-scale-'))
+  const clear = (): void => rmSync(folder, { recursive: true, force: true })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      clear()
+      process.exit(1)
+    })
+  }
+  // SQLite sorts beside the file, not where there may be less room
+  process.env['SQLITE_TMPDIR'] = folder
   const file = join(folder, 'sessions.db')
   const url = `file:${file}`
   try {
@@ -72,6 +101,8 @@ export const sqliteScale = async (count: number, parent = tmpdir()): Promise<voi
     const store = sqliteStore({ url })
     const measure = async (name: string, ask: (id: string) => Promise<unknown>): Promise<void> => {
       const times: number[] = []
+      const delay = monitorEventLoopDelay({ resolution: 1 })
+      delay.enable()
       for (const id of ids) {
         await turn()
         // the client runs on the event loop: what a question takes is what it holds it for
@@ -79,14 +110,17 @@ export const sqliteScale = async (count: number, parent = tmpdir()): Promise<voi
         await ask(id)
         times.push(performance.now() - from)
       }
+      delay.disable()
       const [middle, late, longest] = [median(times), quantile(times, 0.99), Math.max(...times)]
-      console.log(`  ${name.padEnd(28)} median ${ms(middle)} ms   99 % ${ms(late)} ms   longest ${ms(longest)} ms`)
+      console.log(
+        `  ${name.padEnd(22)} median ${ms(middle)} ms   99 % ${ms(late)} ms   longest ${ms(longest)} ms   loop held at most ${ms(delay.max / 1e6)} ms`,
+      )
     }
     await measure('look-up', (id) => store.read(id))
     await measure('look-up, once more', (id) => store.read(id))
     await measure('write, with its sweep', (id) => store.update(id, '{}', DAY))
     store.close()
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    clear()
   }
 }

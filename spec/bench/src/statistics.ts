@@ -28,3 +28,15 @@ export const estimate = (rounds: number, statistic: (indices: ReadonlyArray<numb
   const drawn = Array.from({ length: DRAWINGS }, () => statistic(all.map(() => Math.floor(next() * rounds))))
   return { value: statistic(all), low: quantile(drawn, 0.025), high: quantile(drawn, 0.975) }
 }
+
+/**
+ * A median of what several processes measured, each some rounds. Processes are drawn anew, too: two that run the same code differ,
+ * because it lies elsewhere in memory and was compiled at another moment.
+ */
+export const ofProcesses = (processes: ReadonlyArray<ReadonlyArray<number>>): Estimate => {
+  const next = random(42)
+  const drawnOf = <A>(some: ReadonlyArray<A>): A[] =>
+    some.flatMap(() => some.slice(Math.floor(next() * some.length)).slice(0, 1))
+  const drawn = Array.from({ length: DRAWINGS }, () => median(drawnOf(processes).flatMap(drawnOf)))
+  return { value: median(processes.flat()), low: quantile(drawn, 0.025), high: quantile(drawn, 0.975) }
+}

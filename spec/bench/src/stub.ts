@@ -4,9 +4,10 @@ import { Socket } from 'node:net'
 
 const socket = new Socket()
 
-export type Headers = Readonly<Record<string, string>>
+/** A field of several lines is an array. */
+export type Headers = Readonly<Record<string, string | ReadonlyArray<string>>>
 
-const browserLike: Headers = {
+const browserLike = {
   Host: 'localhost:3000',
   'User-Agent': 'bench',
   Accept: '*/*',
@@ -15,7 +16,9 @@ const browserLike: Headers = {
 }
 
 /** The lines of a request, those of a usual client among them. */
-export const headersOf = (own: Headers): Headers => ({ ...browserLike, ...own })
+export const headersOf = <V extends string | ReadonlyArray<string>>(
+  own: Readonly<Record<string, V>>,
+): Readonly<Record<string, V | string>> => ({ ...browserLike, ...own })
 
 /** The answer, once its last byte would have been written. */
 export interface Answered {
@@ -28,8 +31,14 @@ const requestOf = (url: string, headers: Headers): IncomingMessage => {
   const request = new IncomingMessage(socket)
   Object.assign(request, { method: 'GET', url, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 })
   for (const [name, value] of Object.entries(headers)) {
-    request.rawHeaders.push(name, value)
-    request.headers[name.toLowerCase()] = value
+    if (typeof value === 'string') {
+      request.rawHeaders.push(name, value)
+      request.headers[name.toLowerCase()] = value
+    } else {
+      for (const line of value) request.rawHeaders.push(name, line)
+      // Node keeps the first line of a field that may be sent once
+      request.headers[name.toLowerCase()] = name === 'Authorization' ? value[0] : value.join(', ')
+    }
   }
   return request
 }

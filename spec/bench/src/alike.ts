@@ -1,0 +1,39 @@
+/** Whether contestants answer alike: status, all headers and body. What answers differently is not compared. */
+import type { RequestListener } from 'node:http'
+import { answerOf, type Answered, type Headers } from './stub.js'
+
+/** One request that all contestants are asked. */
+export interface Question {
+  readonly name: string
+  readonly url: string
+  readonly headers: Headers
+  readonly status: number
+}
+
+// What both would send at another moment, too
+const inWords = ({ status, headers, body }: Answered): string =>
+  [
+    `${status}`,
+    ...Object.entries(headers)
+      .map(([name, value]) => `${name}: ${String(value)}`)
+      .sort(),
+    '',
+    body,
+  ].join('\n')
+
+/** Throws an error that shows both answers, where they differ or have another status. */
+export const expectAlike = async (
+  { name, url, headers, status }: Question,
+  listeners: Readonly<Record<string, RequestListener>>,
+): Promise<void> => {
+  let first: string | undefined
+  for (const [who, listener] of Object.entries(listeners)) {
+    const answered = await answerOf(listener, url, headers)
+    const text = inWords(answered)
+    first ??= text
+    if (answered.status === status && text === first) continue
+    throw new Error(
+      `${name}: contestants answer differently; ${status} was expected of all.\n\n${first}\n\n${who}:\n\n${text}\n`,
+    )
+  }
+}
