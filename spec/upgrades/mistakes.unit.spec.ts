@@ -110,6 +110,16 @@ describe('fromWebSocketProtocol', () => {
     expect(read(requestWith(...lines))).toStrictEqual(expected === undefined ? O.none : O.some(expected))
   })
 
+  it('reads a megabyte of blanks in linear time', () => {
+    const request = requestWith(`chat, a${' '.repeat(1_000_000)}b, bearer.x`)
+    const begin = process.cpuUsage()
+    const found = read(request)
+    const { user, system } = process.cpuUsage(begin)
+    expect(found).toStrictEqual(O.some('x'))
+    // a limit ten times over: it takes a few milliseconds, and took 2,700 for 64 KB when it was quadratic
+    expect(user + system).toBeLessThan(100_000)
+  })
+
   it.each([{}, { prefix: '' }, { prefix: 'bearer ' }, { prefix: 'a,b' }, { prefix: 7 }, { prefix: 'x', other: 1 }])(
     'refuses the options %j',
     (options) => {

@@ -6,6 +6,7 @@
  * other requests.
  */
 import type { Request } from 'koa'
+import { hostsOf } from './RequestFields.js'
 
 /** What the application decided about cross-origin requests. */
 export interface CrossOriginPolicy {
@@ -48,9 +49,13 @@ const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>):
   const origin = request.get('Origin')
   if (site === 'same-origin' || site === 'none') return false
   // neither field: no browser sent it, or one too old to do so on a same-origin request
-  if (site === '' && (origin === '' || hostOf(origin) === request.host)) return false
+  if (site === '' && (origin === '' || isOwn(origin, request))) return false
   return !trustedOrigins.has(origin)
 }
+
+// Of two hosts nobody knows which one is meant
+const isOwn = (origin: string, request: Request): boolean =>
+  hostOf(origin) === request.host && hostsOf(request).length < 2
 
 /**
  * Checks a list of trusted origins when it is given. TypeError for one that no browser would send: a path, a query, a

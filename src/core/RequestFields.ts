@@ -20,8 +20,11 @@ export type Sent = string | ReadonlyArray<string>
 const SPACE = 0x20
 const TAB = 0x09
 
-// RFC 9110 §5.5: blanks around a value are no part of it; only SP and HTAB, so never `trim()` (A-20)
-const withoutBlanks = (value: string): string => {
+/**
+ * @internal A value without the blanks around it, which are no part of it (RFC 9110 §5.5, §5.6.3): only SP and HTAB, so never
+ * `trim()` (A-20). No regular expression: that would be quadratic in blanks within the value.
+ */
+export const withoutBlanks = (value: string): string => {
   let start = 0
   let end = value.length
   const blank = (at: number) => value.charCodeAt(at) === SPACE || value.charCodeAt(at) === TAB
@@ -70,6 +73,14 @@ const repeatedLines = (lines: ReadonlyArray<string> = [], name: string, key: str
     else (all ??= [withoutBlanks(first)]).push(withoutBlanks(value))
   }
   return all
+}
+
+const host = fromHeader('Host')
+
+/** @internal The values of Host: one, unless the request is malformed (RFC 9112 §3.2), or of HTTP/2. Koa reads the first. */
+export const hostsOf = (request: Request): ReadonlyArray<string> => {
+  const found = host(request)
+  return O.isNone(found) ? [] : [found.value].flat()
 }
 
 /**

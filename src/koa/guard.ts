@@ -24,7 +24,7 @@ import { markGuard, type Marked, type Origin, type Step } from './guardMark.js'
 import { mayBeCutOff } from './headerLimit.js'
 import { enterOperation } from './placement.js'
 import { runAs } from './principal.js'
-import { respondFailure, respondTooManyFields } from './respond.js'
+import { respondFailure, respondUnread } from './respond.js'
 import { applyPolicy, headerPolicyOf, type HeaderPolicy } from './responseHeaders.js'
 import { restore, take } from './ResponseSnapshot.js'
 import { watching, watchPublic } from './watching.js'
@@ -63,11 +63,20 @@ const enforceAuthenticator = (
   return (ctx, next) => decide(ctx, () => run(ctx, next), enterOperation(ctx))
 }
 
+// The status of a request that is refused unread; `undefined` for one that is read
+type Unread = (ctx: Context) => number | undefined
+
+const cutOff: Unread = (ctx) => (mayBeCutOff(ctx) ? 431 : undefined)
+
 /**
  * The same without a look at the place, for what is no operation of a router. `isNested`: whether a guard around this one has
- * let somebody in.
+ * let somebody in. `unread` refuses more than what may be cut off.
  */
-export const deciding = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>) => {
+export const deciding = (
+  authenticator: Authenticator<unknown>,
+  levels: ReadonlyArray<string>,
+  unread: Unread = () => undefined,
+) => {
   const policy = headerPolicyOf(authenticator.description)
   const watch = watching(authenticator, levels)
   debugDecisions()
@@ -90,10 +99,11 @@ export const deciding = (authenticator: Authenticator<unknown>, levels: Readonly
 
   return (ctx: Context, next: Next, isNested: boolean): Promise<unknown> => {
     const begun = decisions.hasSubscribers ? watch.begin(ctx) : undefined
-    if (mayBeCutOff(ctx)) {
+    const status = cutOff(ctx) ?? unread(ctx)
+    if (status !== undefined) {
       if (begun !== undefined) watch.refused(ctx, begun)
       applyPolicy(ctx, policy, policy.whenRefused)
-      return Promise.resolve(respondTooManyFields(ctx))
+      return Promise.resolve(respondUnread(ctx, status))
     }
     const before = take(ctx.response)
     const result = begun === undefined ? authenticator.evaluate(ctx.request) : watch.evaluate(ctx.request)

@@ -126,7 +126,9 @@ const addVary = (response: ServerResponse, vary: string): void => {
 
 // RFC 9110 §12.5.5: `*` means everything
 const union = (present: string, added: string): string => {
-  const fields = [...present.split(/\s*,\s*/), ...added.split(', ')].filter((field) => field !== '')
+  const fields = [...present.split(','), ...added.split(',')]
+    .map((field) => field.trim())
+    .filter((field) => field !== '')
   if (fields.includes('*')) return '*'
   return [...new Map([...fields].reverse().map((field) => [field.toLowerCase(), field])).values()].reverse().join(', ')
 }

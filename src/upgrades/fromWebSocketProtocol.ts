@@ -6,7 +6,7 @@ import type { Request } from 'koa'
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, nameLike } from '../core/options.js'
-import { fromHeader, type Sent } from '../core/RequestFields.js'
+import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
 
 /** What makes a token different from the names of protocols. */
 export interface FromWebSocketProtocolOptions {
@@ -46,7 +46,7 @@ export const fromWebSocketProtocol = (
     const field = subprotocols(request)
     if (O.isNone(field)) return O.none
     const offered = [field.value].flat().flatMap((line) => line.split(','))
-    const found = offered.map(trimmed).filter((one) => one.startsWith(prefix))
+    const found = offered.map(withoutBlanks).filter((one) => one.startsWith(prefix))
     const [first] = found
     if (first === undefined) return O.none
     return O.some(found.length === 1 ? first.slice(prefix.length) : found.map((one) => one.slice(prefix.length)))
@@ -54,6 +54,3 @@ export const fromWebSocketProtocol = (
 }
 
 declareFactory('fromWebSocketProtocol', fromWebSocketProtocol)
-
-// RFC 9110 §5.6.3: blanks around a member of a list
-const trimmed = (text: string): string => text.replace(/^[\t ]+|[\t ]+$/g, '')

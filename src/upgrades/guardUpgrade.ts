@@ -14,6 +14,7 @@ import type { Authenticator, AuthenticatorLike, PrincipalOf } from '../core/Auth
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, nameLike, string } from '../core/options.js'
+import { hostsOf } from '../core/RequestFields.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
 import { deciding } from '../koa/guard.js'
 import { isGuard } from '../koa/guardMark.js'
@@ -58,6 +59,7 @@ const place = 'guardUpgrade(app, a)'
  * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`,
  * with the settings (`authSettings`) and the sessions (`sessions(app)`) of the application. A refusal is answered as over
  * HTTP, before the handshake, and closes the socket. An upgrade is no safe request, so a cookie of another site is refused.
+ * One without exactly one Host is answered 400: Node lets it pass.
  *
  * Settings of an `apiApp` or of a router do not reach it: give them in `options`, where they add to the application's.
  * TypeError for what is no application, and for options and authenticators that cannot work.
@@ -96,7 +98,7 @@ export function guardUpgrade<S, C, M extends AuthenticatorLike>(
 ): UpgradeGuard<PrincipalOf<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(app)
-  const decide = deciding(guarding(auth), ['upgrade'])
+  const decide = deciding(guarding(auth), ['upgrade'], ({ request }) => (namesHost(request) ? undefined : 400))
   const { own, route } = decided(options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
@@ -178,6 +180,12 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   throw new TypeError(
     `${place} returns a function of (request, socket, head), as the event "upgrade" of a server has them: server.on('upgrade', async (request, socket, head) => ...)`,
   )
+}
+
+// RFC 9112 §3.2; Node asks for it of no upgrade
+const namesHost = (request: Request): boolean => {
+  const [host, ...others] = hostsOf(request)
+  return host !== undefined && host !== '' && others.length === 0
 }
 
 const isObject = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
