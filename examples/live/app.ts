@@ -27,6 +27,8 @@ const password = httpBasicAuth({
 
 // How long a socket or a stream may be open, in milliseconds
 const LONGEST = 3_600_000
+// What a client may send at once, in bytes; by default ws takes 100 MB
+const LARGEST = 65_536
 // Codes from 4000 are for applications (RFC 6455 §7.4.2)
 const SIGNED_OUT = 4401
 
@@ -76,7 +78,7 @@ export const live = (keys: string[]): { readonly server: Server; readonly open: 
   })
   app.use(router.routes())
 
-  const sockets = new WebSocketServer({ noServer: true })
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: LARGEST })
   const guard = guardUpgrade(app, user, { route: '/live' })
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     if (request.url !== '/live') return void socket.destroy()

@@ -53,7 +53,7 @@ const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>):
   return !trustedOrigins.has(origin)
 }
 
-// Of two hosts nobody knows which one is meant
+// With two hosts it is unknown which one is meant
 const isOwn = (origin: string, request: Request): boolean =>
   hostOf(origin) === request.host && hostsOf(request).length < 2
 

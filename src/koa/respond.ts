@@ -38,7 +38,7 @@ export const respondException = (ctx: Context, response: AuthResponse, isGuarded
   if (isGuarded && !names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
 }
 
-/** Answers a request that nobody was asked about: as 431 where some of its header lines may have been cut off. */
+/** Answers a request that no authenticator reads: 431 where some of its header lines may have been cut off. */
 export const respondUnread = (ctx: Context, status: number): void => write(ctx, problem(status))
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing

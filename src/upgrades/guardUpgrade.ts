@@ -82,6 +82,7 @@ const place = 'guardUpgrade(app, a)'
  *   const admitted = await guard(request, socket, head)
  *   if (admitted === undefined) return // it is answered
  *   sockets.handleUpgrade(request, socket, head, (webSocket) => {
+ *     webSocket.on('error', () => webSocket.terminate()) // else one bad frame ends the process
  *     webSocket.send(`Hello ${admitted.principal.user}`)
  *   })
  * })
