@@ -33,18 +33,18 @@ export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'v
  */
 export interface ApiAppOptions extends AuthSettings {
   /** The API's name. */
-  readonly title?: string
+  readonly title?: string | undefined
   /** The API's own version. */
-  readonly version?: string
+  readonly version?: string | undefined
   /** The path in front of all operations, such as `/api`. Default `''`: none. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /**
    * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` behind the prefix: public, unless
    * `docs: { auth }` guards them; `false` leaves them out. An operation of the application's own at such a path counts
    * instead. Without `swagger-ui-dist` there is the document alone, and asking for the page (`true`, or options) is a
    * TypeError.
    */
-  readonly docs?: boolean | ApiDocsOptions
+  readonly docs?: boolean | ApiDocsOptions | undefined
 }
 
 /** A router whose operations are guarded by the application's `auth`; `P` is who their handlers see. */

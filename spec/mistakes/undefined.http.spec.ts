@@ -311,8 +311,22 @@ it.each(Object.entries(rows))(
 )
 
 it('an UnavailableError without a time is one whose time is undefined', () => {
-  const [one, other] = [new UnavailableError('x', {}), new UnavailableError('x', { retryAfter: undefined } as never)]
+  const [one, other] = [new UnavailableError('x', {}), new UnavailableError('x', { retryAfter: undefined })]
   expect(Object.keys(other)).toStrictEqual(Object.keys(one))
+})
+
+it('of requests that are merged, what is undefined replaces nothing', () => {
+  const merged = mergeRequests({ method: 'POST', url: '/a' }, { method: undefined, url: undefined, fields: undefined })
+  expect(merged).toStrictEqual({ method: 'POST', url: '/a' })
+})
+
+it('a field of an operation that is undefined is not in the document', () => {
+  const router = new Router()
+  router.get('/', operation({ summary: undefined, tags: ['a'], requestBody: undefined }), () => {})
+  const described = openApi(router, { ...titled, description: undefined, tags: undefined })
+  expect(Object.keys(described.paths['/']?.get ?? {}).sort()).toStrictEqual(['responses', 'security', 'tags'])
+  expect(Object.keys(described)).not.toContain('tags')
+  expect(Object.keys(described.info).sort()).toStrictEqual(['title', 'version'])
 })
 
 it.each([

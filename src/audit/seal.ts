@@ -19,18 +19,18 @@ export interface SealOptions {
    * `ALL /proxy` for `router.all`; with all prefixes. A
    * docs page brings along what it loads; its document is an operation of its own. `docs` is all of them. Default none.
    */
-  readonly public?: ReadonlyArray<string>
+  readonly public?: ReadonlyArray<string> | undefined
   /**
    * Functions that may run where no guard covers them: CORS, a body parser. Known by identity; one that is nowhere in the
    * router, because a tracer wrapped it, by its name. Default none.
    */
-  readonly middleware?: ReadonlyArray<Function>
+  readonly middleware?: ReadonlyArray<Function> | undefined
   /**
    * A policy file, as `koa-with-auth audit --write` makes it, instead of both lists: what the router has and the file does not,
    * or has otherwise, is a finding. A path is relative to the working directory. It is read when `seal` is called, so it must be
    * deployed with the application.
    */
-  readonly lock?: string | URL
+  readonly lock?: string | URL | undefined
 }
 
 const listOf =

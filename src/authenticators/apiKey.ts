@@ -22,17 +22,17 @@ import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFie
 /** What an API key authenticator is made of. */
 export interface ApiKeyOptions<R> {
   /** The name of the query parameter, header or cookie. Default `key`. */
-  readonly paramName?: string
+  readonly paramName?: string | undefined
   /** Decides about a key. */
   readonly authenticate: (request: Request, key: string) => R
   /** The protection space; default: the application's. */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** The longest key, in characters. Default 8192. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string
+  readonly schemeName?: string | undefined
   /** What OpenAPI tells about it, as how to get one; CommonMark. */
-  readonly description?: string
+  readonly description?: string | undefined
 }
 
 interface Place {

@@ -20,13 +20,13 @@ export interface HttpBasicAuthOptions<R> {
   /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
   readonly authenticate: (request: Request, username: string, password: string) => R
   /** The protection space that a browser's prompt names; default: the application's. */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string
+  readonly schemeName?: string | undefined
   /** What OpenAPI tells about it, as how to get one; CommonMark. */
-  readonly description?: string
+  readonly description?: string | undefined
 }
 
 const checks: Checks<HttpBasicAuthOptions<unknown>> = {

@@ -22,22 +22,22 @@ export interface HttpBearerOptions<R> {
   /** Decides about a token. */
   readonly authenticate: (request: Request, token: string) => R
   /** The protection space; default: the application's. */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** Further parameters of every challenge, such as `resource_metadata` (RFC 9728 §5.1). */
-  readonly challenge?: Readonly<Record<string, string>>
+  readonly challenge?: Readonly<Record<string, string>> | undefined
   /**
    * The authentication schemes that are accepted, such as `['Bearer', 'Token']` for clients that send `Authorization: Token x`.
    * The challenge of a 401 names each. Default `['Bearer']`.
    */
-  readonly schemes?: readonly [string, ...string[]]
+  readonly schemes?: readonly [string, ...string[]] | undefined
   /** What the token looks like, for the documentation, as "JWT". */
-  readonly bearerFormat?: string
+  readonly bearerFormat?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string
+  readonly schemeName?: string | undefined
   /** What OpenAPI tells about it, as how to get one; CommonMark. */
-  readonly description?: string
+  readonly description?: string | undefined
 }
 
 /**

@@ -38,12 +38,12 @@ export type SessionData = Readonly<Record<string, unknown>>
 /** Where the user comes from. */
 export interface SessionAuthOptions<R> extends SessionKindOptions {
   /** The cookie's name, for the documentation. Default: the one that koa-session was given. */
-  readonly cookieName?: string
+  readonly cookieName?: string | undefined
   /**
    * Loads the user of a session; nothing, or a user that cannot be read, is refused. Default: whom `koa-with-auth/sessions`
    * signed in, with a plain koa-session `session.user`.
    */
-  readonly loadUser?: (session: SessionData) => R
+  readonly loadUser?: ((session: SessionData) => R) | undefined
 }
 
 /** The user that a session authenticator lets in. */

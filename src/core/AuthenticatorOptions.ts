@@ -25,13 +25,13 @@ import type { SecurityScheme } from './SecurityScheme.js'
 /** What makes a kind of authenticator; the built-in ones are made of the same. */
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
-  readonly scheme?: SecurityScheme
+  readonly scheme?: SecurityScheme | undefined
   /** The scheme, where the application decides; called without a request for what is documented without one. */
-  readonly schemeFor?: (request?: Request) => SecurityScheme
+  readonly schemeFor?: ((request?: Request) => SecurityScheme) | undefined
   /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
-  readonly schemeName?: string
+  readonly schemeName?: string | undefined
   /** What must be true of who it is, beside being known, for the audit: `a superuser`. */
-  readonly demands?: string
+  readonly demands?: string | undefined
   /** What a 401 offers: one challenge, or one for every failure. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send the credential by themselves (cookies, Basic): then other sites' writes are refused. */
@@ -39,7 +39,7 @@ export interface AuthenticatorOptions<X, C, R> {
   /** Finds what the client sent. `none`: absent, the hook is not called. */
   readonly extract: (request: Request) => O.Option<X>
   /** The codec of the credentials; what it refuses is malformed. Without one: `''` and arrays (sent twice) are. */
-  readonly credentials?: t.Decoder<unknown, C>
+  readonly credentials?: t.Decoder<unknown, C> | undefined
   /** The longest credential, in characters; a longer one is malformed. Default 8192. */
   readonly maxLength?: number | undefined
   /** Decides: a value, a promise, an Option, an Either or a TaskEither. */

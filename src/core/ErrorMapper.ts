@@ -30,8 +30,8 @@ import { checkOptions, hook, maybe, type Checks } from './options.js'
 /** A response as data. An object body is sent as JSON: `application/problem+json` if it says nothing else (RFC 9457). */
 export interface AuthResponse {
   readonly status: number
-  readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>>
-  readonly body?: string | Buffer | object | null
+  readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>> | undefined
+  readonly body?: string | Buffer | object | null | undefined
 }
 
 /** Turns a failure into a response. Pure: it reads the request and writes nothing. */
@@ -76,7 +76,7 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
 }
 
 /** A mapper for each kind of failure. */
-export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapper<Tag> }
+export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapper<Tag> | undefined }
 
 type FailureMapper<Tag> = (error: Extract<AuthError, { readonly _tag: Tag }>, request: Request) => AuthResponse
 

@@ -23,9 +23,9 @@ export interface Limiters {
   /** Guesses at one account from one address: the narrow one. */
   readonly accountAndAddress: Limiter
   /** Guesses at one account from anywhere. */
-  readonly account?: Limiter
+  readonly account?: Limiter | undefined
   /** Guesses from one address at any account. */
-  readonly address?: Limiter
+  readonly address?: Limiter | undefined
 }
 
 /** @internal What counting came to: one more, too many (for so many seconds), or it failed. */

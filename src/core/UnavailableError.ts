@@ -27,9 +27,9 @@ export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError'
   /** What Koa answers where a handler throws it. */
   readonly status = 503
-  readonly retryAfter?: number
+  readonly retryAfter?: number | undefined
   readonly [mark] = true
-  constructor(message: string, options: ErrorOptions & { readonly retryAfter?: number } = {}) {
+  constructor(message: string, options: ErrorOptions & { readonly retryAfter?: number | undefined } = {}) {
     super(message, options)
     if (options.retryAfter === undefined) return
     positive('new UnavailableError(message, { retryAfter })', options.retryAfter)

@@ -10,7 +10,7 @@ export const documentation = { schemeName: maybe(schemeName), description: maybe
 /** The part of a kind that OpenAPI reads. */
 export const documented = <S extends SecurityScheme>(
   scheme: S,
-  { schemeName, description }: { readonly schemeName?: string; readonly description?: string },
+  { schemeName, description }: { readonly schemeName?: string | undefined; readonly description?: string | undefined },
 ): { readonly scheme: S; readonly schemeName?: string } => ({
   scheme: { ...scheme, ...(description !== undefined && { description }) },
   ...(schemeName !== undefined && { schemeName }),

@@ -11,6 +11,14 @@ import { checkHook, named } from './hooks.js'
 /** TypeError for a value that an option may not have; `place` names the option. */
 export type Check = (place: string, value: unknown) => void
 
+/** Options without `undefined`. */
+export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
+
+/** Options of which those that may be left out may be `undefined`, too. */
+export type OrUndefined<T> = {
+  readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? T[K] | undefined : T[K]
+}
+
 /** A check for each option. */
 export type Checks<T> = Readonly<Record<keyof T, Check>>
 
@@ -25,7 +33,7 @@ const optionOf = (place: string, name: string): string => {
  * Checks options, and returns them without those that are `undefined`. TypeError for an option that is not in the table,
  * and for a value that its check refuses. `place` is the call, such as `httpBearer` or `sessions(app, options)`.
  */
-export const checkOptions = <T extends object>(place: string, options: T, checks: Checks<T>): T => {
+export const checkOptions = <T extends object>(place: string, options: T, checks: Checks<T>): Given<T> => {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new TypeError(`${place} takes an object of options, not ${named(options)}`)
   }
@@ -40,8 +48,13 @@ export const checkOptions = <T extends object>(place: string, options: T, checks
     if (value !== undefined || (name === 'auth' && name in options)) given.push([name, value])
   }
   // Safe: options of the same names and values; what is left out was undefined
-  return Object.fromEntries(given) as T
+  return Object.fromEntries(given) as Given<T>
 }
+
+/** Options without those that are `undefined`. */
+export const withoutUndefined = <T extends object>(options: T): Given<T> =>
+  // Safe: of the same names and values
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>
 
 // -------------------------------------------------------------------------------------
 // what an option may be

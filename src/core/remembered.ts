@@ -34,7 +34,7 @@ export interface RememberedOptions {
   /** The window, in milliseconds: for so long a credential that was revoked still passes. */
   readonly maxAge: number
   /** How many verifications are kept; beyond, those that were not used for the longest time go. Default 1000. */
-  readonly size?: number
+  readonly size?: number | undefined
 }
 
 /** The combinator that `remembered` makes: all authenticators that it is put around share its room. */

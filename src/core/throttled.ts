@@ -40,9 +40,9 @@ export interface ThrottledOptions<C> {
    * What to count a credential under, of credentials that are not malformed; limiters see digests of it. Default: their
    * `username`, if they have one, and the client's address.
    */
-  readonly keys?: (request: Request, credentials: C) => Guess
+  readonly keys?: ((request: Request, credentials: C) => Guess) | undefined
   /** When a limiter fails: `unavailable`, a 503 (the default), or `unthrottled`: the hook is asked all the same. */
-  readonly onStoreError?: 'unavailable' | 'unthrottled'
+  readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
 }
 
 const checks: Checks<ThrottledOptions<unknown>> = {

@@ -10,42 +10,42 @@ interface Named {
   /** Compared exactly with `iss`. */
   readonly issuer: string
   /** In the place of the general one. */
-  readonly audience?: OneOrMore
+  readonly audience?: OneOrMore | undefined
 }
 
 interface Asymmetric extends Named {
   /** In the place of the general ones. */
-  readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]]
+  readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
 }
 
 /** An issuer, with exactly one source of keys. */
 export type IssuerWithKeys =
   | (Asymmetric & {
       readonly jwksUri: string
-      readonly jwks?: never
-      readonly publicKey?: never
-      readonly secret?: never
+      readonly jwks?: undefined
+      readonly publicKey?: undefined
+      readonly secret?: undefined
     })
   | (Asymmetric & {
       readonly jwks: JSONWebKeySet
-      readonly jwksUri?: never
-      readonly publicKey?: never
-      readonly secret?: never
+      readonly jwksUri?: undefined
+      readonly publicKey?: undefined
+      readonly secret?: undefined
     })
   | (Asymmetric & {
       /** A PEM, or what `node:crypto` makes of one. */
       readonly publicKey: string | KeyObject
-      readonly jwksUri?: never
-      readonly jwks?: never
-      readonly secret?: never
+      readonly jwksUri?: undefined
+      readonly jwks?: undefined
+      readonly secret?: undefined
     })
   | (Named & {
       /** Random bytes: 32 for HS256, 48 for HS384, 64 for HS512. A string is its UTF-8. */
       readonly secret: Uint8Array | string
-      readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]]
-      readonly jwksUri?: never
-      readonly jwks?: never
-      readonly publicKey?: never
+      readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]] | undefined
+      readonly jwksUri?: undefined
+      readonly jwks?: undefined
+      readonly publicKey?: undefined
     })
 
 /** An issuer: a string is found by discovery. */

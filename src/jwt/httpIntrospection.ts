@@ -38,19 +38,19 @@ export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
   /** Who asks: the resource server's own credentials, sent as Basic. */
   readonly client: IntrospectionClient
   /** How answers are kept, by the SHA-256 of the token; by default 1000 for 30 000 ms. `false`: not at all. */
-  readonly cache?: false | CacheOptions
+  readonly cache?: false | CacheOptions | undefined
   /** How long the server may take, discovery included, in milliseconds. Default 2000. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 } & (
     | {
         /** Where to ask. */
         readonly endpoint: string
-        readonly issuer?: never
+        readonly issuer?: undefined
       }
     | {
         /** Whose discovery document says where to ask (RFC 8414, then OpenID Connect). */
         readonly issuer: string
-        readonly endpoint?: never
+        readonly endpoint?: undefined
       }
   )
 

@@ -27,22 +27,22 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
    */
   readonly issuer: Issuer | readonly [Issuer, ...Issuer[]]
   /** What tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
-  readonly algorithms?: readonly [Algorithm, ...Algorithm[]]
+  readonly algorithms?: readonly [Algorithm, ...Algorithm[]] | undefined
   /**
    * `'any'`: `typ` is absent, `JWT` or `at+jwt`. `'rfc9068'`: `at+jwt`, with iat, jti, sub and client_id, which ID tokens
    * are not. Default `'any'`.
    */
-  readonly profile?: 'any' | 'rfc9068'
+  readonly profile?: 'any' | 'rfc9068' | undefined
   /** How far clocks may differ, in seconds. Default 5. */
-  readonly clockTolerance?: number
+  readonly clockTolerance?: number | undefined
   /** How old a token may be, in seconds since `iat`, which is then demanded. Default: no limit but `exp`. */
-  readonly maxTokenAge?: number
+  readonly maxTokenAge?: number | undefined
   /** The clients (`azp`, `client_id`) whose tokens are taken. Default all. */
-  readonly authorizedParties?: readonly [string, ...string[]]
+  readonly authorizedParties?: readonly [string, ...string[]] | undefined
   /** How the keys of a provider are kept. */
-  readonly keys?: KeyOptions
+  readonly keys?: KeyOptions | undefined
   /** How verified tokens are kept, by their SHA-256; by default 1000 for 60 000 ms. `false`: not at all. */
-  readonly verified?: false | CacheOptions
+  readonly verified?: false | CacheOptions | undefined
 }
 
 /** An authenticator of tokens, which can load its keys ahead. */

@@ -1,33 +1,33 @@
 /**
  * How long things are good: the options `keys`, `verified` and `cache`, with their defaults, in milliseconds.
  */
-import { checkOptions, flag, maybe, positive, type Check, type Checks } from '../core/options.js'
+import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
 
 /** How the keys of a provider are kept. All in milliseconds. */
 export interface KeyOptions {
   /** How long fetched keys are good without asking again. Default 600 000. */
-  readonly maxAge?: number
+  readonly maxAge?: number | undefined
   /** How often at most tokens with unknown keys cost a fetch. Default 30 000. */
-  readonly cooldown?: number
+  readonly cooldown?: number | undefined
   /** How long a fetch may take, discovery included. Default 5000. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
   /** How long keys that are older than `maxAge` serve while the provider is down. Default 3 600 000. */
-  readonly staleIfError?: number
+  readonly staleIfError?: number | undefined
   /** How long nothing is fetched after a fetch that failed. Default 10 000. */
-  readonly retry?: number
+  readonly retry?: number | undefined
   /** Whether keys are fetched anew before they are too old, while the old ones serve. Default `true`. */
-  readonly refreshAhead?: boolean
+  readonly refreshAhead?: boolean | undefined
 }
 
 /** The same, settled. */
-export type KeyPolicy = Required<KeyOptions>
+export type KeyPolicy = Required<Given<KeyOptions>>
 
 /** How verified tokens are kept. */
 export interface CacheOptions {
   /** How many. Default 1000. */
-  readonly size?: number
+  readonly size?: number | undefined
   /** How long, in milliseconds; never beyond the token's `exp`. */
-  readonly maxAge?: number
+  readonly maxAge?: number | undefined
 }
 
 const defaultKeys: KeyPolicy = {
@@ -64,7 +64,7 @@ export const cachePolicyOf = (
   place: string,
   options: false | CacheOptions = {},
   maxAge: number,
-): Required<CacheOptions> | undefined =>
+): Required<Given<CacheOptions>> | undefined =>
   options === false
     ? undefined
     : { size: 1000, maxAge, ...checkOptions(place, options, { size: maybe(positive), maxAge: maybe(positive) }) }

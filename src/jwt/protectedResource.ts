@@ -18,16 +18,16 @@ export interface ProtectedResourceOptions {
   /** The issuers of its tokens. */
   readonly authorizationServers: OneOrMore
   /** The scopes that a client can ask for. */
-  readonly scopes?: ReadonlyArray<string>
+  readonly scopes?: ReadonlyArray<string> | undefined
   /** What people call it. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Where people read about it. */
-  readonly documentation?: string
+  readonly documentation?: string | undefined
   /**
    * The origins whose pages may call it, or `'any'`. Every other `Origin` is a 403, for safe methods too, and `null` is always
    * another. Without it `Origin` is not looked at.
    */
-  readonly origins?: Origins
+  readonly origins?: Origins | undefined
 }
 
 /** A protected resource; `app.use(resource.metadata)` publishes it, `httpJwt({ protectedResource })` protects it. */

@@ -23,21 +23,21 @@ import type { ProtectedResource } from './protectedResource.js'
 /** What every kind of token takes. */
 export interface TokenOptions<C, R> {
   /** Who the token must be for: one of these must be in `aud`. Default: the protected resource. */
-  readonly audience?: OneOrMore
+  readonly audience?: OneOrMore | undefined
   /** A decoder of io-ts; what it refuses is `invalid`. Its type is the claims' type. */
-  readonly claims?: t.Decoder<unknown, C>
+  readonly claims?: t.Decoder<unknown, C> | undefined
   /** Decides about a token that is good, for every request. Default: answers the claims. */
-  readonly authenticate?: (request: Request, claims: C) => R
+  readonly authenticate?: ((request: Request, claims: C) => R) | undefined
   /** The resource that it protects: its audience, the document in every challenge, and its origins. */
-  readonly protectedResource?: ProtectedResource
+  readonly protectedResource?: ProtectedResource | undefined
   /** The protection space; default: the application's. */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string
+  readonly schemeName?: string | undefined
   /** What OpenAPI tells about it, such as how to get one; CommonMark. */
-  readonly description?: string
+  readonly description?: string | undefined
 }
 
 const decoder: OptionCheck = (place, value) => {

@@ -11,19 +11,19 @@ export interface NewKey<O = string> {
   /** Whose it is. */
   readonly owner: O
   /** What its owner calls it. Default none. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
-  readonly scopes?: ReadonlyArray<string>
+  readonly scopes?: ReadonlyArray<string> | undefined
   /** When it is over. Default never. */
-  readonly expiresAt?: Date
+  readonly expiresAt?: Date | undefined
 }
 
 /** A key that exists, of which only a digest is known. */
 export interface AdoptedKey<O = string> extends NewKey<O> {
   /** When it was made. Default now. */
-  readonly createdAt?: Date
+  readonly createdAt?: Date | undefined
   /** Its last four characters, where they are known. */
-  readonly last4?: string
+  readonly last4?: string | undefined
 }
 
 type Checked = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>

@@ -13,18 +13,18 @@ export interface ApiKeysOptions<O> {
   /** Where they are kept. */
   readonly store: KeyStore
   /** What an owner is in the application, as an io-ts codec to and from strings. Default: any string. */
-  readonly owner?: t.Type<O, string, unknown>
+  readonly owner?: t.Type<O, string, unknown> | undefined
   /**
    * Secrets of at least 32 bytes that the digests need beside the key; they are not kept in the store. The newest first: it
    * makes new digests, and all find old ones. Default none.
    */
-  readonly pepper?: Uint8Array | ReadonlyArray<Uint8Array>
+  readonly pepper?: Uint8Array | ReadonlyArray<Uint8Array> | undefined
   /** What keys of an older form look like that `adopt` brought; others never reach the store. Default: none do. */
-  readonly adopted?: RegExp
+  readonly adopted?: RegExp | undefined
   /** How often the last use of a key is written at most; `false` for never. Default 60 seconds. */
-  readonly touch?: number | false
+  readonly touch?: number | false | undefined
   /** How long the store may take; then it is unavailable. Default 2 seconds. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
 }
 
 /** The same with everything decided. */

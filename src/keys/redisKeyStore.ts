@@ -15,7 +15,7 @@ export interface RedisKeyStoreOptions {
   /** Sends a command and its arguments; `key` is the one that it concerns, for clusters that must know. */
   readonly command: (args: string[], key: string) => Promise<unknown>
   /** What the names of all keys begin with; for a cluster with a part in braces. Default `{koa-with-auth:keys}:`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 // A record is a hash, whose `made` holds what never changes, as JSON. Each of its digests is a string: until when it is good, a

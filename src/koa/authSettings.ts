@@ -6,7 +6,18 @@ import { trustedOrigins } from '../core/CrossOrigin.js'
 import type { ErrorMapper } from '../core/ErrorMapper.js'
 import { addHandlers, type ExceptionHandler } from '../core/ExceptionHandler.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, flag, hook, list, maybe, positive, realm, type Check, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  flag,
+  hook,
+  list,
+  maybe,
+  positive,
+  realm,
+  type Check,
+  type Checks,
+  type Given,
+} from '../core/options.js'
 import { settingsMark, upgradeMark } from '../core/marks.js'
 import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
 import { answerException } from './exceptions.js'
@@ -15,32 +26,32 @@ import { notWrapped } from './notWrapped.js'
 /** What an application may decide. Settings below others add to them. */
 export interface AuthSettings {
   /** Whether cookie-borne writes from other sites are refused. Default `true`. */
-  readonly csrf?: boolean
+  readonly csrf?: boolean | undefined
   /** Origins, as `https://app.example`, whose cookie-borne writes are accepted, too. Default none. */
-  readonly trustedOrigins?: ReadonlyArray<string>
+  readonly trustedOrigins?: ReadonlyArray<string> | undefined
   /** The protection space of challenges that name none. Default `api`. */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** How long asynchronous authentication may take, in milliseconds; after that 503. Default 10 000. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
   /** What failures become. Default: problem details (RFC 9457). */
-  readonly errorMapper?: ErrorMapper
+  readonly errorMapper?: ErrorMapper | undefined
   /**
    * Whether the body of a failure says what was tried, and why each branch failed; for development. Default: whether
    * NODE_ENV is `development`. A mapper of your own decides for itself.
    */
-  readonly explain?: boolean
+  readonly explain?: boolean | undefined
   /**
    * The name in `ctx.state` where guarded operations find the principal too, such as `user` for handlers that were written for
    * koa-jwt or koa-passport. Public operations get nothing there. Default: only `ctx.request.auth`.
    */
-  readonly state?: string
+  readonly state?: string | undefined
   /**
    * What records of decisions (`koa-with-auth/events`) say beside the decision: `subject` makes the name of who it is, and no
    * record has one without it. Default none.
    */
-  readonly events?: { readonly subject: (principal: never) => string }
+  readonly events?: { readonly subject: (principal: never) => string } | undefined
   /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
-  readonly onError?: ReadonlyArray<ExceptionHandler>
+  readonly onError?: ReadonlyArray<ExceptionHandler> | undefined
 }
 
 const stateName: Check = (place, value) => {
@@ -85,7 +96,12 @@ declareFactory('authSettings', authSettings)
 export type Addition = (outer: Settings) => Settings
 
 /** What checked options add. TypeError for an origin that no browser sends, and for two handlers of one class. */
-export const settingsFrom = ({ trustedOrigins: origins, onError = [], events, ...others }: AuthSettings): Addition => {
+export const settingsFrom = ({
+  trustedOrigins: origins,
+  onError = [],
+  events,
+  ...others
+}: Given<AuthSettings>): Addition => {
   const given: Partial<Settings> = {
     ...others,
     ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins) }),

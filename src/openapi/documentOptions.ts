@@ -2,25 +2,35 @@
  * What a document says beside its operations: the Info Object and the rest of OpenAPI's root, as its author gives them.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { checkOptions, list, maybe, unchecked, type Check, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  list,
+  maybe,
+  unchecked,
+  withoutUndefined,
+  type Check,
+  type Checks,
+  type Given,
+  type OrUndefined,
+} from '../core/options.js'
 import { withoutExtensions } from './operation.js'
 
 /** The API as a whole. Names that begin with `x-` go into the document as they are. */
-export interface OpenApiOptions extends Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'> {
+export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'>> {
   /** The API's name. */
   readonly title: string
   /** The API's own version. */
   readonly version: string
   /** Where it is served; default: where the document comes from. */
-  readonly servers?: OpenAPIV3_1.ServerObject[]
+  readonly servers?: OpenAPIV3_1.ServerObject[] | undefined
   /** The tags that operations have, in the order in which tools show them. */
-  readonly tags?: OpenAPIV3_1.TagObject[]
-  readonly externalDocs?: OpenAPIV3_1.ExternalDocumentationObject
+  readonly tags?: OpenAPIV3_1.TagObject[] | undefined
+  readonly externalDocs?: OpenAPIV3_1.ExternalDocumentationObject | undefined
   /**
    * What operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable` replaces ours.
    * Security schemes are read off the guards.
    */
-  readonly components?: Omit<OpenAPIV3_1.ComponentsObject, 'securitySchemes'>
+  readonly components?: Omit<OpenAPIV3_1.ComponentsObject, 'securitySchemes'> | undefined
   readonly [extension: `x-${string}`]: unknown
 }
 
@@ -63,7 +73,7 @@ export const checkOpenApiOptions = (place: string, options: OpenApiOptions): voi
 
 // What was left out, or is undefined, says nothing
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== undefined && isGiven(name)))
+  Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
 
 /** The Info Object. */
 export const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
@@ -72,7 +82,7 @@ export const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
 }
 
 /** The rest of the root, without what is made of operations. */
-export const rootOf = (options: OpenApiOptions): Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'> => ({
+export const rootOf = (options: OpenApiOptions): Given<Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'>> => ({
   // what OpenAPI takes it for where there is none, said plainly
   servers: [{ url: '/' }],
   ...given(options, (name) => name !== 'components' && (name in root || name.startsWith('x-'))),

@@ -6,16 +6,27 @@
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, flag, list, maybe, string, type Check, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  flag,
+  list,
+  maybe,
+  string,
+  withoutUndefined,
+  type Check,
+  type Checks,
+  type Given,
+  type OrUndefined,
+} from '../core/options.js'
 import { aheadOfParams, operationMark } from '../core/marks.js'
 import { notWrapped } from '../koa/notWrapped.js'
 import { refuseUse } from '../koa/placement.js'
 
 /** OpenAPI 3.1's Operation Object without `security`, which is read off the guard. */
-export type OperationOptions = Omit<OpenAPIV3_1.OperationObject, 'security'> & {
-  readonly security?: never
+export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security'>> & {
+  readonly security?: undefined
   /** Leaves the operation out of the document. */
-  readonly undocumented?: boolean
+  readonly undocumented?: boolean | undefined
   readonly [extension: `x-${string}`]: unknown
 }
 
@@ -73,7 +84,7 @@ export const operation = (description: OperationOptions): Described => {
   checkOptions('operation', withoutExtensions(description), checks)
   const described = notWrapped(
     Object.assign((_ctx: unknown, next: Next) => next(), {
-      [operationMark]: description,
+      [operationMark]: withoutUndefined(description),
       // Middleware in front of a guard is wrapped where levels arrange a layer; what carries this stays what it is
       param: aheadOfParams,
     }),
@@ -94,10 +105,11 @@ export const withoutExtensions = <T>(options: T): T =>
     : // Safe: only extensions are left out
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
 
-const isDescribed = (f: Function): f is Function & { readonly [operationMark]: OperationOptions } => operationMark in f
+const isDescribed = (f: Function): f is Function & { readonly [operationMark]: Given<OperationOptions> } =>
+  operationMark in f
 
 /** What the functions of a layer say about their operation. TypeError, naming `place`, where two of them do. */
-export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): OperationOptions => {
+export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): Given<OperationOptions> => {
   const [described, second] = functions.filter(isDescribed)
   if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) is in it twice; remove one`)
   return described?.[operationMark] ?? {}

@@ -6,14 +6,14 @@ import type { OpenApiOptions } from './documentOptions.js'
 /** What an application may decide about its docs page. */
 export interface DocsPageOptions {
   /** Where the page is below its router. Default `/docs`. */
-  readonly path?: string
+  readonly path?: string | undefined
   /** Where the document is below its router. Default `/openapi.json`. */
-  readonly documentPath?: string
+  readonly documentPath?: string | undefined
   /**
    * Whether the browser keeps the credentials that were entered when the page is left; the next user of the browser has
    * them, too. Default `false`.
    */
-  readonly persistAuthorization?: boolean
+  readonly persistAuthorization?: boolean | undefined
   /**
    * What the page, the document and all that the page loads demand; as `withAuth` takes it. Browsers must send it by
    * themselves: Basic, a session, a key in a cookie.

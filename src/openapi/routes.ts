@@ -11,6 +11,7 @@ import type { Requirement } from '../core/Requirement.js'
 import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/RoutedOperation.js'
 import { methodsOf, type ListedMethod } from './methods.js'
 import { descriptionAmong, type OperationOptions } from './operation.js'
+import type { Given } from '../core/options.js'
 import { templatesOf, type PathTemplate } from './pathTemplates.js'
 import { copied, securityOf, type Security } from './security.js'
 
@@ -26,7 +27,7 @@ export interface Routed<S, C> {
 export interface Route {
   /** `GET /pets/:id`, for messages. */
   readonly place: string
-  readonly described: OperationOptions
+  readonly described: Given<OperationOptions>
   readonly security: Security
   /** All of its paths. */
   readonly templates: ReadonlyArray<PathTemplate>

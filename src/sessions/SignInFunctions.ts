@@ -11,7 +11,7 @@ export interface WithRequest {
 /** What a sign-in takes along. */
 export interface LogInOptions {
   /** Keys of the old session that the new one keeps, such as a basket. Default none. */
-  readonly keep?: ReadonlyArray<string>
+  readonly keep?: ReadonlyArray<string> | undefined
 }
 
 /** How an application signs its users in and out. */

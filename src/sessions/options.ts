@@ -56,33 +56,33 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    */
   readonly loadUser: (id: string) => R
   /** What is kept in the session, and given to `loadUser`. Default: the user's `username`. */
-  readonly identify?: (user: PrincipalFromAnswer<R>) => string
+  readonly identify?: ((user: PrincipalFromAnswer<R>) => string) | undefined
   /**
    * What the application is called: its sessions are no other application's, also with the same signing keys and the same
    * store. Who changes it signs every user out. Default: the name in the package.json of the program that runs, so give
    * names to applications of one package that have different users.
    */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Where sessions are kept. Default: in memory; where NODE_ENV is `production` there is no default. */
-  readonly store?: SessionStore
+  readonly store?: SessionStore | undefined
   /** How long a session lasts that is not used. Default 24 hours. */
-  readonly idle?: number
+  readonly idle?: number | undefined
   /** How long a session lasts after signing in, used or not. Default 7 days. */
-  readonly absolute?: number
+  readonly absolute?: number | undefined
   /** How long the store may take; then it is unavailable. Default 2 seconds. */
-  readonly timeout?: number
+  readonly timeout?: number | undefined
   /**
    * Whether browsers come over https only: then the cookie is always `Secure`, its name begins with `__Host-`, and a session
    * over http is a 500. `false`: the cookie is never `Secure`, with a warning. Default: `true` where NODE_ENV is `production`,
    * elsewhere the cookie is `Secure` where the request is.
    */
-  readonly https?: boolean
+  readonly https?: boolean | undefined
   /** The cookie's name. Default `session`, with `https: true` `__Host-session`. */
-  readonly cookieName?: string
+  readonly cookieName?: string | undefined
   /** Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). */
-  readonly sameSite?: 'lax' | 'strict'
+  readonly sameSite?: 'lax' | 'strict' | undefined
   /** The longest session, in characters of its JSON. Default 16384. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
 }
 
 /** The same with everything decided. */

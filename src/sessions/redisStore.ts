@@ -19,7 +19,7 @@ export interface RedisStoreOptions {
    * What the names of all keys begin with. For a cluster without braces, which would put all sessions into one slot.
    * Default `koa-with-auth:`.
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 // A session is kept as `+` and its text, and `-` when it was ended, so that one script can tell them apart

@@ -29,7 +29,7 @@ const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void =>
 /** Where `withPrincipal` may let everybody in. */
 export interface PrincipalOptions {
   /** Also where NODE_ENV is not `test`, for a server of a developer's own; never where it is `production`. Default false. */
-  readonly outsideTests?: boolean
+  readonly outsideTests?: boolean | undefined
 }
 
 /**

@@ -27,12 +27,12 @@ import { UpgradeResponse } from './UpgradeResponse.js'
 /** Settings that add to those of the application, and what records of decisions say. */
 export interface GuardUpgradeOptions extends AuthSettings {
   /** What records of decisions (`koa-with-auth/events`) call this endpoint, as the pattern of a route. Default `''`. */
-  readonly route?: string
+  readonly route?: string | undefined
   /**
    * What comes before a token among the subprotocols that a client offers, such as `bearer.`. The token counts as one in
    * `Authorization: Bearer`, so `httpBearer` and `httpJwt` take it. `fromWebSocketProtocol` has the warning. Default: none is read.
    */
-  readonly bearerProtocol?: string
+  readonly bearerProtocol?: string | undefined
 }
 
 /** An upgrade that was let in. */

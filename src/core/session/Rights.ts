@@ -11,11 +11,11 @@ import { userField } from './sessionFields.js'
 /** Functions of the user in the place of its flags; sync, since `loadUser` loads what they need. */
 export interface RightsOptions<U> {
   /** Whether the user may sign in at all. Default: `isActive` of the user is `true` or left out. */
-  readonly isActive?: (user: U) => boolean
+  readonly isActive?: ((user: U) => boolean) | undefined
   /** Whether the user is a staff member; a superuser need not be. Default: `isStaff` of the user is `true`. */
-  readonly isStaff?: (user: U) => boolean
+  readonly isStaff?: ((user: U) => boolean) | undefined
   /** Whether the user is a superuser. Default: `isSuperuser` of the user is `true`. */
-  readonly isSuperuser?: (user: U) => boolean
+  readonly isSuperuser?: ((user: U) => boolean) | undefined
 }
 
 /** What decides. The functions throw for a user whose rights cannot be read. */

@@ -32,11 +32,11 @@ import { notAUser } from './SessionUser.js'
 /** What every session kind takes. */
 export interface SessionKindOptions {
   /** The protection space; default: the application's. */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string
+  readonly schemeName?: string | undefined
   /** What OpenAPI tells about it, as how to get one; CommonMark. */
-  readonly description?: string
+  readonly description?: string | undefined
 }
 
 /** What a kind takes that demands a right. */
@@ -45,7 +45,7 @@ export interface RefuseOptions {
    * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for who is not signed in;
    * `insufficient` is a 403.
    */
-  readonly refuse?: 'invalid' | 'insufficient'
+  readonly refuse?: 'invalid' | 'insufficient' | undefined
 }
 
 /** The checks of both. */

@@ -14,15 +14,15 @@ import type { Tripwires } from './tripwires.js'
 /** What is expected of an application. */
 export interface GuardedOptions extends Filling {
   /** The operations that anyone may call, such as `GET /health`, or `docs` for a docs page, as `seal` takes them; any other one that is public is a violation. Default: not looked at. */
-  readonly public?: ReadonlyArray<string>
+  readonly public?: ReadonlyArray<string> | undefined
   /** Requests that some operations let in: they are sent misspelled and repeated, too. */
-  readonly valid?: ReadonlyArray<RequestSpec>
+  readonly valid?: ReadonlyArray<RequestSpec> | undefined
   /** Fields of every request, as `Host`. */
-  readonly fields?: ReadonlyArray<HeaderLine>
+  readonly fields?: ReadonlyArray<HeaderLine> | undefined
   /** What a refusal may answer. Default 401 without a credential; with a wrong one also 400, 403 and 431. */
-  readonly statuses?: ReadonlyArray<number>
+  readonly statuses?: ReadonlyArray<number> | undefined
   /** How long an answer may take, in milliseconds. Default 5000. */
-  readonly within?: number
+  readonly within?: number | undefined
 }
 
 /** What was done to an operation. */

@@ -31,9 +31,9 @@ export const isOpen = ({ description }: Tested): boolean => description === unde
 /** How paths are filled. */
 export interface Filling {
   /** Values of path parameters, by name; `1` for the others. */
-  readonly params?: Readonly<Record<string, string>>
+  readonly params?: Readonly<Record<string, string>> | undefined
   /** Whole targets, by the operation's name or its path: for a RegExp, or where the values matter together. */
-  readonly paths?: Readonly<Record<string, string>>
+  readonly paths?: Readonly<Record<string, string>> | undefined
 }
 
 /** The operations of a router in the order in which it tries them. */

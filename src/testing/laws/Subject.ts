@@ -25,17 +25,17 @@ export interface LawOptions {
   /** What must be let in; at least one, for each alternative one. */
   readonly valid: ReadonlyArray<ValidRequest>
   /** How long one request may take, in milliseconds. Default 1000. */
-  readonly within?: number
+  readonly within?: number | undefined
   /** How many random requests each law is tried with, beside the fixed ones. Default 100. */
-  readonly runs?: number
+  readonly runs?: number | undefined
   /** Where the random requests begin; the same seed tries the same requests. Default 1. */
-  readonly seed?: number
+  readonly seed?: number | undefined
   /** Middleware that requests have passed, as sessions and `authSettings`. Default none. */
-  readonly above?: ReadonlyArray<Middleware>
+  readonly above?: ReadonlyArray<Middleware> | undefined
   /** The application whose `keys` and settings requests carry. Default a new one. */
-  readonly app?: ContextFactory
+  readonly app?: ContextFactory | undefined
   /** Whether two principals of the same request are the same. Default: deeply equal. */
-  readonly equal?: (one: unknown, other: unknown) => boolean
+  readonly equal?: ((one: unknown, other: unknown) => boolean) | undefined
 }
 
 /** An authenticator under test. */

@@ -18,9 +18,9 @@ import { inWords, shown } from './Verdict.js'
 /** How the laws are checked. */
 export interface MapperOptions {
   /** How many failures each law is tried with. Default 200. */
-  readonly runs?: number
+  readonly runs?: number | undefined
   /** Where the random failures begin. Default 1. */
-  readonly seed?: number
+  readonly seed?: number | undefined
 }
 
 const cases: fc.Arbitrary<Case> = secrets().chain((secret) =>

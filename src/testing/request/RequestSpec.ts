@@ -15,19 +15,20 @@
  * })
  */
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from '../../core/Credentials.js'
+import { withoutUndefined } from '../../core/options.js'
 
 /** A header line. */
 export type HeaderLine = readonly [name: string, value: string]
 
 /** What a client would send; what is left out is `GET /` without any field. */
 export interface RequestSpec {
-  readonly method?: string
+  readonly method?: string | undefined
   /** The target in origin-form: path and query. */
-  readonly url?: string
+  readonly url?: string | undefined
   /** Header lines in order, repetitions included. */
-  readonly fields?: ReadonlyArray<HeaderLine>
+  readonly fields?: ReadonlyArray<HeaderLine> | undefined
   /** Where it comes from, as `request.socket.remoteAddress` tells it. Requests over HTTP come from where they come from. */
-  readonly remoteAddress?: string
+  readonly remoteAddress?: string | undefined
 }
 
 // -------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ export const mergeRequests = (...specs: ReadonlyArray<RequestSpec>): RequestSpec
   const fields = joinedCookies(specs.flatMap((spec) => spec.fields ?? []))
   const queries = specs.map(queryOf).filter((query) => query !== '')
   const path = specs.map(pathOf).findLast((one) => one !== '/') ?? '/'
-  const merged: RequestSpec = Object.assign({}, ...specs)
+  const merged: RequestSpec = Object.assign({}, ...specs.map(withoutUndefined))
   const joined = { ...merged, ...(fields.length > 0 && { fields }) }
   return merged.url === undefined ? joined : replaceQuery(queries.join('&'), { ...joined, url: path })
 }
