@@ -1,10 +1,13 @@
 /** The benchmark's report: what it calls met, what moved, and that the tables of its README are those of its kept figures. */
 import { readFileSync } from 'node:fs'
+import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { expectAlike } from '../bench/src/alike.js'
 import { compared } from '../bench/src/compare.js'
-import { targets, withFigures, type Figures } from '../bench/src/report.js'
+import { asMarkdown, targets, withFigures, type Figures } from '../bench/src/report.js'
 import { verdict, type Row, type Section } from '../bench/src/Section.js'
+import { ofProcesses } from '../bench/src/statistics.js'
 
 const folder = fileURLToPath(new URL('../bench/', import.meta.url))
 const read = (name: string): string => readFileSync(`${folder}${name}`, 'utf8')
@@ -77,6 +80,40 @@ describe('a comparison of two runs', () => {
   })
 })
 
+describe('contestants', () => {
+  const listener =
+    (vary: string): RequestListener =>
+    (_request, response) =>
+      void response.setHeader('Vary', vary).end('yes')
+  const question = { name: 'a question', url: '/x', headers: {}, status: 200 }
+
+  it('are compared when all answer alike', async () => {
+    await expectAlike(question, { hand: listener('Cookie'), ours: listener('Cookie') })
+  })
+  it('are not compared when a header differs', async () => {
+    const both = { hand: listener('Cookie'), ours: listener('Origin') }
+    await expect(expectAlike(question, both)).rejects.toThrow(
+      /^a question: contestants answer differently[^]+Cookie[^]+Origin/,
+    )
+  })
+  it('are not compared when the status is not what the question expects', async () => {
+    const both = { hand: listener('Cookie'), ours: listener('Cookie') }
+    await expect(expectAlike({ ...question, status: 401 }, both)).rejects.toThrow('401 was expected of all')
+  })
+})
+
+describe('a median over processes', () => {
+  it('has bounds as wide as the processes differ', () => {
+    const near = ofProcesses([Array(20).fill(1), Array(20).fill(1.01), Array(20).fill(1.02)])
+    expect(near).toEqual({ value: 1.01, low: 1, high: 1.02 })
+  })
+  it('has bounds as wide as the rounds of one differ', () => {
+    const { low, high } = ofProcesses([[1, 2, 3, 4, 5, 6, 7, 8, 9]])
+    expect(low).toBeLessThan(5)
+    expect(high).toBeGreaterThan(5)
+  })
+})
+
 describe('the kept figures', () => {
   it('are those of the README, written by the benchmark', () => {
     const tables = (text: string) => text.replace(/ +/g, ' ').replace(/-+/g, '-')
@@ -88,5 +125,11 @@ describe('the kept figures', () => {
   })
   it('say of each target whether it is met', () => {
     expect(targets(kept.sections)).toMatch(/^Targets: \d+ met, \d+ not met, \d+ not decided\n/)
+    const names = kept.sections.flatMap((one) => one.rows.filter((some) => verdict(some, one) !== undefined))
+    for (const { name } of names) expect(read('README.md')).toContain(`: ${name} `)
+  })
+  it('say that they are of a quick run, where they are', () => {
+    expect(asMarkdown({ ...kept, quick: true })).toContain('by a quick run')
+    expect(asMarkdown({ ...kept, quick: false })).not.toContain('by a quick run')
   })
 })

@@ -62,45 +62,71 @@ export const asText = (section: Section): string => {
   return `${section.title}\n\n${lines.map((line) => `  ${line.join('  ').trimEnd()}`).join('\n')}\n`
 }
 
-/** All rows that have a target: what it is, the figure, met or not. */
-export const targets = (sections: ReadonlyArray<Section>): string => {
+interface Targets {
+  /** How many are met, not met, and not decided. */
+  readonly sum: string
+  readonly lines: ReadonlyArray<ReadonlyArray<string>>
+}
+
+const targetsOf = (sections: ReadonlyArray<Section>): Targets => {
   const rows = sections.flatMap((section) =>
     section.rows.filter((row) => verdict(row, section) !== undefined).map((row) => [row, section] as const),
   )
   const count = (wanted: string) => rows.filter(([row, section]) => verdict(row, section) === wanted).length
-  const lines = aligned(
-    rows.map(([row, section]) => [
+  return {
+    sum: `${count('met')} met, ${count('not met')} not met, ${count('not decided')} not decided`,
+    lines: rows.map(([row, section]) => [
       verdict(row, section) ?? '',
       targetIn(row),
       `${bounded(row.value, row.unit)} ${row.unit}`,
       `${section.title}: ${row.name}`,
     ]),
-  )
-  const sum = `Targets: ${count('met')} met, ${count('not met')} not met, ${count('not decided')} not decided`
-  return `${sum}\n\n${lines.map((line) => `  ${line.join('  ').trimEnd()}`).join('\n')}\n`
+  }
+}
+
+/** All rows that have a target: what it is, the figure, met or not. */
+export const targets = (sections: ReadonlyArray<Section>): string => {
+  const { sum, lines } = targetsOf(sections)
+  return `Targets: ${sum}\n\n${aligned(lines)
+    .map((line) => `  ${line.join('  ').trimEnd()}`)
+    .join('\n')}\n`
 }
 
 // -------------------------------------------------------------------------------------
 // README.md
 // -------------------------------------------------------------------------------------
 
-const markdownTable = (section: Section): string => {
-  const hasTargets = section.rows.some((row) => verdict(row, section) !== undefined)
-  const lines = [columns, ...section.rows.map((row) => cells(row, section))].map((line) =>
-    hasTargets ? line : line.slice(0, 3),
-  )
-  lines[0] =
-    lines[0]?.map((cell, at) => (at === 0 ? 'Measured' : `${cell.charAt(0).toUpperCase()}${cell.slice(1)}`)) ?? []
+const tableOf = (lines: ReadonlyArray<ReadonlyArray<string>>): string => {
   const [head = [], ...rest] = aligned(lines)
   const rule = head.map((cell) => '-'.repeat(cell.length))
   return [head, rule, ...rest].map((line) => `| ${line.join(' | ')} |`).join('\n')
 }
 
+const upper = (cell: string): string => `${cell.charAt(0).toUpperCase()}${cell.slice(1)}`
+
+const markdownTable = (section: Section): string => {
+  const hasTargets = section.rows.some((row) => verdict(row, section) !== undefined)
+  const head = columns.map((cell, at) => (at === 0 ? 'Measured' : upper(cell)))
+  const lines = [head, ...section.rows.map((row) => cells(row, section))]
+  return tableOf(lines.map((line) => (hasTargets ? line : line.slice(0, 3))))
+}
+
+const targetTable = (sections: ReadonlyArray<Section>): string => {
+  const { sum, lines } = targetsOf(sections)
+  const table = tableOf([
+    ['Measured', 'Target', 'Median (95 % bounds)', 'Met?'],
+    ...lines.map(([met = '', target = '', figure = '', name = '']) => [name, target, figure, met]),
+  ])
+  return `### Targets\n\n${sum}.\n\n${table}`
+}
+
 /** The figures as README.md has them. */
-export const asMarkdown = ({ machine, date, sections }: Figures): string =>
-  [`From ${machine}, ${date}.`, ...sections.map((section) => `### ${section.title}\n\n${markdownTable(section)}`)].join(
-    '\n\n',
-  )
+export const asMarkdown = ({ machine, date, quick, sections }: Figures): string =>
+  [
+    `From ${machine}, ${date}${quick ? ', by a quick run: the bounds are wide' : ''}.`,
+    targetTable(sections),
+    ...sections.map((section) => `### ${section.title}\n\n${markdownTable(section)}`),
+  ].join('\n\n')
 
 const [BEGIN, END] = ['<!-- figures: npm run bench -- --markdown writes them -->', '<!-- end of figures -->']
 

@@ -52,6 +52,11 @@ if (unknown !== undefined) {
 const wanted = sectionNames.filter((name) => only.length === 0 || only.includes(name))
 
 const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, Node ${process.versions.node}, ${process.platform} ${process.arch}`
+const isWhole = only.length === 0
+if (options.save && !isWhole && (keptFigures().machine !== machine || keptFigures().quick !== options.quick)) {
+  console.error('--save: figures.json is from another machine or another pace; save a whole run, without --only')
+  process.exit(2)
+}
 // What is no result goes to the other stream with --json
 const say = (text: string): void => (options.json ? console.error(text) : console.log(text))
 
@@ -87,7 +92,7 @@ if (options.compare) {
 if (options.save) {
   // a part of the sections replaces that part
   const titles = new Set(measured.map(({ title }) => title))
-  const before = only.length === 0 ? [] : keptFigures().sections
+  const before = isWhole ? [] : keptFigures().sections
   const merged = [...before.map((old) => measured.find(({ title }) => title === old.title) ?? old)]
   const added = measured.filter(({ title }) => titles.has(title) && !before.some((old) => old.title === title))
   const figures = { ...now, sections: [...merged, ...added] }

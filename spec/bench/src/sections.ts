@@ -19,21 +19,19 @@ const pace = (quick: boolean, rounds: number, batch: number) => (quick ? short :
 
 export const sections: Readonly<Record<string, Measure>> = {
   koa: async (quick) => [await koa(quick ? 2 : 6, { rounds: quick ? 60 : 120, batch: 50, clock: 'processor' })],
-  others: async (quick) => [await others({ ...pace(quick, 200, 100), clock: 'processor' })],
-  peers: async (quick) => [await peers(pace(quick, 300, 200))],
-  tokens: (quick) => tokens(quick ? { rounds: 20, batch: 10 } : { rounds: 150, batch: 50 }),
-  secrets: async (quick) => [await secrets(quick ? { rounds: 15, batch: 40 } : { rounds: 300, batch: 200 })],
-  events: async (quick) => [await events(pace(quick, 150, 200))],
+  others: async (quick) => [await others({ ...pace(quick, 200, 50), clock: 'processor' })],
+  peers: async (quick) => [await peers({ ...pace(quick, 200, 50), clock: 'processor' })],
+  tokens: (quick) => tokens(quick ? { rounds: 15, batch: 5 } : { rounds: 120, batch: 30 }),
+  secrets: async (quick) => [await secrets(quick ? { rounds: 15, batch: 40 } : { rounds: 180, batch: 100 })],
+  events: async (quick) => [await events(pace(quick, 150, 100))],
   growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
   keys: async (quick) => [await keys(pace(quick, 100, 100), quick ? 20_000 : 1_000_000)],
-  routes: async (quick) => [footprint(quick ? 2 : 9)],
-  allocations: async (quick) => [quick ? allocations(3, 8) : allocations(7, 40)],
-  start: async (quick) => [start(quick ? 3 : 25)],
+  routes: async (quick) => [footprint(quick ? 2 : 6)],
+  allocations: async (quick) => [quick ? allocations(3, 8) : allocations(5, 30)],
+  start: async (quick) => [start(quick ? 3 : 20)],
   timing: async (quick) => [timing(quick ? 200_000 : 1_000_000)],
   sockets: async (quick) => [
-    await sockets(
-      quick ? { generations: 1, rounds: 8, requests: 1000 } : { generations: 5, rounds: 24, requests: 2000 },
-    ),
+    await sockets(quick ? { generations: 1, rounds: 4, requests: 600 } : { generations: 6, rounds: 8, requests: 1500 }),
   ],
 }
 

@@ -7,125 +7,115 @@
  * depend on the generator.
  */
 import { fork, type ChildProcess } from 'node:child_process'
-import { createServer } from 'node:http'
-import { createServer as createRawServer, type AddressInfo, type Server } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import { getRequestListener } from '@hono/node-server'
-import { koaApps, signedToken } from './koaApps.js'
+import { get } from 'node:http'
+import { signedToken } from './koaApps.js'
 import { load, type Load } from './load.js'
-import { fastifyApps, honoApps } from './otherApps.js'
 import { shuffled } from './paired.js'
 import type { Row, Section } from './Section.js'
-import { estimate, median } from './statistics.js'
-
-const names = [
-  'fixed bytes',
-  'node:http',
-  'bare',
-  'by hand',
-  'by hand, again',
-  'ours',
-  'passport',
-  'koa-jwt',
-  'ours, JWT',
-  'hono bare',
-  'hono bearer',
-  'fastify bare',
-  'fastify bearer',
-] as const
-type Name = (typeof names)[number]
-
-const body = '{"user":"anna"}'
-const fixed = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-
-const serverOf = async (name: string): Promise<Server> => {
-  if (name === 'fixed bytes') {
-    return createRawServer(
-      (socket) =>
-        void socket
-          .setNoDelay()
-          .on('data', () => socket.write(fixed))
-          .on('error', () => {}),
-    )
-  }
-  if (name === 'node:http') {
-    return createServer((_request, response) => {
-      response.setHeader('Content-Type', 'application/json')
-      response.end(body)
-    })
-  }
-  const koa = Object.entries(koaApps).find(([known]) => known === name.replace(', again', ''))?.[1]
-  if (koa !== undefined) return createServer(koa())
-  const hono = Object.entries(honoApps).find(([known]) => known === name)?.[1]
-  if (hono !== undefined) return createServer(getRequestListener(hono().fetch))
-  const fastify = Object.entries(fastifyApps).find(([known]) => known === name)?.[1]
-  if (fastify === undefined) throw new Error(`no contestant is called ${name}`)
-  const app = await fastify()
-  return createServer((request, response) => app.routing(request, response))
-}
-
-const self = fileURLToPath(import.meta.url)
+import { AGAIN, serverNames, serversModule, type ServerName } from './servers.js'
+import { ofProcesses, type Estimate } from './statistics.js'
 
 interface Running {
-  readonly name: Name
+  readonly name: ServerName
   readonly child: ChildProcess
+  readonly port: number
   readonly load: Load
 }
 
-const answerOf = (child: ChildProcess): Promise<number> =>
+const messageOf = (child: ChildProcess): Promise<number> =>
   new Promise((resolve, reject) => {
-    child.once('error', reject)
+    const failed = (): void => reject(new Error('a server ended'))
+    child.once('exit', failed)
     child.once('message', (value) => {
-      child.off('error', reject)
+      child.off('exit', failed)
       resolve(Number(value))
     })
   })
 
-const started = async (name: Name): Promise<Running> => {
-  const child = fork(self, [name])
-  const token = name.toLowerCase().includes('jwt') ? signedToken : 'supersecret'
-  const port = await answerOf(child)
-  return { name, child, load: await load(port, { Authorization: `Bearer ${token}` }) }
+const tokenOf = (name: ServerName): string => (name.toLowerCase().includes('jwt') ? signedToken : 'supersecret')
+
+const started = async (name: ServerName): Promise<Running> => {
+  const child = fork(serversModule, [name])
+  const port = await messageOf(child)
+  return { name, child, port, load: await load(port, { Authorization: `Bearer ${tokenOf(name)}` }) }
+}
+
+// Status, headers and body, without what differs by the moment
+const answerOf = ({ port }: Running, token: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const options = { port, host: '127.0.0.1', path: '/x', agent: false, headers: { Authorization: `Bearer ${token}` } }
+    get(options, (response) => {
+      const { date: _, ...headers } = response.headers
+      let body = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
+      response.on('end', () => resolve(JSON.stringify([response.statusCode, Object.entries(headers).sort(), body])))
+    }).on('error', reject)
+  })
+
+const pair = ['by hand', `by hand${AGAIN}`, 'ours', `ours${AGAIN}`] as const
+
+const expectAlike = async (running: ReadonlyArray<Running>): Promise<void> => {
+  const some = running.filter(({ name }) => pair.some((one) => one === name))
+  for (const token of ['supersecret', 'wrong']) {
+    const answers = new Set(await Promise.all(some.map((one) => answerOf(one, token))))
+    if (answers.size > 1) throw new Error(`over sockets contestants answer differently:\n${[...answers].join('\n')}`)
+  }
 }
 
 // Microseconds of processor time, kernel's included, since the process began
 const processorTime = ({ child }: Running): Promise<number> => {
-  const answer = answerOf(child)
+  const answer = messageOf(child)
   child.send('time')
   return answer
 }
 
-interface Turn {
-  /** Requests per second. */
-  readonly rate: number
+/** What one server did in one round. */
+interface Round {
+  /** Microseconds that passed for a request. */
+  readonly time: number
   /** The server's microseconds of processor time for a request. */
   readonly cost: number
 }
 
-const turnOf = async (one: Running, requests: number): Promise<Turn> => {
+const turnOf = async (one: Running, requests: number): Promise<Round> => {
   const before = await processorTime(one)
   const begun = performance.now()
   await one.load.send(requests)
-  const seconds = (performance.now() - begun) / 1000
-  return { rate: requests / seconds, cost: ((await processorTime(one)) - before) / requests }
+  const time = ((performance.now() - begun) * 1000) / requests
+  return { time, cost: ((await processorTime(one)) - before) / requests }
 }
 
 const WARM_UP = 8000
+// What the target is about has more turns in each round
+const TURNS = 3
 
 // A token takes twenty times as long to verify as a secret
-const turnsOf = ({ name }: Running, requests: number): number =>
+const requestsOf = ({ name }: Running, requests: number): number =>
   name.toLowerCase().includes('jwt') ? Math.ceil(requests / 10) : requests
 
-type Turns = ReadonlyMap<Name, ReadonlyArray<Turn>>
+type Rounds = ReadonlyMap<ServerName, ReadonlyArray<Round>>
+
+const mean = (turns: ReadonlyArray<Round>, of: keyof Round): number =>
+  turns.reduce((sum, turn) => sum + turn[of], 0) / turns.length
 
 // Two equal processes differ, by where their memory is: so there are several of each
-const generation = async (rounds: number, requests: number, turns: Map<Name, Turn[]>): Promise<void> => {
-  const running = await Promise.all(names.map(started))
+const generation = async (rounds: number, requests: number): Promise<Rounds> => {
+  const running = await Promise.all(serverNames.map(started))
   try {
-    for (const one of running) await one.load.send(turnsOf(one, WARM_UP))
+    await expectAlike(running)
+    for (const one of running) await one.load.send(requestsOf(one, WARM_UP))
+    const all = running.flatMap(
+      (one) => Array(pair.some((name) => name === one.name) ? TURNS : 1).fill(one) as Running[],
+    )
+    const measured = new Map(serverNames.map((name) => [name, [] as Round[]]))
     for (let round = 0; round < rounds; round++) {
-      for (const one of shuffled(running, round)) turns.get(one.name)?.push(await turnOf(one, turnsOf(one, requests)))
+      const turns = new Map(serverNames.map((name) => [name, [] as Round[]]))
+      for (const one of shuffled(all, round)) turns.get(one.name)?.push(await turnOf(one, requestsOf(one, requests)))
+      for (const [name, some] of turns) {
+        measured.get(name)?.push({ time: mean(some, 'time'), cost: mean(some, 'cost') })
+      }
     }
+    return measured
   } finally {
     for (const { child, load } of running) {
       load.close()
@@ -142,46 +132,53 @@ export interface SocketsPace {
   readonly requests: number
 }
 
-const figure = (turns: Turns, of: (at: (name: Name) => Turn) => number) => {
-  const count = Math.min(...[...turns.values()].map(({ length }) => length))
-  const at =
-    (round: number) =>
-    (name: Name): Turn =>
-      turns.get(name)?.[round] ?? { rate: Number.NaN, cost: Number.NaN }
-  return estimate(count, (some) => median(some.map((round) => of(at(round)))))
+type Figure = (of: (...names: ReadonlyArray<ServerName>) => Round) => number
+
+const figures = (generations: ReadonlyArray<Rounds>) => {
+  const inEach = (some: Rounds, figure: Figure): ReadonlyArray<number> =>
+    (some.get('bare') ?? []).map((_, round) =>
+      figure((...names) => {
+        const those = names.flatMap((name) => some.get(name)?.slice(round, round + 1) ?? [])
+        return { time: mean(those, 'time'), cost: mean(those, 'cost') }
+      }),
+    )
+  return (figure: Figure): Estimate => ofProcesses(generations.map((some) => inEach(some, figure)))
 }
 
 export const sockets = async ({ generations, rounds, requests }: SocketsPace): Promise<Section> => {
-  const turns = new Map<Name, Turn[]>(names.map((name) => [name, []]))
-  for (let at = 0; at < generations; at++) await generation(rounds, requests, turns)
-  const rate = (name: Name): Row => ({
-    name,
-    value: figure(turns, (at) => at(name).rate),
+  const measured: Rounds[] = []
+  for (let at = 0; at < generations; at++) measured.push(await generation(rounds, requests))
+  const of = figures(measured)
+  const rate = (name: ServerName): Row => ({
+    name: name === 'fixed bytes' ? 'the load generator, on fixed bytes' : name,
+    value: of((at) => 1e6 / at(name).time),
     unit: 'req/s',
-    note: `${figure(turns, (at) => at(name).cost).value.toFixed(0)} us of its processor a request`,
+    note: `${of((at) => at(name).cost).value.toFixed(1)} us of its processor a request`,
   })
-  const beside = (what: keyof Turn, mine: Name, theirs: Name) =>
-    figure(turns, (at) => at(mine)[what] / at(theirs)[what])
-  const row = (name: string, mine: Name, theirs: Name, target: Pick<Row, 'atLeast'> = {}): Row => ({
+  // Requests per second are the reverse of time
+  const row = (name: string, mine: ServerName, theirs: ServerName, target: Pick<Row, 'atLeast'> = {}): Row => ({
     name,
-    value: beside('rate', mine, theirs),
+    value: of((at) => at(theirs).time / at(mine).time),
     unit: 'times',
     ...target,
   })
   return {
     title: 'Over sockets: requests per second of one process, 20 connections',
-    control: beside('rate', 'by hand, again', 'by hand'),
+    control: of((at) => at('by hand').time / at(`by hand${AGAIN}`).time),
     rows: [
-      ...names.map((name) =>
-        name === 'fixed bytes' ? { ...rate(name), name: 'the load generator, on fixed bytes' } : rate(name),
-      ),
-      row('ours beside by hand', 'ours', 'by hand', { atLeast: 0.98 }),
+      ...serverNames.map(rate),
+      {
+        name: 'ours beside by hand, two processes of each',
+        value: of((at) => at('by hand', `by hand${AGAIN}`).time / at('ours', `ours${AGAIN}`).time),
+        unit: 'times',
+        atLeast: 0.98,
+      },
       {
         name: 'the same, in processor time of the server',
-        value: beside('cost', 'ours', 'by hand'),
+        value: of((at) => at('ours', `ours${AGAIN}`).cost / at('by hand', `by hand${AGAIN}`).cost),
         unit: 'times',
         target: 1 / 0.98,
-        control: beside('cost', 'by hand, again', 'by hand'),
+        control: of((at) => at(`by hand${AGAIN}`).cost / at('by hand').cost),
       },
       row('ours beside bare', 'ours', 'bare'),
       row('koa-passport beside bare', 'passport', 'bare'),
@@ -191,16 +188,4 @@ export const sockets = async ({ generations, rounds, requests }: SocketsPace): P
       row('fastify bearer beside its bare', 'fastify bearer', 'fastify bare'),
     ],
   }
-}
-
-if (process.argv[1] === self) {
-  const server = await serverOf(process.argv[2] ?? '')
-  // connections rest while others have their turns
-  if ('keepAliveTimeout' in server) Object.assign(server, { keepAliveTimeout: 0 })
-  process.on('message', () => {
-    const { user, system } = process.cpuUsage()
-    process.send?.(user + system)
-  })
-  process.on('disconnect', () => process.exit())
-  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
 }

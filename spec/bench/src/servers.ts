@@ -1,0 +1,76 @@
+/**
+ * The servers that are asked over sockets. `node dist/servers.js <name>`, started by `fork`, tells the port on which it listens; to
+ * each message it answers with the processor time that it has taken.
+ */
+import { createServer } from 'node:http'
+import { createServer as createRawServer, type AddressInfo, type Server } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { getRequestListener } from '@hono/node-server'
+import { koaApps } from './koaApps.js'
+import { fastifyApps, honoApps } from './otherApps.js'
+
+/** A second process of the same application has the same name and this behind it. */
+export const AGAIN = ', again'
+
+/** All of them; each is a process. */
+export const serverNames = [
+  'fixed bytes',
+  'node:http',
+  'bare',
+  'by hand',
+  `by hand${AGAIN}`,
+  'ours',
+  `ours${AGAIN}`,
+  'passport',
+  'koa-jwt',
+  'ours, JWT',
+  'hono bare',
+  'hono bearer',
+  'fastify bare',
+  'fastify bearer',
+] as const
+export type ServerName = (typeof serverNames)[number]
+
+/** The module to fork. */
+export const serversModule = fileURLToPath(import.meta.url)
+
+const body = '{"user":"anna"}'
+const fixed = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+
+const serverOf = async (name: string): Promise<Server> => {
+  if (name === 'fixed bytes') {
+    return createRawServer(
+      (socket) =>
+        void socket
+          .setNoDelay()
+          .on('data', () => socket.write(fixed))
+          .on('error', () => {}),
+    )
+  }
+  if (name === 'node:http') {
+    return createServer((_request, response) => {
+      response.setHeader('Content-Type', 'application/json')
+      response.end(body)
+    })
+  }
+  const koa = Object.entries(koaApps).find(([known]) => known === name.replace(AGAIN, ''))?.[1]
+  if (koa !== undefined) return createServer(koa())
+  const hono = Object.entries(honoApps).find(([known]) => known === name)?.[1]
+  if (hono !== undefined) return createServer(getRequestListener(hono().fetch))
+  const fastify = Object.entries(fastifyApps).find(([known]) => known === name)?.[1]
+  if (fastify === undefined) throw new Error(`no contestant is called ${name}`)
+  const app = await fastify()
+  return createServer((request, response) => app.routing(request, response))
+}
+
+if (process.argv[1] === serversModule) {
+  const server = await serverOf(process.argv[2] ?? '')
+  // connections rest while others have their turns
+  if ('keepAliveTimeout' in server) Object.assign(server, { keepAliveTimeout: 0 })
+  process.on('message', () => {
+    const { user, system } = process.cpuUsage()
+    process.send?.(user + system)
+  })
+  process.on('disconnect', () => process.exit())
+  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+}
