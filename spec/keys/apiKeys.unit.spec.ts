@@ -35,7 +35,7 @@ describe('options: each that cannot work is a TypeError that names it', () => {
     ),
     ...[undefined, null, {}, memoryKeyStore, five].map((one) => ['store', { store: one }] as const),
     ...['owner', {}, (u: unknown) => u].map((owner) => ['owner', { owner }] as const),
-    ...['secret', new Uint8Array(31), [new Uint8Array(32), new Uint8Array(0)], [5]].map(
+    ...['secret', [], new Uint8Array(31), [new Uint8Array(32), new Uint8Array(0)], [5]].map(
       (pepper) => ['pepper', { pepper }] as const,
     ),
     ...['form', /x/g, /x/y].map((adopted) => ['adopted', { adopted }] as const),
@@ -45,6 +45,12 @@ describe('options: each that cannot work is a TypeError that names it', () => {
     const options = given === null || Array.isArray(given) ? given : { prefix: 'acme', store, ...given }
     expect(() => apiKeys(options as never)).toThrow(TypeError)
     expect(() => apiKeys(options as never)).toThrow(new RegExp(`apiKeys.*${option}`))
+  })
+
+  it('no pepper at all in an array: the TypeError names the place and the fix', () => {
+    expect(() => apiKeys({ prefix: 'acme', store, pepper: [] })).toThrow(
+      'apiKeys({ pepper }) must be a Uint8Array of at least 32 bytes, or an array of at least one of them with the newest first; leave it out for none',
+    )
   })
 
   it('the store that lacks a method: the TypeError names the method', () => {

@@ -56,11 +56,18 @@ export interface KeyStore {
    * expired at `at`, nor where the digest is there. Older digests whose time was over at `at` are forgotten.
    */
   readonly rotate: (id: string, rotation: Rotation) => Promise<boolean>
-  /** Revokes a record, once and for all, and tells whether there is one; the first `at` stays. */
+  /**
+   * Revokes a record, once and for all, and tells whether there is one; the first `at` stays. Rejects where a part of it is lost, so that
+   * a digest of it may be good still.
+   */
   readonly revoke: (id: string, at: number) => Promise<boolean>
   /** Writes when a record was last used, unless a later time is there. Does nothing where there is no such record. */
   readonly touch: (id: string, at: number) => Promise<void>
 }
+
+/** Scopes that nobody can change: those that are kept, and those of a principal, may be the same array. */
+export const frozenScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> =>
+  Object.isFrozen(scopes) ? scopes : Object.freeze([...scopes])
 
 const isTime = (u: unknown): boolean => typeof u === 'number' && Number.isFinite(u)
 const isTimeIfAny = (u: unknown): boolean => u === undefined || isTime(u)

@@ -48,7 +48,10 @@ export interface ApiKeys<O> {
    * Rejects with `NoLiveKey` where there is none.
    */
   readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
-  /** Revokes a key with all its secrets, at once and for good; tells whether there is one. It stays in the list. */
+  /**
+   * Revokes a key with all its secrets, for good. It stays in the list. `true` says that none of its secrets is good any more,
+   * `false` that there is no such key. Rejects where the store does not know, such as a Redis that has lost a part of it.
+   */
   readonly revoke: (id: string) => Promise<boolean>
   /** The keys of an owner, revoked and expired ones among them, the oldest first. */
   readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
@@ -66,7 +69,7 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
   event,
   id,
   owner,
-  scopes: Object.freeze([...scopes]),
+  scopes,
   ...(expiresAt !== undefined && { expiresAt }),
 })
 
@@ -102,9 +105,10 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     const { record, until } = found
     if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find gave no KeyRecord')
     if (record.revokedAt !== undefined) return E.left(invalid)
-    if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= Date.now()) return E.left(expired)
+    const now = Date.now()
+    if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return E.left(expired)
     const key = seen(record, until)
-    touch(record.id, record.lastUsedAt)
+    touch(record.id, now, record.lastUsedAt)
     return E.right(key)
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {

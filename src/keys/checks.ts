@@ -47,9 +47,12 @@ export const ownerText = (place: string, codec: t.Type<unknown, string, unknown>
   return text
 }
 
+// What io-ts says about the place of a mistake would hold the value, and it is not read
+const noContext: t.Context = []
+
 /** An owner as the application knows it. Its value is in no error. */
 export const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyRecord): unknown => {
-  const decoded = codec.decode(owner)
+  const decoded = codec.validate(owner, noContext)
   if (E.isRight(decoded)) return decoded.right
   throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a key that is kept')
 }
@@ -84,7 +87,7 @@ const recordOf = (place: string, codec: t.Type<unknown, string, unknown>, given:
   return {
     owner: ownerText(`${place}({ owner })`, codec, owner),
     name,
-    scopes: [...scopes],
+    scopes: Object.freeze([...scopes]),
     ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
   }
 }

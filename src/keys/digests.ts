@@ -2,7 +2,7 @@
  * What a store is given for a key: its SHA-256, or with a pepper the HMAC of that. A key has 190 random bits, so a slow hash
  * would cost time and protect nothing.
  */
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, hash, type KeyObject } from 'node:crypto'
 
 /** The digests of one application. */
 export interface Digests {
@@ -15,18 +15,17 @@ export interface Digests {
 }
 
 /** @see Digests */
-export const digestsWith = (peppers: ReadonlyArray<Uint8Array>): Digests => {
+export const digestsWith = (peppers: ReadonlyArray<KeyObject>): Digests => {
   const [newest] = peppers
-  const seasoned = (sha256: Buffer, pepper: Uint8Array): string =>
-    createHmac('sha256', pepper).update(sha256).digest('hex')
-  const kept = (sha256: Buffer): string => (newest === undefined ? sha256.toString('hex') : seasoned(sha256, newest))
-  const hashed = (key: string): Buffer => createHash('sha256').update(key).digest()
+  const seasoned = (sha256: string, pepper: KeyObject): string =>
+    createHmac('sha256', pepper).update(sha256, 'hex').digest('hex')
+  const kept = (sha256: string): string => (newest === undefined ? sha256 : seasoned(sha256, newest))
   return {
-    of: (key) => kept(hashed(key)),
+    of: (key) => kept(hash('sha256', key)),
     all: (key) => {
-      const sha256 = hashed(key)
-      return peppers.length === 0 ? [sha256.toString('hex')] : peppers.map((pepper) => seasoned(sha256, pepper))
+      const sha256 = hash('sha256', key)
+      return newest === undefined ? [sha256] : peppers.map((pepper) => seasoned(sha256, pepper))
     },
-    adopted: (sha256) => kept(Buffer.from(sha256, 'hex')),
+    adopted: (sha256) => kept(sha256.toLowerCase()),
   }
 }

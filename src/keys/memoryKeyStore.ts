@@ -2,7 +2,7 @@
  * API keys in this process: for development and tests. They are gone when it ends, and no other process knows them.
  */
 import { declareFactory } from '../core/hooks.js'
-import type { FoundKey, KeyRecord, KeyStore, Rotation } from './KeyStore.js'
+import { frozenScopes, type FoundKey, type KeyRecord, type KeyStore, type Rotation } from './KeyStore.js'
 
 interface Kept {
   record: KeyRecord
@@ -13,6 +13,9 @@ interface Digest {
   readonly kept: Kept
   readonly until?: number
 }
+
+// What is found is what is kept: whoever gets it cannot change it
+const frozen = (record: KeyRecord): KeyRecord => Object.freeze({ ...record, scopes: frozenScopes(record.scopes) })
 
 /**
  * A store that keeps API keys in memory.
@@ -39,7 +42,7 @@ export const memoryKeyStore = (): KeyStore => {
   }
   const insert = (digest: string, record: KeyRecord): boolean => {
     if (digests.has(digest) || records.has(record.id)) return false
-    const kept: Kept = { record, digests: new Set([digest]) }
+    const kept: Kept = { record: frozen(record), digests: new Set([digest]) }
     records.set(record.id, kept)
     digests.set(digest, { kept })
     const others = owners.get(record.owner)
@@ -63,18 +66,18 @@ export const memoryKeyStore = (): KeyStore => {
     if (revokedAt !== undefined || expiresAt <= rotation.at) return false
     replace(kept, rotation)
     const { prefix, last4, at } = rotation
-    kept.record = { ...kept.record, prefix, last4, rotatedAt: at }
+    kept.record = frozen({ ...kept.record, prefix, last4, rotatedAt: at })
     return true
   }
   const revoke = (id: string, at: number): boolean => {
     const kept = records.get(id)
-    if (kept !== undefined) kept.record = { revokedAt: at, ...kept.record }
+    if (kept !== undefined) kept.record = frozen({ revokedAt: at, ...kept.record })
     return kept !== undefined
   }
   const touch = (id: string, at: number): void => {
     const kept = records.get(id)
     if (kept === undefined || (kept.record.lastUsedAt ?? -Infinity) >= at) return
-    kept.record = { ...kept.record, lastUsedAt: at }
+    kept.record = frozen({ ...kept.record, lastUsedAt: at })
   }
   return {
     insert: (digest, record) => Promise.resolve(insert(digest, record)),

@@ -1,6 +1,7 @@
 /**
  * The options of `apiKeys`, and their defaults. What is weak or cannot work is refused here.
  */
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import * as t from 'io-ts'
 import { checkOptions, maybe, positive, type Check, type Checks } from '../core/options.js'
 import { isPrefix } from './keyForm.js'
@@ -32,7 +33,7 @@ export interface Decided {
   readonly prefix: string
   readonly store: KeyStore
   readonly owner: t.Type<unknown, string, unknown>
-  readonly peppers: ReadonlyArray<Uint8Array>
+  readonly peppers: ReadonlyArray<KeyObject>
   readonly adopted: RegExp | undefined
   readonly touch: number | false
   readonly timeout: number
@@ -52,11 +53,14 @@ const codec: Check = (place, value) => {
   if (!(value instanceof t.Type)) throw new TypeError(`${place} must be an io-ts codec, as t.string`)
 }
 
+const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >= MIN_PEPPER
+
 const pepper: Check = (place, value) => {
   const all: unknown = value instanceof Uint8Array ? [value] : value
-  if (Array.isArray(all) && all.every((one) => one instanceof Uint8Array && one.length >= MIN_PEPPER)) return
+  // an empty array is a list of secrets that was not loaded; without one digests would need none
+  if (Array.isArray(all) && all.length > 0 && all.every(isPepper)) return
   throw new TypeError(
-    `${place} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of them with the newest first`,
+    `${place} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
   )
 }
 
@@ -100,7 +104,8 @@ export const decided = <O>(options: ApiKeysOptions<O>): Decided => {
     store: given.store,
     // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
     owner: owner as Decided['owner'],
-    peppers: peppers instanceof Uint8Array ? [peppers] : peppers,
+    // a copy: the application may overwrite its bytes
+    peppers: (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
     adopted: given.adopted,
     touch,
     timeout,
