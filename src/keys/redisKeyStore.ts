@@ -5,6 +5,9 @@
  * clients are best set up. Every change is one script, so it happens as a whole or not at all; for that all keys are in one
  * slot of a cluster. Let Redis evict none (`maxmemory-policy noeviction`) and write a log (`appendonly yes`): what it loses
  * when it starts again is lost, and with snapshots alone a key that was revoked since the last one is good again.
+ *
+ * What Redis has lost nevertheless is not made again. Where a part of a key is missing, so that it is not known what its secrets are,
+ * `rotate`, `revoke` and `list` reject with an error that begins with `LOST` and says what was done.
  */
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, hook, maybe, string } from '../core/options.js'
@@ -20,17 +23,26 @@ export interface RedisKeyStoreOptions {
 
 // A record is a hash, whose `made` holds what never changes, as JSON. Each of its digests is a string: until when it is good, a
 // blank, the whole record. So a look-up is one GET, and whatever changes a record writes those strings again.
-const settle = `local function settle(key, digests, begin)
+// `limitOf` is nothing for a digest that Redis has lost, and for one that another record has taken since: those are left alone.
+const settle = `local function limitOf(key, made)
+  local limit, record = string.match(redis.call('GET', key) or '', '^(%d*) (.*)$')
+  return record and string.sub(record, 1, #made) == made and limit
+end
+local function madeOf(key)
+  return string.sub(redis.call('HGET', key, 'made'), 1, -2)
+end
+local function settle(key, digests, begin)
   local names = {'prefix', 'last4', 'revokedAt', 'rotatedAt', 'lastUsedAt'}
-  local record = string.sub(redis.call('HGET', key, 'made'), 1, -2)
+  local made = madeOf(key)
+  local record = made
   for at, value in ipairs(redis.call('HMGET', key, unpack(names))) do
     if value then record = record .. ',"' .. names[at] .. '":' .. value end
   end
   record = record .. '}'
   redis.call('HSET', key, 'record', record)
   for _, digest in ipairs(redis.call('SMEMBERS', digests)) do
-    local limit = string.match(redis.call('GET', begin .. digest) or '', '^%d*')
-    redis.call('SET', begin .. digest, limit .. ' ' .. record)
+    local limit = limitOf(begin .. digest, made)
+    if limit then redis.call('SET', begin .. digest, limit .. ' ' .. record) end
   end
   return 1
 end
@@ -41,30 +53,56 @@ const scripts = {
 redis.call('SADD', KEYS[3], ARGV[2])
 redis.call('SADD', KEYS[4], ARGV[1])
 redis.call('HSET', KEYS[2], unpack(ARGV, 4))
+redis.call('SET', KEYS[1], ' ' .. madeOf(KEYS[2]))
 return settle(KEYS[2], KEYS[3], ARGV[3])`,
   list: `local all = {}
-for at, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do all[at] = redis.call('HGET', ARGV[1] .. id, 'record') end
+for _, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local record = redis.call('HGET', ARGV[1] .. id, 'record')
+  if record then all[#all + 1] = record
+  elseif redis.call('EXISTS', ARGV[2] .. id) == 1 then
+    return redis.error_reply('LOST the record of the key ' .. id .. '; revoke it, so that its secrets are over')
+  end
+end
 return all`,
   rotate: `${settle}local kept = redis.call('HMGET', KEYS[1], 'made', 'revokedAt', 'expiresAt')
 local at, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+if redis.call('EXISTS', KEYS[1]) ~= redis.call('EXISTS', KEYS[2]) then
+  return redis.error_reply('LOST a part of this key; it was not rotated, revoke it')
+end
 if not kept[1] or kept[2] or (kept[3] and tonumber(kept[3]) <= at) then return 0 end
 if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+local made = madeOf(KEYS[1])
 for _, digest in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   local key = ARGV[3] .. digest
-  local own = tonumber(string.match(redis.call('GET', key) or '', '^%d+'))
-  if own and own <= at then
-    redis.call('DEL', key)
+  local text = limitOf(key, made)
+  local own = text and tonumber(text)
+  if not text or (own and own <= at) then
+    if text then redis.call('DEL', key) end
     redis.call('SREM', KEYS[2], digest)
   else
-    redis.call('SET', key, string.format('%.0f ', math.min(own or limit, limit)))
+    redis.call('SET', key, string.format('%.0f ', math.min(own or limit, limit)) .. made)
   end
 end
 redis.call('SADD', KEYS[2], ARGV[4])
+redis.call('SET', KEYS[3], ' ' .. made)
 redis.call('HSET', KEYS[1], 'prefix', ARGV[5], 'last4', ARGV[6], 'rotatedAt', ARGV[1])
 return settle(KEYS[1], KEYS[2], ARGV[3])`,
-  revoke: `${settle}if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+  revoke: `${settle}local digests = redis.call('SMEMBERS', KEYS[2])
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  if #digests == 0 then return 0 end
+  for _, digest in ipairs(digests) do
+    local record = string.match(redis.call('GET', ARGV[2] .. digest) or '', '^%d* (.*)$')
+    if record and cjson.decode(record).id == ARGV[3] then redis.call('DEL', ARGV[2] .. digest) end
+  end
+  redis.call('DEL', KEYS[2])
+  return redis.error_reply('LOST the record of this key; its secrets were deleted')
+end
 redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[1])
-return settle(KEYS[1], KEYS[2], ARGV[2])`,
+settle(KEYS[1], KEYS[2], ARGV[2])
+if #digests == 0 then
+  return redis.error_reply('LOST the digests of this key; it is listed as revoked, but its secrets may be good still')
+end
+return 1`,
   touch: `${settle}local used = redis.call('HGET', KEYS[1], 'lastUsedAt')
 if redis.call('EXISTS', KEYS[1]) == 0 or (used and tonumber(used) >= tonumber(ARGV[1])) then return 0 end
 redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
@@ -84,6 +122,8 @@ const recordOf = (answer: unknown): KeyRecord => {
   const record: unknown = JSON.parse(asString(answer))
   return typeof record === 'object' && record !== null && isKeyRecord(record) ? record : wrong()
 }
+
+const timeIn = (text: string): number => (/^\d+$/.test(text) ? Number(text) : wrong())
 
 const checks = { command: hook(2), prefix: maybe(string) }
 
@@ -106,9 +146,10 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
   const run = (script: keyof typeof scripts, keys: ReadonlyArray<string>, ...args: string[]): Promise<unknown> =>
     command(['EVAL', scripts[script], String(keys.length), ...keys, ...args], keys[0] ?? begin)
   const get = (key: string): Promise<unknown> => command(['GET', key], key)
-  const getAll = async (keys: readonly [string, ...string[]]): Promise<ReadonlyArray<unknown>> => {
-    const answers = await command(['MGET', ...keys], keys[0])
-    return Array.isArray(answers) ? answers : wrong()
+  const firstOf = async (asked: ReadonlyArray<string>): Promise<unknown> => {
+    const keys = asked.map((digest) => digests + digest)
+    const answers = await command(['MGET', ...keys], keys[0] ?? begin)
+    return Array.isArray(answers) ? answers.find((one) => !isNothing(one)) : wrong()
   }
   const changed = async (answer: Promise<unknown>): Promise<boolean> => Number(await answer) === 1
   const digestsOf = (id: string): string => `${begin}digests:${id}`
@@ -123,15 +164,17 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
       return changed(run('insert', keys, id, digest, digests, ...hash))
     },
     find: async (asked) => {
-      const [first = '', ...others] = asked.map((digest) => digests + digest)
-      const answers = others.length === 0 ? [await get(first)] : await getAll([first, ...others])
-      const answer = answers.find((one) => !isNothing(one))
-      if (answer === undefined) return undefined
-      const [, until = '', record] = /^(\d*) (.*)$/s.exec(asString(answer)) ?? wrong()
-      return { record: recordOf(record), ...(until !== '' && { until: Number(until) }) }
+      const [first, ...others] = asked
+      if (first === undefined) return undefined
+      const answer = others.length === 0 ? await get(digests + first) : await firstOf(asked)
+      if (isNothing(answer)) return undefined
+      const text = asString(answer)
+      const blank = text.indexOf(' ')
+      const record = recordOf(text.slice(blank + 1))
+      return blank === 0 ? { record } : { record, until: timeIn(text.slice(0, blank)) }
     },
     list: async (owner) => {
-      const answer = await run('list', [`${begin}owner:${owner}`], records)
+      const answer = await run('list', [`${begin}owner:${owner}`], records, digestsOf(''))
       return Array.isArray(answer) ? answer.map(recordOf) : wrong()
     },
     rotate: (id, { digest, prefix, last4, at, until }) => {
@@ -139,7 +182,7 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
       const begins = [JSON.stringify(prefix), JSON.stringify(last4)]
       return changed(run('rotate', keys, String(at), String(until), digests, digest, ...begins))
     },
-    revoke: (id, at) => changed(run('revoke', [records + id, digestsOf(id)], String(at), digests)),
+    revoke: (id, at) => changed(run('revoke', [records + id, digestsOf(id)], String(at), digests, id)),
     touch: async (id, at) => {
       await run('touch', [records + id, digestsOf(id)], String(at), digests)
     },

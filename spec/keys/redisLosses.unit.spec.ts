@@ -1,0 +1,125 @@
+/**
+ * What Redis has lost (evicted, or deleted by hand) is not made again by a change of the key: no digest comes back without its limit.
+ * `rotate`, `revoke` and `list` claim nothing that they cannot know.
+ */
+import { createHash } from 'node:crypto'
+import { either as E } from 'fp-ts'
+import { apiKeys, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
+import { redisKeyStore } from 'koa-with-auth/keys/redis'
+import { mockRequest } from 'koa-with-auth/testing'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describeWithRedis, redisServer } from '../support/redisServer.js'
+import { clients, type Connected } from '../support/sessionStores.js'
+
+const PREFIX = '{lost}:'
+const request = mockRequest({})
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+const digestOf = (key: string) => `digest:${sha256(key)}`
+const verdictOf = (result: E.Either<{ readonly _tag: string }, ApiKey>) => (E.isLeft(result) ? result.left._tag : 'in')
+const DAY = 86_400_000
+
+// What Redis said is in the cause; to a client it is a 503
+const lost = (what: RegExp) =>
+  expect.objectContaining({ status: 503, cause: expect.objectContaining({ message: expect.stringMatching(what) }) })
+
+describeWithRedis('what Redis has lost', () => {
+  const server = redisServer()
+  describe.each(Object.entries(clients))('%s', (_name, connect) => {
+    let connected: Connected
+    let keys: ApiKeys<string>
+    const lose = async (...names: string[]) =>
+      expect(await server().send('DEL', ...names.map((name) => PREFIX + name))).toBe(`:${names.length}\r\n`)
+    const isKept = async (name: string) => (await server().send('EXISTS', PREFIX + name)) === ':1\r\n'
+    const asked = async (key: string) => verdictOf(await keys.authenticate(request, key))
+
+    beforeAll(async () => {
+      connected = await connect(server())
+    })
+    afterAll(() => connected?.disconnect())
+    beforeEach(async () => {
+      await server().send('FLUSHALL')
+      const store = redisKeyStore({ command: connected.command, prefix: PREFIX })
+      keys = apiKeys({ prefix: 'acme', adopted: /^old-/, touch: false, store })
+    })
+
+    it('a digest that was to end tomorrow is not made again: not by revoke, nor by rotate, nor by touch', async () => {
+      const first = await keys.issue({ owner: 'anna' })
+      const second = await keys.rotate(first.id, { overlap: DAY })
+      await lose(digestOf(first.key))
+      expect(await asked(first.key)).toBe('invalid')
+      const third = await keys.rotate(first.id, { overlap: DAY })
+      const store = redisKeyStore({ command: connected.command, prefix: PREFIX })
+      await store.touch(first.id, Date.now())
+      expect([await asked(first.key), await isKept(digestOf(first.key))]).toEqual(['invalid', false])
+      expect([await asked(second.key), await asked(third.key)]).toEqual(['in', 'in'])
+      expect(await keys.revoke(first.id)).toBe(true)
+      expect(await isKept(digestOf(first.key))).toBe(false)
+      for (const { key } of [first, second, third]) expect(await asked(key)).toBe('invalid')
+    })
+
+    it('a digest that another key has taken since is left alone', async () => {
+      const before = await keys.adopt(sha256('old-1'), { owner: 'anna' })
+      await lose(digestOf('old-1'))
+      const after = await keys.adopt(sha256('old-1'), { owner: 'sam' })
+      await keys.rotate(before.id, { overlap: 0 })
+      expect(await keys.revoke(before.id)).toBe(true)
+      const result = await keys.authenticate(request, 'old-1')
+      expect(E.isRight(result) && [result.right.id, result.right.owner, result.right.expiresAt]).toEqual([
+        after.id,
+        'sam',
+        undefined,
+      ])
+    })
+
+    it('a lost record: rotate and revoke reject; after revoke no secret is good, and the second time there is no key', async () => {
+      const first = await keys.issue({ owner: 'anna' })
+      const second = await keys.rotate(first.id, { overlap: DAY })
+      const other = await keys.issue({ owner: 'anna' })
+      await lose(`key:${first.id}`)
+      await expect(keys.rotate(first.id, { overlap: 0 })).rejects.toEqual(lost(/LOST a part of this key/))
+      await expect(keys.list('anna')).rejects.toEqual(
+        lost(new RegExp(`LOST the record of the key ${first.id}; revoke it`)),
+      )
+      await expect(keys.revoke(first.id)).rejects.toEqual(lost(/LOST the record of this key; its secrets were deleted/))
+      for (const { key } of [first, second])
+        expect([await asked(key), await isKept(digestOf(key))]).toEqual(['invalid', false])
+      expect(await keys.revoke(first.id)).toBe(false)
+      expect((await keys.list('anna')).map(({ id }) => id)).toEqual([other.id])
+      expect(await asked(other.key)).toBe('in')
+    })
+
+    it('a lost record, whose digest another key has taken since: that one stays good', async () => {
+      const before = await keys.adopt(sha256('old-2'), { owner: 'anna' })
+      await lose(digestOf('old-2'))
+      await keys.adopt(sha256('old-2'), { owner: 'sam' })
+      await lose(`key:${before.id}`)
+      await expect(keys.revoke(before.id)).rejects.toEqual(lost(/LOST/))
+      expect(await asked('old-2')).toBe('in')
+    })
+
+    it('a lost list of digests: rotate changes nothing, revoke rejects, for its secrets may be good still', async () => {
+      const { id, key } = await keys.issue({ owner: 'anna' })
+      await lose(`digests:${id}`)
+      await expect(keys.rotate(id, { overlap: 0 })).rejects.toEqual(lost(/it was not rotated/))
+      expect((await keys.list('anna'))[0]?.rotatedAt).toBeUndefined()
+      for (let at = 0; at < 2; at++) {
+        await expect(keys.revoke(id)).rejects.toEqual(lost(/LOST the digests .* may be good still/))
+      }
+      expect((await keys.list('anna'))[0]?.revokedAt).toBeInstanceOf(Date)
+      expect(await asked(key)).toBe('in')
+    })
+
+    it('a lost list of an owner: his keys are not listed, and revoke is true of a key that is over then', async () => {
+      const { id, key } = await keys.issue({ owner: 'anna' })
+      await lose('owner:anna')
+      expect([await keys.list('anna'), await asked(key)]).toEqual([[], 'in'])
+      expect([await keys.revoke(id), await asked(key)]).toEqual([true, 'invalid'])
+    })
+
+    it('all lost but one digest: revoke says that there is no such key', async () => {
+      const { id } = await keys.issue({ owner: 'anna' })
+      await lose(`key:${id}`, `digests:${id}`, 'owner:anna')
+      expect(await keys.revoke(id)).toBe(false)
+    })
+  })
+})
