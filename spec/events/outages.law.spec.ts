@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { onStoreOutage } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
-import { outagesOf, type Asked } from '../../src/stores/outages.js'
+import { outagesOf } from '../../src/stores/outages.js'
+import { within } from '../../src/stores/within.js'
 
 // Questions are asked in order; their answers come in any order
 const step = fc.oneof(
@@ -17,17 +18,17 @@ describe('outagesOf', () => {
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const events: string[] = []
         const end = onStoreOutage(({ event }) => events.push(event))
-        const ask = outagesOf('api-keys')
-        const open: { readonly asked: Asked; readonly at: number }[] = []
+        const { asked, answered, failed } = outagesOf('api-keys')
+        const open: { readonly number: number; readonly at: number }[] = []
         // the same, said once more: what a change needs
         const expected: string[] = []
         let changedAt = -1
         steps.forEach((one, at) => {
-          if (one === 'ask') return void open.push({ asked: ask(), at })
+          if (one === 'ask') return void open.push({ number: asked(), at })
           const [question] = open.splice(one.which % (open.length || 1), 1)
           if (question === undefined) return
-          if (one.what === 'answered') question.asked.answered()
-          else question.asked.failed(one.what === 'failed' ? 'failed' : 'silent')
+          if (one.what === 'answered') answered(question.number)
+          else failed(question.number, one.what === 'failed' ? 'failed' : 'silent')
           const isDown = expected.at(-1) === 'begun'
           if (question.at > changedAt && isDown === (one.what === 'answered')) {
             expected.push(isDown ? 'over' : 'begun')
@@ -43,15 +44,29 @@ describe('outagesOf', () => {
     expect(seen).toBeGreaterThan(2)
   })
 
-  it('an answer that comes too late, after the silence was noted, is none', () => {
+  it.each([
+    ['an answer', (): unknown => 'late'],
+    [
+      'a failure',
+      (): never => {
+        throw new Error('late')
+      },
+    ],
+  ])('%s that comes too late, after the silence was noted, is none', async (_name, late) => {
     const events: string[] = []
-    const end = onStoreOutage(({ event }) => events.push(event))
-    const ask = outagesOf('api-keys')
-    ask().failed('silent')
-    const late = ask()
-    late.failed('silent')
-    late.answered()
+    const end = onStoreOutage(({ event, ...rest }) =>
+      events.push('reason' in rest ? `${event}: ${rest.reason}` : event),
+    )
+    const timed = within('api-keys', 20)
+    let answer = (): void => {}
+    const waiting = new Promise<void>((resolve) => (answer = resolve)).then(late)
+    await expect(timed(() => new Promise(() => {}))).rejects.toThrow('did not answer')
+    await expect(timed(() => waiting)).rejects.toThrow('did not answer')
+    answer()
+    await waiting.catch(() => {})
+    expect(events).toStrictEqual(['begun: silent'])
+    await timed(() => Promise.resolve())
     end()
-    expect(events).toStrictEqual(['begun'])
+    expect(events).toStrictEqual(['begun: silent', 'over'])
   })
 })

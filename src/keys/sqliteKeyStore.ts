@@ -87,12 +87,14 @@ export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore =
       return (await file.write(inserting, values)) === 1
     },
     find: async (digests) => {
-      const [row] = await file.read(digests.length === 1 ? findingOne : finding(digests.length), digests)
+      const { rows } = await file.read(digests.length === 1 ? findingOne : finding(digests.length), digests)
+      const row = rows[0]
       if (row === undefined) return undefined
       const until = row['until']
       return { record: recordIn(row), ...(typeof until === 'number' && { until }) }
     },
-    list: async (owner) => (await file.read('select record from auth_keys where owner = ?', [owner])).map(recordIn),
+    list: async (owner) =>
+      (await file.read('select record from auth_keys where owner = ?', [owner])).rows.map(recordIn),
     rotate: async (id, { digest, prefix, last4, at, until }) => {
       const live = [id, at, digest]
       const values = [

@@ -60,7 +60,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   return {
     read: async (id) => {
-      const rows = await file.read(statements.read, [id, Date.now()])
+      const { rows } = await file.read(statements.read, [id, Date.now()])
       return text(rows[0]?.['text'])
     },
     insert: async (id, data, lifetime) => {
@@ -74,7 +74,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
       await write(statements.end, [id, Date.now() + lifetime])
     },
     markOf: async (user) => {
-      const rows = await file.read(statements.markOf, [user, Date.now()])
+      const { rows } = await file.read(statements.markOf, [user, Date.now()])
       return text(rows[0]?.['mark']) ?? ''
     },
     mark: async (user, mark, lifetime) => {

@@ -6,36 +6,33 @@
 import { report, storeOutages } from '../core/events/channels.js'
 import type { StoreContent } from '../core/events/StoreOutageEvent.js'
 
-/** What became of one question to a store. */
-export interface Asked {
-  readonly answered: () => void
-  readonly failed: (reason: 'failed' | 'silent') => void
+/** The questions to one store, and what became of each. One that failed must not be said to be answered later. */
+export interface Outages {
+  /** Counts a question; returns its number. */
+  readonly asked: () => number
+  readonly answered: (question: number) => void
+  readonly failed: (question: number, reason: 'failed' | 'silent') => void
 }
 
-/** Watches the outages of one store. Call what it returns for each question. */
-export const outagesOf = (store: StoreContent): (() => Asked) => {
+/** Watches the outages of one store. */
+export const outagesOf = (store: StoreContent): Outages => {
   let asked = 0
   let atChange = 0
   let begunAt: number | undefined
-  return () => {
-    // 0 once it failed: an answer that comes too late is none
-    let number = ++asked
-    return {
-      answered: () => {
-        if (begunAt === undefined || number <= atChange) return
-        const durationMs = performance.now() - begunAt
-        begunAt = undefined
-        atChange = asked
-        report(storeOutages)(() => ({ event: 'over', store, durationMs }))
-      },
-      failed: (reason) => {
-        const isOld = number <= atChange
-        number = 0
-        if (begunAt !== undefined || isOld) return
-        begunAt = performance.now()
-        atChange = asked
-        report(storeOutages)(() => ({ event: 'begun', store, reason }))
-      },
-    }
+  return {
+    asked: () => ++asked,
+    answered: (question) => {
+      if (begunAt === undefined || question <= atChange) return
+      const durationMs = performance.now() - begunAt
+      begunAt = undefined
+      atChange = asked
+      report(storeOutages)(() => ({ event: 'over', store, durationMs }))
+    },
+    failed: (question, reason) => {
+      if (begunAt !== undefined || question <= atChange) return
+      begunAt = performance.now()
+      atChange = asked
+      report(storeOutages)(() => ({ event: 'begun', store, reason }))
+    },
   }
 }

@@ -78,16 +78,14 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
     client = undefined
     failed.close()
   }
+  const run = <A>(used: Client, ask: (client: Client) => Promise<A>): Promise<A> =>
+    ask(used).then(undefined, (error: unknown) => {
+      if (!isBusy(error) && Date.now() - openedAt > limits.reopenAfterMs) drop(used)
+      throw error
+    })
   return {
-    use: (ask) => {
-      const run = (used: Client) =>
-        ask(used).then(undefined, (error: unknown) => {
-          if (!isBusy(error) && Date.now() - openedAt > limits.reopenAfterMs) drop(used)
-          throw error
-        })
-      // a look-up is short, and so many promises would be a part of it
-      return client === undefined ? connected().then(run) : run(client)
-    },
+    // a look-up is short, and more promises would be a part of it
+    use: (ask) => (client === undefined ? connected().then((opened) => run(opened, ask)) : run(client, ask)),
     isLocked: async () => {
       try {
         await client?.executeMultiple(probe)

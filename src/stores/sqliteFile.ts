@@ -11,7 +11,7 @@ import { withValues, type SqlValue } from './sqlText.js'
 
 /** A file. Every method rejects when the file cannot be read or written, or stays locked. */
 export interface SqliteFile {
-  readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<ResultSet['rows']>
+  readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<ResultSet>
   /** Runs statements as one transaction; resolves to how many rows the last one changed. */
   readonly write: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
   /** The same, and rejects immediately where the file is locked. */
@@ -21,8 +21,6 @@ export interface SqliteFile {
 }
 
 const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
-
-const rowsOf = ({ rows }: ResultSet): ResultSet['rows'] => rows
 
 /** A file that is opened when it is first asked; several processes of one machine can share it. */
 export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
@@ -40,7 +38,7 @@ export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
       return changedBy(counted)
     })
   return {
-    read: (sql, args) => retry(() => connection.use((client) => client.execute({ sql, args: [...args] }).then(rowsOf))),
+    read: (sql, args) => retry(() => connection.use((client) => client.execute({ sql, args: [...args] }))),
     write: (sql, args) => retry(() => tryWrite(sql, args)),
     tryWrite,
     close: () => connection.close(),

@@ -24,16 +24,14 @@ export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): R
     do await pause(limits.leastPauseMs + Math.random() * limits.furtherPauseMs)
     while (Date.now() < until && (await isLocked()))
   }
-  return <A>(ask: () => Promise<A>): Promise<A> => {
-    const until = Date.now() + limits.giveUpAfterMs
-    const again = async (error: unknown): Promise<A> => {
-      if (!isPassing(error) || Date.now() > until) throw error
-      waiting ??= round().finally(() => {
-        waiting = undefined
-      })
-      await waiting
-      return ask().then(undefined, again)
-    }
-    return ask().then(undefined, again)
+  const again = async <A>(ask: () => Promise<A>, error: unknown, until: number): Promise<A> => {
+    if (!isPassing(error) || Date.now() > until) throw error
+    waiting ??= round().finally(() => {
+      waiting = undefined
+    })
+    await waiting
+    return ask().then(undefined, (next: unknown) => again(ask, next, until))
   }
+  // a lock is met immediately, so the time begins with the first failure
+  return (ask) => ask().then(undefined, (error: unknown) => again(ask, error, Date.now() + limits.giveUpAfterMs))
 }

@@ -18,25 +18,30 @@ const names: Readonly<Record<StoreContent, string>> = {
 /** Asks a store; rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
 export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Promise<A>) => Promise<A>) => {
   const what = names[store]
-  const question = outagesOf(store)
+  const outages = outagesOf(store)
   return (ask) =>
     new Promise((resolve, reject) => {
-      const { answered, failed } = question()
+      const question = outages.asked()
+      let isSilent = false
       const timer = setTimeout(() => {
-        failed('silent')
+        isSilent = true
+        outages.failed(question, 'silent')
         reject(new StoreUnavailable(`${what} did not answer within ${timeout} ms`))
       }, timeout)
       const fail = (cause: unknown): void => {
+        if (isSilent) return
         clearTimeout(timer)
-        failed('failed')
+        outages.failed(question, 'failed')
         reject(new StoreUnavailable(`${what} failed`, { cause }))
       }
       try {
         Promise.resolve(ask()).then((answer) => {
+          // an answer that comes too late is none
+          if (isSilent) return
           // some clients answer a failure as a value
           if (answer instanceof Error) return fail(answer)
           clearTimeout(timer)
-          answered()
+          outages.answered(question)
           resolve(answer)
         }, fail)
       } catch (error) {

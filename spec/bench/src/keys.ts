@@ -1,11 +1,11 @@
 /**
- * API keys: a request with one beside the look-up that somebody would write by hand, on SQLite and on Redis; and what a look-up
- * costs among many keys, beside one among a thousand.
+ * API keys: a request with one beside the look-up that a careful developer would write by hand, on SQLite and on Redis; and what
+ * a look-up costs among many keys, beside one among a thousand.
  *
- * By hand is: one header, its SHA-256, one row of one table (one `GET`), whether it is revoked or over.
+ * By hand is in `keyByHand.ts`: the same work with the same client, for this one kind of key.
  */
 import { spawn } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,42 +13,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Router, { type RouterMiddleware } from '@koa/router'
 import { createClient as createSqlite } from '@libsql/client'
-import type { Context } from 'koa'
 import { createClient as createRedis } from 'redis'
 import { apiKeyHeader, withAuth } from '../../../dist/index.js'
 import { apiKeys, memoryKeyStore, type KeyStore } from '../../../dist/keys/index.js'
 import { redisKeyStore } from '../../../dist/keys/redisKeyStore.js'
 import { sqliteKeyStore } from '../../../dist/keys/sqliteKeyStore.js'
-import { accept, deny, once } from './byHand.js'
+import { keyByHand, lookUpInRedis, lookUpInSqlite, type LookUp } from './keyByHand.js'
 import { listenerOf } from './koaApps.js'
 import type { Row, Section } from './Section.js'
 import { microseconds, race, ratio, type Contestant, type Pace } from './paired.js'
 import { ask, answerOf, headersOf } from './stub.js'
 
-interface Looked {
-  readonly owner: string
-  readonly revokedAt: number | null
-  readonly expiresAt: number | null
-}
-type LookUp = (digest: string) => Promise<Looked | undefined>
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const answer: RouterMiddleware = (ctx) => {
   const { owner } = Reflect.get(ctx.request, 'auth') as { readonly owner: string }
   ctx.body = owner
 }
 
 const byHand = (lookUp: LookUp): RequestListener => {
-  const check = async (ctx: Context): Promise<boolean> => {
-    const key = once(ctx, 'x-api-key')
-    const found = key === undefined || !/^acme_[0-9A-Za-z]{38}$/.test(key) ? undefined : await lookUp(sha256(key))
-    if (found === undefined || found.revokedAt !== null || (found.expiresAt ?? Infinity) <= Date.now()) {
-      deny(ctx, 'ApiKey realm="api", in="header", name="X-API-Key"', 'X-API-Key')
-      return false
-    }
-    accept(ctx, found, 'X-API-Key')
-    return true
-  }
+  const check = keyByHand('acme', lookUp)
   return listenerOf(
     new Router().get('/x', async (ctx, next) => {
       if (await check(ctx)) await answer(ctx, next)
@@ -87,9 +69,12 @@ const startRedis = async () => {
 type Redis = Awaited<ReturnType<typeof startRedis>>
 
 const expectAlike = async (key: string, ...listeners: RequestListener[]): Promise<void> => {
+  const unknown = await apiKeys({ prefix: 'acme', store: memoryKeyStore() }).issue({ owner: 'anna' })
   for (const [sent, status] of [
     [key, 200],
     [`${key}x`, 401],
+    [`${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`, 401],
+    [unknown.key, 401],
   ] as const) {
     const answers = await Promise.all(listeners.map((one) => answerOf(one, '/x', headersOf({ 'X-API-Key': sent }))))
     const texts = answers.map((one) => JSON.stringify({ ...one, headers: Object.entries(one.headers).sort() }))
@@ -105,22 +90,11 @@ const requests = async (folder: string, redis: Redis, pace: Pace): Promise<Reado
     [sqlite, redisStore].map(async (store) => apiKeys({ prefix: 'acme', store }).issue({ owner: 'anna' })),
   )
   const [inSqlite = '', inRedis = ''] = keys.map(({ key }) => key)
-  const hand = createSqlite({ url: `file:${join(folder, 'hand.db')}`, concurrency: 1 })
-  await hand.execute('pragma journal_mode = wal')
-  await hand.execute('create table keys (digest text primary key, owner text, revokedAt integer, expiresAt integer)')
-  await hand.execute({ sql: 'insert into keys values (?, ?, null, null)', args: [sha256(inSqlite), 'anna'] })
-  const bySqlite: LookUp = async (digest) => {
-    const { rows } = await hand.execute({ sql: 'select * from keys where digest = ?', args: [digest] })
-    return rows[0] as Looked | undefined
-  }
-  await redis.client.set(`hand:${sha256(inRedis)}`, JSON.stringify({ owner: 'anna', revokedAt: null, expiresAt: null }))
-  const byRedis: LookUp = async (digest) => {
-    const found = await redis.client.get(`hand:${digest}`)
-    return found === null ? undefined : (JSON.parse(found) as Looked)
-  }
+  // the same file and the same records, by a connection of its own
+  const hand = createSqlite({ url, concurrency: 1 })
   const pairs = [
-    { name: 'SQLite', key: inSqlite, hand: byHand(bySqlite), ours: ours(sqlite) },
-    { name: 'Redis', key: inRedis, hand: byHand(byRedis), ours: ours(redisStore) },
+    { name: 'SQLite', key: inSqlite, hand: byHand(lookUpInSqlite(hand)), ours: ours(sqlite) },
+    { name: 'Redis', key: inRedis, hand: byHand(lookUpInRedis(redis.command)), ours: ours(redisStore) },
   ]
   for (const one of pairs) await expectAlike(one.key, one.hand, one.ours)
   const times = await race(
