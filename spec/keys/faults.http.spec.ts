@@ -1,46 +1,17 @@
 /** API keys while their store is locked, truncated, stopped, paused or slow: 503 in time, no request is let in, and back by itself. */
 import { mkdtempSync, rmSync, truncateSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer as createProxy, connect, type Server, type Socket, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import Router from '@koa/router'
 import { createClient as createSqlite } from '@libsql/client'
-import { Redis } from 'ioredis'
-import Koa from 'koa'
-import { apiKeyHeader, withAuth } from 'koa-with-auth'
-import { apiKeys, type ApiKeys, type KeyStore } from 'koa-with-auth/keys'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
-import { createClient } from 'redis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/keySite.js'
 import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { ask, listen } from '../support/server.js'
+import { ask } from '../support/server.js'
 
-const TIMEOUT = 500
-// The store may take TIMEOUT; the rest is a busy machine
-const IN_TIME = TIMEOUT + 1000
-
-interface Site {
-  readonly keys: ApiKeys<string>
-  readonly url: string
-  readonly handled: () => number
-  readonly close: () => Promise<void>
-}
-
-const siteOf = async (store: KeyStore): Promise<Site> => {
-  const keys = apiKeys({ prefix: 'acme', store, timeout: TIMEOUT, touch: 1 })
-  let handled = 0
-  const app = new Koa()
-  app.silent = true
-  const router = new Router()
-  router.get('/x', withAuth(apiKeyHeader({ authenticate: keys.authenticate })), (ctx) => {
-    handled++
-    ctx.body = ctx.request.auth.owner
-  })
-  const { url, close } = await listen(app.use(router.routes()))
-  return { keys, url: `${url}/x`, handled: () => handled, close }
-}
+// Ten times what the store may take: the rest is a busy machine
+const IN_TIME = 10 * TIMEOUT
 
 const timed = async (url: string, key: string) => {
   const begun = performance.now()
@@ -139,63 +110,6 @@ describe('SQLite', () => {
     reopened.close()
   })
 })
-
-/** A Redis behind a connection that can be made slow. */
-const slowProxy = async (
-  port: number,
-): Promise<{ readonly port: number; readonly delay: (ms: number) => void; readonly close: () => void }> => {
-  let ms = 0
-  const open = new Set<Socket>()
-  const server: Server = createProxy((near) => {
-    const far = connect(port, '127.0.0.1')
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(from)
-      from.on('data', (chunk) => void pause(ms).then(() => to.writable && to.write(chunk)))
-      from.on('error', () => to.destroy())
-      from.on('close', () => to.destroy())
-    }
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    port: (server.address() as AddressInfo).port,
-    delay: (time) => {
-      ms = time
-    },
-    close: () => {
-      for (const one of open) one.destroy()
-      server.close()
-    },
-  }
-}
-
-type Connecting = (port: number) => Promise<{
-  readonly command: (args: string[]) => Promise<unknown>
-  readonly disconnect: () => void
-}>
-
-const retry = (times: number) => Math.min(times * 100, 1000)
-// As the docstring of `redisStore` recommends
-const connecting: Readonly<Record<string, Connecting>> = {
-  'the official client': async (port) => {
-    const socket = { connectTimeout: 2000, socketTimeout: 3000, reconnectStrategy: retry }
-    const client = createClient({ url: `redis://127.0.0.1:${port}`, disableOfflineQueue: true, socket })
-    client.on('error', () => {})
-    await client.connect()
-    return { command: (args) => client.sendCommand(args), disconnect: () => client.destroy() }
-  },
-  ioredis: async (port) => {
-    const client = new Redis(port, '127.0.0.1', {
-      ...{ enableOfflineQueue: false, maxRetriesPerRequest: 1, connectTimeout: 2000, socketTimeout: 3000 },
-      retryStrategy: retry,
-    })
-    client.on('error', () => {})
-    await new Promise((resolve) => client.once('ready', resolve))
-    return { command: ([name = '', ...rest]) => client.call(name, ...rest), disconnect: () => client.disconnect() }
-  },
-}
 
 describeWithRedis('Redis', () => {
   const server = redisServer({ persistent: true })
