@@ -116,6 +116,26 @@ describeWithRedis('what Redis has lost', () => {
       expect([await keys.revoke(id), await asked(key)]).toEqual([true, 'invalid'])
     })
 
+    it('a client that gives the answers to other questions: no request acts for the owner of another key', async () => {
+      const [anna, sam] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'sam' })]
+      let shift: unknown
+      // one answer late, as a connection is that has lost count
+      const command: Connected['command'] = async (args, key) => {
+        const [late, answer] = [shift, await connected.command(args, key)]
+        shift = answer
+        return late
+      }
+      for (const pepper of [undefined, [new Uint8Array(32), new Uint8Array(33)]]) {
+        const store = redisKeyStore({ command, prefix: PREFIX })
+        const off = apiKeys({ prefix: 'acme', store, touch: false, ...(pepper && { pepper }) })
+        for (const { key } of [anna, sam, anna, sam]) {
+          const verdict = await Promise.resolve(off.authenticate(request, key)).then(verdictOf, ({ status }) => status)
+          expect(verdict).not.toBe('in')
+        }
+      }
+      expect([await asked(anna.key), await asked(sam.key)]).toEqual(['in', 'in'])
+    })
+
     it('all lost but one digest: revoke says that there is no such key', async () => {
       const { id } = await keys.issue({ owner: 'anna' })
       await lose(`key:${id}`, `digests:${id}`, 'owner:anna')

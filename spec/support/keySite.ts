@@ -19,8 +19,8 @@ export interface Site {
   readonly close: () => Promise<void>
 }
 
-export const siteOf = async (store: KeyStore): Promise<Site> => {
-  const keys = apiKeys({ prefix: 'acme', store, timeout: TIMEOUT, touch: 1 })
+export const siteOf = async (store: KeyStore, touch = 1): Promise<Site> => {
+  const keys = apiKeys({ prefix: 'acme', store, timeout: TIMEOUT, touch })
   let handled = 0
   const app = new Koa()
   app.silent = true
@@ -46,7 +46,11 @@ export const slowProxy = async (
       [far, near],
     ] as const) {
       open.add(from)
-      from.on('data', (chunk) => void pause(ms).then(() => to.writable && to.write(chunk)))
+      // late, but in order, as TCP is
+      let last: Promise<unknown> = Promise.resolve()
+      from.on('data', (chunk) => {
+        last = Promise.all([last, pause(ms)]).then(() => to.writable && to.write(chunk))
+      })
       from.on('error', () => to.destroy())
       from.on('close', () => to.destroy())
     }

@@ -65,7 +65,7 @@ export interface KeyStore {
   readonly touch: (id: string, at: number) => Promise<void>
 }
 
-/** Scopes that nobody can change: those that are kept, and those of a principal, may be the same array. */
+/** Scopes that cannot be changed: those that are kept, and those of a principal, may be the same array. */
 export const frozenScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.isFrozen(scopes) ? scopes : Object.freeze([...scopes])
 

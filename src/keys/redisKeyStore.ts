@@ -11,7 +11,7 @@
  */
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, hook, maybe, string } from '../core/options.js'
-import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
+import { isKeyRecord, type FoundKey, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** How commands are sent. */
 export interface RedisKeyStoreOptions {
@@ -21,11 +21,12 @@ export interface RedisKeyStoreOptions {
   readonly prefix?: string | undefined
 }
 
-// A record is a hash, whose `made` holds what never changes, as JSON. Each of its digests is a string: until when it is good, a
-// blank, the whole record. So a look-up is one GET, and whatever changes a record writes those strings again.
+// A record is a hash, whose `made` holds what never changes, as JSON. Each of its digests is a string: the digest, until when it
+// is good, and the whole record, with blanks between. So a look-up is one GET, and whatever changes a record writes those strings again.
 // `limitOf` is nothing for a digest that Redis has lost, and for one that another record has taken since: those are left alone.
-const settle = `local function limitOf(key, made)
-  local limit, record = string.match(redis.call('GET', key) or '', '^(%d*) (.*)$')
+const settle = `local function limitOf(begin, digest, made)
+  local kept = redis.call('GET', begin .. digest) or ''
+  local limit, record = string.match(string.sub(kept, #digest + 2), '^(%d*) (.*)$')
   return record and string.sub(record, 1, #made) == made and limit
 end
 local function madeOf(key)
@@ -41,8 +42,8 @@ local function settle(key, digests, begin)
   record = record .. '}'
   redis.call('HSET', key, 'record', record)
   for _, digest in ipairs(redis.call('SMEMBERS', digests)) do
-    local limit = limitOf(begin .. digest, made)
-    if limit then redis.call('SET', begin .. digest, limit .. ' ' .. record) end
+    local limit = limitOf(begin, digest, made)
+    if limit then redis.call('SET', begin .. digest, digest .. ' ' .. limit .. ' ' .. record) end
   end
   return 1
 end
@@ -53,7 +54,7 @@ const scripts = {
 redis.call('SADD', KEYS[3], ARGV[2])
 redis.call('SADD', KEYS[4], ARGV[1])
 redis.call('HSET', KEYS[2], unpack(ARGV, 4))
-redis.call('SET', KEYS[1], ' ' .. madeOf(KEYS[2]))
+redis.call('SET', KEYS[1], ARGV[2] .. '  ' .. madeOf(KEYS[2]))
 return settle(KEYS[2], KEYS[3], ARGV[3])`,
   list: `local all = {}
 for _, id in ipairs(redis.call('SMEMBERS', KEYS[1])) do
@@ -74,24 +75,25 @@ if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
 local made = madeOf(KEYS[1])
 for _, digest in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   local key = ARGV[3] .. digest
-  local text = limitOf(key, made)
+  local text = limitOf(ARGV[3], digest, made)
   local own = text and tonumber(text)
   if not text or (own and own <= at) then
     if text then redis.call('DEL', key) end
     redis.call('SREM', KEYS[2], digest)
   else
-    redis.call('SET', key, string.format('%.0f ', math.min(own or limit, limit)) .. made)
+    redis.call('SET', key, digest .. string.format(' %.0f ', math.min(own or limit, limit)) .. made)
   end
 end
 redis.call('SADD', KEYS[2], ARGV[4])
-redis.call('SET', KEYS[3], ' ' .. made)
+redis.call('SET', KEYS[3], ARGV[4] .. '  ' .. made)
 redis.call('HSET', KEYS[1], 'prefix', ARGV[5], 'last4', ARGV[6], 'rotatedAt', ARGV[1])
 return settle(KEYS[1], KEYS[2], ARGV[3])`,
   revoke: `${settle}local digests = redis.call('SMEMBERS', KEYS[2])
 if redis.call('EXISTS', KEYS[1]) == 0 then
   if #digests == 0 then return 0 end
   for _, digest in ipairs(digests) do
-    local record = string.match(redis.call('GET', ARGV[2] .. digest) or '', '^%d* (.*)$')
+    local kept = redis.call('GET', ARGV[2] .. digest) or ''
+    local record = string.match(string.sub(kept, #digest + 2), '^%d* (.*)$')
     if record and cjson.decode(record).id == ARGV[3] then redis.call('DEL', ARGV[2] .. digest) end
   end
   redis.call('DEL', KEYS[2])
@@ -123,6 +125,17 @@ const recordOf = (answer: unknown): KeyRecord => {
   return typeof record === 'object' && record !== null && isKeyRecord(record) ? record : wrong()
 }
 
+// A client whose connection has lost count gives the answer to another question: never the key of somebody else
+const foundIn = (digest: string, answer: unknown): FoundKey | undefined => {
+  if (isNothing(answer)) return undefined
+  const text = asString(answer)
+  const begin = digest.length + 1
+  if (!text.startsWith(`${digest} `)) throw new TypeError('redisKeyStore({ command }): it answered another question')
+  const blank = text.indexOf(' ', begin)
+  const record = recordOf(text.slice(blank + 1))
+  return blank === begin ? { record } : { record, until: timeIn(text.slice(begin, blank)) }
+}
+
 const timeIn = (text: string): number => (/^\d+$/.test(text) ? Number(text) : wrong())
 
 const checks = { command: hook(2), prefix: maybe(string) }
@@ -146,10 +159,12 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
   const run = (script: keyof typeof scripts, keys: ReadonlyArray<string>, ...args: string[]): Promise<unknown> =>
     command(['EVAL', scripts[script], String(keys.length), ...keys, ...args], keys[0] ?? begin)
   const get = (key: string): Promise<unknown> => command(['GET', key], key)
-  const firstOf = async (asked: ReadonlyArray<string>): Promise<unknown> => {
+  const firstOf = async (asked: ReadonlyArray<string>): Promise<FoundKey | undefined> => {
     const keys = asked.map((digest) => digests + digest)
     const answers = await command(['MGET', ...keys], keys[0] ?? begin)
-    return Array.isArray(answers) ? answers.find((one) => !isNothing(one)) : wrong()
+    if (!Array.isArray(answers) || answers.length !== asked.length) return wrong()
+    const at = answers.findIndex((one) => !isNothing(one))
+    return foundIn(asked[at] ?? '', answers[at])
   }
   const changed = async (answer: Promise<unknown>): Promise<boolean> => Number(await answer) === 1
   const digestsOf = (id: string): string => `${begin}digests:${id}`
@@ -166,12 +181,7 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
     find: async (asked) => {
       const [first, ...others] = asked
       if (first === undefined) return undefined
-      const answer = others.length === 0 ? await get(digests + first) : await firstOf(asked)
-      if (isNothing(answer)) return undefined
-      const text = asString(answer)
-      const blank = text.indexOf(' ')
-      const record = recordOf(text.slice(blank + 1))
-      return blank === 0 ? { record } : { record, until: timeIn(text.slice(0, blank)) }
+      return others.length === 0 ? foundIn(first, await get(digests + first)) : firstOf(asked)
     },
     list: async (owner) => {
       const answer = await run('list', [`${begin}owner:${owner}`], records, digestsOf(''))

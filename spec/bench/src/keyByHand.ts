@@ -56,8 +56,10 @@ export const lookUpInRedis =
   async (digest) => {
     const found = await command(['GET', `{koa-with-auth:keys}:digest:${digest}`])
     if (typeof found !== 'string') return undefined
-    const blank = found.indexOf(' ')
-    return { kept: keptIn(found.slice(blank + 1)), until: blank === 0 ? Infinity : Number(found.slice(0, blank)) }
+    const begin = digest.length + 1
+    const blank = found.indexOf(' ', begin)
+    const until = blank === begin ? Infinity : Number(found.slice(begin, blank))
+    return { kept: keptIn(found.slice(blank + 1)), until }
   }
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -180,7 +180,7 @@ const inRedis = async ({ command }: Redis, count: number): Promise<Filled> => {
   const store = redisKeyStore({ command, prefix })
   const script = `for at, digest in ipairs(ARGV) do
     local id = KEYS[1] .. at
-    redis.call('SET', '${prefix}digest:' .. digest, ' {"id":"' .. id .. '","owner":"anna","name":"","scopes":[],"createdAt":1}')
+    redis.call('SET', '${prefix}digest:' .. digest, digest .. '  {"id":"' .. id .. '","owner":"anna","name":"","scopes":[],"createdAt":1}')
   end`
   const digests = digestsOf(count)
   for (let at = 0; at < count; at += CHUNK) {
