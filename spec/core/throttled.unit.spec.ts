@@ -13,8 +13,10 @@ import {
   lenient,
   flatMap,
   optional,
+  recoverUnavailable,
   remembered,
   throttled,
+  timeout,
   UnavailableError,
   type Authenticator,
   type BasicCredentials,
@@ -100,16 +102,24 @@ describe('guesses', () => {
     expect(await tags(a, ...times(5, () => guess('anna')))).toStrictEqual(times(5, () => tag))
   })
 
-  it('given back is a forged write: its credential was good', async () => {
-    const a = throttled({ limiter: memory(1) })(passwords().basic)
-    const forged = () => {
+  it('a write of another site is neither counted nor asked about: it would lock out the visitor that sends it', async () => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: memory(1) })(basic)
+    const forged = (password: string) => {
       const request = mockRequest({
         method: 'POST',
-        fields: [['Host', 'a.example'], ['Sec-Fetch-Site', 'cross-site'], basicOf('anna', 'good')], // prettier-ignore
+        fields: [['Host', 'a.example'], ['Sec-Fetch-Site', 'cross-site'], basicOf('anna', password)], // prettier-ignore
       })
       return request
     }
-    expect(await tags(a, forged(), forged(), forged())).toStrictEqual(['forged', 'forged', 'forged'])
+    // a wrong one and a good one get one answer, so nothing is learned that is not counted
+    expect(await tags(a, forged('wrong'), forged('good'), forged('wrong'))).toStrictEqual([
+      'forged',
+      'forged',
+      'forged',
+    ])
+    expect(calls).toStrictEqual([])
+    expect(await tagOf(a, mockRequest({ fields: [basicOf('anna', 'good')] }))).toBe('passed')
   })
 
   it.each<[tag: string, answer: () => unknown]>([
@@ -172,9 +182,55 @@ describe('what is counted under what', () => {
     ).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled'])
   })
 
-  it.each(['ANNA', ' anna ', 'Ａｎｎａ'])('another spelling is no other account: %s', async (spelling) => {
+  it.each(['ANNA', ' anna ', 'Ａｎｎａ', 'ánna', 'an\u0303na', 'an\u200bna', 'anna\u00ad', 'ⓐnna'])(
+    'another spelling is no other account: %s',
+    async (spelling) => {
+      const a = throttled({ limiter: memory(1) })(passwords().basic)
+      expect(await tags(a, guess('anna'), guess(spelling))).toStrictEqual(['invalid', 'throttled'])
+    },
+  )
+
+  it.each<[string, string, string]>([
+    ['another address of one /64 network', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9'],
+    ['IPv4 as IPv6', '192.0.2.1', '::ffff:192.0.2.1'],
+  ])('%s is no other address', async (_name, first, second) => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
-    expect(await tags(a, guess('anna'), guess(spelling))).toStrictEqual(['invalid', 'throttled'])
+    expect(await tags(a, guess('anna', 'wrong', first), guess('anna', 'wrong', second))).toStrictEqual([
+      'invalid',
+      'throttled',
+    ])
+  })
+
+  it("an address of keys is cut like the client's own, where it is one", async () => {
+    const address = ['2001:db8::1', '[2001:db8::2]:443', 'tenant:7', 'tenant:8', '', '192.0.2.1:5']
+    const a = throttled({ limiter: memory(1), keys: () => ({ account: 'anna', address: address.shift() }) })(
+      passwords().basic,
+    )
+    expect(await tags(a, ...times(6, () => guess('anna')))).toStrictEqual([
+      'invalid',
+      'throttled',
+      'invalid',
+      'invalid',
+      'invalid',
+      'throttled',
+    ])
+  })
+
+  it('a client that has hung up before its address was read is refused: its guesses would have no count', async () => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: memory(1) })(basic)
+    const hungUp = () => {
+      const request = guess('anna', 'good')
+      Object.defineProperty(request.req.socket, 'remoteAddress', { value: undefined })
+      Object.defineProperty(request.req.socket, 'destroyed', { value: true })
+      return request
+    }
+    expect(await tags(a, hungUp(), hungUp())).toStrictEqual(['throttled', 'throttled'])
+    expect(calls).toStrictEqual([])
+    // nor was it counted under no address, as the clients of a Unix socket are
+    const local = guess('anna', 'good')
+    Object.defineProperty(local.req.socket, 'remoteAddress', { value: undefined })
+    expect(await tagOf(a, local)).toBe('passed')
   })
 
   it('a malformed credential counts under its address alone, and its owner is not locked out', async () => {
@@ -406,6 +462,88 @@ describe('in a tree', () => {
     expect(calls).toHaveLength(3)
   })
 
+  describe('of kinds that read one credential', () => {
+    const known = (name: string) =>
+      basicWith((password, username) => username === name && password === 'good' && { name })
+    const lists: ReadonlyArray<
+      readonly [string, (list: readonly [Authenticator<unknown>, Authenticator<unknown>]) => Authenticator<unknown>]
+    > = [
+      ['around the list', (list) => throttled({ limiter: memory(2) })(anyOf(list))],
+      [
+        'around each, with one limiter',
+        ([first, second]) => {
+          const limiter = memory(2)
+          return anyOf([throttled({ limiter })(first), throttled({ limiter })(second)])
+        },
+      ],
+      [
+        'around each, with two limiters',
+        ([first, second]) =>
+          anyOf([throttled({ limiter: memory(2) })(first), throttled({ limiter: memory(2) })(second)]),
+      ],
+      [
+        'and remembered around it',
+        (list) => remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2) })(anyOf(list))),
+      ],
+    ]
+    it.each(lists)('a user whom only the second knows uses nothing up: %s', async (_name, wrap) => {
+      const a = wrap([known('anna').basic, known('ben').basic])
+      expect(await tags(a, ...times(9, () => guess('ben', 'good')))).toStrictEqual(times(9, () => 'passed'))
+    })
+
+    it.each(lists)('a guess is counted once, not once for each: %s', async (_name, wrap) => {
+      const [first, second] = [known('anna'), known('ben')]
+      const a = wrap([first.basic, second.basic])
+      expect(await tags(a, ...times(4, () => guess('anna')))).toStrictEqual([
+        'invalid',
+        'invalid',
+        'throttled',
+        'throttled',
+      ])
+      expect([first.calls.length, second.calls.length]).toStrictEqual([2, 2])
+    })
+
+    it('an outage of the second takes no guess at the first one back', async () => {
+      const a = throttled({ limiter: memory(2) })(
+        anyOf([known('anna').basic, basicWith(() => AuthError.unavailable()).basic]),
+      )
+      expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['unavailable', 'unavailable', 'throttled'])
+    })
+
+    it('all of them: each refusal counts', async () => {
+      const a = throttled({ limiter: memory(2) })(allOf([known('anna').basic, known('ben').basic]))
+      expect(await tags(a, ...times(3, () => guess('anna', 'good')))).toStrictEqual(['invalid', 'invalid', 'throttled'])
+    })
+  })
+
+  it('around timeout: what comes too late is counted by what it comes to', async () => {
+    const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 50, false)))
+    const a = throttled({ limiter: memory(2) })(timeout(10)(basic))
+    const ask = async () => {
+      const tag = tagOf(a, guess('anna'))
+      await vi.advanceTimersByTimeAsync(50)
+      return tag
+    }
+    expect([await ask(), await ask(), await ask()]).toStrictEqual(['unavailable', 'unavailable', 'throttled'])
+    expect(calls).toHaveLength(2)
+  })
+
+  it('lenient and optional around it take no 429 for an anonymous caller', async () => {
+    for (const wrap of [lenient, optional]) {
+      const a = wrap(throttled({ limiter: memory(0) })(passwords().basic))
+      expect(await tags(a, guess('anna', 'good'), from('192.0.2.1'))).toStrictEqual(['throttled', 'passed'])
+    }
+  })
+
+  it('recoverUnavailable around it is no way around a 429, and asks where the limiter is down', async () => {
+    const asked = vi.fn(() => 'cached')
+    const recovered = (limiter: Limiter) => recoverUnavailable(asked)(throttled({ limiter })(passwords().basic))
+    expect(await tagOf(recovered(memory(0)), guess('anna'))).toBe('throttled')
+    expect(asked).not.toHaveBeenCalled()
+    const down: Limiter = { consume: () => Promise.reject(new Error('down')), reward: async () => undefined }
+    expect(await tagOf(recovered(down), guess('anna'))).toBe('passed')
+  })
+
   it('around lenient: a guess that passes as anonymous is counted', async () => {
     const a = throttled({ limiter: memory(1) })(lenient(passwords().basic))
     expect(await tags(a, guess('anna'), guess('anna'), from('192.0.2.1'))).toStrictEqual([
@@ -440,6 +578,80 @@ describe('in a tree', () => {
     const within = recent(throttled({ limiter })(passwords().basic))
     await tags(within, guess('anna', 'good'), guess('anna', 'good'))
     expect(limiter.consume).toHaveBeenCalledTimes(1)
+  })
+
+  describe('remembered around it', () => {
+    const both = (limiter: ThrottledOptions<unknown>['limiter']) => {
+      const { basic, calls } = passwords()
+      return { a: remembered({ maxAge: 60_000 })(throttled({ limiter })(basic)), calls }
+    }
+
+    it('what passed is no list to guess in: beyond the limit the good password is refused, too', async () => {
+      const { a, calls } = both(memory(3))
+      const owner = () => guess('anna', 'good', '192.0.2.9')
+      expect(await tagOf(a, owner())).toBe('passed')
+      // at the address of the owner, and at another
+      for (const address of ['192.0.2.9', '192.0.2.1']) {
+        const guesses = times(5, (at) => guess('anna', `wrong${at}`, address))
+        expect(await tags(a, ...guesses)).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
+        expect(await tagOf(a, guess('anna', 'good', address))).toBe('throttled')
+      }
+      expect(calls).toHaveLength(7)
+    })
+
+    it('the limit itself counts, not one more', async () => {
+      const { a } = both(memory(2))
+      await tagOf(a, guess('anna', 'good'))
+      expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
+        'invalid',
+        'invalid',
+        'throttled',
+      ])
+    })
+
+    it('its owner is served from his address, without the limiter, while others use up the guesses at his account', async () => {
+      const limiter = { accountAndAddress: memory(2), account: memory(4) }
+      const { a, calls } = both(limiter)
+      const owner = () => guess('anna', 'good', '192.0.2.9')
+      await tagOf(a, owner())
+      await tags(a, ...times(9, (at) => guess('anna', 'wrong', `192.0.2.${20 + at}`)))
+      expect(await tagOf(a, guess('anna', 'good', '192.0.2.50'))).toBe('throttled')
+      const spy = vi.spyOn(limiter.accountAndAddress, 'consume')
+      expect(await tagOf(a, owner())).toBe('passed')
+      expect(spy).not.toHaveBeenCalled()
+      expect(calls).toHaveLength(5)
+    })
+
+    it('after the window what passed is remembered again', async () => {
+      const { a, calls } = both(memory(2, 10))
+      await tagOf(a, guess('anna', 'good'))
+      await tags(a, guess('anna'), guess('anna'))
+      expect(await tagOf(a, guess('anna', 'good'))).toBe('throttled')
+      vi.setSystemTime(1_011_000)
+      expect(await tags(a, guess('anna', 'good'), guess('anna', 'good'))).toStrictEqual(['passed', 'passed'])
+      expect(calls).toHaveLength(3)
+    })
+
+    it('good requests in parallel, more than the limit, are asked about once and leave no doubt behind', async () => {
+      const limiter = memory(2)
+      const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, 'anna')))
+      const a = remembered({ maxAge: 60_000 })(throttled({ limiter })(basic))
+      const all = times(10, () => tagOf(a, guess('anna', 'good')))
+      await vi.advanceTimersByTimeAsync(5)
+      expect(await Promise.all(all)).toStrictEqual(times(10, () => 'passed'))
+      const spy = vi.spyOn(limiter, 'consume')
+      expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
+      expect(spy).not.toHaveBeenCalled()
+      expect(calls).toHaveLength(1)
+    })
+
+    it('keys of your own decide for it, too', async () => {
+      const limiter = memory(1)
+      const keys = (_request: unknown, { username }: BasicCredentials) => ({ account: username.split('+')[0] })
+      const a = remembered({ maxAge: 60_000 })(throttled({ limiter, keys })(passwords().basic))
+      await tagOf(a, guess('anna', 'good'))
+      expect(await tags(a, guess('anna+1'), guess('anna', 'good'))).toStrictEqual(['invalid', 'throttled'])
+    })
   })
 
   it('TypeError with the fix for a plain function', () => {

@@ -1,38 +1,70 @@
 /**
  * Where a request comes from, as guesses are counted by: an IPv4 address, or the /64 network of an IPv6 address.
  *
- * One household has 2^64 IPv6 addresses, so a single one means nothing. Behind a proxy (`app.proxy`) it is the address that
- * the nearest proxy wrote last, or the one that `app.maxIpsCount` names; never one that the client could have written first.
+ * One household has 2^64 IPv6 addresses, so a single one means nothing; nor does the port, which each connection has of its
+ * own and some proxies write behind the address. Behind a proxy (`app.proxy`) it is the address that the nearest proxy wrote
+ * last, or the one that `app.maxIpsCount` names; never one that the client could have written first. What is no address
+ * counts as not written.
  */
 import type { Request } from 'koa'
 
-const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i
-
-/** The address of the client, `''` where the socket has none. */
+/** The address of the client, `''` where the socket has none: a Unix socket, or one that was closed before it was asked. */
 export const clientAddress = (request: Request): string => {
   const { app, socket } = request
-  return networkOf((app.proxy ? forwarded(request) : undefined) ?? socket.remoteAddress ?? '')
+  const written = app.proxy ? forwarded(request) : undefined
+  const own = socket.remoteAddress ?? ''
+  return (written === undefined ? undefined : networkOf(written)) ?? networkOf(own) ?? own
 }
 
 // Koa cuts `ips` down to `maxIpsCount`; without one, all but the last are hearsay
 const forwarded = ({ app, ips }: Request): string | undefined => (app.maxIpsCount > 0 ? ips[0] : ips.at(-1))
 
-/** An address without what one client can choose of it. */
-export const networkOf = (address: string): string => {
-  const four = mapped.exec(address)?.[1]
-  if (four !== undefined) return four
-  return address.includes(':') ? sixtyFour(address) : address
+// Longer is no address, and is not looked at
+const MAX_LENGTH = 100
+
+const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
+const bracketed = /^\[([^\]]*)\](?::\d+)?$/
+const six = /^[\da-f:.]*(?:%.*)?$/i
+
+/** @internal An address without what one client can choose of it; `undefined` for what is none. */
+export const networkOf = (written: string): string | undefined => {
+  if (written.length > MAX_LENGTH) return undefined
+  const address = bracketed.exec(written)?.[1] ?? written
+  const plain = four.exec(address)?.[1]
+  if (plain !== undefined) return ofOctets(plain.split('.').map(Number))
+  return address.includes(':') && six.test(address) ? ofGroups(groupsOf(address)) : undefined
 }
 
-// RFC 4291 §2.2: `::` stands for as many groups of zeros as are missing
-const sixtyFour = (address: string): string => {
-  const [before = '', after] = address.toLowerCase().split('%', 1).join('').split('::', 2)
-  const groups = (part: string | undefined) => (part === undefined || part === '' ? [] : part.split(':'))
-  const head = groups(before)
-  const missing = after === undefined ? 0 : Math.max(0, 8 - head.length - groups(after).length)
-  const all = [...head, ...Array<string>(missing).fill('0'), ...groups(after)]
-  return `${all
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
+const ofOctets = (octets: ReadonlyArray<number>): string | undefined =>
+  octets.every((octet) => octet < 256) ? octets.join('.') : undefined
+
+// RFC 4291 §2.2: `::` is as many groups of zeros as are missing
+const groupsOf = (address: string): ReadonlyArray<number> => {
+  const [text = ''] = address.split('%', 1)
+  const [before = '', after, more] = withoutOctets(text).split('::')
+  if (more !== undefined) return []
+  const [head, tail] = [numbers(before), numbers(after)]
+  const zeros = after === undefined ? 0 : Math.max(0, 8 - head.length - tail.length)
+  return [...head, ...Array<number>(zeros).fill(0), ...tail]
+}
+
+const numbers = (part: string | undefined): ReadonlyArray<number> =>
+  part === undefined || part === '' ? [] : part.split(':').map((group) => parseInt(group, 16))
+
+// RFC 4291 §2.2: the last two groups may be written as an IPv4 address
+const withoutOctets = (text: string): string =>
+  text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)(?::\d+)?$/, (_all, a, b, c, d) =>
+    [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
+  )
+
+// Nine, where a port without brackets looks like one more
+const ofGroups = (all: ReadonlyArray<number>): string | undefined => {
+  if (all.length < 8 || all.length > 9 || !all.every((group) => group <= 0xffff)) return undefined
+  const [, , , , , , high = 0, low = 0] = all
+  // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): there all IPv4 clients are in one network of IPv6
+  const prefix = all.slice(0, 6).map((group) => group.toString(16)).join(':') // prettier-ignore
+  if (prefix === '0:0:0:0:0:ffff' || prefix === '64:ff9b:0:0:0:0') {
+    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  }
+  return `${prefix.split(':', 4).join(':')}::/64`
 }

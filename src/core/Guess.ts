@@ -4,16 +4,22 @@
  * Limiters see digests, so that a store of counts is no list of users and addresses to read.
  */
 import { hash } from 'node:crypto'
+import type { Request } from 'koa'
+import { accountName } from './accountName.js'
 import { addressShare } from './addressShare.js'
+import { clientAddress, networkOf } from './ClientAddress.js'
 import { isThenable } from './promises.js'
 import type { Limiter, Limiters } from './Limiter.js'
 import { checkOptions, maybe, string } from './options.js'
 
 /** Whom a credential is a guess at, and where it comes from. */
 export interface Guess {
-  /** The account that it names; letter case and blanks around it make no other. None: it counts under its address alone. */
+  /**
+   * The account that it names; letter case, accents, invisible characters and blanks around it make no other. None: it
+   * counts under its address alone.
+   */
   readonly account?: string | undefined
-  /** Default: the client's address, of IPv6 its /64 network. */
+  /** Default, and for `''`: the client's address. Of an IP address the port does not count, of IPv6 its /64 network does. */
   readonly address?: string | undefined
 }
 
@@ -29,12 +35,13 @@ export interface Count {
 export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const share = addressShare(limiters)
-  return (account: string | undefined, address: string): ReadonlyArray<Count> => {
+  return (account: string | undefined, address: string): readonly [Count, ...Count[]] => {
     const from = { limiter: anyAccount ?? accountAndAddress, key: digest('address', address) }
     if (account === undefined) return [from]
-    // many stores find "Anna" as "anna", and each spelling would be guessed at by itself
-    const whose = account.normalize('NFKC').trim().toLowerCase()
-    const counts: Count[] = [{ limiter: accountAndAddress, key: digest('account and address', whose, address) }]
+    const whose = accountName(account)
+    const counts: [Count, ...Count[]] = [
+      { limiter: accountAndAddress, key: digest('account and address', whose, address) },
+    ]
     if (anyAccount !== undefined) counts.push(from)
     if (everywhere === undefined) return counts
     if (share !== undefined) counts.push({ limiter: everywhere, key: digest('share', whose, address), atMost: share })
@@ -58,5 +65,9 @@ export const checkGuess = (guess: unknown): Guess => {
   // Safe: what is none is refused
   return checkOptions('the answer of throttled({ keys })', guess as Guess, guessed)
 }
+
+/** @internal The address that a guess counts under. */
+export const addressOf = ({ address }: Guess, request: Request): string =>
+  address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
 
 const guessed = { account: maybe(string), address: maybe(string) }

@@ -33,6 +33,8 @@ export type Counted =
   | {
       readonly _tag: 'Counted'
       readonly total: number
+      /** How many more are allowed, where the limiter says so. */
+      readonly left: number
       readonly retryAfter: number | undefined
       readonly giveBack: () => void
     }
@@ -43,9 +45,14 @@ export type Counted =
 export const countOne = (limiter: Limiter, key: string): Promise<Counted> => {
   const start = Date.now()
   const counted = (answer: unknown): Counted => {
-    const left = timeLeft(answer)
-    const giveBack = () => takeBack(limiter, key, start + (left ?? Infinity))
-    return { _tag: 'Counted', total: numberIn(answer, 'consumedPoints') ?? 0, retryAfter: inSeconds(left), giveBack }
+    const ms = timeLeft(answer)
+    return {
+      _tag: 'Counted',
+      total: numberIn(answer, 'consumedPoints') ?? 0,
+      left: numberIn(answer, 'remainingPoints') ?? Infinity,
+      retryAfter: inSeconds(ms),
+      giveBack: () => takeBack(limiter, key, start + (ms ?? Infinity)),
+    }
   }
   const refused = (reason: unknown): Counted => {
     if (isError(reason) && numberIn(reason, 'msBeforeNext') === undefined) return { _tag: 'Failed' }

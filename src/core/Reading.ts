@@ -13,6 +13,11 @@ export interface Reading {
   readonly extract: (request: Request) => O.Option<unknown>
   /** The credentials in it; a Left is malformed. */
   readonly decode: (sent: unknown) => E.Either<unknown, unknown>
+  /**
+   * Where guesses are counted (`throttled`): from where this one comes, as far as it counts. `undefined` where the limiter
+   * must be asked first, whatever else is known of the credential.
+   */
+  readonly origin?: (request: Request, sent: unknown) => string | undefined
 }
 
 const mark = Symbol.for('koa-with-auth/reading')

@@ -67,6 +67,9 @@ export const passedMark = Symbol.for('koa-with-auth/passed')
 /** On a Koa request: a remembered verification answered, see `core/events/witnessed.ts`. */
 export const recalledMark = Symbol.for('koa-with-auth/recalled')
 
+/** On a Koa request: the guesses that it made, see `core/heldGuesses.ts`. */
+export const guessedMark: unique symbol = Symbol.for('koa-with-auth/guessed')
+
 /** On an application: which weaknesses of its sessions were warned of, see `core/session/requestSession.ts`. */
 export const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
 

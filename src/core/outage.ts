@@ -9,7 +9,15 @@ import { andThen, type Evaluation } from './Evaluation.js'
 import { answerTo } from './fromAnswer.js'
 import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
-import { concluding, fromFunction, isAuthenticator, make, rebuildOf, type Authenticator } from './Authenticator.js'
+import {
+  concluding,
+  fromFunction,
+  isAuthenticator,
+  make,
+  rebuildOf,
+  type Authenticator,
+  type Wrap,
+} from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkMember } from './members.js'
@@ -46,13 +54,15 @@ export const timeout = (ms: number) => {
   positive('timeout(ms)', ms)
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
-    const { description, evaluate } = fromFunction(self)
+    const member = fromFunction(self)
+    const { description, evaluate } = member
     const limited = (request: Request): Evaluation<P> => {
       const evaluation = evaluate(request)
       return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
     }
-    const within = rebuildOf(self)
-    return make(description, limited, within && ((wrap) => timeout(ms)(within(wrap))))
+    const within = rebuildOf(self) ?? ((wrap: Wrap) => wrap(member))
+    // Safe: what is wrapped lets in what it lets in without
+    return make(description, limited, (wrap) => timeout(ms)(within(wrap) as Authenticator<P>))
   }
 }
 

@@ -8,6 +8,7 @@
  * - Successes alone are kept: a credential that failed is asked about each time. It locks no user out, and fills no memory.
  * - The same credential in parallel is asked about once, and all get that answer (single flight).
  * - CSRF is checked each time, and so is `authorize`, inside of it or around.
+ * - Around `throttled` a verification counts for the address that it was made from, and not where guesses are over the limit.
  *
  * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did, behind it as `a` does.
  */
@@ -15,13 +16,14 @@ import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import type { Evaluation } from './Evaluation.js'
+import { andThen, type Evaluation, type Result } from './Evaluation.js'
 import { make, type Authenticator } from './Authenticator.js'
 import { credentialKey } from './credentialKey.js'
 import { isForged } from './CrossOrigin.js'
 import { explained } from './Description.js'
 import { decisions } from './events/channels.js'
 import { noteRecalled } from './events/witnessed.js'
+import { isHolding, release } from './heldGuesses.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkOptions, maybe, positive } from './options.js'
 import { settingsOf } from './Settings.js'
@@ -72,24 +74,28 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   const kinds = new WeakMap<Authenticator<unknown>, number>()
   let made = 0
 
-  const around: Around = (self, leaf, { extract }) => {
+  const around: Around = (self, leaf, { extract, origin }) => {
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
+    const recall = (request: Request, key: string): Evaluation<unknown> => {
+      const { timeout } = settingsOf(request)
+      if (!decisions.hasSubscribers) return kept.recall(key, () => self.evaluate(request), timeout)
+      let isAsked = false
+      const evaluation = kept.recall(key, () => ((isAsked = true), self.evaluate(request)), timeout)
+      if (!isAsked) noteRecalled(request)
+      return evaluation
+    }
     const evaluate = (request: Request): Evaluation<unknown> => {
       try {
         const sent = extract(request)
         if (O.isNone(sent)) return self.evaluate(request)
+        // where guesses are counted, a guess from elsewhere never meets what passed; over the limit none does
+        const from = origin === undefined ? '' : origin(request, sent.value)
+        if (from === undefined) return self.evaluate(request)
         // what another site made a browser send never meets what passed, nor the other way round
-        const origin = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
-        const key = credentialKey(secret, `${kind}${origin}`, sent.value)
-        if (!decisions.hasSubscribers) {
-          return kept.recall(key, () => self.evaluate(request), settingsOf(request).timeout)
-        }
-        let isAsked = false
-        const verify = () => ((isAsked = true), self.evaluate(request))
-        const evaluation = kept.recall(key, verify, settingsOf(request).timeout)
-        if (!isAsked) noteRecalled(request)
-        return evaluation
+        const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
+        const evaluation = recall(request, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent.value))
+        return isHolding(request) ? andThen(evaluation, (result) => known(request, sent.value, result)) : evaluation
       } catch (error) {
         return E.left(explained(leaf, failureOf(error)))
       }
@@ -105,6 +111,12 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     return kept.forget((principal) => predicate(principal as P))
   }
   return declareFactory('remembered(...)', Object.assign(combinator, { forget }))
+}
+
+// What passed is no guess, whatever another kind made of it before
+const known = <P>(request: Request, sent: unknown, result: Result<P>): Result<P> => {
+  if (E.isRight(result)) release(request, sent)
+  return result
 }
 
 declareFactory('remembered', remembered)

@@ -10,6 +10,9 @@
  * | names an account (a user name)    | account and address; and each by itself, where it has a limiter |
  * | names none (a key, a token), or is malformed | its address                                    |
  *
+ * In a list, a credential that several kinds read is one guess (`heldGuesses.ts`). What another site made a browser send is
+ * refused before it is counted. `remembered` around it asks the limiter first where guesses were refused (`refusedGuesses.ts`).
+ *
  * A stranger at one address never locks an account out: what is refused under account and address is not counted under the
  * account, and no address takes all that an account allows (`addressShare.ts`).
  *
@@ -23,12 +26,16 @@ import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make, type Authenticator } from './Authenticator.js'
 import { clientAddress } from './ClientAddress.js'
+import { isForged } from './CrossOrigin.js'
 import { explained } from './Description.js'
-import { checkGuess, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
+import { addressOf, checkGuess, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
+import { hold, notHeld, release, takeBack } from './heldGuesses.js'
 import { checkLimiters, countOne, type Counted, type Limiter, type Limiters } from './Limiter.js'
 import { declareFactory } from './hooks.js'
 import { checkOptions, hook, maybe, oneOf, unchecked, type Checks } from './options.js'
 import { readBy } from './Reading.js'
+import { refusedGuesses } from './refusedGuesses.js'
+import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 import { aroundEach, type Around } from './wrapping.js'
 
@@ -71,60 +78,95 @@ export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
   const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
-  const limiters = checkLimiters(limiter)
-  const countsOf = countsIn(limiters)
+  const countsOf = countsIn(checkLimiters(limiter))
   const guessOf = keys === undefined ? usernameIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
+  const refused = refusedGuesses()
 
   const around: Around = (self, leaf, reading) => {
     const { extract, decode } = reading
-    const description = readBy({ ...leaf, throttled: true as const }, reading)
     const failed = (error: AuthError) => E.left(explained(leaf, error))
     const unavailable = failed(AuthErrors.unavailable())
-    const ask = (
-      request: Request,
-      counts: ReadonlyArray<Count>,
-      counted: ReadonlyArray<Counted>,
-    ): Evaluation<unknown> => {
-      const count = counts[counted.length]
-      if (count === undefined) return concluded(self.evaluate(request), counted)
+    const forged = failed(AuthErrors.forged)
+    const gone = failed(AuthErrors.throttled())
+
+    const guessAt = (request: Request, sent: unknown): Guessed | undefined => {
+      const decoded = decode(sent)
+      // Safe: the author of `keys` says what the kind reads. What is malformed names no account
+      const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
+      const address = addressOf(guess, request)
+      if (isGone(request, address)) return undefined
+      const counts = countsOf(guess.account, address)
+      return { request, sent, address, key: counts[0].key, counts }
+    }
+    const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
+      const count = guess.counts[counted.length]
+      if (count === undefined) return concluded(guess, self.evaluate(guess.request), counted)
       return countOne(count.limiter, count.key).then((one) => {
         const all = [...counted, one]
-        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(request, counts, all)
-        if (one._tag === 'Counted' && one.total <= (count.atMost ?? Infinity)) return ask(request, counts, all)
-        giveBack(all)
+        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess, all)
+        const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
+        if (left <= 0 && one._tag !== 'Failed') refused.add(guess.key, one.retryAfter)
+        if (left >= 0) return ask(guess, all)
+        all.forEach(takeBack)
         return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
       })
     }
+    const concluded = (
+      { request, sent, key, counts }: Guessed,
+      evaluation: Evaluation<unknown>,
+      counted: ReadonlyArray<Counted>,
+    ): Evaluation<unknown> =>
+      andThen(evaluation, (result) => {
+        if (isGuess(result)) {
+          hold(request, sent, counts, counted)
+          return result
+        }
+        if (counted.length > 0) refused.delete(key)
+        counted.forEach(takeBack)
+        if (isKnown(result)) release(request, sent)
+        return result
+      })
     const evaluate = (request: Request): Evaluation<unknown> => {
       try {
         const sent = extract(request)
         if (O.isNone(sent)) return self.evaluate(request)
-        const decoded = decode(sent.value)
-        // Safe: the author of `keys` says what the kind reads. What is malformed names no account
-        const { account, address } = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
-        return ask(request, countsOf(account, address ?? clientAddress(request)), [])
+        // a page of another site guesses from the addresses of its visitors, and would lock them out
+        if (leaf.ambient && isForged(request, settingsOf(request))) return forged
+        const guess = guessAt(request, sent.value)
+        if (guess === undefined) return gone
+        return ask({ ...guess, counts: notHeld(request, sent.value, guess.counts) }, [])
       } catch (error) {
         return failed(failureOf(error))
       }
     }
-    return make(description, evaluate)
+    const origin = (request: Request, sent: unknown): string | undefined => {
+      const inner = reading.origin === undefined ? '' : reading.origin(request, sent)
+      if (inner === undefined) return undefined
+      if (keys === undefined && refused.isEmpty()) {
+        const address = clientAddress(request)
+        return isGone(request, address) ? undefined : address + inner
+      }
+      const guess = guessAt(request, sent)
+      return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
+    }
+    return make(readBy({ ...leaf, throttled: true as const }, { ...reading, origin }), evaluate)
   }
   // Safe: what is let in is what the authenticator itself let in
   const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
   return declareFactory('throttled(...)', combinator)
 }
 
-const giveBack = (counted: ReadonlyArray<Counted>): void => {
-  for (const one of counted) if (one._tag === 'Counted') one.giveBack()
+interface Guessed {
+  readonly request: Request
+  readonly sent: unknown
+  readonly address: string
+  /** The narrow one of its counts. */
+  readonly key: string
+  readonly counts: ReadonlyArray<Count>
 }
 
-const concluded = (evaluation: Evaluation<unknown>, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
-  const conclude = (result: E.Either<AuthError, unknown>) => {
-    if (!isGuess(result)) giveBack(counted)
-    return result
-  }
-  return andThen(evaluation, conclude)
-}
+// A client that has hung up reads no answer; and its address, by which its guesses would be counted, may have gone with it
+const isGone = ({ socket }: Request, address: string): boolean => address === '' && socket.destroyed
 
 // Whether it was a guess, although another may have answered in its place
 const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
@@ -132,5 +174,10 @@ const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
   AuthErrors.branchesOf(result.left).some(
     ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
   )
+
+// Whether the credential is somebody's, although it does not let in
+const isKnown = (result: E.Either<AuthError, unknown>): boolean => E.isRight(result) || known.has(result.left._tag)
+
+const known: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])
 
 declareFactory('throttled', throttled)

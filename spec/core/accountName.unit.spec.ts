@@ -1,0 +1,71 @@
+/** What an account is counted as: whatever some database takes for the same name has one form. */
+import { describe, expect, it } from 'vitest'
+import { accountName } from '../../src/core/accountName.js'
+
+const form = (name: string) => accountName(name)
+
+describe('one account', () => {
+  it.each([
+    ['letter case', 'ANNA', 'anna'],
+    ['NFC and NFD', 'Zo\u00eb', 'Zoe\u0308'],
+    ['compatibility forms (NFKC)', 'Ａｎｎａ', 'anna'],
+    ['accents', 'ánná', 'anna'],
+    ['accents that no letter has', 'a\u0301\u0302\u0303nna', 'anna'],
+    ['a stroke', 'sør', 'SOR'],
+    ['ligatures', 'Æsop', 'aesop'],
+    ['sharp s', 'straße', 'STRASSE'],
+    ['I with and without a dot', 'İrıs', 'iris'],
+    ['sigma at the end of a word', 'ΝΙΚΟΣ', 'νικος'],
+    ['Cyrillic letter case and breve', 'Андрей', 'андреи'],
+    ['digits of other scripts', 'user١٢', 'user12'],
+    ['circled letters', 'ⓐⓝⓝⓐ', 'anna'],
+    ['letters above letters', 'ann\u0363', 'anna'],
+    ['blanks around', '\u00a0 anna\t', 'anna'],
+    ['runs of blanks', 'anna  \u2003maria', 'anna maria'],
+    ['zero width', 'an\u200b\u200d\ufeffna', 'anna'],
+    ['soft hyphen', 'an\u00adna', 'anna'],
+    ['direction', '\u202eanna', 'anna'],
+    ['NUL', 'anna\u0000', 'anna'],
+    ['variation selectors', 'anna\ufe0f', 'anna'],
+    ['what comes after 256 characters', 'a'.repeat(256) + 'x', 'a'.repeat(256)],
+  ])('%s', (_rule, one, other) => {
+    expect(form(one)).toBe(form(other))
+  })
+
+  it('of whatever a collation takes for Latin letters or for nothing, all over the Latin blocks', () => {
+    const { compare } = new Intl.Collator('und', { sensitivity: 'base' })
+    const latin = [...'0123456789abcdefghijklmnopqrstuvwxyz']
+    const pairs = latin.flatMap((first) => latin.map((second) => first + second))
+    const blocks = [[0xa0, 0x24f], [0x300, 0x36f], [0x1d00, 0x1eff], [0x2070, 0x218f], [0x2460, 0x24ff], [0xa720, 0xa7ff], [0xff01, 0xff5e]] // prettier-ignore
+    let same = 0
+    for (const [first = 0, last = 0] of blocks) {
+      for (let at = first; at <= last; at++) {
+        const character = String.fromCodePoint(at)
+        const found = ['', ...latin].find((one) => compare(one, character) === 0)
+        const expected = found ?? pairs.find((pair) => compare(pair, character) === 0)
+        if (expected === undefined) continue
+        same++
+        expect(form(character), at.toString(16)).toBe(expected)
+      }
+    }
+    expect(same).toBeGreaterThan(1000)
+  })
+})
+
+describe('other accounts', () => {
+  it.each([
+    ['anna', 'ann'],
+    ['anna', 'anna2'],
+    ['anna', 'an na'],
+    ['anna', 'аnna'],
+    ['anna@a.example', 'anna@b.example'],
+    ['an.na', 'anna'],
+    ['山田', '山本'],
+  ])('%s and %s', (one, other) => {
+    expect(form(one)).not.toBe(form(other))
+  })
+})
+
+it('the longest name takes no more than its first 256 characters do', () => {
+  expect(form('\ufdfa'.repeat(100_000)).length).toBeLessThanOrEqual(256)
+})
