@@ -12,7 +12,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import { AuthError, constantTimeEqual, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+import { AuthError, constantTimeEqual, httpBasicAuth, httpBearer, throttled, withAuth } from 'koa-with-auth'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 interface Session {
   readonly user: string
@@ -63,9 +64,12 @@ const taskEither = httpBearer({
     ),
 })
 
+// Wrong passwords are counted: see basic.ts
+const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
+
 export const router = new Router({ prefix: '/asynchronous' })
 
-router.get('/promise', withAuth(promise), (ctx) => {
+router.get('/promise', withAuth(throttled({ limiter: guesses })(promise)), (ctx) => {
   ctx.body = { user: ctx.request.auth.user }
 })
 router.get('/option', withAuth(option), (ctx) => {

@@ -1,12 +1,15 @@
 /**
  * User name and password: `Authorization: Basic <base64>` (RFC 7617).
  *
+ * Wrong passwords are counted, and beyond the limit refused with 429: see the guide on throttling.
+ *
  * Do the same work for a user that does not exist as for a wrong password, so that neither answer nor time tells which it
  * was. Browsers send Basic credentials by themselves: writes from other sites are refused (403).
  */
 import { randomUUID } from 'node:crypto'
 import Router from '@koa/router'
-import { constantTimeEqual, httpBasicAuth, withAuth } from 'koa-with-auth'
+import { constantTimeEqual, httpBasicAuth, throttled, withAuth } from 'koa-with-auth'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 // Replace this with your own user database, and the comparison with a check of a password hash: see asynchronous.ts.
 const passwords = new Map([['admin', 'secret']])
@@ -17,8 +20,11 @@ const basic = httpBasicAuth({
     constantTimeEqual(password, passwords.get(username) ?? randomUUID()) && { username },
 })
 
+// of one account from one address in 15 minutes; processes that serve together need a limiter that they share
+const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
+
 export const router = new Router()
 
-router.get('/basic', withAuth(basic), (ctx) => {
+router.get('/basic', withAuth(throttled({ limiter: guesses })(basic)), (ctx) => {
   ctx.body = { httpuser: ctx.request.auth.username }
 })

@@ -5,7 +5,7 @@
  * Environment: PORT (3000), HOST (127.0.0.1), DATABASE_URL (`file:example.db`, created where it is missing), IP_ALLOW_LIST
  * (see ipAllowList.ts), KEYS (session signing keys of 32 characters or more, separated by commas; without it random ones,
  * so that a restart signs everybody out), REDIS_URL (`redis://...`: sessions, API keys and issued tokens are kept there instead of in
- * the database, so that several processes with the same KEYS serve one site).
+ * the database, and wrong passwords are counted there, so that several processes with the same KEYS serve one site).
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -14,6 +14,7 @@ import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'
 import { clientKeys, withDemoKey } from './api/clients.js'
@@ -88,6 +89,9 @@ const app = exampleApp({
     clientKeys(redisUrl === '' ? sqliteKeyStore({ url: databaseUrl }) : redisKeyStore({ command })),
   ),
   tokens: redisUrl === '' ? databaseTokens(database) : redisTokens(command),
+  ...(redisUrl !== '' && {
+    limiterOf: (options) => new RateLimiterRedis({ ...options, storeClient: redis, useRedisPackage: true }),
+  }),
 })
 
 // Two applications beside one another, each with its own sessions: mounted inside of the API (koa-mount), the small examples

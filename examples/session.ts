@@ -2,7 +2,7 @@
  * Sessions of koa-session: signing in by a form, who is logged in, who may do more.
  *
  * Signing in is an authenticator, too: of a form. It counts as sent by the browser itself, so that no other site can sign a
- * visitor in. At sign-in the session gets a new id and loses its old data; both are for you to do with koa-session, which
+ * visitor in, and wrong passwords are counted: see the guide on throttling. At sign-in the session gets a new id and loses its old data; both are for you to do with koa-session, which
  * keeps the id on assignment and the data on `regenerate()`.
  */
 import { randomUUID } from 'node:crypto'
@@ -21,9 +21,11 @@ import {
   sessionAuthSuperUser,
   sessionLoginAuth,
   SessionUser,
+  throttled,
   withAuth,
   type SessionData,
 } from 'koa-with-auth'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 // Replace these with your own user database, and the comparison with a check of a password hash: see asynchronous.ts.
 export const users = new Map<string, SessionUser>([
@@ -60,6 +62,9 @@ const form = authenticator({
     constantTimeEqual(password, passwords.get(username) ?? randomUUID()) && { username },
 })
 
+// of one account from one address in 15 minutes
+const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
+
 // Loaded anew for every request: a right that was taken away is gone at once
 const loadUser = ({ user }: SessionData) => SessionUser.is(user) && users.get(user.username)
 
@@ -67,7 +72,7 @@ export const router = new Router()
 
 router.use('/sign-in', bodyParser({ enableTypes: ['form'], onError: (_error, ctx) => ctx.throw(400) }))
 
-router.post('/sign-in', withAuth(form), async (ctx) => {
+router.post('/sign-in', withAuth(throttled({ limiter: guesses })(form)), async (ctx) => {
   ctx.session = { user: { username: ctx.request.auth.username } }
   // koa-session declares no types for the context
   await (ctx.session as { regenerate: () => Promise<void> }).regenerate()

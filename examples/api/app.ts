@@ -19,18 +19,17 @@ import {
   sessionAuthIsStaff,
   sessionAuthSuperUser,
   sessionLoginAuth,
-  throttled,
   withAuth,
 } from 'koa-with-auth'
 import type { ApiKeys } from 'koa-with-auth/keys'
 import { sessions, type SessionStore } from 'koa-with-auth/sessions'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { ipAllowList } from '../ipAllowList.js'
 import { accounts } from './accounts.js'
 import { clientsInMemory } from './clients.js'
 import { chapters, described, introduction, schemes } from './descriptions.js'
-import { BadForm, readForm, SignInForm } from './form.js'
+import { BadForm } from './form.js'
 import { home } from './home.js'
+import { formOf, guesses, refuse, signedInBy, type LimiterOf } from './signIn.js'
 import { databaseTokens, issue, ownerOf, type Tokens } from './tokens.js'
 
 /** What the example is started with. */
@@ -46,6 +45,8 @@ export interface ExampleOptions {
   readonly clients?: ApiKeys<string>
   /** Where issued tokens are kept. Default: in the database. */
   readonly tokens?: Tokens
+  /** What counts wrong passwords. Default: in memory, for this process alone. */
+  readonly limiterOf?: LimiterOf
 }
 
 /** Raised by GET /strict for a bad token; see `onError` below. */
@@ -57,8 +58,13 @@ const supersecret = (key: string) => constantTimeEqual(key, 'supersecret') && ke
 const orUnavailable = <A>(answer: Promise<A>) => answer.catch(() => E.left(AuthError.unavailable()))
 
 /** The example API on Koa, mounted at /api. */
-export const exampleApp = ({ database, keys, allowedAddresses, store, clients, tokens }: ExampleOptions): Koa => {
+export const exampleApp = (options: ExampleOptions): Koa => {
+  const { database, keys, allowedAddresses, store, clients, tokens, limiterOf } = options
   const { signIn, userOf } = accounts(database)
+  // What people choose can be guessed: wrong passwords are counted before one is compared. Keys and tokens cannot where they are
+  // random, as those that are issued here; `supersecret` stands for such a one.
+  const counted = guesses(limiterOf)
+  const signedIn = signedInBy(counted(formOf(signIn)))
   const clientKeys = clients ?? clientsInMemory()
   const issuedTokens = tokens ?? databaseTokens(database)
   const app = new Koa({ keys })
@@ -98,9 +104,8 @@ export const exampleApp = ({ database, keys, allowedAddresses, store, clients, t
       return user && pass && username
     },
   })
-  // Wrong passwords are counted before one is compared; who passed is known for a minute
-  const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
-  const httpuser = pipe(basic, throttled({ limiter: guesses }), remembered({ maxAge: 60_000 }))
+  // Basic sends the password with each request, so who passed is known for a minute
+  const httpuser = pipe(basic, counted, remembered({ maxAge: 60_000 }))
   api.get('/basic', described.basic, withAuth(httpuser), (ctx) => {
     ctx.body = { httpuser: ctx.request.auth }
   })
@@ -186,23 +191,15 @@ export const exampleApp = ({ database, keys, allowedAddresses, store, clients, t
   }))
 
   api.post('/token', described.issueToken, withAuth(null), async (ctx) => {
-    const { username, password } = await readForm(ctx, SignInForm)
-    const user = await signIn(username, password)
+    const user = await signedIn(ctx)
     ctx.set('Cache-Control', 'no-store')
-    ctx.status = user ? 200 : 401
-    if (!user) ctx.set('WWW-Authenticate', 'Form realm="pets"')
-    ctx.body = user ? { token: await issue(issuedTokens, user.username) } : { detail: 'Invalid credentials' }
+    if (E.isLeft(user)) return refuse(ctx, user.left)
+    ctx.body = { token: await issue(issuedTokens, user.right.username) }
   })
   api.post('/login', described.login, withAuth(null), async (ctx) => {
-    const { username, password } = await readForm(ctx, SignInForm)
-    const user = await signIn(username, password)
-    if (!user) {
-      ctx.status = 401
-      ctx.set('WWW-Authenticate', 'Form realm="pets"')
-      ctx.body = { detail: 'Invalid credentials' }
-      return
-    }
-    await logIn(ctx, user)
+    const user = await signedIn(ctx)
+    if (E.isLeft(user)) return refuse(ctx, user.left)
+    await logIn(ctx, user.right)
     ctx.status = 204
   })
   api.post('/logout', described.logout, withAuth(null), async (ctx) => {
@@ -216,6 +213,6 @@ export const exampleApp = ({ database, keys, allowedAddresses, store, clients, t
   })
 
   app.use(api.routes()).use(api.allowedMethods())
-  app.use(home({ signIn, logIn, logOut }).routes())
+  app.use(home({ signedIn, logIn, logOut }).routes())
   return app
 }

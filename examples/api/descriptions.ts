@@ -97,6 +97,13 @@ export const schemes = {
   cookieKey: { schemeName: 'cookieKey', description: 'The key is `supersecret`.' },
 }
 
+const tooMany = {
+  description: 'Too many wrong passwords',
+  headers: {
+    'Retry-After': { description: 'Seconds until another is looked at', schema: { type: 'integer' as const } },
+  },
+}
+
 /** What each operation is. */
 export const described = {
   bearer: operation({
@@ -112,6 +119,7 @@ export const described = {
     responses: {
       '200': record('A token for one hour', { token: 'mhMCDQaAmvXqcVSXlvHMzQb1gEHYwHR4w3dH4dAbM3M' }),
       '401': detail('No such user, a wrong password, or an inactive user', 'Invalid credentials'),
+      '429': tooMany,
       ...badForm,
     },
   }),
@@ -170,6 +178,7 @@ export const described = {
     responses: {
       '204': { description: 'Signed in' },
       '401': detail('No such user, a wrong password, or an inactive user', 'Invalid credentials'),
+      '429': tooMany,
       ...badForm,
     },
   }),

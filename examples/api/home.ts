@@ -2,10 +2,11 @@
 // named in its policy by its hash.
 import { createHash } from 'node:crypto'
 import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
 import { optional, sessionAuth, withAuth, type SessionUser } from 'koa-with-auth'
 import type { Signing } from 'koa-with-auth/sessions'
 import { users } from './database.js'
-import { readForm, SignInForm } from './form.js'
+import { refuse, type signedInBy } from './signIn.js'
 
 const style = `
   :root { color-scheme: light dark; font: 1.05rem/1.6 system-ui, sans-serif }
@@ -63,7 +64,7 @@ const signOutForm = (username: string): string => `<form method="post" action="/
       <span>Signed in as <b>${escaped(username)}</b></span> <button>Sign out</button>
     </form>`
 
-const page = (user: SessionUser | undefined, failed: boolean): string => `<!doctype html>
+const page = (user: SessionUser | undefined, alert = ''): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -76,7 +77,7 @@ const page = (user: SessionUser | undefined, failed: boolean): string => `<!doct
     <p>Every kind of authenticator in one API. The docs page tells what guards each operation, and tries it out:
       choose <b>Authorize</b>, enter a credential, and every test call carries it.</p>
     <p><a class="docs" href="/api/docs">Open the docs page</a></p>
-    ${failed ? '<p role="alert">Wrong user name or password.</p>' : ''}
+    ${alert === '' ? '' : `<p role="alert">${alert}</p>`}
     ${user === undefined ? signInForm : signOutForm(user.username)}
     <p>The users of this demonstration:</p>
     <ul>
@@ -105,23 +106,30 @@ const fields = {
 }
 
 interface HomeOptions extends Pick<Signing<SessionUser>, 'logIn' | 'logOut'> {
-  readonly signIn: (username: string, password: string) => Promise<SessionUser | undefined>
+  readonly signedIn: ReturnType<typeof signedInBy>
 }
 
 /** Answers `/`, and the forms on it. */
-export const home = ({ signIn, logIn, logOut }: HomeOptions): Router => {
+export const home = ({ signedIn, logIn, logOut }: HomeOptions): Router => {
   const router = new Router()
   router.get('/', withAuth(optional(sessionAuth())), (ctx) => {
     ctx.set(fields)
     ctx.type = 'html'
-    ctx.body = page(ctx.request.auth, ctx.querystring === 'failed')
+    ctx.body = page(ctx.request.auth, ctx.querystring === 'failed' ? 'Wrong user name or password.' : '')
   })
   router.post('/sign-in', withAuth(null), async (ctx) => {
-    const { username, password } = await readForm(ctx, SignInForm)
-    const user = await signIn(username, password)
-    if (user !== undefined) await logIn(ctx, user)
+    const user = await signedIn(ctx)
+    if (E.isLeft(user) && user.left._tag !== 'invalid') {
+      refuse(ctx, user.left)
+      if (user.left._tag !== 'throttled') return
+      ctx.set(fields)
+      ctx.type = 'html'
+      ctx.body = page(undefined, 'Too many wrong passwords. Try again later.')
+      return
+    }
+    if (E.isRight(user)) await logIn(ctx, user.right)
     ctx.status = 303
-    ctx.redirect(user === undefined ? '/?failed' : '/')
+    ctx.redirect(E.isLeft(user) ? '/?failed' : '/')
   })
   router.post('/sign-out', withAuth(null), async (ctx) => {
     await logOut(ctx)

@@ -1,0 +1,122 @@
+/** The example API throttles wrong passwords wherever they can be sent to: over sockets, from real addresses, in parallel. */
+import { request } from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { exampleApp } from '../../examples/api/app.js'
+import { openDatabase } from '../../examples/api/database.js'
+import { listen } from '../support/server.js'
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+const LIMIT = 20
+const HOME = '127.0.0.1'
+const ELSEWHERE = '127.0.0.2'
+
+const started = async () => {
+  const database = await openDatabase(':memory:')
+  const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: HOME }))
+  onTestFinished(async () => {
+    await served.close()
+    database.close()
+  })
+  // fetch cannot choose the address that it calls from
+  const send = (method: string, path: string, localAddress: string, headers: Record<string, string>, body = '') =>
+    new Promise<Answer>((resolve, reject) => {
+      const sent = request(served.url + path, { method, headers, localAddress, agent: false }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+        })
+      })
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  const post = (path: string, username: string, password: string, from = HOME, headers = {}) =>
+    send(
+      'POST',
+      path,
+      from,
+      { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+      new URLSearchParams({ username, password }).toString(),
+    )
+  const basic = (path: string, username: string, password: string, from = HOME) =>
+    send('GET', path, from, { Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` })
+  return { post, basic, errors: served.errors }
+}
+
+const count = (answers: ReadonlyArray<Answer>, status: number) => answers.filter((one) => one.status === status).length
+const times = <A>(length: number, of: (at: number) => A): A[] => Array.from({ length }, (_, at) => of(at))
+
+describe.each([
+  { door: 'POST /api/token', path: '/api/token', refused: 401, passed: 200, ask: 'post' },
+  { door: 'POST /api/login', path: '/api/login', refused: 401, passed: 204, ask: 'post' },
+  { door: 'POST /sign-in', path: '/sign-in', refused: 303, passed: 303, ask: 'post' },
+  { door: 'GET /api/basic', path: '/api/basic', refused: 401, passed: 200, ask: 'basic' },
+] as const)('$door', ({ path, refused, passed, ask }) => {
+  const [user, password] = ask === 'basic' ? ['admin', 'secret'] : ['anna', 'anna-secret']
+
+  it('of guesses in parallel as many as the limit are looked at, the others are 429; the owner gets in from another address', async () => {
+    const site = await started()
+    const answers = await Promise.all(times(2 * LIMIT, (at) => site[ask](path, user, `wrong${at}`)))
+    expect([count(answers, refused), count(answers, 429)]).toStrictEqual([LIMIT, LIMIT])
+    const tooMany = await site[ask](path, user, password)
+    expect(tooMany.status).toBe(429)
+    expect(Number(tooMany.headers['retry-after'])).toBeGreaterThan(600)
+    expect(Number(tooMany.headers['retry-after'])).toBeLessThanOrEqual(900)
+    expect(tooMany.headers['set-cookie']).toBeUndefined()
+    const owner = await site[ask](path, user, password, ELSEWHERE)
+    expect(owner.status).toBe(passed)
+    if (path === '/sign-in') expect(owner.headers['location']).toBe('/')
+    expect(site.errors).toStrictEqual([])
+  }, 120_000)
+
+  it('good passwords use nothing up', async () => {
+    const site = await started()
+    for (const answer of await Promise.all(times(LIMIT, () => site[ask](path, user, password)))) {
+      expect(answer.status).toBe(passed)
+    }
+    expect((await site[ask](path, user, password)).status).toBe(passed)
+  }, 120_000)
+})
+
+it('one count for all doors: who was refused at one is refused at the next', async () => {
+  const { post } = await started()
+  await Promise.all(times(LIMIT / 2, (at) => post('/api/token', 'anna', `wrong${at}`)))
+  await Promise.all(times(LIMIT / 2, (at) => post('/api/login', 'ANNA', `wrong${at}`)))
+  const answer = await post('/sign-in', 'anna', 'anna-secret')
+  expect(answer.status).toBe(429)
+  expect(answer.text).toContain('<p role="alert">Too many wrong passwords. Try again later.</p>')
+  expect(answer.headers['content-type']).toMatch(/text\/html/)
+  expect((await post('/api/token', 'sam', 'sam-secret')).status).toBe(200)
+}, 120_000)
+
+it('a stranger at one address locks no user out, however many he sends', async () => {
+  const { post } = await started()
+  await Promise.all(times(300, (at) => post('/api/token', 'anna', `wrong${at}`, ELSEWHERE)))
+  expect((await post('/api/token', 'anna', 'anna-secret', HOME)).status).toBe(200)
+}, 120_000)
+
+it('what is remembered at GET /api/basic is no list to guess in', async () => {
+  const { basic } = await started()
+  expect((await basic('/api/basic', 'admin', 'secret')).status).toBe(200)
+  for (let at = 0; at < LIMIT; at++) expect((await basic('/api/basic', 'admin', `wrong${at}`)).status).toBe(401)
+  expect((await basic('/api/basic', 'admin', 'secret')).status).toBe(429)
+})
+
+it('a page of another site neither signs a visitor in nor locks him out: 403, and nothing is counted', async () => {
+  const { post } = await started()
+  const forged = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
+  for (const path of ['/api/token', '/api/login', '/sign-in']) {
+    for (let at = 0; at <= LIMIT; at++) {
+      const answer = await post(path, 'anna', at === 0 ? 'anna-secret' : 'wrong', HOME, forged)
+      expect(answer.status).toBe(403)
+      expect(answer.headers['set-cookie']).toBeUndefined()
+    }
+    expect((await post(path, 'anna', 'anna-secret')).status).toBeLessThan(400)
+  }
+}, 120_000)
