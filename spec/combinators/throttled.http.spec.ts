@@ -1,5 +1,6 @@
 /** `throttled` over HTTP, on the stores that applications count in: memory, a real redis-server, a real SQLite file. */
 import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Router from '@koa/router'
@@ -173,6 +174,60 @@ describe('in memory', () => {
       (app) => {
         app.proxy = proxy
         app.maxIpsCount = maxIpsCount
+      },
+    )
+  })
+
+  it.each([
+    ['the port of a connection', '192.0.2.1:1024', '192.0.2.1:1025'],
+    ['the port behind brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
+    ['an address of one /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
+    ['how an address is written', '2001:db8::1', '2001:0DB8:0:0:0::1'],
+  ])('what a proxy writes: %s makes no other client', async (_what, first, second) => {
+    await site(
+      { limiter: memory(1) },
+      async ({ ask, ran }) => {
+        expect((await ask({ ...wrong, 'X-Forwarded-For': first })).status).toBe(401)
+        expect((await ask({ ...good, 'X-Forwarded-For': second })).status).toBe(429)
+        expect((await ask({ ...good, 'X-Forwarded-For': '198.51.100.1' })).status).toBe(200)
+        expect(ran).toStrictEqual({ hook: 2, operation: 1 })
+      },
+      undefined,
+      (app) => {
+        app.proxy = true
+      },
+    )
+  })
+
+  it('a client that resets its connection before it is asked about guesses nothing, and uses nothing up', async () => {
+    let [port, gone] = [0, 0]
+    const waiting: string[] = []
+    await site(
+      { limiter: memory(1) },
+      async ({ ask, ran }) => {
+        expect((await ask(good)).status).toBe(200)
+        for (let at = 0; at < 3; at++) {
+          const socket = connect(port, '127.0.0.1')
+          socket.write(`GET /x?reset HTTP/1.1\r\nHost: a\r\nAuthorization: ${wrong.Authorization}\r\n\r\n`)
+          await expect.poll(() => waiting.length).toBe(at + 1)
+          socket.resetAndDestroy()
+        }
+        await expect.poll(() => gone).toBe(3)
+        expect(ran).toStrictEqual({ hook: 1, operation: 1 })
+        expect((await ask(good)).status).toBe(200)
+      },
+      undefined,
+      (app) => {
+        app.use(async (ctx, next) => {
+          port = ctx.req.socket.localPort ?? 0
+          if (ctx.querystring !== 'reset') return next()
+          // the reset itself is no error of this test
+          Object.assign(ctx, { onerror: () => undefined })
+          waiting.push(ctx.path)
+          await new Promise((resolve) => ctx.req.socket.once('close', resolve))
+          await next()
+          gone++
+        })
       },
     )
   })
