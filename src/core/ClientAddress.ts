@@ -12,9 +12,11 @@ import type { Request } from 'koa'
 export const clientAddress = (request: Request): string => {
   const { app, socket } = request
   const written = app.proxy ? forwarded(request) : undefined
-  const own = socket.remoteAddress ?? ''
-  return (written === undefined ? undefined : networkOf(written)) ?? networkOf(own) ?? own
+  return (written === undefined ? undefined : networkOf(written)) ?? ofSocket(socket.remoteAddress ?? '')
 }
+
+// The system writes an IPv4 address in one way
+const ofSocket = (address: string): string => (address.includes(':') ? (networkOf(address) ?? address) : address)
 
 // Koa cuts `ips` down to `maxIpsCount`; without one, all but the last are hearsay
 const forwarded = ({ app, ips }: Request): string | undefined => (app.maxIpsCount > 0 ? ips[0] : ips.at(-1))

@@ -96,7 +96,7 @@ export const throttled = <C = unknown>(
       const address = addressOf(guess, request)
       if (isGone(request, address)) return undefined
       const counts = countsOf(guess.account, address)
-      return { request, sent, address, key: counts[0].key, counts }
+      return { request, sent, address, key: counts[0].key, counts: notHeld(request, sent, counts) }
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
       const count = guess.counts[counted.length]
@@ -133,8 +133,7 @@ export const throttled = <C = unknown>(
         // a page of another site guesses from the addresses of its visitors, and would lock them out
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
         const guess = guessAt(request, sent.value)
-        if (guess === undefined) return gone
-        return ask({ ...guess, counts: notHeld(request, sent.value, guess.counts) }, [])
+        return guess === undefined ? gone : ask(guess, [])
       } catch (error) {
         return failed(failureOf(error))
       }
@@ -162,6 +161,7 @@ interface Guessed {
   readonly address: string
   /** The narrow one of its counts. */
   readonly key: string
+  /** Those that the request has not been counted under. */
   readonly counts: ReadonlyArray<Count>
 }
 
