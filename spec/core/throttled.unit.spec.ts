@@ -491,6 +491,12 @@ describe('in a tree', () => {
       expect(await tags(a, ...times(9, () => guess('ben', 'good')))).toStrictEqual(times(9, () => 'passed'))
     })
 
+    it.each(lists)('nor is anything of it left counted: %s', async (_name, wrap) => {
+      const a = wrap([known('anna').basic, known('ben').basic])
+      await tags(a, guess('ben', 'good'), guess('ben', 'good'))
+      expect(await tags(a, guess('ben'), guess('ben'), guess('ben'))).toStrictEqual(['invalid', 'invalid', 'throttled'])
+    })
+
     it.each(lists)('a guess is counted once, not once for each: %s', async (_name, wrap) => {
       const [first, second] = [known('anna'), known('ben')]
       const a = wrap([first.basic, second.basic])
