@@ -5,7 +5,6 @@
  * Everything in it works as well on plain Koa: `withAuth(a)(router)` is its `auth`, `authSettings` its settings. It does not
  * listen and does not read bodies.
  */
-import Router from '@koa/router'
 import type { RouterInstance } from './koa/routerTypes.js'
 import type { DefaultContext, DefaultState } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
@@ -18,6 +17,7 @@ import { settings, settingsFrom, type AuthSettings } from './koa/authSettings.js
 import type { AuthRouter } from './koa/AuthRouter.js'
 import { middlewareList, stepsOf, type GuardOptions } from './koa/behindGuard.js'
 import { atLevel } from './koa/levels.js'
+import { newRouter } from './koa/newRouter.js'
 import { withAuth } from './koa/withAuth.js'
 import { findSwaggerUi, requireSwaggerUi } from './openapi/assets.js'
 import { addDocs } from './openapi/docsRoutes.js'
@@ -126,7 +126,7 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   const settled = () => settingsFrom({ ...own, onError: handlers })
   let add = settled()
 
-  const router = new Router(prefix === '' ? {} : { prefix })
+  const router = newRouter(prefix === '' ? {} : { prefix })
   // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
   const requirement = 'auth' in options ? withAuth(auth as AuthenticatorLike).requirement : Requirement.inherit
   const steps = stepsOf(then)

@@ -60,7 +60,7 @@ describe('an application that can be audited', () => {
   it('works in a pipe that is closed early', () => {
     const piped = execFileSync(
       'sh',
-      ['-c', `"${process.execPath}" node_modules/koa-with-auth/dist/command/main.js audit esm.mjs | head -n 1`],
+      ['-c', `"${process.execPath}" node_modules/koa-with-auth/dist/cjs/command/main.js audit esm.mjs | head -n 1`],
       {
         cwd: project.folder,
       },

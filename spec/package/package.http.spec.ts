@@ -1,9 +1,9 @@
 /** The package as a user gets it: packed, installed outside of the repository, typechecked, and asked over HTTP. */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
 import { isBuiltin } from 'node:module'
-import { join, posix } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import ts from 'typescript'
@@ -23,12 +23,21 @@ const server = app.listen(0, '127.0.0.1', () => {
 })
 `
 
+interface Built {
+  readonly types: string
+  readonly default: string
+}
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as {
   readonly peerDependencies: Readonly<Record<string, string>>
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string | Readonly<Record<'import' | 'require', Built>>>>
 }
-const required = Object.keys(manifest.peerDependencies).filter((name) => !manifest.peerDependenciesMeta[name]?.optional)
+const peers = Object.keys(manifest.peerDependencies)
+const required = peers.filter((name) => !manifest.peerDependenciesMeta[name]?.optional)
+const entries = Object.entries(manifest.exports).flatMap(([path, built]) =>
+  typeof built === 'string' ? [] : [{ name: `koa-with-auth${path.slice(1)}`, built }],
+)
 
 // What must be beside it: the peers that are not optional, and the types that a program in TypeScript needs
 const beside = [...required, '@types/koa', '@types/node']
@@ -67,25 +76,36 @@ describe('the packed package', () => {
     expect(files).toContain('dist/index.js')
   })
 
-  it('every module of the sources is in it, built as an ES module and as CommonJS', () => {
+  it('every module of the sources is in it once, as CommonJS; ES modules have entry points', () => {
     const modules = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.ts$/.test(path),
     )
     expect(modules.length).toBeGreaterThan(20)
-    const program = /^command[\\/]/
-    for (const path of modules) {
-      const built = path.replace(/\.ts$/, '')
-      // a program is run, and never imported
-      if (program.test(path)) expect(project.files.filter((file) => file.includes(built))).toEqual([`dist/${built}.js`])
-      else
-        for (const folder of ['dist', 'dist/cjs']) {
-          expect(project.files).toEqual(expect.arrayContaining([`${folder}/${built}.js`, `${folder}/${built}.d.ts`]))
-        }
+    const built = modules.map((path) => `dist/cjs/${path.replace(/\.ts$/, '.js')}`)
+    const points = entries.map((one) => one.built.import.default.slice(2))
+    expect(project.files.filter((file) => file.endsWith('.js')).sort()).toStrictEqual([...built, ...points].sort())
+  })
+
+  it('declarations of both module systems are the same, and each is needed by an entry point', () => {
+    const root = join(project.folder, 'node_modules/koa-with-auth')
+    const read = (file: string) => readFileSync(join(root, file), 'utf8')
+    const known = project.files.filter((file) => file.endsWith('.d.ts'))
+    const needed = new Set(
+      entries.flatMap((one) => [one.built.import.types, one.built.require.types]).map(posix.normalize),
+    )
+    for (const file of needed) {
+      for (const { fileName } of ts.preProcessFile(read(file)).importedFiles) {
+        if (fileName.startsWith('.')) needed.add(posix.join(posix.dirname(file), fileName.replace(/\.js$/, '.d.ts')))
+      }
+    }
+    expect(known.toSorted()).toStrictEqual([...needed].sort())
+    for (const file of known.filter((one) => one.startsWith('dist/cjs/'))) {
+      expect(read(file)).toBe(read(file.replace('dist/cjs/', 'dist/')))
     }
   })
 
-  it('both module systems fit in 400 KB', () => {
-    expect(project.packedBytes).toBeLessThan(400_000)
+  it('both module systems fit in 300 KB', () => {
+    expect(project.packedBytes).toBeLessThan(300_000)
   })
 
   it.each([
@@ -142,7 +162,81 @@ describe('the packed package', () => {
     expect(loaded.length).toBeLessThanOrEqual(25)
   })
 
-  describe('its ES module and its CommonJS copy in one process', () => {
+  describe('with all of its peers', () => {
+    let folder = ''
+    beforeAll(() => {
+      folder = anotherCopy(project, 'peers', peers)
+    }, 60_000)
+    const run = (code: string, ...options: ReadonlyArray<string>): unknown => {
+      const args = [...options, '--input-type=module', '-e', `${requiring}${code}`]
+      return JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' }))
+    }
+
+    it.each(entries)('$name: `import` and `require` reach the very same values, under the same names', ({ name }) => {
+      const compared = run(`
+        const imported = await import('${name}')
+        const required = require('${name}')
+        const names = [...new Set([...Object.keys(imported), ...Object.keys(required)])]
+        console.log(JSON.stringify({ names: names.length, other: names.filter((one) => imported[one] !== required[one]) }))`)
+      expect(compared).toStrictEqual({ names: expect.any(Number) as number, other: [] })
+      expect(compared).not.toHaveProperty('names', 0)
+    })
+
+    it.each([
+      {
+        how: 'ES modules',
+        load: "{ default: (await import('@koa/router')).default, ...(await import('koa-with-auth')) }",
+      },
+      { how: 'CommonJS', load: "{ default: require('@koa/router').default, ...require('koa-with-auth') }" },
+    ])('an application is a router of the class that $how import', ({ load }) => {
+      const code = `const { default: Router, apiApp } = ${load}
+        console.log(JSON.stringify([apiApp() instanceof Router, apiApp().get('/', () => {}) instanceof Router]))`
+      expect(run(code)).toStrictEqual([true, true])
+    })
+
+    it('ES modules do not load the router a second time', () => {
+      const code = `
+        const { apiApp } = await import('koa-with-auth')
+        const { docs } = await import('koa-with-auth/openapi')
+        docs(apiApp(), { title: 'Pets', version: '1' })
+        console.log(JSON.stringify(Object.keys(require.cache).filter((path) => /node_modules.@koa.router/.test(path))))`
+      expect(run(code)).toStrictEqual([])
+    })
+
+    const jwt = `
+      import { generateKeyPairSync, sign } from 'node:crypto'
+      import { httpJwt } from 'koa-with-auth/jwt'
+      import { mockRequest, withBearer } from 'koa-with-auth/testing'
+      const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+      const issuer = { issuer: 'https://a.example', jwks: { keys: [publicKey.export({ format: 'jwk' })] } }
+      const part = (json) => Buffer.from(JSON.stringify(json)).toString('base64url')
+      const claims = { iss: issuer.issuer, aud: 'b', exp: 9e9, sub: 'anna' }
+      const content = part({ alg: 'EdDSA' }) + '.' + part(claims)
+      const token = content + '.' + sign(null, Buffer.from(content), privateKey).toString('base64url')
+      const decided = () => httpJwt({ issuer, audience: 'b' })(mockRequest(withBearer(token)))()`
+
+    it('ES modules verify tokens where CommonJS cannot require jose, which has ES modules alone', () => {
+      const code = `${jwt}\nconsole.log(JSON.stringify((await decided()).right.sub))`
+      expect(run(code, '--no-experimental-require-module')).toBe('anna')
+    })
+
+    it("Jest's ES modules run what is imported, jwt included", { timeout: 60_000 }, async () => {
+      const code = `${jwt}
+        import Router from '@koa/router'
+        import { apiApp } from 'koa-with-auth'
+        test('an application, a token', async () => {
+          expect(apiApp() instanceof Router).toBe(true)
+          expect((await decided()).right.sub).toBe('anna')
+        })`
+      writeFileSync(join(folder, 'es.test.js'), code)
+      const args = ['--experimental-vm-modules', join(repository, 'node_modules/jest/bin/jest.js')]
+      const options = ['--config', '{ "transform": {} }', '--rootDir', folder]
+      const { stderr } = await promisify(execFile)(process.execPath, [...args, ...options], { cwd: folder })
+      expect(stderr).toContain('1 passed, 1 total')
+    })
+  })
+
+  describe('two installed copies in one process', () => {
     interface Answers {
       readonly areTwo: boolean
       readonly answers: Readonly<Record<string, string>>
@@ -151,10 +245,11 @@ describe('the packed package', () => {
     }
     let printed: Answers
     beforeAll(() => {
+      anotherCopy(project, 'other', [])
       const program = join(project.folder, 'twoCopies.mjs')
       writeFileSync(program, twoCopies)
       printed = JSON.parse(execFileSync(process.execPath, [program], { cwd: project.folder }).toString()) as Answers
-    })
+    }, 60_000)
 
     it('are two copies', () => {
       expect(printed.areTwo).toBe(true)
@@ -201,8 +296,7 @@ describe('the packed package', () => {
   })
 
   it('its program audits a CommonJS application that has another copy of the package', () => {
-    // by its path: `require('koa-with-auth')` is the ES module where Node can load one
-    const copy = join(project.folder, 'node_modules/koa-with-auth/dist/cjs/index.js')
+    const copy = join(anotherCopy(project, 'audited', []), 'node_modules/koa-with-auth/dist/cjs/index.js')
     const application = `
       const Router = require('@koa/router')
       const { authSettings, apiKeyCookie, httpBearer, operation, withAuth } = require(${JSON.stringify(copy)})
@@ -278,9 +372,27 @@ describe('the packed package', () => {
   })
 })
 
+// Beside the project's own, with these packages of the repository
+const anotherCopy = (project: PackedProject, name: string, packages: ReadonlyArray<string>): string => {
+  const folder = join(project.folder, name)
+  const modules = join(folder, 'node_modules')
+  cpSync(join(project.folder, 'node_modules/koa-with-auth'), join(modules, 'koa-with-auth'), { recursive: true })
+  for (const one of packages) {
+    mkdirSync(dirname(join(modules, one)), { recursive: true })
+    symlinkSync(realpathSync(`${repository}node_modules/${one}`), join(modules, one))
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, private: true, type: 'module' }))
+  return folder
+}
+
+const requiring = `
+import { createRequire } from 'node:module'
+const require = createRequire(process.cwd() + '/program.js')
+`
+
 const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
 
-// Each level by the copy that did not make the one above it
+// Each level by the copy that did not make the one above it; the other is reached by `require`
 const twoCopies = `
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
@@ -288,7 +400,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import * as esm from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
-const cjs = createRequire(import.meta.url)(resolve('node_modules/koa-with-auth/dist/cjs/index.js'))
+const cjs = createRequire(resolve('other/program.js'))('koa-with-auth')
 
 const user = (copy) => copy.httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
 const client = (copy) => copy.apiKeyHeader({ authenticate: (_request, key) => key === 'k' && { client: 'Acme' } })

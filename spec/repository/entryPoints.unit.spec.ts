@@ -43,17 +43,14 @@ describe('entry points', () => {
     expect(exported.map(({ name }) => name).sort()).toStrictEqual(Object.keys(entryPoints).sort())
   })
 
-  it.each(exported)(
-    '$name: `import`, `require`, `module-sync`, `typesVersions` and tsconfig name one module',
-    (entry) => {
-      const { path, name, built } = entry
-      const [source] = ownOptions().paths?.[name] ?? []
-      const module = source?.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
-      const at = (folder: string) => ({ types: `${folder}${module}.d.ts`, default: `${folder}${module}.js` })
-      expect(built).toStrictEqual({ 'module-sync': at('./dist/'), import: at('./dist/'), require: at('./dist/cjs/') })
-      if (path !== '.') expect(manifest.typesVersions['*'][path.slice(2)]).toStrictEqual([`./dist/cjs/${module}.d.ts`])
-    },
-  )
+  it.each(exported)('$name: `import`, `require`, `typesVersions` and tsconfig name one module', (entry) => {
+    const { path, name, built } = entry
+    const [source] = ownOptions().paths?.[name] ?? []
+    const module = source?.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
+    const at = (folder: string) => ({ types: `${folder}${module}.d.ts`, default: `${folder}${module}.js` })
+    expect(built).toStrictEqual({ import: at('./dist/'), require: at('./dist/cjs/') })
+    if (path !== '.') expect(manifest.typesVersions['*'][path.slice(2)]).toStrictEqual([`./dist/cjs/${module}.d.ts`])
+  })
 
   it('the root has what every application needs; what documents, audits, signs in or tests is beside it', async () => {
     const names = Object.keys(await import('koa-with-auth'))

@@ -86,5 +86,10 @@ export const commandProject = (): CommandProject => {
   )
   const built = examples.map((path) => [`examples/${path.replace(/ts$/, 'js')}`, compiled(`examples/${path}`)] as const)
   const { folder, node, remove } = userProject([], { ...files, ...Object.fromEntries(built) })
-  return { folder, node, remove, run: (...args) => node('node_modules/koa-with-auth/dist/command/main.js', ...args) }
+  return {
+    folder,
+    node,
+    remove,
+    run: (...args) => node('node_modules/koa-with-auth/dist/cjs/command/main.js', ...args),
+  }
 }

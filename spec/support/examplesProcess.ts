@@ -8,16 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-const needed = [
-  'package.json',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'tsconfig.esm.json',
-  'tsconfig.cjs.json',
-  '.ci',
-  'src',
-  'examples',
-]
+const needed = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', '.ci', 'src', 'examples']
 
 /** Copies what `npm start` needs; `remove` it afterwards. */
 export const copyProject = async (): Promise<{ readonly folder: string; readonly remove: () => Promise<void> }> => {

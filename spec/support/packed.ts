@@ -41,7 +41,6 @@ const copyRepository = (): string => {
     'package.json',
     'tsconfig.json',
     'tsconfig.build.json',
-    'tsconfig.esm.json',
     'tsconfig.cjs.json',
     '.ci',
     'src',

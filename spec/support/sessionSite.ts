@@ -1,10 +1,11 @@
 /** A site with sessions as a child process, and the files that it runs from. Any other program that prints its port will do. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
+import { buildPackage } from './builtPackage.js'
 import { ownOptions, repository } from './typecheck.js'
 
 /** What a site says about itself. */
@@ -58,13 +59,9 @@ export const buildSite = (
     mkdirSync(dirname(join(folder, to)), { recursive: true })
     writeFileSync(join(folder, to), outputText)
   }
-  const sources = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' })
-  for (const file of sources.filter((one) => one.endsWith('.ts'))) {
-    write(`src/${file}`, `dist/${file.replace(/\.ts$/, '.js')}`)
-  }
   for (const one of [...programs, ...more]) write(`${one}.ts`, `${one}.js`)
-  writeFileSync(join(folder, 'package.json'), readFileSync(`${repository}package.json`))
   symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
+  buildPackage(folder)
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 

@@ -1,10 +1,10 @@
 /** A user's project outside of the repository: the package built from the sources, its dependencies, and some files. */
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
-import { sources } from './docExamples.js'
+import { buildPackage } from './builtPackage.js'
 import { ownOptions, repository } from './typecheck.js'
 
 export interface Run {
@@ -38,12 +38,11 @@ export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Rec
     writeFileSync(join(folder, path), text)
   }
   const own = 'node_modules/koa-with-auth'
-  mkdirSync(join(folder, own), { recursive: true })
+  mkdirSync(join(folder, 'node_modules'), { recursive: true })
   for (const name of readdirSync(`${repository}node_modules`)) {
     if (!name.startsWith('.')) symlinkSync(`${repository}node_modules/${name}`, join(folder, 'node_modules', name))
   }
-  cpSync(`${repository}package.json`, join(folder, own, 'package.json'))
-  for (const path of sources()) write(`${own}/${path.replace(/^src/, 'dist').replace(/ts$/, 'js')}`, compiled(path))
+  buildPackage(join(folder, own))
   for (const path of examples) write(path.replace(/^.*\//, '').replace(/ts$/, 'js'), compiled(path))
   write('package.json', JSON.stringify({ name: 'user', private: true, type: 'module' }))
   for (const [path, text] of Object.entries(files)) write(path, text)

@@ -8,13 +8,14 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { auditedOf, chosen, type Audited } from './exported.js'
+import { importModule } from './importModule.js'
 
 /** The audit of a module. */
 export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')
   if (!file.isFile()) return E.left('is no file')
-  const namespace = await attempt(() => import(pathToFileURL(resolve(path)).href) as Promise<object>)
+  const namespace = await attempt(() => importModule(pathToFileURL(resolve(path)).href))
   if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
   const found = chosen(namespace.right, exportName)
   if (E.isLeft(found)) return found

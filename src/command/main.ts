@@ -5,7 +5,8 @@
  * It ends when the result is written, whatever the module has left running.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { readFileSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { visible } from '../audit/visible.js'
 import { here } from '../openapi/here.js'
 import { isolate } from './isolation.js'
@@ -17,7 +18,7 @@ import { perform } from './perform.js'
 const MAX_LOADING = 60_000
 
 const version = (): string => {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', here), 'utf8'))
+  const manifest: unknown = createRequire(here)('koa-with-auth/package.json')
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : ''
 }
 

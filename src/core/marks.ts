@@ -1,6 +1,6 @@
 /**
  * The marks that this package puts on values, all of them in one place. Each is a `Symbol.for`, so that two copies of the
- * package in one process (an ES module and a CommonJS one, two versions) recognize each other's, and so that a debugger
+ * package in one process (at two paths, of two versions) recognize each other's, and so that a debugger
  * shows them.
  */
 

@@ -1,9 +1,10 @@
 /**
  * Whether a token's signature is good: jose's word, and nothing else.
  */
-import { compactVerify, createLocalJWKSet, errors, type CompactVerifyGetKey, type JSONWebKeySet } from 'jose'
+import type { CompactVerifyGetKey, JSONWebKeySet } from 'jose'
 import type { Json } from './claims.js'
 import { objectOf } from './compact.js'
+import { jose } from './jose.js'
 
 /** A set of keys, as one value: two sets are the same if they are this very object. */
 export interface Keys {
@@ -20,6 +21,7 @@ export const checkSignature = async (
   { find }: Keys,
   algorithms: ReadonlyArray<string>,
 ): Promise<Signature> => {
+  const { compactVerify, errors } = jose()
   const options = { algorithms: [...algorithms] }
   try {
     await compactVerify(token, find, options)
@@ -63,4 +65,4 @@ export const signingKeysOf = (value: unknown): JSONWebKeySet | undefined => {
 }
 
 /** Keys that are looked up by the header's `kid` and `alg`. */
-export const keysIn = (jwks: JSONWebKeySet): Keys => ({ find: createLocalJWKSet(jwks) })
+export const keysIn = (jwks: JSONWebKeySet): Keys => ({ find: jose().createLocalJWKSet(jwks) })

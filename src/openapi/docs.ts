@@ -6,7 +6,7 @@
  * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`. A plain router is known
  * by its path: where it is mounted without one, the document also describes its siblings there. An `apiApp` is known by marks.
  */
-import Router from '@koa/router'
+import { newRouter } from '../koa/newRouter.js'
 import type { RouterInstance } from '../koa/routerTypes.js'
 import { checkRouter } from '../koa/routers.js'
 import { declareFactory } from '../core/hooks.js'
@@ -42,9 +42,12 @@ export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
  * app.use(docs(router, { title: 'Users', version: '1.0.0', auth: developers }))
  * app.use(router.routes())
  */
-export const docs = <S, C>(router: RouterInstance<S, C>, options: DocsOptions): ReturnType<Router['routes']> => {
+export const docs = <S, C>(
+  router: RouterInstance<S, C>,
+  options: DocsOptions,
+): ReturnType<RouterInstance['routes']> => {
   checkRouter('docs(router, options)', router)
-  const own = new Router()
+  const own = newRouter()
   addDocs(own, router, { place: 'docs', options, folder: requireSwaggerUi('docs') })
   return own.routes()
 }

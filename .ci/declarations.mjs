@@ -1,0 +1,25 @@
+// Completes the declarations that tsc has built: those that no entry point needs are left out, and CommonJS gets the same ones.
+// One set for both is not accepted, because @koa/router and koa-session declare their classes once for each module system. The
+// JSON Schemas of records are copied as they are.
+import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+
+const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
+const needed = new Set(Object.values(exports).flatMap((entry) => entry.import?.types.slice(2) ?? []))
+for (const file of needed) {
+  for (const { fileName } of ts.preProcessFile(readFileSync(file, 'utf8')).importedFiles) {
+    if (fileName.startsWith('.')) needed.add(join(file, '..', fileName).replace(/\.js$/, '.d.ts'))
+  }
+}
+const built = readdirSync('dist', { recursive: true }).filter(
+  (file) => file.endsWith('.d.ts') && !file.startsWith('cjs'),
+)
+for (const file of built) {
+  if (needed.has(join('dist', file))) cpSync(join('dist', file), join('dist/cjs', file))
+  else rmSync(join('dist', file))
+}
+
+for (const file of readdirSync('src/events')) {
+  if (file.endsWith('.schema.json')) cpSync(join('src/events', file), join('dist', file))
+}

@@ -1,0 +1,7 @@
+/**
+ * Imports a module of either system. A module of its own, because a compiler to CommonJS writes `require` for `import()`
+ * (`.ci/modules.mjs`).
+ */
+
+/** All that the module at this URL exports. */
+export const importModule = (url: string): Promise<object> => import(url) as Promise<object>
