@@ -15,6 +15,14 @@ export const Authenticator = Authenticators
 /** Decides who a request acts for, and says what it demands. */
 export type Authenticator<P> = Decides<P>
 
+// The same types as they are declared, by names that a compiler can write into a user's declarations: an alias is not enough
+/** `Authenticator`, as declarations name what was inferred. */
+export type { Authenticator as TypedAuthenticator } from './core/Authenticator.js'
+/** `AuthError`, as declarations name what was inferred. */
+export type { AuthError as AnyAuthError } from './core/AuthError.js'
+/** `Challenge`, as declarations name what was inferred. */
+export type { Challenge as AuthChallenge } from './core/Challenge.js'
+
 // the algebra
 export {
   authenticator,

@@ -51,5 +51,8 @@ const strict = {
   esModuleInterop: true,
   resolveJsonModule: true,
   skipLibCheck: false,
-  noEmit: true,
+  // what modules export must have names that other modules can import
+  declaration: true,
+  emitDeclarationOnly: true,
+  outDir: 'declared',
 }
