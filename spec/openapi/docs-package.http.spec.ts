@@ -25,7 +25,7 @@ describe('without swagger-ui-dist', () => {
   let project: PackedProject
   beforeAll(async () => {
     project = await packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts'])
-  }, 180_000)
+  }, 400_000)
   afterAll(() => project?.remove())
 
   const run = async (make: string): Promise<string> => {

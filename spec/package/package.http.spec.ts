@@ -46,7 +46,7 @@ describe('the packed package', () => {
   let project: PackedProject
   beforeAll(async () => {
     project = await packedProject(beside)
-  }, 180_000)
+  }, 400_000)
   afterAll(() => project?.remove())
 
   it('holds the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
     writeFileSync(join(project.folder, `wrong${at}.ts`), `${prelude}\n${wrong}\n`)
     writeFileSync(join(project.folder, `right${at}.ts`), `${prelude}\n${right}\n`)
   })
-}, 180_000)
+}, 400_000)
 afterAll(() => project?.remove())
 
 describe.each(Object.entries(resolutions))('module resolution %s', (_name, resolution) => {
