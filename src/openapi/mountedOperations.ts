@@ -14,8 +14,8 @@ import type { Layer } from '../koa/routerTypes.js'
 /** What of a router is described. */
 export interface MountedRouter {
   readonly stack: Layer[]
-  readonly exclusive?: boolean
-  readonly opts: { readonly prefix?: string; readonly exclusive?: boolean | 'specificity' }
+  readonly exclusive?: boolean | undefined
+  readonly opts: { readonly prefix?: string | undefined; readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
 /** Where a request came in: the router that dispatches, and the path of the layer that runs, as it has it. */

@@ -19,8 +19,8 @@ import { copied, securityOf, type Security } from './security.js'
 export interface Routed<S, C> {
   readonly stack: Layer<S, C>[]
   /** Of the layers that match, the last one alone runs. */
-  readonly exclusive?: boolean
-  readonly opts?: { readonly exclusive?: boolean | 'specificity' }
+  readonly exclusive?: boolean | undefined
+  readonly opts?: { readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
 /** A layer, and what it says about itself. */
