@@ -23,9 +23,11 @@ export const alias = Object.entries(entries).map(([entry, file]) => ({
   find: new RegExp(`^koa-with-auth${entry}$`),
   replacement: fileURLToPath(new URL(`./src/${file}.ts`, import.meta.url)),
 }))
-const suite = (name: string, include: string[], testTimeout = 20_000) => ({
+// the files of a worker share its process and modules: most of a run was loading them anew for each
+const shared = { isolate: false, setupFiles: ['spec/support/sharedProcess.ts'], hookTimeout: 60_000 }
+const suite = (name: string, include: string[], testTimeout = 45_000) => ({
   resolve: { alias },
-  test: { name, include, testTimeout },
+  test: { ...shared, name, include, testTimeout },
 })
 const unit = suite('unit', ['spec/**/*.{unit,law,types}.spec.ts'])
 // `npm run test:quick`: fewer cases of each law, and without what takes longest
@@ -33,7 +35,7 @@ const quick = {
   ...unit,
   test: {
     ...unit.test,
-    setupFiles: ['spec/support/quickRuns.ts'],
+    setupFiles: [...shared.setupFiles, 'spec/support/quickRuns.ts'],
     exclude: [
       'spec/types/**',
       'spec/repository/{docstrings,entryPoints}.unit.spec.ts',
@@ -49,7 +51,13 @@ const on = (router: string, koa: string, include: string[]) => ({
   resolve: {
     alias: [...alias, { find: /^@koa\/router$/, replacement: router }, { find: /^koa$/, replacement: koa }],
   },
-  test: { name: `${koa} and ${router}`, include, testTimeout: 40_000, env: { KOA_ROUTER: router, KOA: koa } },
+  test: {
+    ...shared,
+    name: `${koa} and ${router}`,
+    include,
+    testTimeout: 45_000,
+    env: { KOA_ROUTER: router, KOA: koa },
+  },
 })
 const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/levels/${name}.http.spec.ts`)
 const facts = http('router-facts', 'cases')

@@ -140,9 +140,14 @@ describe('spec 5.6: the first decided of operation, registrations, routers and a
     )
   })
 
+  // 34,992 of them; on other peers continuous integration asks all, others every seventh, which meets each combination in
+  // seven orders, and each order in a hundred combinations
+  const isSampled = process.env['KOA_ROUTER'] !== undefined && process.env['CI'] === undefined
   test('5.6 all combinations in all orders, without a credential', { timeout: 120_000 }, () =>
     checkAll(
-      combinations.flatMap((combination) => orders.map((order) => [combination, order] as const)),
+      combinations
+        .flatMap((combination) => orders.map((order) => [combination, order] as const))
+        .filter((_, at) => !isSampled || at % 7 === 0),
       ['bare'],
     ),
   )
