@@ -14,15 +14,15 @@ import { tokens } from './tokens.js'
 
 type Measure = (quick: boolean) => Promise<ReadonlyArray<Section>>
 
-const short = { rounds: 30, batch: 40 }
+const short = { rounds: 30, batch: 40, warmUp: 1500 }
 const pace = (quick: boolean, rounds: number, batch: number) => (quick ? short : { rounds, batch })
 
 export const sections: Readonly<Record<string, Measure>> = {
   koa: async (quick) => [await koa(quick ? 2 : 6, { rounds: quick ? 60 : 120, batch: 50, clock: 'processor' })],
   others: async (quick) => [await others({ ...pace(quick, 200, 50), clock: 'processor' })],
   peers: async (quick) => [await peers({ ...pace(quick, 200, 50), clock: 'processor' })],
-  tokens: (quick) => tokens(quick ? { rounds: 15, batch: 5 } : { rounds: 120, batch: 30 }),
-  secrets: async (quick) => [await secrets(quick ? { rounds: 15, batch: 40 } : { rounds: 180, batch: 100 })],
+  tokens: (quick) => tokens(quick ? { rounds: 12, batch: 4 } : { rounds: 80, batch: 12 }),
+  secrets: async (quick) => [await secrets(quick ? { rounds: 9, batch: 40 } : { rounds: 180, batch: 100 })],
   events: async (quick) => [await events(pace(quick, 150, 100))],
   growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
   keys: async (quick) => [await keys(pace(quick, 100, 100), quick ? 20_000 : 1_000_000)],
