@@ -37,11 +37,14 @@ const bcrypt = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 // An empty key would be equal to any, a long one cost any time
 const SALT = [8, 64] as const
 const KEY = [16, 64] as const
-// 2 GiB, and what takes minutes; whoever can write the database must not stop the service by it
+// What RFC 9106 and libsodium ask for at most, and seconds of work; whoever can write the database must not stop the service by it
 const MAX_MEMORY = 2 ** 21
-const MAX_PASSES = 64
+const MAX_ARGON2_WORK = 2 ** 22
 const MAX_LN = 21
-const MAX_BCRYPT = 20
+const MAX_SCRYPT_WORK = 2 ** 24
+const MAX_BCRYPT = 16
+// In KiB: of those that need more, one is verified at a time
+const LARGE = 2 ** 17
 
 const within = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
 
@@ -57,18 +60,25 @@ export const parse = (text: string): StoredPassword | undefined => {
   if (argon !== null) {
     const [m, t, p] = argon.slice(1, 4).map(Number) as [number, number, number]
     const rest = derived(argon[4], argon[5])
-    const isSound = within(t, [1, MAX_PASSES]) && within(p, [1, 64]) && within(m, [8 * p, MAX_MEMORY])
+    const isSound = within(p, [1, 64]) && within(m, [8 * p, MAX_MEMORY]) && within(m * t, [m, MAX_ARGON2_WORK])
     return rest !== undefined && isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...rest } : undefined
   }
   const s = scrypt.exec(text)
   if (s !== null) {
     const [ln, r, p] = s.slice(1, 4).map(Number) as [number, number, number]
     const rest = derived(s[4], s[5])
-    const isSound = within(ln, [1, MAX_LN]) && within(r, [1, 32]) && within(p, [1, 64]) && 2 ** ln * r <= 2 ** 24
+    const isSound =
+      within(ln, [1, MAX_LN]) && within(r, [1, 32]) && within(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
     return rest !== undefined && isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...rest } : undefined
   }
   const b = bcrypt.exec(text)
   return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
+}
+
+/** Whether it takes so much memory to verify that several at a time could exhaust the machine's. */
+export const isLarge = (stored: StoredPassword): boolean => {
+  if (stored._tag === 'bcrypt') return false
+  return (stored._tag === 'argon2id' ? stored.cost.m : (2 ** stored.cost.ln * stored.cost.r) / 8) > LARGE
 }
 
 // The PHC string format leaves the padding out

@@ -6,6 +6,8 @@
  *   names of hosts need, too. The rest waits in line; a full line rejects with an `UnavailableError`, which a guard answers
  *   with 503.
  * - More than 4096 bytes are refused before any work.
+ * - A hash that asks for more work than a sound program does is a TypeError; of those that take more than 128 MiB, one is
+ *   verified at a time.
  *
  * It limits no guesses: `throttled` of `koa-with-auth` does.
  */
@@ -13,7 +15,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { findArgon2, findBcrypt, scrypt, type Derive, type VerifyBcrypt } from './algorithms.js'
 import { makeLine, type Line } from './line.js'
-import { isEnough, parse, print, type Argon2Cost, type StoredPassword } from './StoredPassword.js'
+import { isEnough, isLarge, parse, print, type Argon2Cost, type StoredPassword } from './StoredPassword.js'
 
 const MAX_BYTES = 4096
 // bcrypt reads no more of a password
@@ -32,6 +34,8 @@ const threads = (): number => Math.min(1024, Math.max(1, Number(process.env['UV_
 
 interface Shared {
   readonly line: Line
+  /** Where those wait that take much memory, so that one of them at a time is in the line. */
+  readonly large: Line
   argon2?: Promise<Derive<Argon2Cost> | undefined>
   bcrypt?: Promise<VerifyBcrypt | undefined>
   /** Whether Argon2id works here, once it was tried. */
@@ -49,6 +53,7 @@ const shared = (): Shared =>
       limit: LIMIT,
       patience: PATIENCE,
     }),
+    large: makeLine({ width: 1, limit: LIMIT, patience: PATIENCE }),
   })
 
 const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
@@ -120,7 +125,10 @@ export const verify = async (stored: string | null | undefined, password: string
   const bytes = bytesOf(password)
   if (bytes === undefined) return false
   const known = stored === undefined || stored === null ? undefined : readable(stored)
-  return shared().line(() => (known === undefined ? inVain(bytes) : matches(known, bytes)))
+  const { line, large } = shared()
+  if (known === undefined) return line(() => inVain(bytes))
+  const verified = () => line(() => matches(known, bytes))
+  return isLarge(known) ? large(verified) : verified()
 }
 
 const readable = (stored: unknown): StoredPassword => {
