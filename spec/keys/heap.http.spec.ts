@@ -1,0 +1,83 @@
+/**
+ * No key and no password is in the memory of a site once its request is over: not in what it kept of answers, records, errors and
+ * logs, nor anywhere else that a heap snapshot shows. What Node has in buffers outside of the heap is not in it.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startSite, type Site } from '../support/sessionSite.js'
+import { userProject, type UserProject } from '../support/userProject.js'
+
+let project: UserProject
+let site: Site
+// one connection, so that a parser that kept the last request would be found
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+beforeAll(async () => {
+  project = userProject(['spec/support/secretSite.ts'], {})
+  const args = ['--expose-gc', '--stack-trace-limit=50', join(project.folder, 'secretSite.js')]
+  site = await startSite({ command: process.execPath, args, env: { NODE_ENV: 'test' } })
+}, 60_000)
+afterAll(async () => {
+  agent.destroy()
+  await site?.stop()
+  project?.remove()
+})
+
+const send = (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body = '') =>
+  new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
+    const asked = request({ port: site.port, host: '127.0.0.1', agent, method, path, headers }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => resolve({ status: response.statusCode, text: Buffer.concat(chunks).toString() }))
+    })
+    asked.on('error', reject)
+    asked.end(body)
+  })
+const basicOf = (name: string, password: string) => Buffer.from(`${name}:${password}`).toString('base64')
+const withKey = (key: string) => ({ 'X-API-Key': key })
+const statusOf = async (path: string, headers: Readonly<Record<string, string>>) =>
+  (await send('GET', path, headers)).status
+
+it('a key and a password are gone after their requests, whatever became of them', { timeout: 120_000 }, async () => {
+  const secret = () => randomBytes(24).toString('hex')
+  const use = async () => {
+    const password = secret()
+    await send('POST', '/users/anna', {}, password)
+    const first = JSON.parse((await send('POST', '/keys')).text) as { readonly key: string; readonly id: string }
+    const second = JSON.parse((await send('POST', `/rotate/${first.id}`)).text) as typeof first
+    const wrong = secret()
+    const basic = (text: string) => ({ Authorization: `Basic ${basicOf('anna', text)}` })
+    const all: ReadonlyArray<readonly [headers: Readonly<Record<string, string>>, status: number]> = [
+      [withKey(first.key), 200],
+      [withKey(second.key), 200],
+      [{ Authorization: `Bearer ${second.key}` }, 200],
+      [basic(password), 200],
+      [withKey(`${first.key}x`), 401],
+      [basic(wrong), 401],
+    ]
+    for (const [headers, status] of all) expect(await statusOf('/who', headers)).toBe(status)
+    for (const headers of [withKey(second.key), basic(password)]) expect(await statusOf('/fails', headers)).toBe(500)
+    await send('POST', '/down')
+    expect(await statusOf('/who', withKey(second.key))).toBe(503)
+    await send('POST', '/down')
+    const random = ({ key }: typeof first) => key.slice('acme_'.length, -6)
+    const credentials = [password, wrong].map((text) => basicOf('anna', text))
+    return [first.key, random(first), second.key, random(second), password, wrong, ...credentials]
+  }
+  const secrets = await use()
+  // another use of everything, so that what V8 and the parser remember is of that one
+  await use()
+  // the same words in the same header, kept on purpose: the search finds them
+  const marker = `acme_${secret()}`
+  expect((await send('GET', '/mark', withKey(marker))).status).toBe(204)
+  const { status, text } = await send('POST', '/snapshot')
+  expect(status).toBe(200)
+  const memory = readFileSync(text)
+  expect(memory.includes(marker)).toBe(true)
+  // and what the site kept of its errors is in it
+  expect(memory.includes('the handler failed')).toBe(true)
+  expect(secrets.filter((one) => memory.includes(one))).toEqual([])
+})

@@ -1,0 +1,96 @@
+/**
+ * A site with API keys and passwords, as a program of its own: what it reports, logs and keeps stays in its memory, and `POST
+ * /snapshot` writes that memory into a file.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { writeHeapSnapshot } from 'node:v8'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { anyOf, apiKeyHeader, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+import { onApiKey, onDecision, onStoreOutage } from 'koa-with-auth/events'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { hash, verify } from 'koa-with-auth/passwords'
+
+const store = memoryKeyStore()
+let isDown = false
+const failing: typeof store = {
+  ...store,
+  find: (digests) => (isDown ? Promise.reject(new Error('down')) : store.find(digests)),
+}
+const keys = apiKeys({ prefix: 'acme', store: failing })
+const users = new Map<string, { readonly name: string; readonly password: string }>()
+
+// All that somebody could keep of what this layer says
+const kept: unknown[] = []
+Object.assign(globalThis, { kept })
+for (const listenTo of [onApiKey, onDecision, onStoreOutage]) listenTo((record: unknown) => kept.push(record))
+for (const name of ['log', 'warn', 'error'] as const) {
+  const write = console[name].bind(console)
+  console[name] = (...texts: unknown[]) => {
+    kept.push(texts)
+    write(...texts)
+  }
+}
+
+const basic = httpBasicAuth({
+  authenticate: async (_request, username, password) => {
+    const user = users.get(username)
+    return (await verify(user?.password, password)) && user
+  },
+})
+const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
+const bearer = httpBearer({ authenticate: keys.authenticate })
+
+const bodyOf = async (stream: AsyncIterable<Uint8Array>): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+const router = new Router()
+router.post('/keys', async (ctx) => {
+  ctx.body = await keys.issue({ owner: 'anna', scopes: ['read'] })
+})
+router.post('/rotate/:id', async (ctx) => {
+  ctx.body = await keys.rotate(ctx.params['id'] ?? '', { overlap: 60_000 })
+})
+router.post('/users/:name', async (ctx) => {
+  const name = ctx.params['name'] ?? ''
+  users.set(name, { name, password: await hash(await bodyOf(ctx.req)) })
+  ctx.status = 204
+})
+router.get('/who', withAuth(anyOf([header, bearer, basic])), (ctx) => {
+  kept.push(ctx.request.auth)
+  ctx.body = ctx.request.auth
+})
+router.get('/fails', withAuth([header, basic]), (ctx) => {
+  kept.push(ctx.request.auth)
+  throw new Error('the handler failed')
+})
+router.post('/down', (ctx) => {
+  isDown = !isDown
+  ctx.body = String(isDown)
+})
+router.get('/mark', (ctx) => {
+  kept.push(ctx.get('X-API-Key'))
+  ctx.status = 204
+})
+router.post('/snapshot', async (ctx) => {
+  for (let at = 0; at < 5; at++) {
+    await pause(10)
+    globalThis.gc?.()
+  }
+  ctx.body = writeHeapSnapshot(fileURLToPath(new URL(`memory-${kept.length}.heapsnapshot`, import.meta.url)))
+})
+
+const app = new Koa()
+app.on('error', (error: unknown) => {
+  kept.push(error)
+  if (error instanceof Error) kept.push(error.stack)
+})
+const server = app.use(router.routes()).listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  console.log(`listening on ${typeof address === 'object' ? address?.port : 0}`)
+})
+process.stdin.on('end', () => process.exit()).resume()
