@@ -109,12 +109,12 @@ export const orders: ReadonlyArray<Order> = moments.flatMap((operation) =>
 
 export const canonical: Order = { operation: 'plain', child: 'plain', parent: 'plain' }
 
-type Middleware = ReturnType<RouterInstance['routes']>
+export type Middleware = ReturnType<RouterInstance['routes']>
 
 /** A router that goes through its levels and is filled at one moment of that. */
 const building = (
   base: RouterInstance,
-  wraps: ReadonlyArray<readonly [Moment, (router: RouterInstance) => RouterInstance]>,
+  wraps: ReadonlyArray<readonly [Moment, Wrapping]>,
   moment: Moment,
   fill: (router: RouterInstance) => void,
 ): Middleware => {
@@ -129,9 +129,15 @@ const building = (
   return routes
 }
 
-/** An application of three routers, under `/<id>`, with one operation whose calls are counted under `id`. */
-export const build = (id: string, combination: Combination, order: Order): Middleware => {
-  const at = (level: Level) => (router: RouterInstance) => wrap(combination, level, router)
+type Wrapping = (router: RouterInstance) => RouterInstance
+
+/** Three routers, one in the other, under `/<id>`: each level wraps one, and `register` puts an operation into the innermost. */
+export const nested = (
+  id: string,
+  order: Order,
+  at: (level: Level) => Wrapping,
+  register: (router: RouterInstance) => void,
+): Middleware => {
   const child = building(
     new Router(),
     [
@@ -139,10 +145,7 @@ export const build = (id: string, combination: Combination, order: Order): Middl
       ['registered', at('child-registration')],
     ],
     order.operation,
-    (router) =>
-      combination.operation === 'unset'
-        ? router.get('/o', handler(id))
-        : router.get('/o', deciding(combination, 'operation'), handler(id)),
+    register,
   )
   const parent = building(
     new Router(),
@@ -157,6 +160,18 @@ export const build = (id: string, combination: Combination, order: Order): Middl
     router.use('/p', parent),
   )
 }
+
+/** An application of three routers, under `/<id>`, with one operation whose calls are counted under `id`. */
+export const build = (id: string, combination: Combination, order: Order): Middleware =>
+  nested(
+    id,
+    order,
+    (level) => (router) => wrap(combination, level, router),
+    (router) =>
+      combination.operation === 'unset'
+        ? router.get('/o', handler(id))
+        : router.get('/o', deciding(combination, 'operation'), handler(id)),
+  )
 
 /** Where `build` puts its operation. */
 export const pathOf = (id: string): string => `/${id}/p/c/o`

@@ -3,9 +3,8 @@
  *
  * Every level has a key of its own, in a header named after it, so that several can be sent together.
  */
-import Router, { type RouterInstance } from '@koa/router'
 import { also, apiKeyHeader, type Guard } from 'koa-with-auth'
-import { canonical, guardOf, handler, levels, type Level, type Moment, type Order } from './levels.js'
+import { canonical, guardOf, handler, levels, nested, type Level, type Middleware, type Order } from './levels.js'
 
 export const additions = ['unset', 'auth', 'null', 'also'] as const
 export type Addition = (typeof additions)[number]
@@ -85,49 +84,13 @@ const open = guardOf(null)
 const deciding = (adding: Adding, level: Level): Guard<unknown> | undefined =>
   ({ unset: undefined, auth: keys.get(level), null: open, also: more.get(level) })[adding[level]]
 
-type Middleware = ReturnType<RouterInstance['routes']>
-
-/** A router that goes through its levels, and is filled at one moment of that. */
-const building = (
-  base: RouterInstance,
-  wraps: ReadonlyArray<readonly [Moment, Guard<unknown> | undefined]>,
-  moment: Moment,
-  fill: (router: RouterInstance) => void,
-): Middleware => {
-  if (moment === 'plain') fill(base)
-  const built = wraps.reduce((router, [reached, guard]) => {
-    const derived = guard?.(router) ?? router
-    if (moment === reached) fill(derived)
-    return derived
-  }, base)
-  const routes = built.routes()
-  if (moment === 'served') fill(built)
-  return routes
-}
-
 /** An application of three routers, under `/<id>`, with one operation whose calls are counted under `id`. */
 export const buildAdding = (id: string, adding: Adding, order: Order = canonical): Middleware => {
-  const at = (level: Level) => deciding(adding, level)
-  const own = at('operation')
-  const child = building(
-    new Router(),
-    [
-      ['wrapped', at('child-router')],
-      ['registered', at('child-registration')],
-    ],
-    order.operation,
+  const own = deciding(adding, 'operation')
+  return nested(
+    id,
+    order,
+    (level) => (router) => deciding(adding, level)?.(router) ?? router,
     (router) => (own === undefined ? router.get('/o', handler(id)) : router.get('/o', own, handler(id))),
-  )
-  const parent = building(
-    new Router(),
-    [
-      ['wrapped', at('parent-router')],
-      ['registered', at('parent-registration')],
-    ],
-    order.child,
-    (router) => router.use('/c', child),
-  )
-  return building(new Router({ prefix: `/${id}` }), [['wrapped', at('application')]], order.parent, (router) =>
-    router.use('/p', parent),
   )
 }

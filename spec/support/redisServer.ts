@@ -3,35 +3,20 @@
  * again on the same port. Its folder is temporary; by default it keeps nothing on disk.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, it } from 'vitest'
+import { missingProgram, programPath } from './programs.js'
 
-const isExecutable = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
+const names = ['redis-server']
 
 /** Where redis-server is. */
-export const redisPath = (env: NodeJS.ProcessEnv): string | undefined =>
-  (env['PATH'] ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, 'redis-server'))
-    .find(isExecutable)
+export const redisPath = (env: NodeJS.ProcessEnv): string | undefined => programPath(names, env)
 
 /** What is missing, or `undefined`. Where `CI` is set it is an error: nothing may be skipped there. */
-export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
-  if (redisPath(env) !== undefined) return undefined
-  const fix = 'no redis-server on the PATH; apt-get install redis-server'
-  if (env['CI']) throw new Error(fix)
-  return fix
-}
+export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
 
 /** A suite that needs a redis-server: left out where there is none, and says so. */
 export const describeWithRedis = (name: string, suite: () => void): void => {
@@ -92,6 +77,17 @@ export const sendTo = (port: number, args: ReadonlyArray<string>): Promise<strin
     })
   })
 
+const idle = new Set(['cluster', 'info', 'config', 'ping', 'replconf', 'psync'])
+
+/** How often each command ran, in what `INFO commandstats` says; without those that look after servers. */
+export const commandsIn = (stats: string): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const [, name = '', calls] of stats.matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)) {
+    if (!idle.has(name.split('|')[0] ?? '')) counts[name] = (counts[name] ?? 0) + Number(calls)
+  }
+  return counts
+}
+
 const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
   for (const until = Date.now() + 10_000; Date.now() < until; await pause(20)) {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`)
@@ -136,12 +132,12 @@ export const startRedis = async ({
     ...clustering,
   ]
   let child: ChildProcess | undefined
+  const kill = (): void => void child?.kill('SIGKILL')
+  process.once('exit', kill)
   const start = async (): Promise<void> => {
     if (child !== undefined) throw new Error('redis-server is running')
     child = spawn(path, own, { stdio: 'ignore' })
     child.on('error', () => {})
-    const { pid } = child
-    process.once('exit', () => pid !== undefined && child?.pid === pid && child.kill('SIGKILL'))
     await untilReady(port, child)
     if (cluster) await untilFormed(port)
   }
@@ -156,6 +152,7 @@ export const startRedis = async ({
   }
   const close = async (): Promise<void> => {
     await stop()
+    process.off('exit', kill)
     rmSync(folder, { recursive: true, force: true })
   }
   await start().catch(async (error: unknown) => {

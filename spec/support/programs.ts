@@ -1,0 +1,30 @@
+/** Programs that some suites need beyond npm. Without one they are skipped, and say so; where `CI` is set it is an error. */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+type Env = NodeJS.ProcessEnv
+
+const isExecutable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where the first of these names is on the PATH. */
+export const programPath = (names: ReadonlyArray<string>, env: Env): string | undefined =>
+  (env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find(isExecutable)
+
+/** That none of them is there, and how to install the first; `undefined` where one is. Throws where `CI` is set. */
+export const missingProgram = (names: ReadonlyArray<string>, env: Env): string | undefined => {
+  if (programPath(names, env) !== undefined) return undefined
+  const fix = `no ${names[0]} on the PATH; apt-get install ${names[0]}`
+  if (env['CI']) throw new Error(fix)
+  console.warn(`skipped: ${fix}`)
+  return fix
+}
