@@ -66,10 +66,9 @@ describe('timeout', () => {
     const settings = (app: { use: (m: ReturnType<typeof authSettings>) => unknown }) => {
       app.use(authSettings({ timeout: 20 }))
     }
-    const { ask } = await behind(pipe(slow(200), timeout(5000)), settings)
-    const start = performance.now()
+    // the longer one is longer than a test may take
+    const { ask } = await behind(pipe(hanging, timeout(60_000)), settings)
     expectDenied(await ask('/x', token), 503, [])
-    expect(performance.now() - start).toBeLessThan(180)
   })
 
   test('a bad credential is still a 401, a missing one, too', async () => {

@@ -63,7 +63,7 @@ describe('the keys were never loaded', () => {
     await fail(provider)
     const begun = performance.now()
     expectOutage(await get(sent))
-    expect(performance.now() - begun).toBeLessThan(TIMEOUT + 700)
+    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
     expect(errors).toEqual([])
     // the pause: at once, and without a fetch
     const asked = provider.asked()
@@ -82,7 +82,7 @@ describe('the keys were never loaded', () => {
     await fail(provider)
     const begun = performance.now()
     expectOutage(await get(sent))
-    expect(performance.now() - begun).toBeLessThan(TIMEOUT + 700)
+    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
   })
 
   it('a provider that comes back is asked again after the pause', async () => {
@@ -162,16 +162,17 @@ describe('the keys are known', () => {
 
   it('in an outage no request but the first waits for the provider', async () => {
     const clock = stoppedClock()
-    const { provider, get, token } = await behind({ timeout: 1000 }, false)
+    const { provider, get, token, fetches } = await behind({ timeout: 60_000 }, false)
     const sent = await token()
     await get(sent)
-    provider.mood = 'hanging'
+    provider.mood = 'error'
     clock.move(MAX_AGE)
     expect((await get(sent)).status).toBe(200)
+    // one that waited for this would take longer than a test may
+    provider.mood = 'hanging'
     clock.move(RETRY)
-    const begun = performance.now()
-    expect((await get(sent)).status).toBe(200)
-    expect(performance.now() - begun).toBeLessThan(500)
+    for (let time = 0; time < 2; time++) expect((await get(sent)).status).toBe(200)
+    await expect.poll(fetches).toBe(3)
   })
 
   it.each(failing)('$what: an unknown kid is a 503, in the pause too, and known ones go on', async ({ fail }) => {
@@ -273,11 +274,9 @@ describe('the keys change', () => {
     expect(fetches()).toBe(1)
     provider.mood = 'hanging'
     clock.move(MAX_AGE * 0.01)
-    const begun = performance.now()
-    expect((await get(sent)).status).toBe(200)
-    expect((await get(sent)).status).toBe(200)
-    expect(performance.now() - begun).toBeLessThan(1000)
-    expect(fetches()).toBe(2)
+    // one that waited for this would take longer than a test may
+    for (let time = 0; time < 2; time++) expect((await get(sent)).status).toBe(200)
+    await expect.poll(fetches).toBe(2)
   })
 
   it('the same keys again keep what was verified: nothing is verified anew', async () => {
@@ -358,7 +357,7 @@ describe('ready', () => {
     await fail(provider)
     const begun = performance.now()
     expect(await jwt.ready()).toBeUndefined()
-    expect(performance.now() - begun).toBeLessThan(TIMEOUT + 1000)
+    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
     await new Promise((resolve) => setImmediate(resolve))
     expect(warnings().filter((warning) => warning.includes(provider.issuer))).toHaveLength(1)
   })

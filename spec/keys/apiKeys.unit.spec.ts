@@ -122,7 +122,8 @@ describe('what cannot be a key is malformed, and the store is not asked', () => 
   ])('%s', async (_description, key) => {
     const begun = performance.now()
     expect(tagOf(await keys.authenticate(request, key))).toBe('malformed')
-    expect(performance.now() - begun).toBeLessThan(50)
+    // a limit ten times over: 10 MB are refused by their length
+    expect(performance.now() - begun).toBeLessThan(500)
     expect(calls).toEqual([])
   })
 

@@ -1,7 +1,5 @@
 /** Applications for the command `koa-with-auth audit`, good ones and broken ones, in a project with the built package. */
-import { readdirSync } from 'node:fs'
-import { compiled, userProject, type Run, type UserProject } from './userProject.js'
-import { repository } from './typecheck.js'
+import { compiled, exampleSources, userProject, type Run, type UserProject } from './userProject.js'
 
 /** The routes of an application, as an ES module; `more` is added to what it registers. */
 const routes = (more: string) => `
@@ -81,10 +79,7 @@ export interface CommandProject {
 
 /** Makes it. */
 export const commandProject = (): CommandProject => {
-  const examples = readdirSync(`${repository}examples`, { recursive: true, encoding: 'utf8' }).filter(
-    (path) => path.endsWith('.ts') && !/^(?:testing|mcp|server)/.test(path),
-  )
-  const built = examples.map((path) => [`examples/${path.replace(/ts$/, 'js')}`, compiled(`examples/${path}`)] as const)
+  const built = exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)] as const)
   const { folder, node, remove } = userProject([], { ...files, ...Object.fromEntries(built) })
   return {
     folder,

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compiled, exampleSources, userProject, type UserProject } from './userProject.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -23,6 +24,10 @@ export const copyProject = async (): Promise<{ readonly folder: string; readonly
   }
   return { folder, remove }
 }
+
+/** The examples as JavaScript, in a project that has the package; without the build that `npm start` does first. */
+export const exampleProject = (): UserProject =>
+  userProject([], Object.fromEntries(exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)])))
 
 /** A port that nothing listens on now. */
 export const freePort = (): Promise<number> =>

@@ -1,12 +1,12 @@
 /** A site with sessions as a child process, and the files that it runs from. Any other program that prints its port will do. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import ts from 'typescript'
 import { buildPackage } from './builtPackage.js'
-import { ownOptions, repository } from './typecheck.js'
+import { repository } from './typecheck.js'
+import { compiled } from './userProject.js'
 
 /** What a site says about itself. */
 export interface SiteState {
@@ -50,14 +50,9 @@ export const buildSite = (
   more: ReadonlyArray<string> = [],
 ): { readonly folder: string; readonly remove: () => void } => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-site-'))
-  const compilerOptions = { ...ownOptions(), module: ts.ModuleKind.ESNext }
   const write = (from: string, to: string): void => {
-    const { outputText } = ts.transpileModule(readFileSync(repository + from, 'utf8'), {
-      compilerOptions,
-      fileName: from,
-    })
     mkdirSync(dirname(join(folder, to)), { recursive: true })
-    writeFileSync(join(folder, to), outputText)
+    writeFileSync(join(folder, to), compiled(from))
   }
   for (const one of [...programs, ...more]) write(`${one}.ts`, `${one}.js`)
   symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))

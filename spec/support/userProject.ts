@@ -24,11 +24,25 @@ export interface UserProject {
 
 const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
 
+const outputs = new Map<string, string>()
+
 /** A source of the repository as JavaScript. */
 export const compiled = (path: string): string => {
+  const known = outputs.get(path) ?? compile(path)
+  outputs.set(path, known)
+  return known
+}
+
+const compile = (path: string): string => {
   const compilerOptions = { ...ownOptions(), ...esModules, noEmit: false, sourceMap: false, declaration: false }
   return ts.transpileModule(readFileSync(repository + path, 'utf8'), { compilerOptions, fileName: path }).outputText
 }
+
+/** The examples that a server or a policy is made of. */
+export const exampleSources = (): string[] =>
+  readdirSync(`${repository}examples`, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !/^(?:testing|mcp)/.test(path))
+    .map((path) => `examples/${path}`)
 
 /** Makes it; `examples` are compiled into its folder, `files` are written as they are. */
 export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Record<string, string>>): UserProject => {

@@ -1,0 +1,43 @@
+/** What hashing and verifying passwords costs in this process: counted, because the time of it depends on the machine. */
+import { hash } from 'koa-with-auth/passwords'
+
+type Derive = (password: Buffer, salt: Buffer, cost: object, length: number) => Promise<Buffer>
+
+/** One run of Argon2id. */
+export interface Derivation {
+  readonly salt: number
+  readonly cost: object
+  readonly length: number
+}
+
+/** The runs of Argon2id, and the passwords that waited in line for one, while `act` was done. */
+export const derivations = async (
+  act: () => unknown,
+): Promise<{ readonly runs: ReadonlyArray<Derivation>; readonly lined: number }> => {
+  // the first hash finds out what there is
+  await hash('a password')
+  // Safe: what `passwords.ts` shares between copies of the package
+  const shared = Reflect.get(globalThis, Symbol.for('koa-with-auth/passwords')) as {
+    argon2: Promise<Derive | undefined>
+    line: (work: () => Promise<unknown>) => Promise<unknown>
+  }
+  const { argon2, line } = shared
+  const derive = await argon2
+  if (derive === undefined) throw new Error('no Argon2id: npm install @node-rs/argon2')
+  const runs: Derivation[] = []
+  let lined = 0
+  shared.argon2 = Promise.resolve((password, salt, cost, length) => {
+    runs.push({ salt: salt.length, cost, length })
+    return derive(password, salt, cost, length)
+  })
+  shared.line = (work) => {
+    lined++
+    return line(work)
+  }
+  try {
+    await act()
+  } finally {
+    Object.assign(shared, { argon2, line })
+  }
+  return { runs, lined }
+}
