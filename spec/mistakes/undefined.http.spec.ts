@@ -37,7 +37,7 @@ import { redisStore } from 'koa-with-auth/sessions/redis'
 import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withCookie, withHeader, withPrincipal, withQuery } from 'koa-with-auth/testing' // prettier-ignore
 import { checkAuthenticator, checkErrorMapper } from 'koa-with-auth/testing/laws'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { settingsOf } from '../../src/core/Settings.js'
 import { ask, listen } from '../support/server.js'
 
@@ -96,11 +96,14 @@ const sessionsOf = async (options: never) => {
   const router = new Router().get('/in', withAuth(null), (ctx) => logIn(ctx, { username: 'anna' }))
   app.use(router.routes())
   const { url, close } = await listen(app)
+  // a cookie says when it expires, in seconds
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 })
   try {
     const { status, headers } = await ask(`${url}/in`)
     // the id of each session is another
     return [status, headers.getSetCookie().map((cookie) => cookie.replace(/=[^;]*/, ''))]
   } finally {
+    vi.useRealTimers()
     await close()
   }
 }

@@ -60,7 +60,7 @@ const limitFileSize = (limit: string): void => {
 }
 
 // A machine that is busy with other things can be slow for its own reasons
-const options = { timeout: 40_000, retry: 2 }
+const options = { timeout: 100_000, retry: 2 }
 
 describe('sessions in SQLite under load', () => {
   it('the file locked by another process: reads are served, writes are 503, and then good again', options, async () => {

@@ -84,7 +84,7 @@ export const askPort = (port: number, path: string, { method = 'GET', headers = 
         })
       },
     )
-    outgoing.setTimeout(4000, () => outgoing.destroy(new Error('no answer')))
+    outgoing.setTimeout(15_000, () => outgoing.destroy(new Error('no answer')))
     outgoing.on('error', reject)
     outgoing.end(body)
   })

@@ -11,7 +11,7 @@ export interface RawAnswer {
 }
 
 /** Sends bytes, and reads until the server closes. Send `Connection: close`. */
-export const sendRaw = (port: number, bytes: string, timeout = 5000): Promise<RawAnswer> =>
+export const sendRaw = (port: number, bytes: string, timeout = 15_000): Promise<RawAnswer> =>
   new Promise((resolve) => {
     const start = performance.now()
     const chunks: Buffer[] = []

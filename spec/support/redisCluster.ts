@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll } from 'vitest'
-import { freePort, redisPath, sendTo } from './redisServer.js'
+import { commandsIn, freePort, redisPath, sendTo } from './redisServer.js'
 
-/** After so many milliseconds a node that is silent counts as failed. */
-export const nodeTimeout = 700
+/** After so many milliseconds a node that is silent counts as failed; one that waits for a busy machine is silent, too. */
+export const nodeTimeout = 1500
 
 export interface RedisNode {
   readonly port: number
@@ -32,6 +32,10 @@ export interface RedisCluster {
   /** How often each command ran since `reset`, on all nodes that answer: `{ get: 2 }`. */
   readonly commands: () => Promise<Record<string, number>>
   readonly reset: () => Promise<void>
+  /** Resolves when each of three masters has a replica that follows it, which a master that is lost needs. */
+  readonly settled: () => Promise<void>
+  /** Resolves when the replicas have what is written now: Redis answers before they have it. */
+  readonly replicated: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -64,7 +68,15 @@ const options = (port: number, bus: number, dir: string): string[] =>
     'repl-diskless-sync-delay': 0,
   }).flatMap(([name, value]) => [`--${name}`, String(value)])
 
-const idle = new Set(['cluster', 'info', 'config', 'ping', 'replconf', 'psync'])
+// How far a master is, and the replica that follows it, in bytes of what was written
+const progress = (info: string) => {
+  const replica = /^slave\d+:.*state=online,offset=(\d+)/m.exec(info)?.[1]
+  return {
+    id: /^master_replid:(\w+)/m.exec(info)?.[1],
+    master: Number(/^master_repl_offset:(\d+)/m.exec(info)?.[1]),
+    replica: replica === undefined ? undefined : Number(replica),
+  }
+}
 
 const text = (reply: string): string => reply.replace(/^\$\d+\r\n/, '').trim()
 
@@ -152,6 +164,10 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
     await close()
     throw error
   })
+  const followed = async () => {
+    const all = await answering((node) => node.send('INFO', 'replication'))
+    return all.filter((info) => info.includes('role:master')).map(progress)
+  }
   return {
     nodes,
     ports,
@@ -162,14 +178,19 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
       })
       return found.flat()
     },
+    settled: () =>
+      until('that each master has a replica', async () => {
+        const all = await followed()
+        return all.length === 3 && all.every(({ replica }) => replica !== undefined)
+      }),
+    replicated: async () => {
+      const written = new Map((await followed()).map(({ id, master }) => [id, master]))
+      await until('the replication of what was written', async () =>
+        (await followed()).every(({ id, replica = 0 }) => replica >= (written.get(id) ?? 0)),
+      )
+    },
     commands: async () => {
-      const counts: Record<string, number> = {}
-      for (const stats of await answering((node) => node.send('INFO', 'commandstats'))) {
-        for (const [, name = '', calls] of stats.matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)) {
-          if (!idle.has(name.split('|')[0] ?? '')) counts[name] = (counts[name] ?? 0) + Number(calls)
-        }
-      }
-      return counts
+      return commandsIn((await answering((node) => node.send('INFO', 'commandstats'))).join())
     },
     reset: async () => void (await answering((node) => node.send('CONFIG', 'RESETSTAT'))),
     close,

@@ -99,3 +99,5 @@ app.use(withAuth(null)(anybody).routes()).use(own.routes())
 const server = app.listen(Number(PORT), () => {
   console.log(`listening on ${(server.address() as AddressInfo).port}`)
 })
+// a busy machine must not make a server close what a client is about to use
+server.keepAliveTimeout = 60_000

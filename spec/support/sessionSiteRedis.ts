@@ -49,7 +49,7 @@ export const network = () => {
 }
 
 // A machine that is busy with other things can be slow for its own reasons
-const options = { timeout: 40_000, retry: 2 }
+const options = { timeout: 100_000, retry: 2 }
 
 /** The suite, for a store of `sessionSiteStores.ts`. */
 export const describeRedisFaults = (store: string): void => {
