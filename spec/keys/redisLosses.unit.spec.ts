@@ -47,14 +47,21 @@ describeWithRedis('what Redis has lost', () => {
       const second = await keys.rotate(first.id, { overlap: DAY })
       await lose(digestOf(first.key))
       expect(await asked(first.key)).toBe('invalid')
-      const third = await keys.rotate(first.id, { overlap: DAY })
       const store = redisKeyStore({ command: connected.command, prefix: PREFIX })
       await store.touch(first.id, Date.now())
+      expect([await asked(first.key), await isKept(digestOf(first.key))]).toEqual(['invalid', false])
+      const third = await keys.rotate(first.id, { overlap: DAY })
       expect([await asked(first.key), await isKept(digestOf(first.key))]).toEqual(['invalid', false])
       expect([await asked(second.key), await asked(third.key)]).toEqual(['in', 'in'])
       expect(await keys.revoke(first.id)).toBe(true)
       expect(await isKept(digestOf(first.key))).toBe(false)
       for (const { key } of [first, second, third]) expect(await asked(key)).toBe('invalid')
+    })
+
+    it('a lost digest of a key that is revoked then is not made again', async () => {
+      const { id, key } = await keys.issue({ owner: 'anna' })
+      await lose(digestOf(key))
+      expect([await keys.revoke(id), await isKept(digestOf(key))]).toEqual([true, false])
     })
 
     it('a digest that another key has taken since is left alone', async () => {
