@@ -10,7 +10,7 @@ import type { DefaultContext, DefaultState } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
 import { declareFactory } from './core/hooks.js'
-import { checkOptions, maybe, unchecked, type Check, type Checks } from './core/options.js'
+import { checkOptions, maybe, nonEmpty, unchecked, type Check, type Checks } from './core/options.js'
 import * as Requirement from './core/Requirement.js'
 import { application, setApplication } from './koa/application.js'
 import { settings, settingsFrom, type AuthSettings } from './koa/authSettings.js'
@@ -28,8 +28,8 @@ import type { DocsPageOptions } from './openapi/pageOptions.js'
 export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'version'>
 
 /**
- * What an application is made of, beside `auth`: what every operation demands that does not decide itself (spec 5.6.1), as
- * `withAuth` takes it, and `then`, the middleware behind that guard; a literal `null` makes public.
+ * The options of `apiApp`, besides `auth` and `then`. `auth` guards every operation that decides nothing itself (spec 5.6.1). It
+ * is what `withAuth` takes; a literal `null` makes operations public. `then` is middleware that runs after this guard.
  */
 export interface ApiAppOptions extends AuthSettings {
   /** The API's name. */
@@ -40,9 +40,9 @@ export interface ApiAppOptions extends AuthSettings {
   readonly prefix?: string | undefined
   /**
    * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` behind the prefix: public, unless
-   * `docs: { auth }` guards them; `false` leaves them out. An operation of the application's own at such a path counts
-   * instead. Without `swagger-ui-dist` there is the document alone, and asking for the page (`true`, or options) is a
-   * TypeError.
+   * `docs: { auth }` guards them; `false` leaves them out. The application's own operation at
+   * such a path replaces it. Without `swagger-ui-dist` only the document is served, and asking for the page (`true`, or
+   * options) is a TypeError.
    */
   readonly docs?: boolean | ApiDocsOptions | undefined
 }
@@ -50,20 +50,16 @@ export interface ApiAppOptions extends AuthSettings {
 /** A router whose operations are guarded by the application's `auth`; `P` is who their handlers see. */
 export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRouter<S, C, P> {
   /**
-   * Registers what answers a class of exceptions, of authenticators and operations alike; the nearest class first
+   * Registers a handler for a class of exceptions, which authenticators or operations throw; the nearest class counts
    * (spec 7). A handler that throws is a 500. TypeError for a class that has one.
    */
   onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
 }
 
-const filled: Check = (place, value) => {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string`)
-}
-
 const path: Check = (place, value) => {
   if (typeof value === 'string' && /^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(value)) return
   throw new TypeError(
-    `${place} must be a path such as "/api" or "/tenants/:tenant", with no slash at its end and no pattern; "" is none`,
+    `${place} must be a path such as "/api" or "/tenants/:tenant", without a slash at the end and without a pattern; "" means no prefix`,
   )
 }
 
@@ -80,8 +76,8 @@ const page: Check = (place, value) => {
 type GivenOptions = ApiAppOptions & GuardOptions<never> & { readonly auth?: unknown }
 
 const checks: Checks<Required<GivenOptions>> = {
-  title: maybe(filled),
-  version: maybe(filled),
+  title: maybe(nonEmpty),
+  version: maybe(nonEmpty),
   prefix: maybe(path),
   // `withAuth` checks it
   auth: unchecked,
@@ -92,7 +88,7 @@ const checks: Checks<Required<GivenOptions>> = {
 
 /**
  * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. TypeError
- * for an option that it does not know, and for one that cannot hold.
+ * for an unknown option and for a wrong value.
  *
  * @example
  * import Koa from 'koa'
@@ -131,7 +127,7 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   const requirement = 'auth' in options ? withAuth(auth as AuthenticatorLike).requirement : Requirement.inherit
   const steps = stepsOf(then)
   if (steps.length > 0 && Requirement.effective(requirement) === undefined) {
-    throw new TypeError('apiApp({ then }) runs behind the guard of `auth`, and there is none; use api.use')
+    throw new TypeError('apiApp({ then }) runs after the guard of `auth`, and this application has none; use api.use')
   }
   const guarded = atLevel(
     requirement,

@@ -12,7 +12,7 @@ import * as Authenticators from './core/instances.js'
 
 /** The instances of fp-ts: `Functor`, `Alt`, `getSemigroup`. */
 export const Authenticator = Authenticators
-/** Decides who a request acts for, and says what it demands. */
+/** A function that decides who a request acts for, with a description of what it demands. */
 export type Authenticator<P> = Decides<P>
 
 // The same types as they are declared, by names that a compiler can write into a user's declarations: an alias is not enough

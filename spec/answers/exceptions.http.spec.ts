@@ -225,9 +225,9 @@ describe('a mistake in registering is a TypeError', () => {
     expect(() => onError(InvalidToken, undefined as never)).toThrow(/must be a function/)
     expect(() => onError(InvalidToken, ((_a: 1, _b: 2, _c: 3) => ({ status: 400 })) as never)).toThrow(/3 parameters/)
     const api = apiApp().onError(InvalidToken, () => ({ status: 400 }))
-    expect(() => api.onError(InvalidToken, () => ({ status: 400 }))).toThrow(/two handlers of one class/)
+    expect(() => api.onError(InvalidToken, () => ({ status: 400 }))).toThrow(/two handlers for one class/)
     const twice = [onError(InvalidToken, () => ({ status: 400 })), onError(InvalidToken, () => ({ status: 400 }))]
     expect(() => authSettings({ onError: twice })).toThrow(TypeError)
-    expect(() => authSettings({ onError: {} as never })).toThrow(/must be a list/)
+    expect(() => authSettings({ onError: {} as never })).toThrow(/must be an array/)
   })
 })

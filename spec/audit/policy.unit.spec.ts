@@ -420,9 +420,13 @@ describe('a file', () => {
       written.replace('policy 1', 'policy 2'),
       'line 1: a policy file begins with "# koa-with-auth policy 1"',
     ],
-    ['with a merge conflict', written.replace('GET /y', '<<<<<<< HEAD\nGET /y'), 'line 4 is no line of a policy'],
-    ['with a line cut off', written.slice(0, -12), 'line 4 is no line of a policy'],
-    ['with a control character', written.replace('GET /y', 'GET /\u202ey'), 'line 4 is no line of a policy'],
+    [
+      'with a merge conflict',
+      written.replace('GET /y', '<<<<<<< HEAD\nGET /y'),
+      'line 4 is not a line of a policy file',
+    ],
+    ['with a line cut off', written.slice(0, -12), 'line 4 is not a line of a policy file'],
+    ['with a control character', written.replace('GET /y', 'GET /\u202ey'), 'line 4 is not a line of a policy file'],
   ])('%s is refused, and says where', (_name, text, why) => {
     expect(readPolicy(bytes(text))).toStrictEqual(E.left(why))
   })

@@ -57,8 +57,8 @@ describe('a finding', () => {
           .get('/x', perhaps, handle)
           .all('/y', guardOf(lenient(bearer)) as never, handle),
       says: [
-        "GET /x lets anonymous callers in (optional bearer): take that off, or list 'GET /x' in public",
-        "ALL /y lets anonymous callers in (lenient bearer): take that off, or list 'ALL /y' in public",
+        "GET /x lets anonymous callers in (optional bearer): remove that, or list 'GET /x' in public",
+        "ALL /y lets anonymous callers in (lenient bearer): remove that, or list 'ALL /y' in public",
       ],
     },
     {
@@ -100,25 +100,25 @@ describe('a finding', () => {
       name: 'middleware',
       router: () => closed({ prefix: '/api' }).use(cors).use('/x', go).get('/x', handle),
       options: { middleware: [cors] },
-      says: ['use /api/x/*: no guard covers go: list the function itself in middleware, or take it off'],
+      says: ['use /api/x/*: no guard covers go: list the function itself in middleware, or remove it'],
     },
     {
       name: 'middleware of another identity',
       router: () => closed().use(cors).get('/x', handle),
       options: { middleware: [go] },
-      says: ['use /*: no guard covers cors: list the function itself in middleware, or take it off'],
+      says: ['use /*: no guard covers cors: list the function itself in middleware, or remove it'],
     },
     {
       name: 'a function in front of a guard',
       router: () => new Router().get('/x', go, guard, handle),
-      says: ['GET /x: go runs before the guard: put it behind withAuth(...), or list the function in middleware'],
+      says: ['GET /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
     },
     {
       name: 'a param hook in front of a guard',
       router: () => new Router().param('id', go as never).get('/:id', cors, guard, handle),
       options: { middleware: [cors] },
       says: [
-        'GET /:id: param id: go runs before the guard: put it behind withAuth(...), or list the function in middleware',
+        'GET /:id: param id: go runs before the guard: put it after withAuth(...), or list the function in middleware',
       ],
     },
     {
@@ -127,7 +127,7 @@ describe('a finding', () => {
       options: { public: ['GET /health', 'GET /helth', 'POST /health', 'get /health'] },
       says: ['GET /helth', 'POST /health', 'get /health'].map(
         (entry) =>
-          `'${entry}' is listed in public, but there is no such operation; those that anonymous callers reach: 'GET /health'`,
+          `'${entry}' is listed in public, but there is no such operation; anonymous callers reach: 'GET /health'`,
       ),
     },
     {
@@ -136,7 +136,7 @@ describe('a finding', () => {
       options: { public: ['GET /x', 'GET /y'] },
       says: [
         "'GET /x' is listed in public, but it is guarded (bearer): take it off the list",
-        "'GET /y' is listed in public, but there is no such operation; those that anonymous callers reach: none",
+        "'GET /y' is listed in public, but there is no such operation; anonymous callers reach: none",
       ],
     },
     {
@@ -146,7 +146,7 @@ describe('a finding', () => {
         'GET /a is undecided: guard it or its router, or write withAuth(null) and list it',
         "GET /b is public: guard it, or list 'GET /b' in public",
         `GET /b is guarded, but GET /b, which is public, answers it first: ${before('GET /b', 'GET /b')}`,
-        'use /*: no guard covers go: list the function itself in middleware, or take it off',
+        'use /*: no guard covers go: list the function itself in middleware, or remove it',
       ],
     },
   ])('$name', ({ router, options, says }) => expect(findings(router(), options)).toEqual(says))
@@ -233,9 +233,12 @@ describe('misuse', () => {
   it.each([
     [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware, lock'],
     [['GET /x'], 'seal(router, options) takes an object of options, not an array'],
-    [{ public: 'GET /x' }, "seal(router, { public }) must be a list of operations as 'GET /health'"],
-    [{ public: [/x/] }, "seal(router, { public }) must be a list of operations as 'GET /health'"],
-    [{ middleware: [{}] }, 'seal(router, { middleware }) must be a list of the functions that router.use was given'],
+    [{ public: 'GET /x' }, "seal(router, { public }) must be an array of operations such as 'GET /health'"],
+    [{ public: [/x/] }, "seal(router, { public }) must be an array of operations such as 'GET /health'"],
+    [
+      { middleware: [{}] },
+      'seal(router, { middleware }) must be an array of the functions that were passed to router.use',
+    ],
   ])('%j', (options, message) => {
     expect(() => seal(closed(), options as never)).toThrow(new TypeError(message))
   })

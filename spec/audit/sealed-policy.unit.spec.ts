@@ -116,10 +116,16 @@ describe('misuse', () => {
   })
 
   it.each([
-    [{ lock: '' }, 'seal(router, { lock }) must be the path of a policy file, or its URL'],
-    [{ lock: 1 }, 'seal(router, { lock }) must be the path of a policy file, or its URL'],
-    [{ lock, public: [] }, 'seal(router, { lock }): the file is the list, so leave out public and middleware'],
-    [{ lock, middleware: [] }, 'seal(router, { lock }): the file is the list, so leave out public and middleware'],
+    [{ lock: '' }, 'seal(router, { lock }) must be the path or the URL of a policy file'],
+    [{ lock: 1 }, 'seal(router, { lock }) must be the path or the URL of a policy file'],
+    [
+      { lock, public: [] },
+      'seal(router, { lock }): the policy file lists what is public; leave out public and middleware',
+    ],
+    [
+      { lock, middleware: [] },
+      'seal(router, { lock }): the policy file lists what is public; leave out public and middleware',
+    ],
   ])('%j', (options, message) => {
     expect(() => seal(router(), options as never)).toThrow(new TypeError(message))
   })

@@ -128,10 +128,10 @@ describe('RFC 6750 §3 the challenge', () => {
     {
       description: 'one that the layer writes',
       challenge: { Scope: 'read' },
-      expected: /"Scope" is written by the layer/,
+      expected: /"Scope" is written by the library/,
     },
     { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
-    { description: 'a name that is no token', challenge: { 'a b': 'c' }, expected: /no token/ },
+    { description: 'a name that is no token', challenge: { 'a b': 'c' }, expected: /not a token/ },
     { description: 'no object', challenge: 'https://api.example', expected: /must be an object of strings/ },
   ])('further parameters: $description is a TypeError', ({ challenge, expected }) => {
     // Safe: what a caller without types could write

@@ -129,7 +129,7 @@ describe('the policy file', () => {
     expect(broken).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: 'koa-with-auth: broken.lock: line 3 is no line of a policy\n',
+      stderr: 'koa-with-auth: broken.lock: line 3 is not a line of a policy file\n',
     })
   })
 })
@@ -188,14 +188,14 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
     [
       'a module that needs the network',
       ['audit', 'connects.mjs'],
-      'connects.mjs: throws: Error: koa-with-auth audit uses no network; it wants the network, which the command does not use',
+      'connects.mjs: throws: Error: koa-with-auth audit uses no network; it tries to use the network, which the command blocks',
     ],
     [
       'an unknown flag',
       ['audit', 'esm.mjs', '--chek', 'auth.lock'],
       "Unknown option '--chek'; see koa-with-auth --help",
     ],
-    ['no command', [], 'no command; there is audit; see koa-with-auth --help'],
+    ['no command', [], 'a command is missing; the only one is audit; see koa-with-auth --help'],
   ])('%s', async (_name, args, line) => {
     const { code, stdout, stderr } = await project.run(...args)
     expect({ code, stdout, stderr }).toStrictEqual({ code: 2, stdout: '', stderr: `koa-with-auth: ${line}\n` })

@@ -222,8 +222,8 @@ describe('a document', () => {
   it.each<[string, string]>([
     ['{', 'is no JSON'],
     ['openapi: 3.1.0', 'is no JSON'],
-    ['{"swagger":"2.0","paths":{}}', 'is no document of OpenAPI 3'],
-    ['null', 'is no document of OpenAPI 3'],
+    ['{"swagger":"2.0","paths":{}}', 'is not an OpenAPI 3 document'],
+    ['null', 'is not an OpenAPI 3 document'],
     ['{"openapi":"3.1.0"}', 'has no paths'],
   ])('%s is none', (text, why) => {
     expect(documentFrom(text)).toStrictEqual(E.left(why))

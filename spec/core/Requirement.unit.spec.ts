@@ -48,6 +48,6 @@ describe('also', () => {
     // Safe: what types do not allow
     const nothing: Requirement.Requirement = { _tag: 'Also', authenticators: [] as never }
     expect(passing(nothing)).toBe('anybody')
-    expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): an Also of nothing')
+    expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): also(...) holds no authenticator')
   })
 })

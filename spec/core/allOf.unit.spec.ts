@@ -35,7 +35,7 @@ describe('authorize', () => {
 
   it('an answer that is truthy but not true says so', () => {
     expect(messageOf(authorize((() => 'yes') as never)(bearer) as never)).toBe(
-      'TypeError: authorize(f): f must answer true or false, or a promise of it',
+      'TypeError: authorize(f): f must return true or false, or a promise of it',
     )
   })
 
@@ -49,7 +49,7 @@ describe('authorize', () => {
     }
     for (const answer of [1, true, {}, { read: true }]) {
       expect(messageOf(granted(answer) as never)).toBe(
-        'TypeError: requireScopes: granted must answer a list, a set or a string of scopes',
+        'TypeError: requireScopes: granted must return an array, a set or a string of scopes',
       )
     }
   })

@@ -273,7 +273,7 @@ describe('what is unexpected', () => {
     'a Task of %j, or of a promise of it, says what a function must yield',
     async (yielded) => {
       const words =
-        'an authenticator answered a function that gives no Either; answer a value, a promise, an Option, an Either or a TaskEither'
+        'a hook returned a function that gives no Either; return a value, a promise, an Option, an Either or a TaskEither'
       expect(await messageOf(() => yielded)).toBe(words)
       expect(await messageOf(() => Promise.resolve(yielded))).toBe(words)
     },
@@ -281,7 +281,7 @@ describe('what is unexpected', () => {
 
   it.each(['Right', 'unavailable'])('a strange %s says what to do, and prints no data', async (tag) => {
     expect(await messageOf({ _tag: tag, right: 'secret', username: 'mallory' })).toBe(
-      `an authenticator answered an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, answer a record without _tag`,
+      `a hook returned an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, return an object without _tag`,
     )
   })
 
@@ -293,7 +293,7 @@ describe('what is unexpected', () => {
 
   it('an iterator says what it comes from', async () => {
     expect(await messageOf([][Symbol.iterator]())).toBe(
-      'an authenticator answered an iterator, which is never run; is its hook a generator?',
+      'a hook returned an iterator, which is never run; is the hook a generator?',
     )
   })
 })

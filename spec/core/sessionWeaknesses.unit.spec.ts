@@ -31,10 +31,10 @@ describe('weaknessesOf', () => {
     [{ sameSite: false }, site],
     [{ secure: undefined }, bare],
     [{ secure: false }, bare],
-    [{ maxAge: 'session' }, 'a stolen cookie is good for ever; set `maxAge` to milliseconds'],
+    [{ maxAge: 'session' }, 'a stolen cookie works for ever; set `maxAge` to milliseconds'],
     [
       { valid: async () => false },
-      '`valid` is asynchronous, so every session is valid; answer at once, or use `loadUser`',
+      '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`',
     ],
   ])('one of %o', (options, warning) => {
     expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([warning])

@@ -283,7 +283,7 @@ describe('what is counted under what', () => {
   })
 
   it.each<[string, unknown, RegExp]>([
-    ['nothing', undefined, /the answer of throttled\({ keys }\) takes an object/],
+    ['nothing', undefined, /the result of throttled\({ keys }\) takes an object/],
     ['a promise', Promise.resolve({}), /must be sync/],
     ['an account that is no string', { account: 7 }, /account } }\) must be a string/],
     ['a name that does not exist', { user: 'anna' }, /no option "user"; there are account, address/],
@@ -678,7 +678,11 @@ describe('options', () => {
   const limiter = memory(1)
   it.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /throttled takes an object of options, not undefined/],
-    ['no limiter', {}, /throttled\({ limiter }\) must be a limiter, with the methods consume and reward, or a record/],
+    [
+      'no limiter',
+      {},
+      /throttled\({ limiter }\) must be a limiter, an object with the methods consume and reward, or an object \{/,
+    ],
     ['a class', { limiter: RateLimiterMemory }, /throttled\({ limiter }\) must be a limiter/],
     ['one without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
     [

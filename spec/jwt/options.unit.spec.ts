@@ -35,7 +35,7 @@ const secretly = (bytes: number, algorithms?: string[]) => ({
 describe('httpJwt refuses when it is written', () => {
   it.each<[string, object, RegExp]>([
     ['no issuer', { audience: API }, /httpJwt\({ issuer/],
-    ['an empty list of issuers', { issuer: [], audience: API }, /name one issuer at least/],
+    ['an empty list of issuers', { issuer: [], audience: API }, /name at least one issuer/],
     [
       'one issuer twice',
       { issuer: [ISSUER, { issuer: ISSUER, jwksUri: 'https://login.example/jwks' }], audience: API },
@@ -65,7 +65,7 @@ describe('httpJwt refuses when it is written', () => {
     ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any"/],
     ['an empty audience', { issuer: ISSUER, audience: '' }, /none of them empty/],
     ['no audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
-    ['alg none', { ...of, algorithms: ['none'] }, /"none" is none of them/],
+    ['alg none', { ...of, algorithms: ['none'] }, /"none" is not allowed/],
     ['no algorithms', { ...of, algorithms: [] }, /one algorithm at least/],
     ['HS256 without a secret', { ...of, algorithms: ['HS256'] }, /HS256 needs { issuer, secret }/],
     ['HS256 mixed with another', { ...of, algorithms: ['RS256', 'HS256'] }, /mixed with no other kind/],
@@ -171,8 +171,8 @@ describe('httpIntrospection and protectedResource refuse when they are written',
       /authorizationServers.*https/,
     ],
     ['scopes as a string', { ...resource, scopes: 'read' }, /array of strings/],
-    ['an origin with a path', { ...resource, origins: ['https://app.example/'] }, /no origin/],
-    ['the origin null', { ...resource, origins: ['null'] }, /no origin/],
+    ['an origin with a path', { ...resource, origins: ['https://app.example/'] }, /not an origin/],
+    ['the origin null', { ...resource, origins: ['null'] }, /not an origin/],
     ['origins as a string', { ...resource, origins: 'https://app.example' }, /array of origins, or 'any'/],
     ['an unknown option', { ...resource, scope: 'read' }, /no option "scope"/],
   ])('resource: %s', (_what, options, message) => {

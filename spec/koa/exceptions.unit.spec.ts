@@ -34,7 +34,7 @@ describe('an exception handler', () => {
   ])('that answers %o gets an error that names its mistake, and the client nothing', async (answer) => {
     const { ask, errors } = await answering(answer)
     expectCrashed(await ask())
-    const message = 'an onError handler must answer { status, body } with a status from 200 to 599'
+    const message = 'an onError handler must return { status, body } with a status from 200 to 599'
     expect(errors).toMatchObject([new TypeError(message)])
   })
 
@@ -95,7 +95,7 @@ describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it'
     ['one with a message and thereby a stack that is no text', Object.assign(new Error('x'), { message: Symbol('x') })],
   ])('not so %s: it is wrapped, and reported as the cause', (_, raised) => {
     const { message, cause } = serverError(raised)
-    expect(message).toBe('what was raised is no server error; see its cause')
+    expect(message).toBe('a value was thrown that is not a server error; see its cause')
     expect(cause).toBe(raised)
   })
 })

@@ -24,7 +24,7 @@ test.each<[string, unknown]>([
 ])('an authenticator that comes to %s lets no request in', async (_, result) => {
   const { ask, errors } = await operation(withAuth(evaluating(() => result)))
   expectCrashed(await ask('/x', bearer('t')))
-  expect(errors).toMatchObject([new TypeError('an authenticator must come to an Either')])
+  expect(errors).toMatchObject([new TypeError('an authenticator must return an Either')])
 })
 
 test('an evaluation that rejects, as none may, is an exception like any other', async () => {

@@ -356,11 +356,11 @@ describe('a wrong value is a TypeError where it is written', () => {
   it('behind nothing', () => {
     // @ts-expect-error: null takes no options
     expect(() => withAuth(null, { then: [handle] })).toThrow(
-      new TypeError('withAuth(null, { then }): what is public has no guard to run behind; use router.use'),
+      new TypeError('withAuth(null, { then }): a public operation has no guard to run after; use router.use'),
     )
     for (const options of [{}, { auth: null }]) {
       expect(() => apiApp({ ...options, then: [handle] } as never)).toThrow(
-        new TypeError('apiApp({ then }) runs behind the guard of `auth`, and there is none; use api.use'),
+        new TypeError('apiApp({ then }) runs after the guard of `auth`, and this application has none; use api.use'),
       )
     }
   })

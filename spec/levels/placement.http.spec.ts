@@ -23,27 +23,27 @@ describe('refused on the line', () => {
     {
       description: 'app.use(withAuth(a))',
       run: () => appOf(asMiddleware(a)),
-      message: `app.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+      message: `app.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
     },
     {
       description: 'router.use(withAuth(a))',
       run: () => new Router().use(asMiddleware(a)),
-      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
     },
     {
       description: "router.use('/p', withAuth(a))",
       run: () => new Router().use('/p', asMiddleware(a)),
-      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
     },
     {
       description: "router.use('/p', middleware, withAuth(null))",
       run: () => new Router().use('/p', goOn, asMiddleware(null)),
-      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
     },
     {
       description: 'derived.use(withAuth(a))',
       run: () => withAuth(a)(new Router()).use(asMiddleware(a) as never),
-      message: `router.use(withAuth(a)) would guard by path, which leaks; ${operationOrRouter}`,
+      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
     },
     {
       description: 'twice in one operation of a derived router',

@@ -184,7 +184,7 @@ describe('authorize and requireScopes', () => {
 
   it.each([[], undefined, null, 'read', new Set(['read']), {}])('TypeError for the scopes %o', (scopes) => {
     const message = messageOf(() => requireScopes(untyped(scopes), { granted: () => 'read' }))
-    expect(message).toMatch(/^requireScopes\(\[\.\.\.\], { granted }\): pass a list of one scope at least$/)
+    expect(message).toMatch(/^requireScopes\(\[\.\.\.\], { granted }\): pass an array of at least one scope$/)
   })
 
   it.each(['', 'a b', 'a"b', 'a\\b', 'é', 'a\n', 1, null, undefined, ['a']])(
@@ -234,11 +234,11 @@ describe('authSettings', () => {
       { csrf },
       /^authSettings\({ csrf }\) must be true or false/,
     ]),
-    ['one origin that is not in a list', { trustedOrigins: 'https://a.example' }, /trustedOrigins.* must be a list/],
+    ['one origin that is not in a list', { trustedOrigins: 'https://a.example' }, /trustedOrigins.* must be an array/],
     ...noOrigin.map((origin): [string, unknown, RegExp] => [
       `the origin ${String(origin)}`,
       { trustedOrigins: [origin] },
-      /is no origin; write scheme:\/\/host/,
+      /is not an origin; write scheme:\/\/host/,
     ]),
     ...notMilliseconds.map((ms): [string, unknown, RegExp] => [
       `timeout: ${typeof ms} ${String(ms)}`,

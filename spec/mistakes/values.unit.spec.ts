@@ -66,7 +66,7 @@ const takers: Readonly<Record<string, { take: (x: unknown) => unknown; place: st
 
 /** What is not an authenticator, and what the message must say. */
 const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegExp }> = [
-  { description: 'undefined', input: undefined, expected: /undefined.*is it imported before it is made\?/ },
+  { description: 'undefined', input: undefined, expected: /undefined.*is it imported before it is defined\?/ },
   { description: 'a string', input: secret, expected: /function, not a string/ },
   { description: 'an empty string', input: '', expected: /function, not a string/ },
   { description: 'a number', input: 1, expected: /function, not a number/ },
@@ -137,14 +137,14 @@ describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group
     { description: 'an empty record', input: {}, expected: '({}): an empty record; pass at least one authenticator' },
     { description: 'a list in a record', input: { a: [key] }, expected: '({ a }) is a list in a list' },
     { description: 'a hole', input: [bearer, , key], expected: '[1] is undefined' },
-    { description: 'a key like an integer', input: { 1: bearer }, expected: '({ 1: ... }): a key that looks like' },
+    { description: 'a key like an integer', input: { 1: bearer }, expected: '({ 1: ... }): the key looks like' },
     { description: 'a key like an integer after another', input: { a: key, 20: bearer }, expected: '({ 20: ... })' },
     { description: 'one authenticator', input: bearer, expected: 'takes a list or a record of authenticators' },
     { description: 'null', input: null, expected: 'takes a list or a record of authenticators, not null' },
     { description: 'nothing', input: undefined, expected: 'takes a list or a record of authenticators, not undefined' },
     { description: 'a string', input: secret, expected: 'takes a list or a record of authenticators, not a string' },
-    { description: 'a set', input: new Set([bearer]), expected: ' takes a plain record' },
-    { description: 'a map', input: new Map([['a', bearer]]), expected: ' takes a plain record' },
+    { description: 'a set', input: new Set([bearer]), expected: ' takes a plain object' },
+    { description: 'a map', input: new Map([['a', bearer]]), expected: ' takes a plain object' },
   ])('TypeError for $description', ({ input, expected }) => {
     const message = messageOf(() => of(input))
     expect(message).toContain(expected)

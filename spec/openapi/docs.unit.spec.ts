@@ -20,8 +20,8 @@ const mistakes = [
   ['persistAuthorization that is no boolean', { persistAuthorization: 'no' }, /persistAuthorization.* must be true or/],
   ['auth: undefined', { auth: undefined }, /undefined/],
   ['an un-called factory', { auth: httpBasicAuth }, /httpBasicAuth itself/],
-  ['servers that are no list', { servers: '/' }, /servers.* must be a list/],
-  ['security schemes written by hand', { components: { securitySchemes: {} } }, /read off the guards/],
+  ['servers that are no list', { servers: '/' }, /servers.* must be an array/],
+  ['security schemes written by hand', { components: { securitySchemes: {} } }, /come from the guards/],
 ] as const
 
 describe('docs(router, options)', () => {

@@ -164,7 +164,7 @@ describe('paths', () => {
       {
         path: '/^\\/r\\d$/',
         methods: ['GET'],
-        reason: 'a regular expression is no path template',
+        reason: 'a regular expression is not a path template',
         summary: 'By number',
         security: [{ bearer: [] }],
       },
@@ -240,7 +240,7 @@ describe('what operation({ ... }) adds', () => {
         r
           .get('/a', withAuth(bearer), none)
           .get('/b', withAuth(httpBasicAuth({ schemeName: 'bearer', authenticate })), none),
-      'openApi: the security schemes called "bearer" of GET /a and of GET /b differ; give each a schemeName of its own',
+      'openApi: the security schemes called "bearer" of GET /a and of GET /b differ; give each its own schemeName',
     ],
   ])('%s is a TypeError when the document is built', (_, fill, message) => {
     const router = routed(fill)

@@ -45,11 +45,11 @@ describe('options', () => {
     [{ version: '1' }, 'openApi({ title }) must be a string'],
     [{ ...about, tittle: 'x' }, 'openApi: no option "tittle"; there are title, summary, '],
     [{ ...about, security: [] }, 'openApi: no option "security"'],
-    [{ ...about, servers: '/' }, 'openApi({ servers }) must be a list'],
+    [{ ...about, servers: '/' }, 'openApi({ servers }) must be an array'],
     [{ ...about, components: 1 }, 'openApi({ components }) must be an object'],
     [
       { ...about, components: { securitySchemes: {} } },
-      'openApi({ components: { securitySchemes } }): they are read off the guards',
+      'openApi({ components: { securitySchemes } }): they come from the guards',
     ],
   ])('%j is a TypeError', (options, message) => {
     expect(() => openApi(new Router(), options as never)).toThrow(TypeError)

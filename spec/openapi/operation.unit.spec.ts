@@ -7,15 +7,12 @@ const given = operation as (options: unknown) => ReturnType<typeof operation>
 
 describe('operation({ ... })', () => {
   it.each([
-    [
-      { security: [] },
-      'operation({ security }): it is read off the guard of the operation; write withAuth(a) behind it',
-    ],
+    [{ security: [] }, 'operation({ security }): it comes from the guard of the operation; write withAuth(a) after it'],
     [{ sumary: 'x' }, 'operation: no option "sumary"; there are tags, summary, '],
     [{ summary: 1 }, 'operation({ summary }) must be a string'],
     [{ operationId: {} }, 'operation({ operationId }) must be a string'],
-    [{ tags: 'pets' }, 'operation({ tags }) must be a list'],
-    [{ parameters: {} }, 'operation({ parameters }) must be a list'],
+    [{ tags: 'pets' }, 'operation({ tags }) must be an array'],
+    [{ parameters: {} }, 'operation({ parameters }) must be an array'],
     [{ responses: [] }, 'operation({ responses }) must be an object'],
     [{ requestBody: null }, 'operation({ requestBody }) must be an object'],
     [{ deprecated: 'yes' }, 'operation({ deprecated }) must be true or false'],
@@ -44,7 +41,7 @@ describe('operation({ ... })', () => {
       servers: [],
       'x-internal': 1,
     }
-    expect(descriptionAmong([operation(all)], 'GET /x')).toBe(all)
+    expect(descriptionAmong([operation(all)], 'GET /x')).toStrictEqual(all)
   })
 
   it('only goes on, and gives on what comes back', async () => {

@@ -37,19 +37,19 @@ describe('templatesOf', () => {
   })
 
   it.each([
-    { description: 'a RegExp', pattern: /^\/x(\d+)$/, reason: 'a regular expression is no path template' },
+    { description: 'a RegExp', pattern: /^\/x(\d+)$/, reason: 'a regular expression is not a path template' },
     { description: 'no slash in front', pattern: 'pets', reason: 'a path begins with a slash' },
     { description: 'a wildcard in front', pattern: '*rest', reason: 'a path begins with a slash' },
     { description: 'no path', pattern: '', reason: 'a path begins with a slash' },
     {
       description: 'a brace as text',
       pattern: '/a\\{b',
-      reason: 'a path template cannot hold one of { } ? # as itself',
+      reason: 'a path template cannot contain { } ? or # as plain characters',
     },
     {
       description: 'a question mark as text',
       pattern: '/a\\?b',
-      reason: 'a path template cannot hold one of { } ? # as itself',
+      reason: 'a path template cannot contain { } ? or # as plain characters',
     },
     { description: 'no pattern', pattern: '/a(b', reason: 'not a pattern that path-to-regexp reads' },
   ])('says why $description is none', ({ pattern, reason }) => {

@@ -204,7 +204,7 @@ describe('components.securitySchemes', () => {
     ['derived names of schemes described differently', bearer, httpBearer({ description: 'Another', authenticate })],
   ])('one name for two schemes is a TypeError that names both operations: %s', (_, one, other) => {
     expect(() => securitySchemesOf(usesOf(one, other))).toThrow(
-      /^openApi: the security schemes called "(x|bearer)" of GET \/0 and of GET \/1 differ; give each a schemeName of its own$/,
+      /^openApi: the security schemes called "(x|bearer)" of GET \/0 and of GET \/1 differ; give each its own schemeName$/,
     )
   })
 

@@ -154,9 +154,9 @@ describe('session user', () => {
     [[{ username: 'anna' }], /loadUser must load an object/],
     [{ username: 7 }, /no username that is a string/],
     [{ id: 7, email: 'anna@example.com' }, /no username that is a string/],
-    [{ username: 'anna', isSuperuser: 1 }, /isSuperuser of the loaded user is no boolean/],
-    [{ username: 'anna', isStaff: 'yes' }, /isStaff of the loaded user is no boolean/],
-    [{ username: 'anna', isActive: 1 }, /isActive of the loaded user is no boolean; load .*Boolean/],
+    [{ username: 'anna', isSuperuser: 1 }, /isSuperuser of the loaded user is not a boolean/],
+    [{ username: 'anna', isStaff: 'yes' }, /isStaff of the loaded user is not a boolean/],
+    [{ username: 'anna', isActive: 1 }, /isActive of the loaded user is not a boolean; load .*Boolean/],
   ])('session user: %j of loadUser can never sign in: a 500 that names the field', async (value, message) => {
     // Safe: it does not compile (spec/types), so it is what a program without types would do
     const api = await start(sessionAuth({ loadUser: async () => value as never }))

@@ -35,9 +35,9 @@ const mistakes: ReadonlyArray<Row> = [
   {
     description: 'a __Host- cookie over http',
     options: { cookieName: '__Host-a' },
-    message: /https only; set https: true/,
+    message: /only over https; set https: true/,
   },
-  { description: 'a __secure- cookie over http', options: { cookieName: '__secure-a' }, message: /https only/ },
+  { description: 'a __secure- cookie over http', options: { cookieName: '__secure-a' }, message: /only over https/ },
   {
     description: 'a cookie name with a blank',
     options: { cookieName: 'a b' },
@@ -101,7 +101,7 @@ describe('sessions(app, options)', () => {
   })
 
   it.each([undefined, null, {}, 'app', () => {}])('TypeError for %j instead of an application', (app) => {
-    expect(call(app, { loadUser })).toThrow(new TypeError('sessions(app, options): the first is a Koa application'))
+    expect(call(app, { loadUser })).toThrow(new TypeError('sessions(app, options): app must be a Koa application'))
   })
 
   it.each([undefined, null, [], 'options', loadUser])('TypeError for %j instead of options', (options) => {

@@ -259,7 +259,7 @@ describe('rights as functions of the user', () => {
   })
 
   it.each<readonly [string, unknown, RegExp]>([
-    ['an async function', async () => true, /isStaff.* is async, and a promise is no answer/],
+    ['an async function', async () => true, /isStaff.* is async, but must return true or false itself/],
     ['a generator', function* () {}, /isStaff.* is a generator/],
     ['a class', class Staff {}, /isStaff.* is the class Staff/],
     ['true', true, /isStaff.* must be a function, not a boolean/],
@@ -463,7 +463,7 @@ describe('whose session it is', () => {
     expectCrashed(await api.ask('/theirs', { method: 'POST' }))
     expect(loaded).toBe(0)
     expect(api.errors.map(String)).toMatchObject([
-      expect.stringMatching(/sessionAuth: it is of the sessions of another application/),
+      expect.stringMatching(/sessionAuth: it belongs to the sessions of another application/),
       expect.stringMatching(/another application/),
       expect.stringMatching(/sessionAuthSuperUser: .*another application/),
       expect.stringMatching(/another application/),
@@ -486,7 +486,7 @@ describe('whose session it is', () => {
       expectCrashed(await api.ask('/in', { method: 'POST' }))
       expectCrashed(await api.ask('/out', { method: 'POST' }))
       expect(api.errors.map(String)).toMatchObject([
-        expect.stringMatching(/sessionAuth: it is of sessions\(app, ...\), and this request came through no sessions/),
+        expect.stringMatching(/sessionAuth: it belongs to a call of sessions\(app, ...\), which this request did not pass/),
         expect.stringMatching(/logIn\(ctx, user\): the application has no sessions; call sessions\(app, ...\)/),
         expect.stringMatching(/logOut\(ctx\): the application has no sessions/),
       ])
@@ -561,7 +561,7 @@ describe('whose session it is', () => {
     ['a request of Node', { request: {} }],
   ])('logIn and logOut with %s instead of a context are a TypeError', async (_what, ctx) => {
     await expect(logIn(ctx as never, admin)).rejects.toThrow(
-      /^logIn\(ctx, user\): the first is the context of a request/,
+      /^logIn\(ctx, user\): ctx must be the context of a request/,
     )
     await expect(logOut(ctx as never)).rejects.toThrow(TypeError)
   })

@@ -51,7 +51,7 @@ describe('its description is true', () => {
   it('an extract that never says none', async () => {
     const extract = (request: Request) => O.some(request.get('X-API-Key'))
     const [breach] = await breachesOf(authenticator({ ...kind, extract }), { valid: key })
-    expect(breach?.fix).toContain('extract must answer none')
+    expect(breach?.fix).toContain('extract must return none')
   })
 
   it('an alternative that no valid request shows, and that reads something else', async () => {

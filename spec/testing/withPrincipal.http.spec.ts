@@ -199,7 +199,7 @@ describe('R20 the audit calls its operations public, and seal refuses them in ev
     expect(String(audit(make()))).toContain('public (withPrincipal, for tests)')
     for (const open of [[], ['GET /me']]) {
       expect(() => seal(make(), { public: open })).toThrow(
-        /GET \/me: withPrincipal admits everyone, and is for tests: seal the router that it was made of/,
+        /GET \/me: withPrincipal admits everyone and is for tests only: seal the original router/,
       )
     }
   })

@@ -16,9 +16,9 @@ const untyped = guardUpgrade as (...given: ReadonlyArray<unknown>) => unknown
 
 describe('guardUpgrade', () => {
   it.each([
-    { what: 'no application', given: [undefined, bearer], message: /the first is a Koa application/ },
-    { what: 'a router', given: [new Router(), bearer], message: /a router or an apiApp is none/ },
-    { what: 'an apiApp', given: [apiApp({ auth: null }), bearer], message: /a router or an apiApp is none/ },
+    { what: 'no application', given: [undefined, bearer], message: /app must be a Koa application/ },
+    { what: 'a router', given: [new Router(), bearer], message: /not a router or an apiApp/ },
+    { what: 'an apiApp', given: [apiApp({ auth: null }), bearer], message: /not a router or an apiApp/ },
     {
       what: 'null',
       given: [app, null],

@@ -8,6 +8,7 @@
  * @see https://github.com/pillarjs/path-to-regexp
  */
 import { parse, type Token } from 'path-to-regexp'
+import { folded, shapeBelow, shapeOf, type PathShape } from './PathShape.js'
 
 /** The paths of a pattern. */
 export interface PathPattern {
@@ -21,7 +22,7 @@ export interface PathPattern {
   /** Whether letter case counts. */
   readonly isSensitive: boolean
   /** Its segments, for a first look. */
-  readonly shapes: ReadonlyArray<Shape>
+  readonly shapes: ReadonlyArray<PathShape>
   /** Paths that it accepts, as different as a few can be. */
   readonly samples: ReadonlyArray<string>
 }
@@ -39,13 +40,6 @@ export type Step =
   | { readonly _tag: 'Text'; readonly char: string; readonly isSensitive: boolean }
   | { readonly _tag: 'Segment' }
   | { readonly _tag: 'Anything' }
-
-/** The segments of an alternative, up to where anything may follow. */
-interface Shape {
-  /** The text of each, letter case aside; `undefined` where it has a capture. */
-  readonly segments: ReadonlyArray<string | undefined>
-  readonly isOpen: boolean
-}
 
 /** How a router compiles its paths. */
 export interface PathOptions {
@@ -91,7 +85,7 @@ export const startingWith = (text: string): PathPattern => ({
   isExact: true,
   isLiteral: false,
   isSensitive: false,
-  shapes: [{ segments: text.split('/').slice(0, -1).map(foldedText), isOpen: true }],
+  shapes: [shapeBelow(text)],
   samples: [],
 })
 
@@ -135,22 +129,6 @@ const statesOf = (steps: ReadonlyArray<Step>): State[] =>
     return { next, again: before?._tag === 'Text' ? undefined : before }
   })
 
-const capture = '\0'
-
-const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): Shape => {
-  const wildcardAt = tokens.findIndex(({ type }) => type === 'wildcard')
-  const known = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
-  const written = known.map((token) => (token.type === 'text' ? token.value : capture)).join('')
-  const segments = written.split('/')
-  // a slash at the end counts for nothing, and what is beside a wildcard is not known as a whole
-  const whole =
-    wildcardAt < 0 ? segments.slice(0, segments.findLastIndex((one) => one !== '') + 1) : segments.slice(0, -1)
-  return {
-    segments: whole.map((one) => (one.includes(capture) ? undefined : foldedText(one))),
-    isOpen: wildcardAt >= 0 || !end,
-  }
-}
-
 const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyArray<string>): string[] => {
   const filled = (tokens: ReadonlyArray<Token>, word: string, rest: string): string =>
     tokens.map((token) => (token.type === 'text' ? token.value : token.type === 'param' ? word : rest)).join('')
@@ -166,14 +144,6 @@ const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyA
 // -------------------------------------------------------------------------------------
 // destructors
 // -------------------------------------------------------------------------------------
-
-// How a RegExp with the flag `i` compares (ECMA-262, Canonicalize)
-const folded = (char: string): string => {
-  const upper = char.toUpperCase()
-  return upper.length !== 1 || (char > '\x7f' && upper <= '\x7f') ? char : upper
-}
-
-const foldedText = (text: string): string => text.split('').map(folded).join('')
 
 /** Whether a step takes a character. */
 export const takes = (step: Step, char: string): boolean => {
@@ -201,14 +171,3 @@ export const move = ({ states }: PathPattern, from: ReadonlyArray<number>, char:
 /** Whether a set of states holds an accepting one. */
 export const accepts = ({ states }: PathPattern, indexes: ReadonlyArray<number>): boolean =>
   indexes.some((index) => states[index]?.next === undefined)
-
-/** Whether a first look shows that no path is accepted by both. */
-export const areApart = (one: PathPattern, other: PathPattern): boolean =>
-  one.shapes.every((shape) => other.shapes.every((another) => differ(shape, another)))
-
-const differ = (one: Shape, other: Shape): boolean =>
-  (!one.isOpen && !other.isOpen && one.segments.length !== other.segments.length) ||
-  one.segments.some((segment, at) => {
-    const another = other.segments[at]
-    return segment !== undefined && another !== undefined && segment !== another
-  })

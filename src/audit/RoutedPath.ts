@@ -7,7 +7,8 @@ import { modernPath } from '../koa/pathSyntax.js'
 import { findPath, type Found } from './comparePatterns.js'
 import type { RouterLayer } from '../koa/RoutedOperation.js'
 import { withoutPosition } from '../koa/routerCopy.js'
-import { areApart, make, type PathPattern } from './PathPattern.js'
+import { make, type PathPattern } from './PathPattern.js'
+import { areApart } from './PathShape.js'
 import { boundOf, refusesInEveryCase } from './RegExpBound.js'
 
 /** The path of a layer. */

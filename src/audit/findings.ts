@@ -45,7 +45,7 @@ export const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<stri
 
 const undecided = ({ operation, access, decidedBy }: AuditedOperation, route: Route): ReadonlyArray<string> => {
   if (route.guard?.isForTests === true) {
-    return [`${operation}: withPrincipal admits everyone, and is for tests: seal the router that it was made of`]
+    return [`${operation}: withPrincipal admits everyone and is for tests only: seal the original router`]
   }
   if (access !== 'undecided') return []
   return decidedBy.length > 0
@@ -62,7 +62,7 @@ const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): Re
   const fix = `list '${listedName(route)}' in public`
   return access === 'public'
     ? [`${operation} is public: guard it, or ${fix}`]
-    : [`${operation} lets anonymous callers in (${protection}): take that off, or ${fix}`]
+    : [`${operation} lets anonymous callers in (${protection}): remove that, or ${fix}`]
 }
 
 const shadowing = ({ operation, access, shadowedBy }: AuditedOperation): ReadonlyArray<string> =>
@@ -98,12 +98,12 @@ const unlistedAmong = ({ routes, middleware }: Reading, allowed: Allowed): ((f: 
 const beforeGuard =
   (operation: string) =>
   (f: Function): string =>
-    `${operation}: ${middlewareName(f)} runs before the guard: put it behind withAuth(...), or list the function in middleware`
+    `${operation}: ${middlewareName(f)} runs before the guard: put it after withAuth(...), or list the function in middleware`
 
 const unguarded =
   (path: string) =>
   (f: Function): string =>
-    `use ${path}: no guard covers ${middlewareName(f)}: list the function itself in middleware, or take it off`
+    `use ${path}: no guard covers ${middlewareName(f)}: list the function itself in middleware, or remove it`
 
 const listing = (
   entry: string,
@@ -115,7 +115,7 @@ const listing = (
   if (first === undefined) {
     const open = operations.filter(({ access }) => access === 'public' || access === 'optional')
     const known = open.map(({ operation }) => `'${operation}'`).join(', ') || 'none'
-    const why = whyMissing(entry, routes) ?? `there is no such operation; those that anonymous callers reach: ${known}`
+    const why = whyMissing(entry, routes) ?? `there is no such operation; anonymous callers reach: ${known}`
     return [`'${entry}' is listed in public, but ${why}`]
   }
   return named.some(({ access }) => access !== 'guarded')

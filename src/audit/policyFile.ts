@@ -32,7 +32,7 @@ export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<Pl
     if (content === '' || content.startsWith('#')) continue
     const line = lineFrom(content)
     const lineNumber = index + 2
-    if (line === undefined) return E.left(`line ${lineNumber} is no line of a policy`)
+    if (line === undefined) return E.left(`line ${lineNumber} is not a line of a policy file`)
     lines.push({ ...line, lineNumber })
   }
   return E.right(lines)

@@ -37,15 +37,15 @@ const listOf =
   (type: 'string' | 'function', what: string): Check =>
   (place, value) => {
     if (Array.isArray(value) && value.every((each) => typeof each === type)) return
-    throw new TypeError(`${place} must be a list of ${what}`)
+    throw new TypeError(`${place} must be an array of ${what}`)
   }
 
 const checks: Checks<SealOptions> = {
-  public: maybe(listOf('string', "operations as 'GET /health'")),
-  middleware: maybe(listOf('function', 'the functions that router.use was given')),
+  public: maybe(listOf('string', "operations such as 'GET /health'")),
+  middleware: maybe(listOf('function', 'the functions that were passed to router.use')),
   lock: maybe((place, value) => {
     if ((typeof value === 'string' && value !== '') || value instanceof URL) return
-    throw new TypeError(`${place} must be the path of a policy file, or its URL`)
+    throw new TypeError(`${place} must be the path or the URL of a policy file`)
   }),
 }
 
@@ -83,7 +83,7 @@ const checks: Checks<SealOptions> = {
 export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}): R => {
   const { lock, ...lists } = checkOptions('seal(router, options)', options, checks)
   if (lock !== undefined && Object.keys(lists).length > 0) {
-    throw new TypeError('seal(router, { lock }): the file is the list, so leave out public and middleware')
+    throw new TypeError('seal(router, { lock }): the policy file lists what is public; leave out public and middleware')
   }
   const reading = readingOf('seal(router)', router)
   const audit = auditOf(reading)

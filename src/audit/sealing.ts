@@ -75,6 +75,6 @@ const checkGuard = (layer: ReadLayer & { readonly [sealedMark]?: Sealed }): void
   const runs = stack[sealed.index]
   if (runs === sealed.runs || (isGuard(runs) && runs.requirement === sealed.requirement)) return
   throw new Error(
-    `${labelOf(layer)}: its guard was replaced after seal(router). A tracer that does so must keep its properties, or leave alone what has the property Symbol.for("koa-with-auth/guard")`,
+    `${labelOf(layer)}: its guard was replaced after seal(router). A tracer that replaces functions must keep their properties, or skip those that have the property Symbol.for("koa-with-auth/guard")`,
   )
 }

@@ -58,13 +58,16 @@ const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
     }
     case 'http':
       return scheme.scheme.toLowerCase()
-    case 'oauth2':
-      return 'OAuth 2.0'
-    case 'openIdConnect':
-      return 'OpenID Connect'
-    case 'mutualTLS':
-      return 'client certificate'
+    default:
+      return schemeNames[scheme.type]
   }
+}
+
+/** Schemes that are known by their type alone. */
+export const schemeNames = {
+  oauth2: 'OAuth 2.0',
+  openIdConnect: 'OpenID Connect',
+  mutualTLS: 'client certificate',
 }
 
 // A plain function, or a kind that says no more than how it is challenged

@@ -25,7 +25,7 @@ export interface HttpBasicAuthOptions<R> {
   readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
   readonly description?: string | undefined
 }
 

@@ -36,7 +36,7 @@ export interface HttpBearerOptions<R> {
   readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
   readonly description?: string | undefined
 }
 
@@ -87,7 +87,7 @@ const checkSchemes: Check = (where, schemes) => {
     if (typeof name !== 'string' || !token.test(name)) {
       throw new TypeError(`${where}: a scheme is a name such as "Token" (RFC 9110 §11.1), with no blanks`)
     }
-    if (name.toLowerCase() === 'basic') throw new TypeError(`${where}: Basic is no scheme of tokens; use httpBasicAuth`)
+    if (name.toLowerCase() === 'basic') throw new TypeError(`${where}: Basic does not carry a token; use httpBasicAuth`)
     return name.toLowerCase()
   })
   if (new Set(names).size < names.length) throw new TypeError(`${where} names a scheme twice`)

@@ -10,12 +10,10 @@
 import type { Authenticator } from '../core/Authenticator.js'
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, hook, maybe, nameLike, type Checks } from '../core/options.js'
+import { checkOptions, hook, maybe, nameLike } from '../core/options.js'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import {
   anyUser,
-  kindChecks,
-  refuseChecks,
   sessionKind,
   staff,
   superuser,
@@ -53,21 +51,15 @@ export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R>
 // constructors
 // -------------------------------------------------------------------------------------
 
-const checks: Checks<SessionAuthOptions<unknown>> = {
-  cookieName: maybe(nameLike(token)),
-  loadUser: maybe(hook(1)),
-  ...kindChecks,
-}
-
-const checksWithRefuse: Checks<SessionAuthOptions<unknown> & RefuseOptions> = { ...checks, ...refuseChecks }
-
 type Given = SessionAuthOptions<unknown> & RefuseOptions
 
-const kindOf = (demanded: Demanded, given: Given | undefined, known: Checks<Omit<Given, 'refuse'>>) => {
-  const { cookieName, loadUser, ...options }: Given = checkOptions<Omit<Given, 'refuse'>>(
+const own = { cookieName: maybe(nameLike(token)), loadUser: maybe(hook(1)) }
+
+const kindOf = (demanded: Demanded, given: Given | undefined) => {
+  const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(
     demanded.name,
     given === undefined ? {} : given,
-    known,
+    { ...own, ...demanded.checks },
   )
   return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, options)
 }
@@ -83,7 +75,7 @@ const kindOf = (demanded: Demanded, given: Given | undefined, known: Checks<Omit
  */
 export const sessionAuth = <R = unknown>(options?: SessionAuthOptions<R> & LoadsUsers<R>): Authenticator<UserOf<R>> =>
   // Safe: what passed is a SessionUser, and it is what `loadUser` answered
-  kindOf(anyUser, options, checks) as Authenticator<UserOf<R>>
+  kindOf(anyUser, options) as Authenticator<UserOf<R>>
 
 /**
  * Passes for a superuser; for others 401, or 403 where `refuse` says so.
@@ -97,7 +89,7 @@ export const sessionAuthSuperUser = <R = unknown>(
   options?: SessionAuthOptions<R> & RefuseOptions & LoadsUsers<R>,
 ): Authenticator<UserOf<R>> =>
   // Safe: see `sessionAuth`
-  kindOf(superuser, options, checksWithRefuse) as Authenticator<UserOf<R>>
+  kindOf(superuser, options) as Authenticator<UserOf<R>>
 
 /**
  * Passes for a superuser or a staff member; for others 401, or 403 where `refuse` says so.
@@ -111,7 +103,7 @@ export const sessionAuthIsStaff = <R = unknown>(
   options?: SessionAuthOptions<R> & RefuseOptions & LoadsUsers<R>,
 ): Authenticator<UserOf<R>> =>
   // Safe: see `sessionAuth`
-  kindOf(staff, options, checksWithRefuse) as Authenticator<UserOf<R>>
+  kindOf(staff, options) as Authenticator<UserOf<R>>
 
 /** `sessionAuth()`, ready-made. */
 export const sessionLoginAuth: Authenticator<SessionUser> = sessionAuth()

@@ -57,7 +57,9 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
   if (values.version === true) return E.right({ _tag: 'Version' })
   const [command, module, ...more] = positionals
   if (command !== 'audit') {
-    return E.left(command === undefined ? 'no command; there is audit' : `no command "${command}"; there is audit`)
+    return E.left(
+      command === undefined ? 'a command is missing; the only one is audit' : `no command "${command}"; there is audit`,
+    )
   }
   if (module === undefined) return E.left('audit takes a module: koa-with-auth audit ./dist/app.js')
   if (more.length > 0) return E.left(`audit takes one module, and not "${more[0]}" as well`)

@@ -8,6 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Audit } from '../audit/Audit.js'
 import { visible } from '../audit/visible.js'
 import { anyone, change, type Way } from '../audit/Way.js'
+import { schemeNames } from '../audit/words.js'
 import type { AnyRouter } from '../koa/RoutedOperation.js'
 import { openApi } from '../openapi/document.js'
 import { listed } from '../openapi/methods.js'
@@ -30,7 +31,7 @@ export const documentFrom = (text: string): E.Either<string, object> => {
   )
   if (E.isLeft(parsed)) return parsed
   const { openapi, paths } = entriesOf(parsed.right)
-  if (typeof openapi !== 'string' || !openapi.startsWith('3.')) return E.left('is no document of OpenAPI 3')
+  if (typeof openapi !== 'string' || !openapi.startsWith('3.')) return E.left('is not an OpenAPI 3 document')
   return typeof paths === 'object' && paths !== null && typeof parsed.right === 'object' && parsed.right !== null
     ? E.right(parsed.right)
     : E.left('has no paths')
@@ -172,11 +173,9 @@ const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>)
     case 'apiKey':
       return `API key in ${String(place)} ${place === 'header' ? String(field).toLowerCase() : String(field)}`
     case 'oauth2':
-      return 'OAuth 2.0'
     case 'openIdConnect':
-      return 'OpenID Connect'
     case 'mutualTLS':
-      return 'client certificate'
+      return schemeNames[type]
     default:
       return `the unknown scheme "${name}"`
   }

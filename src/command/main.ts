@@ -49,7 +49,7 @@ const run = async (options: Options): Promise<void> => {
   const { module } = options
   const attempts = isolate(() => fail(`${module}: listens; export the application from a module that does not`))
   const failed = (reason: string): never =>
-    fail(`${module}: ${reason}${attempts.network ? '; it wants the network, which the command does not use' : ''}`)
+    fail(`${module}: ${reason}${attempts.network ? '; it tries to use the network, which the command blocks' : ''}`)
   // what the module prints is not the result
   Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
   // what fails in the background because there is no network does not count; the module may do without

@@ -1,5 +1,5 @@
 /**
- * THE HEART: what an authenticator is, how one is made, how several become one.
+ * What an authenticator is, and how one is made.
  *
  * An authenticator is a fp-ts `ReaderTaskEither<Request, AuthError, P>`: a function from a request to a task of either
  * why not, or who. Beside the call it carries two things:
@@ -50,7 +50,7 @@ import { failureOf } from './UnavailableError.js'
 // model
 // -------------------------------------------------------------------------------------
 
-/** Decides who a request acts for, and says what it demands. */
+/** A function that decides who a request acts for, with a description of what it demands. */
 export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
   /** What it demands. */
   readonly description: Description.Description

@@ -64,7 +64,7 @@ const challengeOf: Check = (place, value) => {
 
 const decoder: Check = (place, value) => {
   if (typeof value === 'object' && value !== null && 'validate' in value) return
-  throw new TypeError(`${place} must be a codec of io-ts, such as HeaderKey`)
+  throw new TypeError(`${place} must be an io-ts codec, such as HeaderKey`)
 }
 
 const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {

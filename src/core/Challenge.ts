@@ -26,11 +26,13 @@ export interface Challenge {
  */
 export const make = (scheme: string, parameters: Readonly<Record<string, string>> = {}): Challenge => {
   if (!token.test(scheme)) {
-    throw new TypeError(`Challenge: the scheme ${JSON.stringify(scheme)} is no token; use letters, digits and hyphens`)
+    throw new TypeError(
+      `Challenge: the scheme ${JSON.stringify(scheme)} is not a token; use letters, digits and hyphens`,
+    )
   }
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(parameters)) {
-    if (!token.test(name)) throw new TypeError(`Challenge: the parameter name ${JSON.stringify(name)} is no token`)
+    if (!token.test(name)) throw new TypeError(`Challenge: the parameter name ${JSON.stringify(name)} is not a token`)
     checkValue(name, value)
     // RFC 9110 §11.2: names compare case-insensitively and occur once
     if (seen.has(name.toLowerCase())) throw new TypeError(`Challenge: the parameter "${name}" is given twice`)

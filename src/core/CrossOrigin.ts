@@ -71,7 +71,7 @@ export const trustedOrigins = (origins: ReadonlyArray<string>): ReadonlySet<stri
       serialized(origin) !== origin
     ) {
       throw new TypeError(
-        `trustedOrigins: ${JSON.stringify(origin)} is no origin; write scheme://host or scheme://host:port, as "https://app.example"`,
+        `trustedOrigins: ${JSON.stringify(origin)} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
       )
     }
   }

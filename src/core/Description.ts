@@ -143,7 +143,7 @@ export const challengesOf = (description: Description, error: AuthError = absent
 /** Each once, in the order given. */
 export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(scopes)]
 
-/** A challenge that also tells the scopes that are demanded (RFC 6750 §3); the same one where none are. */
+/** A challenge that also names the demanded scopes (RFC 6750 §3); the same one where none are. */
 export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>): Challenge => {
   if (scopes.length === 0) return challenge
   const { scope } = challenge.parameters
@@ -175,7 +175,7 @@ export const readsQuery = (description: Description): boolean =>
 export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
   deepFreeze({ _tag: 'Left', left: explained(description, error) })
 
-/** A failure with the challenges of what failed, where it does not tell them already. Never throws. */
+/** A failure with the challenges of what failed, where it does not name them already. Never throws. */
 export const explained = (description: Description, error: AuthError): AuthError => {
   if (error.challenge !== undefined) return { ...error, challenge: frozen(error.challenge) }
   try {

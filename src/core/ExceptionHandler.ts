@@ -47,7 +47,7 @@ export const onError = <X>(type: ExceptionClass<X>, answer: Answer<X>): Exceptio
 /** Adds handlers to those of an outer level. TypeError where one level has two handlers of one class. */
 export const addHandlers = (outer: ExceptionHandlers, added: ReadonlyArray<ExceptionHandler>): ExceptionHandlers => {
   const own = new Map(added.map(({ type, answer }) => [type.prototype as unknown, answer]))
-  if (own.size < added.length) throw new TypeError('onError: two handlers of one class; leave one')
+  if (own.size < added.length) throw new TypeError('onError: there are two handlers for one class; remove one')
   return new Map([...outer, ...own])
 }
 

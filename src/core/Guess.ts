@@ -61,9 +61,9 @@ export const usernameIn = (_request: unknown, credentials: unknown): Guess => {
 
 /** @internal TypeError for what `keys` may not answer. */
 export const checkGuess = (guess: unknown): Guess => {
-  if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but answered a promise')
+  if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
   // Safe: what is none is refused
-  return checkOptions('the answer of throttled({ keys })', guess as Guess, guessed)
+  return checkOptions('the result of throttled({ keys })', guess as Guess, guessed)
 }
 
 /** @internal The address that a guess counts under. */

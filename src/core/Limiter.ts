@@ -108,7 +108,7 @@ export const checkLimiters = (limiter: unknown): Limiters => {
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
   if (typeof limiter !== 'object' || limiter === null || !hasNarrow(limiter)) {
     throw new TypeError(
-      `${place} must be a limiter, with the methods consume and reward, or a record { accountAndAddress, account, address } of them`,
+      `${place} must be a limiter, an object with the methods consume and reward, or an object { accountAndAddress, account, address } of limiters`,
     )
   }
   // Safe: the checks refuse what is no limiter

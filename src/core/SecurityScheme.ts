@@ -1,7 +1,7 @@
 /**
  * What a scheme looks like to an OpenAPI 3.1 tool: where a credential travels, and under which name.
  *
- * Pure data. It is also what tells which request fields an authenticator reads, so that `Vary` needs no second list.
+ * Pure data. It also says which request fields an authenticator reads, so that `Vary` needs no second list.
  */
 
 /** OpenAPI 3.1's Security Scheme Object. */

@@ -16,7 +16,7 @@ export interface Settings extends CrossOriginPolicy {
   readonly timeout: number
   /** What a failure becomes. */
   readonly errorMapper: ErrorMapper | undefined
-  /** Whether the body of a failure tells what was tried, and why each branch failed. */
+  /** Whether the body of a failure says what was tried, and why each branch failed. */
   readonly explain: boolean
   /** The name in `ctx.state` under which handlers find the principal too. */
   readonly state: string | undefined

@@ -1,5 +1,5 @@
 /**
- * Alternatives: a list is tried in order, and a record also tells which one let in.
+ * Alternatives: a list is tried in order, and an object also reports which member passed.
  */
 import { altW } from './alt.js'
 import { fromFunction, make } from './Authenticator.js'
@@ -9,8 +9,8 @@ import { declareFactory } from './hooks.js'
 import { checkGroup, checkMember, checkOrder } from './members.js'
 
 /**
- * Folds a list with `alt`: members are tried in order, the first that passes wins, nothing behind it is called (spec 5.5).
- * A record tells which one won: `{ via, principal }`.
+ * Folds a list with `alt`: members are tried in order, the first that passes wins, and no later one is called (spec 5.5).
+ * Given an object, it also reports which one won: `{ via, principal }`.
  *
  * TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys that look
  * like integers (engines would reorder them).

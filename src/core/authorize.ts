@@ -36,7 +36,7 @@ const scoped =
     const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
       if (allowed === true) return result
       // `None`, a `Left` and a Task are truthy, so nothing else that is can be taken for a yes
-      return allowed ? failed(new TypeError(`${place}: f must answer true or false, or a promise of it`)) : insufficient
+      return allowed ? failed(new TypeError(`${place}: f must return true or false, or a promise of it`)) : insufficient
     }
     const decided = (request: Request): Evaluation<unknown> =>
       andThen(evaluate(request), (result) => {
@@ -61,7 +61,7 @@ const asItIs = <A>(result: A): A => result
 const scopesAround = (description: Description): ReadonlyArray<string> =>
   description._tag === 'Scoped' ? [...scopesAround(description.member), ...description.scopes] : []
 
-/** Failures of a member, whose challenges tell these scopes, too: a client that asks for a token knows what to ask for. */
+/** Failures of a member, whose challenges name these scopes, too: a client that asks for a token knows what to ask for. */
 const tellingScopes = (scopes: ReadonlyArray<string>) => {
   // Most failures and all their challenges are constants of their authenticators, so each is made once
   const knownChallenges = new WeakMap<Challenge, Challenge>()
@@ -127,7 +127,7 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
  * Demands that all these scopes were granted; else `insufficient`, for a bearer token with `insufficient_scope` (RFC 6750
- * §3.1). The challenge of every 401 and 403 tells them in `scope`, with those of an inner one. OpenAPI lists them. TypeError for no scopes and for what is no scope.
+ * §3.1). The challenge of every 401 and 403 names them in `scope`, with those of an inner one. OpenAPI lists them. TypeError for no scopes and for what is no scope.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -141,7 +141,8 @@ export const requireScopes = <A>(
   options: RequireScopesOptions<A>,
 ): ((self: Authenticator<A>) => Authenticator<A>) => {
   const place = 'requireScopes([...], { granted })'
-  if (!Array.isArray(scopes) || scopes.length === 0) throw new TypeError(`${place}: pass a list of one scope at least`)
+  if (!Array.isArray(scopes) || scopes.length === 0)
+    throw new TypeError(`${place}: pass an array of at least one scope`)
   const wrong = scopes.findIndex((scope: unknown) => typeof scope !== 'string' || !scopeToken.test(scope))
   if (wrong >= 0) throw new TypeError(`${place}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
   const { granted } = checkOptions('requireScopes([...], options)', options, { granted: hook(2) })
@@ -162,7 +163,7 @@ const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
   if (granted === undefined || granted === null) return new Set()
   if (typeof granted === 'string') return new Set(granted.split(' '))
   if (Array.isArray(granted) || granted instanceof Set) return new Set(granted)
-  throw new TypeError('requireScopes: granted must answer a list, a set or a string of scopes')
+  throw new TypeError('requireScopes: granted must return an array, a set or a string of scopes')
 }
 
 declareFactory('authorize', authorize)

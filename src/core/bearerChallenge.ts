@@ -1,5 +1,5 @@
 /**
- * The challenges of the Bearer scheme (RFC 6750 §3): which parameters tell which failure.
+ * The challenges of the Bearer scheme (RFC 6750 §3): which parameters report which failure.
  *
  * Parameters that a kind adds, such as `resource_metadata` (RFC 9728 §5.1), are in every one of them.
  */
@@ -16,14 +16,14 @@ export const checkChallengeParameters = (place: string, parameters: unknown): vo
   }
   for (const name of Object.keys(parameters)) {
     if (reserved.includes(name.toLowerCase())) {
-      throw new TypeError(`${place}: "${name}" is written by the layer itself; remove it`)
+      throw new TypeError(`${place}: "${name}" is written by the library itself; remove it`)
     }
   }
   // Safe: `make` refuses every value that is no string
   make('Bearer', parameters as Readonly<Record<string, string>>)
 }
 
-/** What tells a client that its token is over (RFC 6750 §3). */
+/** The parameters which say that the token has expired (RFC 6750 §3). */
 export const tokenExpired = { error_description: 'The access token expired' }
 
 /** A challenge for every failure; `own` is in all of them, `expired` in that of an expired token; `scheme` is Bearer by default. */

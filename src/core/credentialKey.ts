@@ -37,7 +37,7 @@ const ofObject = (value: object): string => {
 
 const unreadable = (): TypeError =>
   new TypeError(
-    'remembered: the credential is neither text nor plain data; let extract give what was sent, as a string',
+    'remembered: the credential must be a string or plain data; let extract return what was sent, as a string',
   )
 
 // What is the same in every request is no credential

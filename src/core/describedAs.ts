@@ -28,7 +28,8 @@ import { failureOf } from './UnavailableError.js'
  */
 export const describedAs = <O>(original: Authenticator<O>) => {
   checkMember('describedAs(a)', original)
-  if (!isAuthenticator(original)) throw new TypeError('describedAs(a)(rte): the first is no authenticator')
+  if (!isAuthenticator(original))
+    throw new TypeError('describedAs(a)(rte): the first argument must be an authenticator')
   const { description } = original
   const conclude = concluding(description)
   const isOptional = admitsAnonymous(description)

@@ -114,10 +114,10 @@ const eitherOnly = (yielded: unknown): Evaluation<unknown> =>
 const isEither = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
 
-const iteratorMessage = 'an authenticator answered an iterator, which is never run; is its hook a generator?'
+const iteratorMessage = 'a hook returned an iterator, which is never run; is the hook a generator?'
 
 const tagMessage = (tag: string): string =>
-  `an authenticator answered an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, answer a record without _tag`
+  `a hook returned an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, return an object without _tag`
 
 const taskMessage =
-  'an authenticator answered a function that gives no Either; answer a value, a promise, an Option, an Either or a TaskEither'
+  'a hook returned a function that gives no Either; return a value, a promise, an Option, an Either or a TaskEither'

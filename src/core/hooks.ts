@@ -34,7 +34,9 @@ export const checkHook = (place: string, hook: unknown, arity: number): void => 
   if (isClass(hook))
     throw new TypeError(`${place} is the class ${hook.name}; pass a function, or a method bound to an instance`)
   if (isGenerator(hook)) {
-    throw new TypeError(`${place} is a generator, whose answer is always truthy; write a plain or an async function`)
+    throw new TypeError(
+      `${place} is a generator function, whose result is always truthy; write a plain or an async function`,
+    )
   }
   if (hook.length > arity) {
     throw new TypeError(

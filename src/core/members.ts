@@ -10,8 +10,11 @@ import { checkHook, named } from './hooks.js'
 export const checkMember = (place: string, member: unknown): void => {
   if (Array.isArray(member)) throw new TypeError(`${place} is a list in a list; write one list, or anyOf([...])`)
   if (member === undefined)
-    throw new TypeError(`${place} is undefined; is it imported before it is made? Only null makes public`)
-  if (member === null) throw new TypeError(`${place} is null; write null by itself: withAuth(null) makes public`)
+    throw new TypeError(
+      `${place} is undefined; is it imported before it is defined? Only null makes an operation public`,
+    )
+  if (member === null)
+    throw new TypeError(`${place} is null; write null by itself: withAuth(null) makes an operation public`)
   checkHook(place, member, 1)
 }
 
@@ -28,14 +31,16 @@ export const checkGroup = (place: string, group: unknown): void => {
   }
   const prototype: unknown = Object.getPrototypeOf(group)
   if (prototype !== Object.prototype && prototype !== null) {
-    throw new TypeError(`${place} takes a plain record; one with a prototype of its own (__proto__) hides members`)
+    throw new TypeError(`${place} takes a plain object; one with its own prototype (__proto__) hides members`)
   }
   const entries = Object.entries(group)
   if (entries.length === 0) throw new TypeError(`${place}({}): an empty record; pass at least one authenticator`)
   for (const [key, member] of entries) {
     // engines put integer-like keys first, whatever the order written
     if (/^\d+$/.test(key))
-      throw new TypeError(`${place}({ ${key}: ... }): a key that looks like an integer; give it a name`)
+      throw new TypeError(
+        `${place}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
+      )
     checkMember(`${place}({ ${key} })`, member)
   }
 }
@@ -45,7 +50,7 @@ export const checkOrder = (place: string, members: ReadonlyArray<{ readonly desc
   const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
   if (at >= 0) {
     throw new TypeError(
-      `${place}: alternative ${at + 1} is optional, so those behind it would not be asked; put it last`,
+      `${place}: alternative ${at + 1} is optional, so those after it would never be asked; put it last`,
     )
   }
 }

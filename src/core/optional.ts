@@ -31,8 +31,8 @@ const unless =
   }
 
 /**
- * Lets in who sends no credential as `undefined`, and refuses bad ones. It comes alone or last in a list, else TypeError:
- * nothing behind it would be asked. In a list, a bad credential of another alternative is refused, too.
+ * Admits anonymous callers: without a credential the principal is `undefined`; a bad credential is refused. In a list it must be
+ * last, else TypeError: no later member would be asked. In a list, a bad credential of another alternative is refused, too.
  *
  * @example
  * import { httpBearer, optional, withAuth } from 'koa-with-auth'
@@ -53,7 +53,7 @@ export const optional: <M extends AuthenticatorLike>(member: M) => Authenticator
  * import { httpBearer, lenient } from 'koa-with-auth'
  *
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const perhaps = lenient(user) // who sends an old token is anonymous, not refused
+ * const perhaps = lenient(user) // a caller with an old token is anonymous, not refused
  */
 export const lenient: <M extends AuthenticatorLike>(member: M) => Authenticator<PrincipalOf<M> | undefined> = unless(
   'lenient',

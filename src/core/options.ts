@@ -91,8 +91,17 @@ export const flag: Check = (place, value) => {
 
 /** An array. */
 export const list: Check = (place, value) => {
-  if (!Array.isArray(value)) throw new TypeError(`${place} must be a list`)
+  if (!Array.isArray(value)) throw new TypeError(`${place} must be an array`)
 }
+
+/** An object with methods; `fix` says where to find one. */
+export const withMethods =
+  (names: ReadonlyArray<string>, fix: string): Check =>
+  (place, value) => {
+    const isObject = typeof value === 'object' && value !== null
+    const missing = names.find((name) => !isObject || typeof Reflect.get(value, name) !== 'function')
+    if (missing !== undefined) throw new TypeError(`${place} has no method ${missing}; ${fix}`)
+  }
 
 /** A string. */
 export const string: Check = (place, value) => {
@@ -130,7 +139,7 @@ export const positive: Check = (place, value) => {
 /** What OpenAPI 3.1 may call a component. */
 export const schemeName: Check = (place, value) => {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return
-  throw new TypeError(`${place} must be made of letters, digits, ".", "-" and "_", as OpenAPI wants names`)
+  throw new TypeError(`${place} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
 }
 
 /** What every kind that reads a credential takes: a protection space, and how long the credential may be. */

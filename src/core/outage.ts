@@ -5,10 +5,10 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { andThen, type Evaluation } from './Evaluation.js'
+import { andThen, type Evaluation, type Result } from './Evaluation.js'
 import { answerTo } from './fromAnswer.js'
 import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
-import { raised, unavailable, type AuthError, type Unavailable } from './AuthError.js'
+import { raised, unavailable, type Unavailable } from './AuthError.js'
 import {
   concluding,
   fromFunction,
@@ -22,8 +22,6 @@ import { deepFreeze } from './freeze.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkMember } from './members.js'
 import { positive } from './options.js'
-
-type Result<P> = E.Either<AuthError, P>
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
@@ -67,8 +65,8 @@ export const timeout = (ms: number) => {
 }
 
 /**
- * Asks somebody else when an authenticator is `unavailable`, and only then: `f` answers as a hook does, so another
- * authenticator's call will do, as one that reads a cache. What it lets in is documented as the first one's.
+ * Asks `f` when an authenticator is `unavailable`, and only then. `f` returns what a hook may return, so the call of another
+ * authenticator fits, such as one that reads a cache. OpenAPI documents the first authenticator alone.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

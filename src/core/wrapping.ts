@@ -29,7 +29,7 @@ export const aroundEach =
     const reading = description && readingOf(description)
     if (description === undefined || reading === undefined) {
       throw new TypeError(
-        `${place}(a): a is a plain function, and which credential it reads is unknown; write a kind: authenticator({ extract, ... })`,
+        `${place}(a): a is a plain function, so it is unknown which credential it reads; make it with authenticator({ extract, ... })`,
       )
     }
     return around(self, description, reading)

@@ -26,7 +26,7 @@ export interface Common extends KeyTerms {
 export const providersOf = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
   const { place } = common
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
-  if (list.length === 0) throw new TypeError(`${place}({ issuer: [] }): an empty array; name one issuer at least`)
+  if (list.length === 0) throw new TypeError(`${place}({ issuer: [] }): an empty array; name at least one issuer`)
   const providers = new Map<string, Provider>()
   for (const one of list) {
     const provider = providerOf(one, common)

@@ -38,7 +38,7 @@ export const algorithmsFor = (place: string, given: unknown, hasSecret: boolean)
       )
     }
     const known = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
-    throw new TypeError(`${place}({ algorithms }): there are ${known}; "none" is none of them`)
+    throw new TypeError(`${place}({ algorithms }): there are ${known}; "none" is not allowed`)
   }
   // Safe: each was looked up
   return [...(given as ReadonlyArray<string>)]

@@ -163,7 +163,7 @@ const refusalNow = (claims: Json): AuthError | undefined => {
 
 const warn = (server: string, problem: string): void =>
   process.emitWarning(
-    `httpIntrospection: ${server} ${problem}. Requests with tokens that nothing is known of are answered 503`,
+    `httpIntrospection: ${server} ${problem}. Requests with tokens that are not cached are answered with 503`,
     'ProviderWarning',
   )
 

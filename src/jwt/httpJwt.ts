@@ -128,7 +128,7 @@ const discoveryOf = ([first, ...others]: ReadonlyArray<Provider>): OpenIdConnect
 
 const warn = (issuer: string, problem: string): void =>
   process.emitWarning(
-    `httpJwt: the keys of ${issuer} cannot be loaded: it ${problem}. Requests that need them are answered 503`,
+    `httpJwt: the keys of ${issuer} cannot be loaded: it ${problem}. Requests that need them are answered with 503`,
     'ProviderWarning',
   )
 

@@ -29,7 +29,7 @@ export const originCheck = (
   const wrong = origins === 'any' ? undefined : origins.find((one) => !isOrigin(one))
   if (wrong !== undefined) {
     throw new TypeError(
-      `${place}: ${JSON.stringify(wrong)} is no origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
+      `${place}: ${JSON.stringify(wrong)} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
     )
   }
   const allowed = origins === 'any' ? undefined : new Set(origins)

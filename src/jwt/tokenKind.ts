@@ -36,7 +36,7 @@ export interface TokenOptions<C, R> {
   readonly maxLength?: number | undefined
   /** What OpenAPI calls it; without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** What OpenAPI tells about it, such as how to get one; CommonMark. */
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
   readonly description?: string | undefined
 }
 
@@ -69,7 +69,9 @@ export type Check = (token: string) => Evaluation<Good>
 export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore => {
   const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === undefined) {
-    throw new TypeError(`${place}({ audience }) is missing: name who tokens must be for; there is no "any"`)
+    throw new TypeError(
+      `${place}({ audience }) is missing: name the audience that tokens must be for; there is no "any"`,
+    )
   }
   severalOf(`${place}({ audience })`, wanted)
   return wanted

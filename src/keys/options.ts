@@ -3,7 +3,7 @@
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import * as t from 'io-ts'
-import { checkOptions, maybe, positive, type Check, type Checks } from '../core/options.js'
+import { checkOptions, maybe, positive, withMethods, type Check, type Checks } from '../core/options.js'
 import { isPrefix } from './keyForm.js'
 import type { KeyStore } from './KeyStore.js'
 
@@ -39,7 +39,6 @@ export interface Decided {
   readonly timeout: number
 }
 
-const methods = ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'] as const
 const MIN_PEPPER = 32
 
 const prefix: Check = (place, value) => {
@@ -74,16 +73,10 @@ const touching: Check = (place, value) => {
   if (value !== false) positive(place, value)
 }
 
-const keyStore: Check = (place, store) => {
-  const missing =
-    typeof store === 'object' && store !== null
-      ? methods.find((name) => typeof Reflect.get(store, name) !== 'function')
-      : 'insert'
-  if (missing === undefined) return
-  throw new TypeError(
-    `${place} has no method ${missing}; see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis`,
-  )
-}
+const keyStore = withMethods(
+  ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'],
+  'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis',
+)
 
 const checks: Checks<ApiKeysOptions<unknown>> = {
   prefix,

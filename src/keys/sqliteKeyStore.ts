@@ -6,8 +6,8 @@
  */
 import type { Row } from '@libsql/client'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, type Check } from '../core/options.js'
-import { sqliteFile } from '../stores/sqliteFile.js'
+import { checkOptions } from '../core/options.js'
+import { fileUrl, sqliteFile } from '../stores/sqliteFile.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** Which file. */
@@ -61,11 +61,6 @@ const recordIn = (row: Row): KeyRecord => {
   throw new TypeError('sqliteKeyStore: a row of auth_keys is none that it wrote')
 }
 
-const fileUrl: Check = (place, value) => {
-  if (typeof value === 'string' && value.startsWith('file:')) return
-  throw new TypeError(`${place} must be "file:" and a path; several machines share keys by redisKeyStore`)
-}
-
 /**
  * A store in an SQLite file, through `@libsql/client`; several processes of one machine can share it, and it can be the file of
  * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. TypeError for options
@@ -78,7 +73,9 @@ const fileUrl: Check = (place, value) => {
  * const keys = apiKeys({ prefix: 'acme', store: sqliteKeyStore({ url: 'file::memory:' }) })
  */
 export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore => {
-  const { url } = checkOptions('sqliteKeyStore', options, { url: fileUrl })
+  const { url } = checkOptions('sqliteKeyStore', options, {
+    url: fileUrl('several machines share keys by redisKeyStore'),
+  })
   const file = sqliteFile({ url, tables, check })
   return {
     insert: async (digest, record) => {

@@ -23,17 +23,17 @@ import { carry, defaults, settingsOf, type Settings } from '../core/Settings.js'
 import { answerException } from './exceptions.js'
 import { notWrapped } from './notWrapped.js'
 
-/** What an application may decide. Settings below others add to them. */
+/** The settings of an application. Settings that are mounted below others add to them. */
 export interface AuthSettings {
-  /** Whether cookie-borne writes from other sites are refused. Default `true`. */
+  /** Whether writes from other sites are refused, with credentials that browsers send by themselves. Default `true`. */
   readonly csrf?: boolean | undefined
-  /** Origins, as `https://app.example`, whose cookie-borne writes are accepted, too. Default none. */
+  /** Origins, such as `https://app.example`, whose writes are accepted although they are another site's. Default none. */
   readonly trustedOrigins?: ReadonlyArray<string> | undefined
-  /** The protection space of challenges that name none. Default `api`. */
+  /** The realm (protection space) of challenges that name none. Default `api`. */
   readonly realm?: string | undefined
   /** How long asynchronous authentication may take, in milliseconds; after that 503. Default 10 000. */
   readonly timeout?: number | undefined
-  /** What failures become. Default: problem details (RFC 9457). */
+  /** Makes the response to a failure. Default: problem details (RFC 9457). */
   readonly errorMapper?: ErrorMapper | undefined
   /**
    * Whether the body of a failure says what was tried, and why each branch failed; for development. Default: whether
@@ -46,8 +46,8 @@ export interface AuthSettings {
    */
   readonly state?: string | undefined
   /**
-   * What records of decisions (`koa-with-auth/events`) say beside the decision: `subject` makes the name of who it is, and no
-   * record has one without it. Default none.
+   * What records of decisions (`koa-with-auth/events`) say besides the decision: `subject` returns a name for the principal.
+   * Without it no record names one. Default none.
    */
   readonly events?: { readonly subject: (principal: never) => string } | undefined
   /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
@@ -79,8 +79,8 @@ export const settings: Checks<AuthSettings> = {
 }
 
 /**
- * Mount it above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for what cannot hold: an unknown
- * option, an origin that no browser sends, a realm that does not fit a header.
+ * Middleware to mount above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for an unknown option and a wrong
+ * value, such as an origin that no browser sends, or a realm that does not fit a header.
  *
  * @example
  * import { authSettings } from 'koa-with-auth'

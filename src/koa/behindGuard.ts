@@ -28,7 +28,7 @@ export const middlewareList: Check = (place, value) => {
   for (const [at, one] of value.entries()) {
     if (isGuard(one)) {
       throw new TypeError(
-        `${place}[${at}] is a guard, and guards only in an operation or on a router; write also or allOf`,
+        `${place}[${at}] is a guard, which works only in an operation or on a router; use also or allOf`,
       )
     }
     checkHook(`${place}[${at}]`, one, 2)

@@ -28,7 +28,7 @@ export const answerException = async (ctx: Context, error: unknown, settings: Se
   try {
     const response = await answer(ctx.request, error)
     if (!isResponse(response)) {
-      throw new TypeError('an onError handler must answer { status, body } with a status from 200 to 599')
+      throw new TypeError('an onError handler must return { status, body } with a status from 200 to 599')
     }
     respondException(ctx, response, policyOf(ctx.res) !== undefined)
   } catch (raised) {
@@ -63,7 +63,7 @@ export const serverError = (error: unknown): Error => {
   } catch {
     // a property that raises when it is read: Koa reads it, too
   }
-  return new Error('what was raised is no server error; see its cause', { cause: error })
+  return new Error('a value was thrown that is not a server error; see its cause', { cause: error })
 }
 
 // Koa 2 makes a 404 of ENOENT, which a hook throws whose file is missing

@@ -93,7 +93,7 @@ export const deciding = (
 
   const conclude = (ctx: Context, next: Next, isNested: boolean, result: Result): Promise<unknown> => {
     if (E.isLeft(result)) return refuse(ctx, isNested, result.left)
-    if (!E.isRight(result)) throw new TypeError('an authenticator must come to an Either')
+    if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
     return admit(ctx, next, isNested, result.right)
   }
 

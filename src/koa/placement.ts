@@ -24,7 +24,7 @@ export const refuseUse = (f: object, messageOf: (place: string) => string): void
 }
 
 const wrapped =
-  'a tracer that wraps the functions of a layer and drops their properties looks the same: let it leave alone what has the property Symbol.for("koa-with-auth/guard")'
+  'a tracer that wraps functions and drops their properties looks the same: let it skip those that have the property Symbol.for("koa-with-auth/guard")'
 
 /**
  * Checks that a guard runs in the layer of a route, as the first guard in it, and throws otherwise. Returns whether a guard of

@@ -21,14 +21,14 @@ import type { RouterInstance } from './routerTypes.js'
 
 /**
  * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), of `null`, which
- * makes public what a higher level had guarded, or of `also(a)`, which adds to it.
+ * makes operations public that a higher level guards, or of `also(a)`, which adds to the level above.
  *
  * - `router.get('/x', withAuth(a), handler)`: this operation. Write it once, after the path.
- * - `withAuth(a)(router)`: a router whose operations, present and to come, are guarded unless they decide themselves. The
- *   argument is not changed. Applied again it replaces: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
+ * - `withAuth(a)(router)`: a router whose operations, present and future, are guarded unless they decide themselves. The
+ *   argument is not changed. A second call replaces the first: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
  *
- * Middleware in the option `then` runs behind the guard, with the principal that it let in: once for each request that comes to
- * an operation of it, and not where a level below replaces the guard.
+ * Middleware in the option `then` runs after the guard, with its principal: once for each request to an operation of this guard,
+ * and not where a lower level replaces the guard.
  *
  * TypeError for anything else, and for a guard in a place where it could not protect.
  *
@@ -60,7 +60,7 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
   const requirement = requirementOf(auth)
   const then = stepsOfOptions(options)
   if (then.length > 0 && requirement === Requirement.open) {
-    throw new TypeError('withAuth(null, { then }): what is public has no guard to run behind; use router.use')
+    throw new TypeError('withAuth(null, { then }): a public operation has no guard to run after; use router.use')
   }
   const origin = { levels: ['operation'], then }
   const run = enforce(requirement, origin)
@@ -74,7 +74,10 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
     requirement,
     origin,
   )
-  refuseUse(guard, (place) => `${place}(withAuth(a)) would guard by path, which leaks; ${fix}`)
+  refuseUse(
+    guard,
+    (place) => `${place}(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${fix}`,
+  )
   return guard
 }
 
@@ -83,11 +86,13 @@ declareFactory('withAuth', withAuth)
 const requirementOf = (auth: unknown): Requirement.Requirement => {
   if (auth === null) return Requirement.open
   if (auth === undefined) {
-    throw new TypeError('withAuth(undefined): is it imported before it is made? Only a literal null makes public')
+    throw new TypeError(
+      'withAuth(undefined): is it imported before it is defined? Only a literal null makes an operation public',
+    )
   }
   if (isGuard(auth)) throw new TypeError('withAuth(withAuth(a)): it is a guard already; pass the authenticator itself')
   if (isAlso(auth)) {
-    if (auth.authenticators.length === 0) throw new TypeError('withAuth(also(...)): an Also of nothing')
+    if (auth.authenticators.length === 0) throw new TypeError('withAuth(also(...)): also(...) holds no authenticator')
     return auth
   }
   return Requirement.guardedBy(authenticatorOf('withAuth', auth))

@@ -2,17 +2,8 @@
  * What a document says beside its operations: the Info Object and the rest of OpenAPI's root, as its author gives them.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
-import {
-  checkOptions,
-  list,
-  maybe,
-  unchecked,
-  withoutUndefined,
-  type Check,
-  type Checks,
-  type Given,
-  type OrUndefined,
-} from '../core/options.js'
+import { checkOptions, list, maybe, nonEmpty, unchecked, withoutUndefined } from '../core/options.js'
+import type { Check, Checks, Given, OrUndefined } from '../core/options.js'
 import { withoutExtensions } from './operation.js'
 
 /** The API as a whole. Names that begin with `x-` go into the document as they are. */
@@ -34,27 +25,23 @@ export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject,
   readonly [extension: `x-${string}`]: unknown
 }
 
-const filled: Check = (place, value) => {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string`)
-}
-
 const ownComponents: Check = (place, components) => {
   if (typeof components !== 'object' || components === null) throw new TypeError(`${place} must be an object`)
   if ('securitySchemes' in components) {
     throw new TypeError(
-      `${place.slice(0, -3)}: { securitySchemes } }): they are read off the guards; an authenticator's schemeName and description say the rest`,
+      `${place.slice(0, -3)}: { securitySchemes } }): they come from the guards; give the authenticators a schemeName and a description instead`,
     )
   }
 }
 
 const info: Checks<OpenAPIV3_1.InfoObject> = {
-  title: filled,
+  title: nonEmpty,
   summary: unchecked,
   description: unchecked,
   termsOfService: unchecked,
   contact: unchecked,
   license: unchecked,
-  version: filled,
+  version: nonEmpty,
 }
 const root = {
   servers: maybe(list),

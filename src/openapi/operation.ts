@@ -42,7 +42,7 @@ const object: Check = (place, value) => {
 
 const readOff: Check = (place, value) => {
   if (value === undefined) return
-  throw new TypeError(`${place}: it is read off the guard of the operation; write withAuth(a) behind it`)
+  throw new TypeError(`${place}: it comes from the guard of the operation; write withAuth(a) after it`)
 }
 
 const checks: Checks<OperationOptions> = {

@@ -24,7 +24,9 @@ export interface DocsPageOptions {
 const plainPath: Check = (place, value) => {
   // what means itself in a URL and in a pattern of the router
   if (typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value)) return
-  throw new TypeError(`${place} must be a path as "/docs": letters, digits, ".", "-", "_", "~"; no slash at its end`)
+  throw new TypeError(
+    `${place} must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end`,
+  )
 }
 
 /** The checks of these options. */
@@ -50,7 +52,7 @@ export const pageSettings = (
 ): PageSettings => {
   // the router takes letters for one, whatever their case
   if (path.toLowerCase() === documentPath.toLowerCase()) {
-    throw new TypeError(`${place}({ path, documentPath }) are the same; the document needs a path of its own`)
+    throw new TypeError(`${place}({ path, documentPath }) are the same; the page and the document need different paths`)
   }
   return { path, documentPath, persistAuthorization }
 }

@@ -28,7 +28,7 @@ export interface PathParameter {
 
 /** The templates of a pattern, optional groups expanded, fullest first; or why one of them cannot be written. */
 export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
-  if (typeof pattern !== 'string') return [E.left('a regular expression is no path template')]
+  if (typeof pattern !== 'string') return [E.left('a regular expression is not a path template')]
   return pipe(
     E.tryCatch(
       () => parse(pattern).tokens,
@@ -64,7 +64,7 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
   const outline = written(() => '{}')
   if (!outline.startsWith('/')) return E.left(noSlash)
   if (pieces.some((piece) => piece.type === 'text' && /[{}?#]/.test(piece.value))) {
-    return E.left('a path template cannot hold one of { } ? # as itself')
+    return E.left('a path template cannot contain { } ? or # as plain characters')
   }
   const parameters = parametersOf(pieces.filter((piece) => piece.type !== 'text'))
   return E.right({

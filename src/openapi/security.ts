@@ -142,6 +142,6 @@ export const securitySchemesOf = (
 const clash = ({ name, place }: SchemeUse, other: SchemeUse): TypeError =>
   new TypeError(
     place === other.place
-      ? `openApi: ${place} demands two security schemes called "${name}" that differ; give each a schemeName of its own`
-      : `openApi: the security schemes called "${name}" of ${place} and of ${other.place} differ; give each a schemeName of its own`,
+      ? `openApi: ${place} demands two security schemes called "${name}" that differ; give each its own schemeName`
+      : `openApi: the security schemes called "${name}" of ${place} and of ${other.place} differ; give each its own schemeName`,
   )

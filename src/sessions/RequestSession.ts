@@ -12,16 +12,10 @@ import type { SessionSource } from '../core/session/SessionSource.js'
 import { sessionOf, type KoaSession } from './KoaSession.js'
 import { randomId } from './sessionIds.js'
 import { bindingOf, type SessionOwner } from './SessionOwner.js'
-import { bind, boundBy, signedInOf, type SignedIn, type SignIn } from './SignedIn.js'
+import { areSame, bind, boundBy, signedInOf, type NextSignIn, type SignedIn, type SignIn } from './SignedIn.js'
 import type { Signing } from './SignInFunctions.js'
 import { digestsOf, SignInReports } from './SignInReports.js'
 import { StoredSession } from './StoredSession.js'
-
-/** A user who is to be signed in. */
-export interface NextSignIn extends SignIn {
-  /** What records call the user, where the application says so. */
-  readonly subject: string | undefined
-}
 
 /** The session of one request. */
 export class RequestSession implements SessionSource {
@@ -170,15 +164,7 @@ export class RequestSession implements SessionSource {
   /** Whether a session holds the very record that was recognized or made in this request. */
   readonly isSignedIn = (session: object): boolean => {
     const auth = signedInOf(session)
-    const known = this.#signedIn
-    return (
-      auth !== undefined &&
-      known !== undefined &&
-      auth.id === known.id &&
-      auth.at === known.at &&
-      auth.mark === known.mark &&
-      auth.mac === known.mac
-    )
+    return auth !== undefined && this.#signedIn !== undefined && areSame(auth, this.#signedIn)
   }
 
   readonly load = (session: object): unknown =>

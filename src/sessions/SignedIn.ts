@@ -21,6 +21,12 @@ export interface SignedIn extends SignIn {
   readonly mac: string
 }
 
+/** A user who is to be signed in. */
+export interface NextSignIn extends SignIn {
+  /** What records call the user, where the application says so. */
+  readonly subject: string | undefined
+}
+
 /** What a sign-in is bound to. */
 export interface SignInBinding {
   /** The signing keys: `app.keys`. */
@@ -44,6 +50,10 @@ export const signedInOf = (session: object): SignedIn | undefined => {
     ? { id, at, mark, mac }
     : undefined
 }
+
+/** Whether two records are one. */
+export const areSame = (one: SignedIn, other: SignedIn): boolean =>
+  one.id === other.id && one.at === other.at && one.mark === other.mark && one.mac === other.mac
 
 /** Makes the record. Throws for keys that are none. */
 export const bind = ({ id, at, mark }: SignIn, binding: SignInBinding): SignedIn => ({

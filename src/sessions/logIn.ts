@@ -31,7 +31,7 @@ export const logOut = async (ctx: WithRequest): Promise<void> => signingOf('logO
 
 const signingOf = (place: string, given: WithRequest | undefined): Signing<never> => {
   const ctx = given?.request?.ctx
-  if (ctx === undefined) throw new TypeError(`${place}: the first is the context of a request`)
+  if (ctx === undefined) throw new TypeError(`${place}: ctx must be the context of a request`)
   const signing = requestSessionOf(ctx).signing
   if (signing !== undefined) return signing
   throw new Error(

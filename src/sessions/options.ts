@@ -13,6 +13,7 @@ import {
   nonEmpty,
   oneOf,
   positive,
+  withMethods,
   type Check,
   type Checks,
 } from '../core/options.js'
@@ -105,7 +106,6 @@ export interface Decided {
 
 const HOUR = 3_600_000
 const MAX_DAYS = 400
-const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
 
 const duration: Check = (place, value) => {
   // RFC 6265bis: browsers keep a cookie for no longer
@@ -113,13 +113,7 @@ const duration: Check = (place, value) => {
   throw new TypeError(`${place} must be a number of milliseconds, at most ${MAX_DAYS} days`)
 }
 
-const sessionStore: Check = (place, store) => {
-  const missing =
-    typeof store === 'object' && store !== null
-      ? methods.find((name) => typeof Reflect.get(store, name) !== 'function')
-      : 'read'
-  if (missing !== undefined) throw new TypeError(`${place} has no method ${missing}; see SessionStore`)
-}
+const sessionStore = withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
 
 const checks: Checks<SessionsOptions<unknown>> = {
   loadUser: hook(1),
@@ -142,7 +136,7 @@ const usernameOf = (user: unknown): unknown =>
 /** Checks the application and the options. TypeError for what is weak, or cannot work. */
 export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   if (typeof app !== 'object' || app === null || typeof app.use !== 'function') {
-    throw new TypeError('sessions(app, options): the first is a Koa application')
+    throw new TypeError('sessions(app, options): app must be a Koa application')
   }
   const given = checkOptions('sessions(app, options)', options, checks)
   const isProduction = app.env === 'production'
@@ -151,7 +145,7 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
   if (/^__(?:Host|Secure)-/i.test(cookieName) && https !== true) {
-    throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} over https only; set https: true`)
+    throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} only over https; set https: true`)
   }
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
@@ -176,7 +170,7 @@ export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
 }
 
 const insecure =
-  'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers come over https'
+  'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
 
 const defaultStore = (isProduction: boolean): SessionStore => {
   if (!isProduction) return memoryStore()

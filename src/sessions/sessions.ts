@@ -98,29 +98,18 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
   const settled = decided(app, options)
-  const {
-    loadUser,
-    identify,
-    needsUsername,
-    rights,
-    name,
-    idle,
-    absolute,
-    timeout,
-    https,
-    cookieName,
-    sameSite,
-    maxLength,
-  } = settled
+  const { name, rights, idle, absolute, https, cookieName } = settled
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
   apps.add(app)
   declareSessionCookie(cookieName)
-  const store = timedStore(settled.store, timeout)
+  const store = timedStore(settled.store, settled.timeout)
   const keys = () => app.keys
   const ids = sessionIds(keys)
+  const { loadUser } = settled
   const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs }
+  const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
   // Safe: it is the prototype of every context; a request that comes through the sessions carries its own
   carrySource(app.context as Context, misplaced(owner))
@@ -133,10 +122,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       httpOnly: true,
       // without it: where the request is
       ...(https !== undefined && { secure: https }),
-      sameSite,
+      sameSite: settled.sameSite,
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).renamed(ctx),
-      store: recognizing(koaSessionStore(store, { idle, lifetime: absolute, maxLength }), store, absolute, ids),
+      store: recognizing(koaSessionStore(store, limits), store, absolute, ids),
     },
     app,
   )
@@ -179,8 +168,17 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   // what the audit of an application calls it
   Object.defineProperty(atRequest, 'name', { value: 'sessions' })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
-  const signs = signing<PrincipalFromAnswer<R>>({ owner, identify, store, https: https === true, absolute })
-  return { ...signs, ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName, needsUsername }) }
+  const signs = signing<PrincipalFromAnswer<R>>({
+    owner,
+    identify: settled.identify,
+    store,
+    https: https === true,
+    absolute,
+  })
+  return {
+    ...signs,
+    ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName, needsUsername: settled.needsUsername }),
+  }
 }
 
 // koa-mount runs middleware of one application on a context of another, whose session it would take for its own

@@ -5,8 +5,8 @@
  * end of a process undoes nothing.
  */
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, type Check } from '../core/options.js'
-import { sqliteFile } from '../stores/sqliteFile.js'
+import { checkOptions } from '../core/options.js'
+import { fileUrl, sqliteFile } from '../stores/sqliteFile.js'
 import type { SqlValue } from '../stores/sqlText.js'
 import type { SessionStore } from './SessionStore.js'
 import { check, isFull, statements, tables } from './sqliteStatements.js'
@@ -24,11 +24,6 @@ export interface SqliteStore extends SessionStore {
 
 const SWEEP_EVERY = 60_000
 
-const fileUrl: Check = (place, value) => {
-  if (typeof value === 'string' && value.startsWith('file:')) return
-  throw new TypeError(`${place} must be "file:" and a path; several machines share sessions by redisStore`)
-}
-
 /**
  * A store in an SQLite file; several processes of one machine can share it. Rejects when the file cannot be read or
  * written, or stays locked. TypeError for options that cannot work.
@@ -39,7 +34,9 @@ const fileUrl: Check = (place, value) => {
  * const store = sqliteStore({ url: 'file::memory:' })
  */
 export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
-  const { url } = checkOptions('sqliteStore', options, { url: fileUrl })
+  const { url } = checkOptions('sqliteStore', options, {
+    url: fileUrl('several machines share sessions by redisStore'),
+  })
   const file = sqliteFile({ url, tables, check })
   let swept = 0
   // the write that came with it is good without it

@@ -3,11 +3,9 @@
  */
 import type { Authenticator } from '../core/Authenticator.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, type Checks } from '../core/options.js'
+import { checkOptions } from '../core/options.js'
 import {
   anyUser,
-  kindChecks,
-  refuseChecks,
   sessionKind,
   staff,
   superuser,
@@ -29,22 +27,19 @@ export interface SessionKinds<U> {
 
 /** Makes them for the users of one application. */
 export const typedKinds = <U>(users: Users): SessionKinds<U> => {
-  const factory = <O extends SessionKindOptions & RefuseOptions>(demanded: Demanded, checks: Checks<O>) =>
-    declareFactory(
-      demanded.name,
-      (options?: O): Authenticator<U> =>
-        // Safe: it lets in what `loadUser` loads
-        sessionKind(
-          demanded,
-          users,
-          checkOptions(demanded.name, options === undefined ? ({} as O) : options, checks),
-        ) as Authenticator<U>,
-    )
-  const checks: Checks<SessionKindOptions> = kindChecks
-  const withRefuse: Checks<SessionKindOptions & RefuseOptions> = { ...kindChecks, ...refuseChecks }
+  const factory = (demanded: Demanded) =>
+    declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {
+      const given = checkOptions<SessionKindOptions>(
+        demanded.name,
+        options === undefined ? {} : options,
+        demanded.checks,
+      )
+      // Safe: it lets in what `loadUser` loads
+      return sessionKind(demanded, users, given) as Authenticator<U>
+    })
   return {
-    sessionAuth: factory(anyUser, checks),
-    sessionAuthIsStaff: factory(staff, withRefuse),
-    sessionAuthSuperUser: factory(superuser, withRefuse),
+    sessionAuth: factory(anyUser),
+    sessionAuthIsStaff: factory(staff),
+    sessionAuthSuperUser: factory(superuser),
   }
 }

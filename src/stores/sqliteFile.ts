@@ -5,9 +5,18 @@
  * failure can undo the last moments; the end of a process undoes nothing.
  */
 import type { ResultSet } from '@libsql/client'
+import type { Check } from '../core/options.js'
 import { sqliteConnection, type SqliteFileOptions } from './sqliteConnection.js'
 import { sqliteRetry } from './sqliteRetry.js'
 import { withValues, type SqlValue } from './sqlText.js'
+
+/** The option `url` of a store; `elsewhere` says what several machines use in its place. */
+export const fileUrl =
+  (elsewhere: string): Check =>
+  (place, value) => {
+    if (typeof value === 'string' && value.startsWith('file:')) return
+    throw new TypeError(`${place} must be "file:" and a path; ${elsewhere}`)
+  }
 
 /** A file. Every method rejects when the file cannot be read or written, or stays locked. */
 export interface SqliteFile {

@@ -18,7 +18,7 @@ const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void =>
   const env = process.env['NODE_ENV']
   if (env === 'test' || (outsideTests && env !== 'production')) return
   throw new Error(
-    `withPrincipal lets everybody in, so it works where NODE_ENV is test; ${
+    `withPrincipal lets everybody in, so it works only where NODE_ENV is test; ${
       env === 'production'
         ? 'here it is production'
         : `here it is ${env === undefined ? 'not set' : env}: set it, or write withPrincipal(principal, { outsideTests: true })`

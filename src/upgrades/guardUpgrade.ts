@@ -153,7 +153,7 @@ const ignore = (): void => {}
 const checkApp = (app: unknown): void => {
   const isKoa =
     typeof app === 'object' && app !== null && 'createContext' in app && 'middleware' in app && 'callback' in app
-  if (!isKoa) throw new TypeError('guardUpgrade(app, a): the first is a Koa application; a router or an apiApp is none')
+  if (!isKoa) throw new TypeError('guardUpgrade(app, a): app must be a Koa application, not a router or an apiApp')
 }
 
 const guarding = (auth: unknown): Authenticator<unknown> => {

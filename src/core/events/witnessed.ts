@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import type { Evaluation } from '../Evaluation.js'
+import { andThen, type Result } from '../Evaluation.js'
 import { make, rebuildOf, type Authenticator } from '../Authenticator.js'
 import { leaves, type Leaf } from '../Description.js'
 import { passedMark, recalledMark } from '../marks.js'
@@ -47,7 +47,7 @@ const noting = (self: Authenticator<unknown>): Authenticator<unknown> => {
   if (rebuild !== undefined) return rebuild(noting)
   const { description } = self
   if (description._tag !== 'Leaf') return self
-  const note = (request: Request & Noted, result: Awaited<Evaluation<unknown>>) => {
+  const note = (request: Request & Noted, result: Result<unknown>) => {
     if (E.isRight(result)) {
       const before = request[passedMark]
       if (before === undefined) request[passedMark] = [description]
@@ -55,8 +55,5 @@ const noting = (self: Authenticator<unknown>): Authenticator<unknown> => {
     }
     return result
   }
-  return make(description, (request) => {
-    const evaluation = self.evaluate(request)
-    return evaluation instanceof Promise ? evaluation.then((late) => note(request, late)) : note(request, evaluation)
-  })
+  return make(description, (request) => andThen(self.evaluate(request), (result) => note(request, result)))
 }

@@ -35,7 +35,8 @@ const isAsync = (f: unknown): boolean => Object.prototype.toString.call(f) === '
 
 const right: Check = (place, f) => {
   hook(1)(place, f)
-  if (isAsync(f)) throw new TypeError(`${place} is async, and a promise is no answer; load what it needs in loadUser`)
+  if (isAsync(f))
+    throw new TypeError(`${place} is async, but must return true or false itself; load what it needs in loadUser`)
 }
 
 /** The checks of these options. */
@@ -60,7 +61,7 @@ export const rightsFrom = (place: string, options: RightsOptions<never>): Rights
       const bad = flags.find((name) => !isFlag(userField(user, name)))
       return bad === undefined
         ? undefined
-        : `${bad} of the loaded user is no boolean; load { ...user, ${bad}: Boolean(user.${bad}) }, for example`
+        : `${bad} of the loaded user is not a boolean; load { ...user, ${bad}: Boolean(user.${bad}) }, for example`
     },
   }
 }
@@ -70,7 +71,7 @@ const isFlag = (u: unknown): boolean => typeof u === 'boolean' || u === null || 
 
 const answered = (place: string, answer: unknown): boolean => {
   if (answer === true || !answer) return answer === true
-  throw new TypeError(`${place} must return true or false; what takes time is loaded by loadUser`)
+  throw new TypeError(`${place} must return true or false; load what takes time in loadUser`)
 }
 
 /** The rights by flags alone. */

@@ -15,7 +15,7 @@ import * as Challenge from '../Challenge.js'
 import { constantFailure, explained } from '../Description.js'
 import { documentation, documented } from '../documented.js'
 import { changing } from '../map.js'
-import { maybe, credential, oneOf } from '../options.js'
+import { credential, maybe, oneOf, type Checks } from '../options.js'
 import type { ApiKeyScheme } from '../SecurityScheme.js'
 import { failureOf } from '../UnavailableError.js'
 import { cookieNameOf, sessionOf } from './requestSession.js'
@@ -35,22 +35,21 @@ export interface SessionKindOptions {
   readonly realm?: string | undefined
   /** What OpenAPI calls it; without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** What OpenAPI tells about it, as how to get one; CommonMark. */
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
   readonly description?: string | undefined
 }
 
 /** What a kind takes that demands a right. */
 export interface RefuseOptions {
   /**
-   * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for who is not signed in;
+   * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for an anonymous caller;
    * `insufficient` is a 403.
    */
   readonly refuse?: 'invalid' | 'insufficient' | undefined
 }
 
-/** The checks of both. */
-export const kindChecks = { realm: maybe(credential.realm), ...documentation }
-export const refuseChecks = { refuse: maybe(oneOf('invalid', 'insufficient')) }
+const checks: Checks<SessionKindOptions> = { realm: maybe(credential.realm), ...documentation }
+const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
 
 /** Which right a kind demands, beside that the user is active. */
 export interface Demanded {
@@ -58,19 +57,23 @@ export interface Demanded {
   /** The same in words, for the audit. */
   readonly demands?: string
   readonly isMet: (user: object, rights: Rights) => boolean
+  /** The checks of its options. */
+  readonly checks: Checks<SessionKindOptions>
 }
 
 /** The three kinds. */
-export const anyUser: Demanded = { name: 'sessionAuth', isMet: () => true }
+export const anyUser: Demanded = { name: 'sessionAuth', isMet: () => true, checks }
 export const staff: Demanded = {
   name: 'sessionAuthIsStaff',
   demands: 'a superuser or staff member',
   isMet: (user, { isSuperuser, isStaff }) => isSuperuser(user) || isStaff(user),
+  checks: checksWithRefuse,
 }
 export const superuser: Demanded = {
   name: 'sessionAuthSuperUser',
   demands: 'a superuser',
   isMet: (user, { isSuperuser }) => isSuperuser(user),
+  checks: checksWithRefuse,
 }
 
 /** Whose sessions they are, and where the user comes from. */
@@ -171,7 +174,7 @@ const checkOwner = (factory: string, ctx: Context, owner: object | undefined): v
   if (source?.owner === owner) return
   throw new Error(
     source === undefined
-      ? `${factory}: it is of sessions(app, ...), and this request came through no sessions; mount the router on that application, below the sessions`
-      : `${factory}: it is of the sessions of another application; use the one that sessions(app, ...) returned for this application, or sessionAuth of koa-with-auth, which takes the users of any`,
+      ? `${factory}: it belongs to a call of sessions(app, ...), which this request did not pass; mount the router on that application, after the call`
+      : `${factory}: it belongs to the sessions of another application; use the kind that sessions(app, ...) returned for this one, or sessionAuth of koa-with-auth, which accepts the users of every application`,
   )
 }

@@ -33,11 +33,11 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     when: ({ maxAge }) => maxAge === 'session',
-    warning: 'a stolen cookie is good for ever; set `maxAge` to milliseconds',
+    warning: 'a stolen cookie works for ever; set `maxAge` to milliseconds',
   },
   {
     when: ({ valid }) => isAsync(valid),
-    warning: '`valid` is asynchronous, so every session is valid; answer at once, or use `loadUser`',
+    warning: '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`',
   },
 ]
 

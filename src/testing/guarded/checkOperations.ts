@@ -140,7 +140,7 @@ const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> 
 const unreachable = ({ name }: Tested): Violation => ({
   law: `${name}: it is not known where to send requests`,
   counterexample: name,
-  fix: `say so: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
+  fix: `name the path: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
 })
 
 const unlisted = (
@@ -163,7 +163,7 @@ const unlisted = (
       .map((entry) => ({
         law: `${entry}: listed as public, but it is not`,
         counterexample: whyMissing(entry, operations) ?? `public are ${names.join(', ') || 'none'}`,
-        fix: 'take it from { public }, or write it as the router has it: method, blank, pattern',
+        fix: 'remove it from { public }, or write it as the router has it: method, space, pattern',
       })),
   ]
 }

@@ -70,7 +70,7 @@ export const judge = async (asked: Asked, expected: Expectation): Promise<Violat
   if (ran !== undefined && ran.by !== tested) {
     return violation(
       `${ran.by.name} answers in its place`,
-      `register ${tested.name} before ${ran.by.name}, or guard that one; what only goes on to the next belongs into router.use`,
+      `register ${tested.name} before ${ran.by.name}, or guard that one; middleware that only calls next() belongs in router.use`,
     )
   }
   if (ran !== undefined) {
@@ -103,7 +103,7 @@ const judgeRefusal = (
     return status >= 500
       ? violation(
           'an error instead of a refusal',
-          'answer false or a Left for what is missing, strange or wrong; throw nothing',
+          'return false or a Left for what is missing, strange or wrong; throw nothing',
         )
       : violation(
           `it answers ${status} instead of ${statuses.join(' or ')}`,
@@ -122,7 +122,7 @@ const judgeRefusal = (
     ? undefined
     : violation(
         `a 401 without ${unnamed.length === 0 ? 'a challenge' : `the challenge ${unnamed.join(', ')}`}`,
-        'leave WWW-Authenticate to the layer: take it from the error mapper and from middleware above',
+        'leave WWW-Authenticate to the library: remove it from the error mapper and from middleware above',
       )
 }
 

@@ -66,7 +66,7 @@ const IMPATIENT = 25
 
 const atLeastOne: Check = (place, value) => {
   if (Array.isArray(value) && value.length > 0) return
-  throw new TypeError(`${place} must be a list of one request or credential at least that is let in`)
+  throw new TypeError(`${place} must be an array of at least one request or credential that is let in`)
 }
 
 const checks: Checks<LawOptions> = {
@@ -136,7 +136,7 @@ const specOf = (
   const [only] = locations
   if (only === undefined || locations.length !== 1) {
     throw new TypeError(
-      `${place.replace('options', '{ valid }')}: a credential alone has no place here; write the request, as withBearer('...') or withHeader('X-API-Key', '...')`,
+      `${place.replace('options', '{ valid }')}: a credential alone is not a request; write the request, such as withBearer('...') or withHeader('X-API-Key', '...')`,
     )
   }
   if (typeof valid === 'string') return putting(only, [valid], {})

@@ -74,7 +74,7 @@ export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): R
 }
 
 /**
- * Checks every law of an authenticator; rejects with `LawViolations`, which tells all that do not hold. TypeError for options
+ * Checks every law of an authenticator; rejects with `LawViolations`, which lists all that do not hold. TypeError for options
  * that cannot work.
  *
  * @example

@@ -97,7 +97,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
           if (letSomebodyIn(verdict)) return undescribed
           return isAbsent(verdict)
             ? undefined
-            : 'it sends nothing of what is described, so it is absent: extract must answer none'
+            : 'it sends nothing of what is described, so it is absent: extract must return none'
         },
       },
     ]

@@ -83,7 +83,7 @@ export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = 
 }
 
 /**
- * Checks every law of an error mapper; rejects with `LawViolations`, which tells all that do not hold. TypeError for what is no
+ * Checks every law of an error mapper; rejects with `LawViolations`, which lists all that do not hold. TypeError for what is no
  * mapper.
  *
  * @example

@@ -57,7 +57,7 @@ export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> =>
   }))
 
 /**
- * Checks every law of a store of API keys; rejects with `LawViolations`, which tells all that do not hold.
+ * Checks every law of a store of API keys; rejects with `LawViolations`, which lists all that do not hold.
  *
  * @example
  * import { memoryKeyStore } from 'koa-with-auth/keys'

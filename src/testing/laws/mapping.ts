@@ -42,9 +42,9 @@ const isStatus = (u: unknown): u is number => Number.isInteger(u) && Number(u) >
 const answersAll: MapperLaw = {
   name: 'is total: every failure becomes a response with a status from 400 to 599',
   judge: ({ answer }) => {
-    if (answer instanceof Promise) return 'a mapper is synchronous: answer a response, not a promise of one'
+    if (answer instanceof Promise) return 'a mapper is sync: return a response, not a promise of one'
     if (isRecord(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
-    return isStatus(statusOf(answer)) ? undefined : 'answer { status, headers?, body? } with a status from 400 to 599'
+    return isStatus(statusOf(answer)) ? undefined : 'return { status, headers?, body? } with a status from 400 to 599'
   },
 }
 
@@ -102,7 +102,7 @@ const discreet: MapperLaw = {
   judge: ({ answer, secret }) =>
     leaked(inspect(answer, { depth: null, maxStringLength: null }) + text(answer), [secret]) === undefined
       ? undefined
-      : 'answer constant texts: URLs, fields and messages of exceptions can hold credentials',
+      : 'return constant strings: URLs, fields and messages of exceptions can hold credentials',
 }
 
 const text = (answer: unknown): string => {
@@ -118,11 +118,11 @@ const pure: MapperLaw = {
   judge: ({ answer, error, request, spec }, mapper) => {
     const { response } = request.ctx
     if (response.status !== 404 || response.res.getHeaderNames().length > 0) {
-      return 'write nothing to ctx; what the mapper answers is written'
+      return 'write nothing to ctx; what the mapper returns is written'
     }
     return isDeepStrictEqual(answer, answerOf(mapper, error, mockRequest(spec)))
       ? undefined
-      : 'answer the same to the same: no clock, no counter, no random number'
+      : 'return the same response for the same failure: no clock, no counter, no random number'
   },
 }
 

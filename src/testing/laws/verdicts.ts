@@ -3,6 +3,7 @@
  */
 import fc from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
+import { isThenable } from '../../core/promises.js'
 import { blindAttacks, informedAttacks, type Attack } from '../attacks/Attack.js'
 import type { Violation } from '../LawViolations.js'
 import { locationsIn, without } from '../request/CredentialLocation.js'
@@ -67,10 +68,10 @@ export const total = lawAbout<{ readonly spec: RequestSpec }>(
     switch (verdict._tag) {
       case 'Threw':
       case 'NoEither':
-        return 'answer false or a Left for what is refused; throw nothing'
+        return 'return false or a Left for what is refused; throw nothing'
       case 'Failed':
         return verdict.error._tag === 'raised'
-          ? 'an exception is a 500, not a 401; answer false or a Left for credentials that are missing, strange or wrong'
+          ? 'an exception is a 500, not a 401; return false or a Left for credentials that are missing, strange or wrong'
           : undefined
       default:
         return undefined
@@ -81,7 +82,7 @@ export const total = lawAbout<{ readonly spec: RequestSpec }>(
 /** No one is admitted without a credential. */
 export const failsClosed = lawAbout<Attack>('fails closed: without a credential no one is admitted', bare, (verdict) =>
   letSomebodyIn(verdict)
-    ? 'compare with what was sent only if something was: an absent field is undefined, or an empty text, and must equal nothing'
+    ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
     : undefined,
 )
 
@@ -105,11 +106,8 @@ export const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is 
   return unfinished(verdict.principal)
 })
 
-const isThenable = (u: unknown): boolean =>
-  typeof u === 'object' && u !== null && 'then' in u && typeof u.then === 'function'
-
 const unfinished = (principal: unknown): string | undefined => {
-  if (!principal) return 'a principal must be truthy; answer an object that says who it is'
+  if (!principal) return 'a principal must be truthy; return an object that says who it is'
   if (typeof principal === 'function') return 'a principal is a function; call it'
   if (typeof principal !== 'object') return undefined
   if (isThenable(principal) || Object.values(principal).some(isThenable)) {

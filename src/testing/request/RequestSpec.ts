@@ -27,7 +27,7 @@ export interface RequestSpec {
   readonly url?: string | undefined
   /** Header lines in order, repetitions included. */
   readonly fields?: ReadonlyArray<HeaderLine> | undefined
-  /** Where it comes from, as `request.socket.remoteAddress` tells it. Requests over HTTP come from where they come from. */
+  /** Where it comes from, as in `request.socket.remoteAddress`. Requests over HTTP have their real address. */
   readonly remoteAddress?: string | undefined
 }
 
@@ -58,7 +58,7 @@ export const withBasic = (username: string, password: string): RequestSpec => ({
 })
 
 /**
- * Sends a header field, as a key.
+ * Sends a header field, such as a key.
  *
  * @example
  * import { withHeader } from 'koa-with-auth/testing'
@@ -68,7 +68,7 @@ export const withBasic = (username: string, password: string): RequestSpec => ({
 export const withHeader = (name: string, value: string): RequestSpec => ({ fields: [[name, HeaderKey.encode(value)]] })
 
 /**
- * Sends a cookie, as a key or a session.
+ * Sends a cookie, such as a key or a session.
  *
  * @example
  * import { withCookie } from 'koa-with-auth/testing'
@@ -80,7 +80,7 @@ export const withCookie = (name: string, value: string): RequestSpec => ({
 })
 
 /**
- * Sends a query parameter, as a key.
+ * Sends a query parameter, such as a key.
  *
  * @example
  * import { withQuery } from 'koa-with-auth/testing'
