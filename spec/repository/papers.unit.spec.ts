@@ -103,4 +103,20 @@ describe('src/README.md', () => {
     const real = [...found].map(([folder, imports]) => [folder, [...imports].sort()])
     expect(said.sort()).toStrictEqual(real.sort())
   })
+
+  it('lists every file of core once', () => {
+    const section = text.slice(text.indexOf('## The files of `core`'), text.indexOf('## Private facts'))
+    const rows = section
+      .split('\n')
+      .filter((line) => line.startsWith('| ') && !/^\| (?:Subject|-+|folders) /.test(line))
+    const listed = rows.flatMap(
+      (row) =>
+        row
+          .split('|')[2]
+          ?.split(',')
+          .map((name) => name.trim()) ?? [],
+    )
+    const files = sources().flatMap((path) => /^src\/core\/(\w+)\.ts$/.exec(path)?.[1] ?? [])
+    expect(listed.sort()).toStrictEqual(files.sort())
+  })
 })
