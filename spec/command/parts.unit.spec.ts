@@ -166,6 +166,52 @@ describe('a document', () => {
     expect(compared(document)).toEqual([])
   })
 
+  it.each<[name: string, add: (router: ReturnType<typeof described>) => unknown, paths: object, text?: string]>([
+    [
+      'undocumented and public',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
+      {},
+      'GET /hatch: is not in the document, and anyone may call it',
+    ],
+    [
+      'undocumented, and optional',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(optional(bearer)) as never, handle),
+      {},
+      'GET /hatch: is not in the document, and anyone may call it',
+    ],
+    [
+      'a RegExp',
+      (own) => own.get(/^\/hatch/, guardOf(null) as never, handle),
+      {},
+      'GET /^\\/hatch/: is not in the document, and anyone may call it',
+    ],
+    [
+      'of a method that OpenAPI does not have',
+      (own) => own.register('/hatch', ['PROPFIND'], [guardOf(null), handle] as never),
+      {},
+      'PROPFIND /hatch: is not in the document, and anyone may call it',
+    ],
+    [
+      'undocumented, with the document saying more',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
+      { '/hatch': { get: { security: [{ bearer: [] }] } } },
+      'GET /hatch: the document says bearer, and anyone may call it',
+    ],
+    [
+      'undocumented, with the document saying so',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
+      { '/hatch': { get: {} } },
+    ],
+  ])('cannot hide an open operation: %s', (_name, add, paths, text) => {
+    const document = made()
+    Object.assign(document.paths, paths)
+    const own = described()
+    add(own)
+    expect(documentDifferences(document, [own], audit(own))).toStrictEqual(
+      text === undefined ? [] : [{ isOpener: true, operation: text.split(': ')[0], text }],
+    )
+  })
+
   it.each<[name: string, change: (document: Document) => void, differences: [boolean, string][]]>([
     [
       'stricter than the guards: listed first',
@@ -207,6 +253,17 @@ describe('a document', () => {
       'without one that is there',
       ({ paths }) => delete paths['/me'],
       [[false, 'GET /me: is not in the document, and the guards demand bearer']],
+    ],
+    [
+      'without one that is open: listed among what the guards let in',
+      ({ paths }) => {
+        delete paths['/open']
+        delete paths['/me']
+      },
+      [
+        [true, 'GET /open: is not in the document, and the guards demand nothing'],
+        [false, 'GET /me: is not in the document, and the guards demand bearer'],
+      ],
     ],
     [
       'that names a scheme which it does not have',

@@ -5,7 +5,7 @@
  * scheme, so of an operation that nothing else guards a document may say anything.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Audit } from '../audit/Audit.js'
+import type { Audit, AuditedOperation } from '../audit/Audit.js'
 import { visible } from '../audit/visible.js'
 import { anyone, change, type Way } from '../audit/Way.js'
 import { schemeNames } from '../audit/words.js'
@@ -57,12 +57,13 @@ export const documentDifferences = (
     ...[...guarded].flatMap(([key, own]) => {
       const other = written.get(key)
       return other === undefined
-        ? [difference(own.name, `is not in the document, and the guards demand ${inWords(own.ways)}`, false)]
+        ? [difference(own.name, `is not in the document, and the guards demand ${inWords(own.ways)}`, isOpen(own))]
         : differing(own, other)
     }),
     ...[...written]
       .filter(([key]) => !guarded.has(key) && !routed.has(key))
       .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', false)),
+    ...operations.flatMap((operation) => hidden(operation, written, (key) => guarded.has(key))),
   ]
   return [...all.filter(({ isOpener }) => isOpener), ...all.filter(({ isOpener }) => !isOpener)]
 }
@@ -90,6 +91,26 @@ const differing = (own: Described, other: Described): ReadonlyArray<DocumentDiff
         ),
       ]
 }
+
+// An open operation that the guards' own document leaves out: one is `undocumented`, one has a RegExp as its path
+const hidden = (
+  { operation, method, path, access, docs }: AuditedOperation,
+  written: ReadonlyMap<string, Described>,
+  isCompared: (key: string) => boolean,
+): ReadonlyArray<DocumentDifference> => {
+  if (access === 'guarded' || docs === 'page') return []
+  const keys = keysOf(method, path)
+  const others = keys.filter((key) => !isCompared(key)).map((key) => written.get(key))
+  if (keys.length === 0 || others.includes(undefined)) {
+    return [difference(operation, 'is not in the document, and anyone may call it', true)]
+  }
+  const stricter = others.find((other) => other?.ways !== undefined && !isOpen(other))
+  return stricter === undefined
+    ? []
+    : [difference(operation, `the document says ${inWords(stricter.ways)}, and anyone may call it`, true)]
+}
+
+const isOpen = ({ ways }: Described): boolean => ways?.some(({ credentials }) => credentials.length === 0) === true
 
 const isDiscovery = ({ credentials }: Way): boolean => credentials.includes('OpenID Connect')
 
