@@ -3,6 +3,7 @@ import { either as E } from 'fp-ts'
 import { also, fromFunction, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
+import { guardFor } from '../../src/koa/guard.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const a = fromFunction(() => 'anna')
@@ -44,10 +45,52 @@ describe('also', () => {
     expect(passing(requirement)).toStrictEqual(E.right(principal))
   })
 
-  it('of nothing is nothing', () => {
+  it('of nothing is a TypeError', () => {
     // Safe: what types do not allow
     const nothing: Requirement.Requirement = { _tag: 'Also', authenticators: [] as never }
-    expect(passing(nothing)).toBe('anybody')
+    expect(() => passing(nothing)).toThrow('a requirement: also(...) holds no authenticator')
     expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): also(...) holds no authenticator')
+  })
+})
+
+describe('a requirement that is none, which would be public,', () => {
+  const strange: ReadonlyArray<readonly [what: string, requirement: object]> = [
+    ['of another version', { _tag: 'RequireSoon' }],
+    ['without a tag', {}],
+    ['with a tag in other letters', { _tag: 'require', authenticator: undefined }],
+    ['without an authenticator', { _tag: 'Require' }],
+    ['with a function that describes nothing', { _tag: 'Require', authenticator: () => true }],
+    ['that adds nothing', { _tag: 'Also', authenticators: [] }],
+    ['that adds undefined', { _tag: 'Also', authenticators: [undefined] }],
+    ['that adds null', { _tag: 'Also', authenticators: null }],
+    ['that adds one and a hole', { _tag: 'Also', authenticators: [a, undefined] }],
+  ]
+
+  it.each(strange)('%s: is a TypeError', (_what, given) => {
+    // Safe: what JavaScript can write
+    const requirement = given as Requirement.Requirement
+    expect(() => Requirement.effective(requirement)).toThrow(TypeError)
+    expect(() => guardFor(requirement, { levels: [] })).toThrow(TypeError)
+    for (const outer of [Requirement.inherit, Requirement.open, Requirement.guardedBy(a), also(a)]) {
+      expect(() => Requirement.effective(concat(outer, requirement))).toThrow(TypeError)
+    }
+    for (const inner of [Requirement.inherit, also(b)]) {
+      expect(() => Requirement.effective(concat(requirement, inner))).toThrow(TypeError)
+    }
+  })
+
+  it.each([undefined, null, [], [undefined], [null], {}, 0, '', true, also(a)])('also(%s) is a TypeError', (given) => {
+    expect(() => also(given as never)).toThrow(TypeError)
+    expect(() => withAuth(also(given as never))).toThrow(TypeError)
+  })
+
+  it.each([
+    { authenticators: undefined },
+    { authenticators: {} },
+    { authenticators: [null] },
+    { authenticators: [() => true] },
+    { authenticators: { length: 1 } },
+  ])('withAuth of an Also by hand is a TypeError: %j', ({ authenticators }) => {
+    expect(() => withAuth({ _tag: 'Also', authenticators } as never)).toThrow(TypeError)
   })
 })

@@ -17,7 +17,7 @@
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
 import { authenticatorOf } from './anyOf.js'
-import type { Authenticator, AuthenticatorLike, PrincipalOf } from './Authenticator.js'
+import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './freeze.js'
 import { changing, mapAll } from './map.js'
 import { declareFactory } from './hooks.js'
@@ -82,6 +82,12 @@ export function also(auth: unknown): Also {
 
 declareFactory('also', also)
 
+/** @internal TypeError for an Also that adds nothing: written by hand, it would let everybody in. */
+export const checkAlso = (place: string, { authenticators }: { readonly authenticators: unknown }): void => {
+  if (Array.isArray(authenticators) && authenticators.length > 0 && authenticators.every(isAuthenticator)) return
+  throw new TypeError(`${place}: also(...) holds no authenticator`)
+}
+
 // What is required so far, and one more
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
   inherited === undefined
@@ -91,9 +97,15 @@ const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticato
       )
     : allOf({ inherited, own })
 
-const added = (inherited: Authenticator<unknown> | undefined, { authenticators }: Also): Requirement => {
-  const both = authenticators.reduce<Authenticator<unknown> | undefined>(adding, inherited)
-  return both === undefined ? open : guardedBy(both)
+const added = (inherited: Authenticator<unknown> | undefined, own: Also): Requirement => {
+  checkAlso('a requirement', own)
+  return guardedBy(demanded(own.authenticators.reduce<Authenticator<unknown> | undefined>(adding, inherited)))
+}
+
+// What is no requirement that is known here (of another version, or changed by hand) must not become "public"
+const demanded = (authenticator: unknown): Authenticator<unknown> => {
+  if (isAuthenticator(authenticator)) return authenticator
+  throw new TypeError('a requirement without an authenticator would let everybody in')
 }
 
 /** The innermost decision wins (spec 5.6); the table above has every case. */
@@ -103,9 +115,10 @@ export const Monoid: monoid.Monoid<Requirement> = deepFreeze({
     if (inner._tag === 'Inherit') return outer
     if (inner._tag !== 'Also' || outer._tag === 'Inherit') return inner
     if (outer._tag === 'Also') {
+      for (const one of [outer, inner]) checkAlso('a requirement', one)
       return { _tag: 'Also', authenticators: [...outer.authenticators, ...inner.authenticators] }
     }
-    return added(outer._tag === 'Require' ? outer.authenticator : undefined, inner)
+    return added(effective(outer), inner)
   },
 })
 
@@ -115,9 +128,9 @@ export const effective = (requirement: Requirement): Authenticator<unknown> | un
     case 'Inherit':
     case 'Public':
       return undefined
-    case 'Require':
-      return requirement.authenticator
     case 'Also':
       return effective(added(undefined, requirement))
+    default:
+      return demanded(requirement.authenticator)
   }
 }

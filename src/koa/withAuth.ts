@@ -92,7 +92,7 @@ const requirementOf = (auth: unknown): Requirement.Requirement => {
   }
   if (isGuard(auth)) throw new TypeError('withAuth(withAuth(a)): it is a guard already; pass the authenticator itself')
   if (isAlso(auth)) {
-    if (auth.authenticators.length === 0) throw new TypeError('withAuth(also(...)): also(...) holds no authenticator')
+    Requirement.checkAlso('withAuth(also(...))', auth)
     return auth
   }
   return Requirement.guardedBy(authenticatorOf('withAuth', auth))
