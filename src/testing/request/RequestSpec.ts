@@ -15,7 +15,7 @@
  * })
  */
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from '../../core/Credentials.js'
-import { withoutUndefined } from '../../core/options.js'
+import { checkOptions, maybe, string, withoutUndefined, type Check, type Checks } from '../../core/options.js'
 
 /** A header line. */
 export type HeaderLine = readonly [name: string, value: string]
@@ -31,9 +31,29 @@ export interface RequestSpec {
   readonly remoteAddress?: string | undefined
 }
 
+/** A spec without properties that are none of a spec's; TypeScript alone accepts them in a variable. */
+export type ExactSpec<S> = S & { readonly [K in Exclude<keyof S, keyof RequestSpec>]: never }
+
 // -------------------------------------------------------------------------------------
 // constructors
 // -------------------------------------------------------------------------------------
+
+const lines: Check = (place, value) => {
+  const isLine = (line: unknown): boolean =>
+    Array.isArray(line) && line.length === 2 && line.every((part) => typeof part === 'string')
+  if (Array.isArray(value) && value.every(isLine)) return
+  throw new TypeError(`${place} must be an array of header lines, such as [['Authorization', 'Bearer supersecret']]`)
+}
+
+const specChecks: Checks<RequestSpec> = {
+  method: maybe(string),
+  url: maybe(string),
+  fields: maybe(lines),
+  remoteAddress: maybe(string),
+}
+
+/** TypeError for a property that a spec does not have, and for a value that no request has: its test would test nothing. */
+export const checkSpec = (place: string, spec: RequestSpec): RequestSpec => checkOptions(place, spec, specChecks)
 
 /**
  * Sends a bearer token (RFC 6750 §2.1).

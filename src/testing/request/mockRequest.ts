@@ -7,7 +7,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Request } from 'koa'
-import type { RequestSpec } from './RequestSpec.js'
+import { checkSpec, type ExactSpec, type RequestSpec } from './RequestSpec.js'
 
 /** What of a Koa application is needed, whatever its types: it gives requests their settings and signing keys. */
 export interface ContextFactory {
@@ -23,7 +23,8 @@ const receive = (req: IncomingMessage, lines: string[]): void => {
 }
 
 /**
- * Makes the request of a spec, `GET /` without fields by default; `app` gives it its settings and signing keys.
+ * Makes the request of a spec, `GET /` without fields by default; `app` gives it its settings and signing keys. TypeError for a
+ * property that a spec does not have.
  *
  * @example
  * import { httpBearer } from 'koa-with-auth'
@@ -33,10 +34,16 @@ const receive = (req: IncomingMessage, lines: string[]): void => {
  * const result = await bearer.evaluate(mockRequest(withBearer('supersecret')))
  * assert.deepStrictEqual(result, { _tag: 'Right', right: { user: 'anna' } })
  */
-export const mockRequest = (
-  { method = 'GET', url = '/', fields = [], remoteAddress }: RequestSpec = {},
+export const mockRequest = <S extends RequestSpec = RequestSpec>(
+  spec?: ExactSpec<S>,
   app: ContextFactory = plainApp,
 ): Request => {
+  const {
+    method = 'GET',
+    url = '/',
+    fields = [],
+    remoteAddress,
+  } = checkSpec('mockRequest', spec === undefined ? {} : spec)
   const socket = new Socket()
   if (remoteAddress !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress })
   const req = new IncomingMessage(socket)
