@@ -220,6 +220,29 @@ describe('single flight', () => {
     expect(await tagOf(a)).toBe('passed')
     expect(calls).toHaveLength(2)
   })
+
+  it('a clock that is set back makes no caller wait for one that began later than now', async () => {
+    const { bearer, calls } = counted((_token, call) => (call === 1 ? new Promise(() => {}) : 'anna'))
+    const a = remembered({ maxAge: 60_000 })(bearer)
+    void run(a)
+    vi.setSystemTime(999_999)
+    expect(await tagOf(a)).toBe('passed')
+    expect(calls).toHaveLength(2)
+  })
+
+  it('one that has taken as long as maxAge is not joined: what it knew could be out of date', async () => {
+    const { bearer, calls } = counted((_token, call) => (call === 1 ? later(false, 2000) : 'anna'))
+    const a = remembered({ maxAge: 1000 })(bearer)
+    const first = tagOf(a)
+    await vi.advanceTimersByTimeAsync(999)
+    const joined = tagOf(a)
+    expect(calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await tagOf(a)).toBe('passed')
+    expect(calls).toHaveLength(2)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect([await first, await joined]).toStrictEqual(['invalid', 'invalid'])
+  })
 })
 
 describe('forget', () => {
