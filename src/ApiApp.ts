@@ -10,7 +10,7 @@ import type { DefaultContext, DefaultState } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
 import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/ExceptionHandler.js'
 import { declareFactory } from './core/hooks.js'
-import { checkOptions, maybe, nonEmpty, unchecked, type Check, type Checks } from './core/options.js'
+import { bare, checkOptions, maybe, nonEmpty, unchecked, type Check, type Checks } from './core/options.js'
 import * as Requirement from './core/Requirement.js'
 import { application, setApplication } from './koa/application.js'
 import { settings, settingsFrom, type AuthSettings } from './koa/authSettings.js'
@@ -119,7 +119,7 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   const options = checkOptions('apiApp', given, checks)
   const { title: _, version: __, docs: ___, auth, then, prefix = '', onError: first = [], ...own } = options
   const handlers = [...first]
-  const settled = () => settingsFrom({ ...own, onError: handlers })
+  const settled = () => settingsFrom(bare({ ...own, onError: handlers }))
   let add = settled()
 
   const router = newRouter(prefix === '' ? {} : { prefix })

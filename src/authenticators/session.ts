@@ -10,7 +10,7 @@
 import type { Authenticator } from '../core/Authenticator.js'
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, hook, maybe, nameLike } from '../core/options.js'
+import { bare, checkOptions, hook, maybe, nameLike } from '../core/options.js'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import {
   anyUser,
@@ -61,7 +61,7 @@ const kindOf = (demanded: Demanded, given: Given | undefined) => {
     given === undefined ? {} : given,
     { ...own, ...demanded.checks },
   )
-  return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, options)
+  return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, bare(options))
 }
 
 /**

@@ -21,11 +21,11 @@ export interface Settings extends CrossOriginPolicy {
   /** The name in `ctx.state` under which handlers find the principal too. */
   readonly state: string | undefined
   /** What records of decisions say beside the decision. */
-  readonly events?: { readonly subject?: (principal: unknown) => unknown }
+  readonly events?: { readonly subject?: (principal: unknown) => unknown } | undefined
   /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
   /** Which application set them, and what holds outside of it; left out where none did. */
-  readonly within?: { readonly application: symbol; readonly outer: Settings }
+  readonly within?: { readonly application: symbol; readonly outer: Settings } | undefined
 }
 
 /** What holds where nothing was set. */
@@ -39,6 +39,9 @@ export const defaults: Settings = Object.freeze<Settings>({
   explain: process.env['NODE_ENV'] === 'development',
   state: undefined,
   exceptionHandlers: new Map(),
+  // written out, so that they are not read from a prototype
+  events: undefined,
+  within: undefined,
 })
 
 const key = Symbol.for('koa-with-auth/settings')

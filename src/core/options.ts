@@ -4,6 +4,8 @@
  *
  * An option that is `undefined` is as if it were left out. `auth` is the exception: there `undefined` comes of a mistake in
  * the order of imports, and would make public what is meant to be guarded.
+ *
+ * What every object inherits is no option: a merge elsewhere in the process may have put it there (`Object.prototype.csrf`).
  */
 import { isQuotable } from './fieldSyntax.js'
 import { checkHook, named } from './hooks.js'
@@ -30,8 +32,8 @@ const optionOf = (place: string, name: string): string => {
 }
 
 /**
- * Checks options, and returns them without those that are `undefined`. TypeError for an option that is not in the table,
- * and for a value that its check refuses. `place` is the call, such as `httpBearer` or `sessions(app, options)`.
+ * Checks options, and returns them without those that are `undefined`, in an object without a prototype. TypeError for an option
+ * that is not in the table, and for a value that its check refuses. `place` is the call, such as `httpBearer` or `sessions(app, options)`.
  */
 export const checkOptions = <T extends object>(place: string, options: T, checks: Checks<T>): Given<T> => {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -43,13 +45,29 @@ export const checkOptions = <T extends object>(place: string, options: T, checks
   }
   const given: [string, unknown][] = []
   for (const [name, check] of Object.entries<Check>(checks)) {
-    const value: unknown = Reflect.get(options, name)
+    const isThere = isGiven(options, name)
+    const value: unknown = isThere ? Reflect.get(options, name) : undefined
     check(optionOf(place, name), value)
-    if (value !== undefined || (name === 'auth' && name in options)) given.push([name, value])
+    if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
   }
   // Safe: options of the same names and values; what is left out was undefined
-  return Object.fromEntries(given) as Given<T>
+  return bare(Object.fromEntries(given)) as Given<T>
 }
+
+/**
+ * Whether an object has a property, also by its class: an instance may have its options on the prototype. Only the last
+ * prototype, which all objects share, says nothing.
+ */
+export const isGiven = (options: object, name: string): boolean => {
+  if (Object.hasOwn(options, name)) return true
+  const next: unknown = Object.getPrototypeOf(options)
+  return typeof next === 'object' && next !== null && Object.getPrototypeOf(next) !== null && isGiven(next, name)
+}
+
+/** The same properties without a prototype: what is destructured of options (`...others`) inherits from all objects again. */
+export const bare = <T extends object>(properties: T): T =>
+  // Safe: an empty object gets the properties
+  Object.assign(Object.create(null) as T, properties)
 
 /** Options without those that are `undefined`. */
 export const withoutUndefined = <T extends object>(options: T): Given<T> =>

@@ -1,5 +1,5 @@
 /** What is made of an issuer: whose tokens are taken, and by which keys they are verified. */
-import { checkOptions, nonEmpty, unchecked } from '../core/options.js'
+import { bare, checkOptions, nonEmpty, unchecked } from '../core/options.js'
 import { algorithmsFor } from './algorithms.js'
 import { severalOf, sources } from './Issuer.js'
 import { discoveredKeys, keysFrom, type KeyTerms } from './issuerKeys.js'
@@ -58,7 +58,8 @@ const providerOf = (given: unknown, common: Common): Provider => {
   }
   // Safe: `checkOptions` refuses what is no object; its members are checked there and below
   const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
-  const { issuer, audience, algorithms, ...rest } = all as Readonly<Record<string, unknown>> & typeof all
+  const { issuer, audience, algorithms, ...others } = all as Readonly<Record<string, unknown>> & typeof all
+  const rest = bare(others)
   const named = sources.filter((name) => rest[name] !== undefined)
   const [source] = named
   if (source === undefined || named.length > 1) {

@@ -80,7 +80,7 @@ export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): O
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
   { scheme, discovery }: { readonly scheme: HttpScheme; readonly discovery?: OpenIdConnectScheme | undefined },
-  { claims: decoder, authenticate, protectedResource: resource, realm, ...options }: TokenOptions<C, R>,
+  { claims: decoder, authenticate, protectedResource: resource, realm, maxLength, ...options }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
   const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
@@ -103,7 +103,7 @@ export const tokenKind = <C, R>(
     ambient: false,
     extract: fromAuthorization('Bearer'),
     credentials: BearerToken,
-    maxLength: options.maxLength,
+    maxLength,
     authenticate: (request, token) => {
       const good = check(token)
       if (good instanceof Promise) {

@@ -10,6 +10,7 @@ import { branchesOf, type AuthError } from '../core/AuthError.js'
 import type { Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
 import { defaultErrorMapper, problem, serialize, type AuthResponse } from '../core/ErrorMapper.js'
+import { isGiven } from '../core/options.js'
 import type { Settings } from '../core/Settings.js'
 import { setChallenges } from './challenges.js'
 import { tried } from './explanation.js'
@@ -51,15 +52,23 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
   return status === 401 && (error._tag === 'raised' || offered.length === 0) ? challengesOf(description) : offered
 }
 
-const names = ({ headers }: AuthResponse, name: string): boolean =>
-  headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
+// An answer that names none inherits none
+const headersOf = (response: AuthResponse): AuthResponse['headers'] =>
+  isGiven(response, 'headers') ? response.headers : undefined
+
+const names = (response: AuthResponse, name: string): boolean => {
+  const headers = headersOf(response)
+  return headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
+}
 
 const write = (ctx: Context, response: AuthResponse): void => {
   ctx.res.removeHeader('WWW-Authenticate')
   writeBody(ctx, response, 'application/problem+json')
 }
 
-const writeBody = (ctx: Context, { status, headers, body }: AuthResponse, mediaType: string): void => {
+const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): void => {
+  const { status, body } = response
+  const headers = headersOf(response)
   const { res } = ctx
   ctx.status = status
   if (body === undefined || body === null) {

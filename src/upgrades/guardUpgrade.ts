@@ -13,7 +13,7 @@ import { authenticatorOf } from '../core/anyOf.js'
 import type { Authenticator, AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
 import { token } from '../core/fieldSyntax.js'
 import { declareFactory } from '../core/hooks.js'
-import { checkOptions, maybe, nameLike, string } from '../core/options.js'
+import { bare, checkOptions, maybe, nameLike, string } from '../core/options.js'
 import { hostsOf } from '../core/RequestFields.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
 import { deciding } from '../koa/guard.js'
@@ -165,7 +165,7 @@ const guarding = (auth: unknown): Authenticator<unknown> => {
 const decided = (options: GuardUpgradeOptions) => {
   const checks = { route: maybe(string), bearerProtocol: maybe(nameLike(token)), ...settings }
   const { route, bearerProtocol, ...own } = checkOptions('guardUpgrade(app, a, options)', options, checks)
-  const inForce = applySettings(settingsFrom(own))
+  const inForce = applySettings(settingsFrom(bare(own)))
   return { route, own: bearerProtocol === undefined ? [inForce] : [inForce, presentToken(bearerProtocol)] }
 }
 

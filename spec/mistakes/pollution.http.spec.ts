@@ -1,0 +1,299 @@
+/**
+ * A merge elsewhere in the process that writes to `Object.prototype` gives no option of this package a value: what is left out
+ * has its default. Each case is the same with and without the polluted prototype.
+ */
+import { createHmac } from 'node:crypto'
+import Router from '@koa/router'
+import Koa, { type Middleware } from 'koa'
+import {
+  apiApp,
+  apiKeyCookie,
+  apiKeyHeader,
+  authSettings,
+  httpBasicAuth,
+  httpBearer,
+  perFailure,
+  sessionAuthSuperUser,
+  throttled,
+  withAuth,
+  type AuthenticatorLike,
+} from 'koa-with-auth'
+import { seal } from 'koa-with-auth/audit'
+import { httpIntrospection, httpJwt, protectedResource } from 'koa-with-auth/jwt'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { sessions } from 'koa-with-auth/sessions'
+import { mockRequest, withBearer } from 'koa-with-auth/testing'
+import { guardUpgrade } from 'koa-with-auth/upgrades'
+import { describe, expect, it } from 'vitest'
+import { rawRequest } from '../support/guardedApp.js'
+import { sendRaw } from '../support/rawSocket.js'
+import { listen } from '../support/server.js'
+import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
+
+/** Runs something while every object inherits these fields. */
+const polluted = <A>(fields: object, run: () => A): A => {
+  for (const [name, value] of Object.entries(fields)) {
+    Object.defineProperty(Object.prototype, name, { value, configurable: true, enumerable: true, writable: true })
+  }
+  try {
+    return run()
+  } finally {
+    for (const name of Object.keys(fields)) Reflect.deleteProperty(Object.prototype, name)
+  }
+}
+
+const cookie = apiKeyCookie({ paramName: 'id', authenticate: (_request, key) => key === 'k1' && { user: 'anna' } })
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const forged = ['Cookie: id=k1', 'Origin: https://evil.example']
+
+// What one request to `/x` comes to, under an application's settings or those of a router
+const answered = async (
+  above: ReadonlyArray<Middleware>,
+  auth: AuthenticatorLike,
+  lines: ReadonlyArray<string>,
+): Promise<unknown> => {
+  const app = new Koa({ keys: ['k'.repeat(40)] })
+  app.silent = true
+  for (const one of above) app.use(one)
+  const router = new Router().all('/x', withAuth(auth), (ctx) => {
+    ctx.body = { auth: ctx.request.auth, state: ctx.state }
+  })
+  const { port, close } = await listen(app.use(router.routes()))
+  const { status, headers, body } = await sendRaw(port, rawRequest(port, 'POST /x', lines))
+  await close()
+  return { status, headers: headers.filter(([name]) => name !== 'date'), body }
+}
+
+const base64url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const secret = Buffer.alloc(32, 7)
+const now = Math.floor(Date.now() / 1000)
+const signed = (claims: object): string => {
+  const input = `${base64url({ alg: 'HS256' })}.${base64url({ iss: 'us', aud: 'api', exp: now + 600, ...claims })}`
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
+}
+const verdict = (auth: AuthenticatorLike & { evaluate?: unknown }, token: string): unknown =>
+  // Safe: an authenticator evaluates
+  (auth as ReturnType<typeof httpBearer>).evaluate(mockRequest(withBearer(token)))
+
+interface Case {
+  readonly of: string
+  readonly fields: object
+  /** What is made while the prototype is polluted. */
+  readonly make: () => unknown
+  /** What it then does. */
+  readonly probe: (made: never) => unknown
+}
+
+const of = <T>(what: string, fields: object, make: () => T, probe: (made: T) => unknown = () => 'made'): Case => ({
+  of: what,
+  fields,
+  make,
+  probe,
+})
+
+const jwt = () => httpJwt({ issuer: { issuer: 'us', secret }, audience: 'api' })
+const token = (claims: object) => (made: AuthenticatorLike) => verdict(made, signed(claims))
+const settled =
+  (lines: ReadonlyArray<string>, auth: AuthenticatorLike = cookie) =>
+  (made: Middleware) =>
+    answered([made], auth, lines)
+const anyone = () => ({ user: 'root' })
+const openRouter = () => new Router().get('/open', withAuth(null), () => {})
+
+const cases: ReadonlyArray<Case> = [
+  of('authSettings', { csrf: false }, () => authSettings({}), settled(forged)),
+  of('authSettings', { trustedOrigins: ['https://evil.example'] }, () => authSettings({}), settled(forged)),
+  of('authSettings', { errorMapper: () => ({ status: 200, body: 'in' }) }, () => authSettings({}), settled([])),
+  of('authSettings', { explain: true }, () => authSettings({}), settled([])),
+  of('authSettings', { state: 'user' }, () => authSettings({}), settled(['Cookie: id=k1'])),
+  of('authSettings', { realm: 'evil', timeout: 1, events: 7, onError: [7] }, () => authSettings({}), settled([])),
+  of(
+    'apiApp',
+    { csrf: false, realm: 'evil' },
+    () => {
+      const api = apiApp({ auth: cookie, docs: false })
+      api.post('/x', (ctx) => {
+        ctx.body = 'in'
+      })
+      return api
+    },
+    async (api) => {
+      const { port, close } = await listen(new Koa().use(api.routes()))
+      const answers = [
+        await sendRaw(port, rawRequest(port, 'POST /x', forged)),
+        await sendRaw(port, rawRequest(port, 'POST /x')),
+      ]
+      await close()
+      return answers.map(({ status }) => status)
+    },
+  ),
+  of(
+    'apiApp without auth',
+    { auth: bearer, then: [7] },
+    () => apiApp({ docs: false }),
+    (api) => api.stack.length,
+  ),
+  of(
+    'withAuth',
+    { then: [7] },
+    () => withAuth(bearer, {}),
+    (guard) => (guard as { then?: unknown }).then,
+  ),
+  of(
+    'seal',
+    { public: ['GET /open'] },
+    () => {
+      try {
+        return seal(openRouter(), {})
+      } catch (error) {
+        return String(error)
+      }
+    },
+    (made) => typeof made,
+  ),
+  of(
+    'perFailure',
+    { absent: () => ({ status: 200, body: 'in' }) },
+    () => perFailure({}),
+    (mapper) => settled([])(authSettings({ errorMapper: mapper })),
+  ),
+  of(
+    'httpBearer',
+    { maxLength: 1, schemes: ['Token'], realm: 'x' },
+    () => httpBearer({ authenticate: (_request, sent) => sent === 'good' && { user: 'anna' } }),
+    (made) => verdict(made, 'good'),
+  ),
+  of(
+    'httpBasicAuth',
+    { maxLength: 1 },
+    () => httpBasicAuth({ authenticate: (_request, username) => ({ username }) }),
+    (made) => answered([], made, ['Authorization: Basic YTpi']),
+  ),
+  of(
+    'apiKeyHeader',
+    { paramName: 'X-Evil' },
+    () => apiKeyHeader({ authenticate: (_request, key) => ({ key }) }),
+    (made) => answered([], made, ['X-Evil: k']),
+  ),
+  of(
+    'sessionAuthSuperUser',
+    { refuse: 'insufficient', loadUser: () => ({ username: 'root', isSuperuser: true }) },
+    () => sessionAuthSuperUser(),
+    (made) => {
+      const request = mockRequest()
+      Object.assign(request.ctx, { session: { user: { username: 'anna' } } })
+      return made.evaluate(request)
+    },
+  ),
+  of(
+    'throttled',
+    { onStoreError: 'unthrottled', keys: () => ({}) },
+    () => {
+      const limiter = { consume: () => Promise.reject(new Error('down')), reward: () => Promise.resolve() }
+      return throttled({ limiter })(httpBasicAuth({ authenticate: (_request, username) => ({ username }) }))
+    },
+    (made) => answered([], made, ['Authorization: Basic YTpi']),
+  ),
+  of('httpJwt', { clockTolerance: 1e6 }, jwt, token({ exp: now - 60 })),
+  of('httpJwt', { authenticate: anyone }, jwt, token({ sub: 'anna' })),
+  of('httpJwt', { claims: { decode: () => ({ _tag: 'Right', right: anyone() }) } }, jwt, token({ sub: 'anna' })),
+  of('httpJwt', { audience: 'elsewhere', jwks: { keys: [] } }, jwt, token({ aud: 'elsewhere' })),
+  of('httpJwt', { algorithms: ['HS512'] }, jwt, token({})),
+  of('httpJwt', { maxLength: 10, profile: 'rfc9068', maxTokenAge: 1, authorizedParties: 'x' }, jwt, token({})),
+  of('httpIntrospection', { issuer: 'https://evil.example', cache: false }, () =>
+    httpIntrospection({ endpoint: 'https://login.example/', client: { id: 'a', secret: 'b' }, audience: 'api' }),
+  ),
+  of(
+    'protectedResource',
+    { origins: ['https://evil.example'] },
+    () => protectedResource({ resource: 'https://api.example', authorizationServers: ['https://login.example'] }),
+    (made) => made.isAllowedOrigin?.(mockRequest({ fields: [['Origin', 'https://evil.example']] })),
+  ),
+  of(
+    'apiKeys',
+    { adopted: /./, pepper: secret, touch: false },
+    () => apiKeys({ prefix: 'acme', store: memoryKeyStore() }),
+    (keys) => keys.authenticate(mockRequest(), 'anything'),
+  ),
+  of(
+    'sessions',
+    { sameSite: 'none', https: false, cookieName: 'evil', identify: anyone, store: 7, maxLength: 1 },
+    () => {
+      const app = new Koa({ keys: ['k'.repeat(40)] })
+      const { logIn } = sessions(app, { loadUser: (username) => ({ username }) })
+      return app.use(async (ctx) => {
+        await logIn(ctx, { username: 'anna' })
+        ctx.status = 204
+      })
+    },
+    async (app) => {
+      const { port, close } = await listen(app)
+      const { status, headers } = await sendRaw(port, rawRequest(port, 'POST /'))
+      await close()
+      const cookies = headers.filter(([name]) => name === 'set-cookie')
+      return {
+        status,
+        cookies: cookies
+          .map(([, value]) => value.replace(/=[^;]*;|expires=[^;]*;/, '=;'))
+          .map((one) => one.replace(/expires=[^;]*;/, '')),
+      }
+    },
+  ),
+  of(
+    'guardUpgrade',
+    { csrf: false, trustedOrigins: ['https://evil.example'], bearerProtocol: 'bearer.' },
+    () => {
+      const app = new Koa()
+      return [app, guardUpgrade(app, cookie), guardUpgrade(app, bearer, { realm: 'x' })] as const
+    },
+    async ([app, first, second]) => {
+      const { port, close } = await listenWithUpgrades(app, ({ url }) => (url === '/1' ? first : second))
+      const answers = [
+        await sendUpgrade(port, 'GET /1', forged),
+        await sendUpgrade(port, 'GET /2', ['Sec-WebSocket-Protocol: bearer.good']),
+      ]
+      await close()
+      return answers.map(({ status }) => status)
+    },
+  ),
+]
+
+describe('an option that every object inherits', () => {
+  it.each(cases.map((one) => ({ ...one, names: Object.keys(one.fields).join() })))(
+    'is none of $of: $names',
+    async ({ fields, make, probe }) => {
+      const expected = await probe(make() as never)
+      const made = polluted(fields, make)
+      expect(await probe(made as never)).toEqual(expected)
+    },
+  )
+
+  it('while a request is answered is none, either', async () => {
+    const fields = {
+      csrf: false,
+      headers: { 'X-Evil': '1' },
+      within: {},
+      events: { subject: () => 'evil' },
+      explain: true,
+    }
+    const expected = await answered([], cookie, forged)
+    const app = new Koa()
+    app.use((_ctx, next) => polluted(fields, next))
+    const router = new Router().post('/x', withAuth(cookie), () => {})
+    const { port, close } = await listen(app.use(router.routes()))
+    const { status, headers, body } = await sendRaw(port, rawRequest(port, 'POST /x', forged))
+    await close()
+    expect({ status, headers: headers.filter(([name]) => name !== 'date'), body }).toEqual(expected)
+  })
+
+  it('is one where a class or another object gives it', async () => {
+    class Own {
+      get csrf(): boolean {
+        return false
+      }
+    }
+    for (const given of [new Own(), Object.create({ csrf: false }) as Own]) {
+      expect(await settled(forged)(authSettings(given))).toMatchObject({ status: 200 })
+    }
+  })
+})
