@@ -1,13 +1,17 @@
 /** `throttled`: what counts, under what, what is given back, and what happens when it is too much or the store fails. */
 import { createHash } from 'node:crypto'
 import { either as E } from 'fp-ts'
+import * as t from 'io-ts'
 import {
   allOf,
   anyOf,
   apiKeyHeader,
   AuthError,
+  authenticator,
   authorize,
+  Challenge,
   firstPresent,
+  fromHeader,
   httpBasicAuth,
   httpBearer,
   lenient,
@@ -671,6 +675,52 @@ describe('in a tree', () => {
     const a = throttled({ limiter: memory(0) })(basic)
     expect(await a.evaluate(guess('anna'))).toMatchObject(E.left({ challenge: { scheme: 'Basic' } }))
     expect(a.description).toStrictEqual({ ...basic.description, throttled: true })
+  })
+})
+
+describe('throttled reads a credential once', () => {
+  const counting = () => {
+    let decoded = 0
+    const kind = authenticator({
+      scheme: { type: 'apiKey', in: 'header', name: 'X-Key' },
+      challenge: Challenge.make('ApiKey'),
+      ambient: false,
+      extract: fromHeader('X-Key'),
+      credentials: new t.Type<string, string, unknown>(
+        'Counted',
+        (u): u is string => typeof u === 'string',
+        (u) => (decoded++, t.success(String(u))),
+        String,
+      ),
+      authenticate: (_request, key) => key === 'good' && { key },
+    })
+    return { kind, decodings: () => decoded }
+  }
+  const keyed = (key: string) => from('192.0.2.1', ['X-Key', key])
+
+  it('the kind takes what was decoded to count it', async () => {
+    const { kind, decodings } = counting()
+    const guarded = throttled({ limiter: memory(5) })(kind)
+    expect(await tags(guarded, keyed('good'), keyed('bad'))).toStrictEqual(['passed', 'invalid'])
+    expect(decodings()).toBe(2)
+  })
+  it('what was decoded of one credential is never taken for another', async () => {
+    const { kind } = counting()
+    const request = keyed('good')
+    const limiter = { consume: () => Promise.resolve(), reward: () => Promise.resolve() }
+    const guarded = throttled({ limiter })(kind)
+    const waiting = guarded.evaluate(request)
+    // middleware replaces the header while the limiter is asked
+    request.req.headers['x-key'] = 'bad'
+    expect(E.isLeft(await waiting)).toBe(true)
+  })
+  it.each(['good', 'bad', 'refused'])('leaves no credential on the request: %s', async (key) => {
+    const { kind } = counting()
+    const request = keyed(key)
+    const limiter = { consume: () => (key === 'refused' ? Promise.reject({ msBeforeNext: 1 }) : Promise.resolve()), reward: () => Promise.resolve() } // prettier-ignore
+    await throttled({ limiter })(kind).evaluate(request)
+    const left = Object.getOwnPropertySymbols(request).map((mark) => Reflect.get(request, mark))
+    expect(JSON.stringify(left.filter((one) => !Array.isArray(one)))).not.toContain(key)
   })
 })
 

@@ -42,7 +42,7 @@ import { deepFreeze, frozenCopy } from './freeze.js'
 import { checkKind, type AuthenticatorOptions } from './AuthenticatorOptions.js'
 import { declareFactory } from './hooks.js'
 import { checkMember } from './members.js'
-import { readBy } from './Reading.js'
+import { decodedAhead, readBy } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 
@@ -163,7 +163,9 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     try {
       const sent = extract(request)
       if (O.isNone(sent)) return absent
-      const decoded = decode(sent.value)
+      // Safe: what `decode` made of the same before
+      const decoded =
+        (decodedAhead(request, decode, sent.value) as E.Either<unknown, C> | undefined) ?? decode(sent.value)
       if (E.isLeft(decoded)) return malformed
       return andThen(fromAnswer(authenticate(request, decoded.right)), (result) => conclude(result, request))
     } catch (error) {

@@ -32,27 +32,30 @@ export interface Limiters {
 export type Counted =
   | {
       readonly _tag: 'Counted'
+      readonly limiter: Limiter
+      readonly key: string
       readonly total: number
       /** How many more are allowed, where the limiter says so. */
       readonly left: number
       readonly retryAfter: number | undefined
-      readonly giveBack: () => void
+      /** When its window ends; in the next one it would be a guess for free to take it back. */
+      readonly until: number
     }
   | { readonly _tag: 'TooMany'; readonly retryAfter: number | undefined }
   | { readonly _tag: 'Failed'; readonly retryAfter?: undefined }
 
-/** @internal Counts one; never rejects. */
-export const countOne = (limiter: Limiter, key: string): Promise<Counted> => {
+/** @internal Counts one, and goes on with what that came to; `next` must not throw. */
+export const countOne = <A>(
+  limiter: Limiter,
+  key: string,
+  next: (counted: Counted) => A | PromiseLike<A>,
+): Promise<A> => {
   const start = Date.now()
   const counted = (answer: unknown): Counted => {
     const ms = timeLeft(answer)
-    return {
-      _tag: 'Counted',
-      total: numberIn(answer, 'consumedPoints') ?? 0,
-      left: numberIn(answer, 'remainingPoints') ?? Infinity,
-      retryAfter: inSeconds(ms),
-      giveBack: () => takeBack(limiter, key, start + (ms ?? Infinity)),
-    }
+    const left = numberIn(answer, 'remainingPoints') ?? Infinity
+    const total = numberIn(answer, 'consumedPoints') ?? 0
+    return { _tag: 'Counted', limiter, key, total, left, retryAfter: inSeconds(ms), until: start + (ms ?? Infinity) }
   }
   const refused = (reason: unknown): Counted => {
     if (isError(reason) && numberIn(reason, 'msBeforeNext') === undefined) return { _tag: 'Failed' }
@@ -61,21 +64,35 @@ export const countOne = (limiter: Limiter, key: string): Promise<Counted> => {
     // has forgotten the count.
     const wasCounted = (numberIn(reason, 'consumedPoints') ?? 0) > 0
     const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
-    if (wasCounted && !isBlocked) takeBack(limiter, key, start + (left ?? Infinity))
+    if (wasCounted && !isBlocked) reward(limiter, key, start + (left ?? Infinity))
     return { _tag: 'TooMany', retryAfter: inSeconds(left) }
   }
-  return settled(() => limiter.consume(key)).then(counted, refused)
-}
-
-// What is thrown is a rejection, too
-const settled = (ask: () => PromiseLike<unknown>): Promise<unknown> => {
   try {
-    return Promise.resolve(ask())
+    return Promise.resolve(limiter.consume(key)).then(
+      (answer) => next(counted(answer)),
+      (reason: unknown) => next(refused(reason)),
+    )
   } catch (error) {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
-    return Promise.reject(error)
+    return Promise.resolve(next(refused(error)))
   }
 }
+
+/** @internal Takes back what was counted, while its window lasts. */
+export const takeBack = (counted: Counted): void => {
+  if (counted._tag === 'Counted') reward(counted.limiter, counted.key, counted.until)
+}
+
+// Not waited for: a store that fails now leaves the guess counted, until its window ends
+const reward = (limiter: Limiter, key: string, until: number): void => {
+  if (Date.now() >= until) return
+  try {
+    Promise.resolve(limiter.reward(key)).catch(ignore)
+  } catch {
+    // as a rejection
+  }
+}
+
+const ignore = (): void => {}
 
 // Milliseconds until the window ends; `undefined` where it never does, or is unknown
 const timeLeft = (counted: unknown): number | undefined => {
@@ -85,17 +102,16 @@ const timeLeft = (counted: unknown): number | undefined => {
 
 const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000)
 
-// Not waited for: a store that fails now leaves the guess counted, until its window ends
-const takeBack = (limiter: Limiter, key: string, until: number): void => {
-  // in the next window it would be a guess for free
-  if (Date.now() >= until) return
-  settled(() => limiter.reward(key)).catch(() => undefined)
-}
+type Numbers = Readonly<Partial<Record<'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | Setting, unknown>>>
+
+/** @internal What the classes of rate-limiter-flexible say of themselves. */
+export type Setting = 'points' | 'duration' | 'blockDuration'
 
 /** @internal A number of a record, if there is one. */
-export const numberIn = (u: unknown, name: string): number | undefined => {
+export const numberIn = (u: unknown, name: keyof Numbers): number | undefined => {
   if (typeof u !== 'object' || u === null) return undefined
-  const value: unknown = Reflect.get(u, name)
+  // Safe: whatever it holds is looked at
+  const value = (u as Numbers)[name]
   return typeof value === 'number' && !Number.isNaN(value) ? value : undefined
 }
 

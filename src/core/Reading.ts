@@ -6,6 +6,7 @@
 import type * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
+import { decodedMark } from './marks.js'
 
 /** @internal The two steps before a kind's hook. */
 export interface Reading {
@@ -31,4 +32,34 @@ export const readingOf = (leaf: object): Reading | undefined => {
   // Safe: only `readBy` writes the mark
   const { [mark]: reading } = leaf as { readonly [mark]?: Reading }
   return reading
+}
+
+interface Decoded {
+  readonly decode: Reading['decode']
+  readonly sent: unknown
+  readonly credentials: ReturnType<Reading['decode']>
+}
+
+type Decoding = Request & { [decodedMark]?: Decoded | undefined }
+
+/** @internal Decodes, and keeps the credentials on the request for the kind that is asked next; see `forgetDecoded`. */
+export const decodeAhead = (request: Decoding, decode: Reading['decode'], sent: unknown): Decoded['credentials'] => {
+  const credentials = decode(sent)
+  request[decodedMark] = { decode, sent, credentials }
+  return credentials
+}
+
+/** @internal The credentials that were decoded ahead; `undefined` where these were not. */
+export const decodedAhead = (
+  request: Decoding,
+  decode: Reading['decode'],
+  sent: unknown,
+): Decoded['credentials'] | undefined => {
+  const ahead = request[decodedMark]
+  return ahead !== undefined && ahead.decode === decode && ahead.sent === sent ? ahead.credentials : undefined
+}
+
+/** @internal Takes the credentials off the request. */
+export const forgetDecoded = (request: Decoding): void => {
+  if (request[decodedMark] !== undefined) request[decodedMark] = undefined
 }

@@ -6,7 +6,7 @@
  */
 import type { Request } from 'koa'
 import type { Count } from './Guess.js'
-import type { Counted } from './Limiter.js'
+import { takeBack, type Counted } from './Limiter.js'
 import { guessedMark } from './marks.js'
 
 interface Held {
@@ -50,9 +50,4 @@ export const release = (request: Guessing, sent: unknown): void => {
   if (before === undefined) return
   request[guessedMark] = before.filter((one) => one.sent !== sent)
   for (const { sent: other, counted } of before) if (other === sent) takeBack(counted)
-}
-
-/** Gives back what was counted. */
-export const takeBack = (counted: Counted): void => {
-  if (counted._tag === 'Counted') counted.giveBack()
 }

@@ -67,6 +67,9 @@ export const passedMark = Symbol.for('koa-with-auth/passed')
 /** On a Koa request: a remembered verification answered, see `core/events/witnessed.ts`. */
 export const recalledMark = Symbol.for('koa-with-auth/recalled')
 
+/** On a Koa request: credentials that were decoded before their kind was asked, see `core/Reading.ts`. */
+export const decodedMark: unique symbol = Symbol.for('koa-with-auth/decoded')
+
 /** On a Koa request: the guesses that it made, see `core/heldGuesses.ts`. */
 export const guessedMark: unique symbol = Symbol.for('koa-with-auth/guessed')
 

@@ -29,11 +29,11 @@ import { clientAddress } from './ClientAddress.js'
 import { isForged } from './CrossOrigin.js'
 import { explained } from './Description.js'
 import { addressOf, checkGuess, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
-import { hold, notHeld, release, takeBack } from './heldGuesses.js'
-import { checkLimiters, countOne, type Counted, type Limiter, type Limiters } from './Limiter.js'
+import { hold, notHeld, release } from './heldGuesses.js'
+import { checkLimiters, countOne, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 import { declareFactory } from './hooks.js'
 import { checkOptions, hook, maybe, oneOf, unchecked, type Checks } from './options.js'
-import { readBy } from './Reading.js'
+import { decodeAhead, forgetDecoded, readBy } from './Reading.js'
 import { refusedGuesses } from './refusedGuesses.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
@@ -89,8 +89,7 @@ export const throttled = <C = unknown>(
     const forged = failed(AuthErrors.forged)
     const gone = failed(AuthErrors.throttled())
 
-    const guessAt = (request: Request, sent: unknown): Guessed | undefined => {
-      const decoded = decode(sent)
+    const guessAt = (request: Request, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
       // Safe: the author of `keys` says what the kind reads. What is malformed names no account
       const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
       const address = addressOf(guess, request)
@@ -100,16 +99,22 @@ export const throttled = <C = unknown>(
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
       const count = guess.counts[counted.length]
-      if (count === undefined) return concluded(guess, self.evaluate(guess.request), counted)
-      return countOne(count.limiter, count.key).then((one) => {
+      if (count === undefined) return concluded(guess, evaluated(guess.request), counted)
+      return countOne(count.limiter, count.key, (one) => {
         const all = [...counted, one]
         if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess, all)
         const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
         if (left <= 0 && one._tag !== 'Failed') refused.add(guess.key, one.retryAfter)
         if (left >= 0) return ask(guess, all)
         all.forEach(takeBack)
+        forgetDecoded(guess.request)
         return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
       })
+    }
+    const evaluated = (request: Request): Evaluation<unknown> => {
+      const evaluation = self.evaluate(request)
+      forgetDecoded(request)
+      return evaluation
     }
     const concluded = (
       { request, sent, key, counts }: Guessed,
@@ -121,7 +126,7 @@ export const throttled = <C = unknown>(
           hold(request, sent, counts, counted)
           return result
         }
-        if (counted.length > 0) refused.delete(key)
+        if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
         counted.forEach(takeBack)
         if (isKnown(result)) release(request, sent)
         return result
@@ -132,7 +137,7 @@ export const throttled = <C = unknown>(
         if (O.isNone(sent)) return self.evaluate(request)
         // a page of another site guesses from the addresses of its visitors, and would lock them out
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
-        const guess = guessAt(request, sent.value)
+        const guess = guessAt(request, sent.value, decodeAhead(request, decode, sent.value))
         return guess === undefined ? gone : ask(guess, [])
       } catch (error) {
         return failed(failureOf(error))
