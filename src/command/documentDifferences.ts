@@ -8,12 +8,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Audit, AuditedOperation } from '../audit/Audit.js'
 import { visible } from '../audit/visible.js'
 import { anyone, change, type Way } from '../audit/Way.js'
-import { schemeNames } from '../audit/words.js'
 import type { AnyRouter } from '../koa/RoutedOperation.js'
 import { openApi } from '../openapi/document.js'
 import { listed } from '../openapi/methods.js'
 import { templatesOf } from '../openapi/pathTemplates.js'
 import type { Routed } from '../openapi/routes.js'
+import { describedIn, entriesOf, type Described } from './documentOperations.js'
 
 /** A difference between a document and the guards. */
 export interface DocumentDifference {
@@ -126,36 +126,6 @@ const inWords = (ways: ReadonlyArray<Way> | undefined): string => {
   return words.join(' or ')
 }
 
-// -------------------------------------------------------------------------------------
-// the operations of a document
-// -------------------------------------------------------------------------------------
-
-interface Described {
-  readonly name: string
-  /** What it demands; `undefined` where it says nothing. */
-  readonly ways: ReadonlyArray<Way> | undefined
-}
-
-// by method and outline of the path, in which parameters have no names
-const describedIn = (document: object): ReadonlyMap<string, Described> => {
-  const { paths, servers, security: everywhere, components } = entriesOf(document)
-  const base = basePathOf(servers)
-  const schemes = entriesOf(entriesOf(components)['securitySchemes'])
-  return new Map(
-    Object.entries(entriesOf(paths)).flatMap(([path, item]) =>
-      listed
-        .filter((method) => typeof entriesOf(item)[method] === 'object')
-        .map((method): [string, Described] => {
-          const { security = everywhere } = entriesOf(entriesOf(item)[method])
-          const name = `${method.toUpperCase()} ${base}${path}`
-          return [outlineOf(name), { name, ways: Array.isArray(security) ? waysOf(security, schemes) : undefined }]
-        }),
-    ),
-  )
-}
-
-const outlineOf = (name: string): string => name.replace(/\{[^{}]*\}/g, '{}')
-
 const keysOf = (method: string, path: string): ReadonlyArray<string> =>
   templatesOf(path).flatMap((template) =>
     E.isLeft(template)
@@ -164,43 +134,3 @@ const keysOf = (method: string, path: string): ReadonlyArray<string> =>
           (one) => `${one} ${template.right.outline}`,
         ),
   )
-
-// The paths of a document are below the first of its servers
-const basePathOf = (servers: unknown): string => {
-  const [first]: ReadonlyArray<unknown> = Array.isArray(servers) ? servers : []
-  const { url } = entriesOf(first)
-  if (typeof url !== 'string' || !URL.canParse(url, 'http://localhost')) return ''
-  return new URL(url, 'http://localhost').pathname.replace(/\/$/, '')
-}
-
-const waysOf = (security: ReadonlyArray<unknown>, schemes: Readonly<Record<string, unknown>>): ReadonlyArray<Way> =>
-  security.length === 0 ? [anyone] : security.map((requirement) => wayOf(entriesOf(requirement), schemes))
-
-const wayOf = (requirement: Readonly<Record<string, unknown>>, schemes: Readonly<Record<string, unknown>>): Way => ({
-  credentials: Object.keys(requirement).map((name) => schemeInWords(name, schemes)),
-  scopes: Object.values(requirement).flatMap((scopes) => (Array.isArray(scopes) ? scopes.map(String) : [])),
-  authorizations: 0,
-  takesAnything: false,
-})
-
-const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
-  const own = entriesOf(schemes[name])
-  const { $ref } = own
-  const referred = typeof $ref === 'string' ? schemes[$ref.replace('#/components/securitySchemes/', '')] : own
-  const { type, scheme, in: place, name: field } = entriesOf(referred)
-  switch (type) {
-    case 'http':
-      return String(scheme).toLowerCase()
-    case 'apiKey':
-      return `API key in ${String(place)} ${place === 'header' ? String(field).toLowerCase() : String(field)}`
-    case 'oauth2':
-    case 'openIdConnect':
-    case 'mutualTLS':
-      return schemeNames[type]
-    default:
-      return `the unknown scheme "${name}"`
-  }
-}
-
-const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
-  typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}
