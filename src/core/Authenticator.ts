@@ -5,12 +5,11 @@
  * why not, or who. Beside the call it carries two things:
  *
  * - `description`, what it demands, as data. OpenAPI, the challenges and the audit read it.
- * - `evaluate`, the same decision as the call, at once where nothing in it is asynchronous. The guard uses it.
+ * - `evaluate`, the same decision as the call, sync while nothing in it is async. The guard uses it.
  *
  * It reads the request and never writes the response. It never throws, and its promise never rejects.
- *
- * Laws (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, nothing behind it is called;
- * nothing is tried behind `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
+ * Laws (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, and no later one is called;
+ * none is tried after `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
