@@ -1,6 +1,6 @@
 /** The check for CSRF: the table of Go's CrossOriginProtection, and ours; and which origins can be trusted (B-31 to B-33). */
 import { describe, expect, it } from 'vitest'
-import { isForged, trustedOrigins } from '../../src/core/CrossOrigin.js'
+import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 interface Row {
@@ -52,6 +52,11 @@ const table: ReadonlyArray<Row> = [
   { description: 'a backslash', origin: 'https://api.example\\', expected: true },
   { description: 'no scheme', origin: 'api.example', expected: true },
   { description: 'two origins', origin: 'https://api.example, https://attacker.example', expected: true },
+  {
+    description: 'two origins, the own one last',
+    origin: 'https://attacker.example https://api.example',
+    expected: true,
+  },
   { description: 'a trusted origin', site: 'cross-site', origin: 'https://app.example', expected: false },
   { description: 'a trusted origin without the field', origin: 'https://app.example', expected: false },
   { description: 'a trusted host, another scheme', site: 'cross-site', origin: 'http://app.example', expected: true },
@@ -116,6 +121,45 @@ describe('isForged', () => {
       ['X-Forwarded-Host', 'attacker.example'],
     ] as const
     expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
+  })
+})
+
+describe('what makes a request one that changes state', () => {
+  const policy = { csrf: true, trustedOrigins: trustedOrigins(['https://app.example']) }
+  const own = ['Host', 'api.example'] as const
+  const crossSite = ['Sec-Fetch-Site', 'cross-site'] as const
+
+  it('B-33 a handshake is a GET that opens a channel for writes: of another site it is forged', () => {
+    const fields = [own, crossSite, ['Upgrade', 'websocket'] as const]
+    expect(isForged(mockRequest({ method: 'GET', fields }), policy)).toBe(true)
+    expect(isForged(mockRequest({ method: 'GET', fields: [own, crossSite] }), policy)).toBe(false)
+  })
+
+  it('B-32 of two Host lines none is the own host', () => {
+    const fields = [own, ['Host', 'attacker.example'], ['Origin', 'https://api.example']] as const
+    expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
+  })
+
+  const navigation = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
+  it.each<[description: string, method: string, more: Readonly<Record<string, string>>, expected: boolean]>([
+    ['a link that is followed', 'GET', navigation, false],
+    ['a form that is sent', 'POST', navigation, true],
+    ['a link without the fields', 'GET', {}, true],
+    ['a frame', 'GET', { ...navigation, 'Sec-Fetch-Dest': 'iframe' }, true],
+    ['a fetch', 'GET', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'document' }, true],
+    ['an image', 'GET', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'image' }, true],
+    ['a prefetch', 'GET', { ...navigation, 'Sec-Purpose': 'prefetch' }, true],
+    ['a handshake', 'GET', { ...navigation, Upgrade: 'websocket' }, true],
+    ['a link of a trusted origin, which says so', 'GET', { Origin: 'https://app.example' }, false],
+  ])('B-33 signing in from another site by %s, %s', (_description, method, more, expected) => {
+    const request = mockRequest({ method, fields: [own, crossSite, ...Object.entries(more)] })
+    expect(isForgedChange(request, policy)).toBe(expected)
+    expect(isForgedChange(request, { ...policy, csrf: false })).toBe(false)
+  })
+
+  it('B-33 signing in from the own site is not forged', () => {
+    const fields = [own, ['Sec-Fetch-Site', 'same-origin']] as const
+    for (const method of ['GET', 'POST']) expect(isForgedChange(mockRequest({ method, fields }), policy)).toBe(false)
   })
 })
 

@@ -18,6 +18,16 @@ describe('A-15 constantTimeEqual', () => {
     },
     { description: 'of 256 and 257 characters', input: ['a'.repeat(256), 'a'.repeat(257)], expected: false },
     { description: 'of 257 characters and the same', input: ['a'.repeat(257), 'a'.repeat(257)], expected: true },
+    {
+      description: 'of 257 characters, the last differs',
+      input: ['a'.repeat(257), `${'a'.repeat(256)}b`],
+      expected: false,
+    },
+    {
+      description: 'long, the last differs',
+      input: [`${'ab'.repeat(50_000)}a`, `${'ab'.repeat(50_000)}b`],
+      expected: false,
+    },
     { description: 'shorter than the one compared before', input: ['a', 'aaaa'], expected: false },
     { description: 'lengths that differ by 100 000', input: ['a', 'a'.repeat(100_001)], expected: false },
     { description: 'long and the same', input: ['ab'.repeat(50_000), 'ab'.repeat(50_000)], expected: true },

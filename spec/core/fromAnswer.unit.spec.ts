@@ -57,6 +57,7 @@ const errors: ReadonlyArray<readonly [description: string, answer: unknown]> = [
   ['an Error made plain', Object.setPrototypeOf(new Error('expired'), Object.prototype)],
   ['what inherits from an Error', Object.create(new Error('expired'))],
   ["what inherits from another realm's Error", elsewhere('Object.create(RangeError.prototype)')],
+  ["what inherits from another realm's Error itself", elsewhere('Object.create(Error.prototype)')],
   ['a Proxy of an Error', new Proxy(new Error('expired'), {})],
 ]
 
@@ -254,6 +255,20 @@ describe('fromAnswer, later', () => {
     const evaluation = fromAnswer(input())
     expect(evaluation).toBeInstanceOf(Promise)
     expect(await evaluation).toEqual(expected)
+  })
+})
+
+describe('R09 what a prototype was polluted with is no key', () => {
+  it('{} still found nothing', () => {
+    const polluted = { value: 'mallory', enumerable: true, configurable: true, writable: true }
+    Object.defineProperty(Object.prototype, 'user', polluted)
+    let found: unknown
+    try {
+      found = [fromAnswer({}), 'user' in {}]
+    } finally {
+      Reflect.deleteProperty(Object.prototype, 'user')
+    }
+    expect(found).toStrictEqual([invalid, true])
   })
 })
 
