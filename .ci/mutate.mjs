@@ -1,0 +1,54 @@
+/**
+ * Breaks the code in many places, one at a time, and counts which breaks the specs notice: spec/README.md, "Tests of the tests".
+ *
+ * `npm run mutate` takes everything, in hours. `npm run mutate -- core/alt koa` takes files or folders of src with the specs that concern them,
+ * and keeps the modules loaded: mutants/plugin.mjs. What some specs notice, all of them notice, so the score of a part is a lower bound.
+ *
+ * In the environment: MUTATE_SPECS (`spec/core/alt spec/csrf`) takes other specs; MUTATE_AT (`src/core/alt.ts:40-52`) takes some lines;
+ * MUTATE_STATIC=0 leaves out what matters only while a module loads, which is slow; MUTATE_PATIENCE is how many seconds of specs such a mutant gets.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+
+// Which folders of specs concern a folder of src; the first that fits counts
+const concerned = {
+  'core/session': ['core', 'authenticators', 'mistakes'],
+  'core/events': ['core', 'events'],
+  core: ['core', 'authenticators', 'mistakes'],
+  authenticators: ['authenticators', 'core', 'mistakes'],
+  koa: ['koa', 'answers', 'levels', 'combinators', 'csrf', 'requests', 'mistakes'],
+}
+const folderOf = (part) => Object.keys(concerned).find((folder) => part === folder || part.startsWith(`${folder}/`))
+const sourcesOf = (part) => [`src/${part}.ts`, `src/${part}`].find((path) => existsSync(path))
+
+const parts = process.argv.slice(2)
+const stryker = (config, env) => {
+  const { status } = spawnSync('npx', ['stryker', 'run', ...config], { stdio: 'inherit', env })
+  process.exit(status ?? 1)
+}
+if (parts.length === 0) stryker([], process.env)
+
+const unknown = parts.filter((part) => folderOf(part) === undefined || sourcesOf(part) === undefined)
+if (unknown.length > 0) {
+  console.error(`not in src/{core,authenticators,koa}: ${unknown.join(', ')}; write core/alt, or koa`)
+  process.exit(2)
+}
+
+const folders = new Set(parts.flatMap((part) => concerned[folderOf(part)]))
+const specs = process.env.MUTATE_SPECS ?? [...folders].map((folder) => `spec/${folder}/`).join(' ')
+const whole = JSON.parse(readFileSync('stryker.config.json', 'utf8'))
+const settings = {
+  ...whole,
+  testRunner: 'warm',
+  plugins: ['@stryker-mutator/*', './.ci/mutants/plugin.mjs'],
+  mutate:
+    process.env.MUTATE_AT?.split(',') ??
+    parts.map(sourcesOf).map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.ts`)),
+  ignoreStatic: process.env.MUTATE_STATIC === '0',
+  thresholds: { ...whole.thresholds, break: null },
+  dryRunTimeoutMinutes: 30,
+  timeoutMS: 30_000,
+}
+mkdirSync('coverage', { recursive: true })
+writeFileSync('coverage/stryker.config.json', JSON.stringify(settings, undefined, 2))
+stryker(['coverage/stryker.config.json'], { ...process.env, MUTATE_SPECS: specs })
