@@ -128,6 +128,6 @@ describe('what would be the same in every request is refused', () => {
     ['an array with a function', [() => 'a']],
   ])('%s', (_description, sent) => {
     expect(() => keyOf(sent)).toThrow(TypeError)
-    expect(() => keyOf(sent)).toThrow('neither text nor plain data')
+    expect(() => keyOf(sent)).toThrow('must be a string or plain data')
   })
 })

@@ -111,7 +111,7 @@ describe('of two copies', () => {
       app.use(new Router().get('/x', other.withAuth(made.sessionAuth!()), answering).routes())
     })
     expectCrashed(await api.ask())
-    expect(String(api.errors[0])).toMatch(/of the sessions of another application/)
+    expect(String(api.errors[0])).toMatch(/it belongs to the sessions of another application/)
   })
 
   it('a second call of sessions is a TypeError, whichever calls first', async () => {
