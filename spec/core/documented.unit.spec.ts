@@ -57,7 +57,7 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
   it.each(['', 'a b', 'é', 'a/b', 'a#b', 'a\n', null, 1, ['a']])('TypeError for the schemeName %o', (schemeName) => {
     const attempt = () => make({ schemeName })
     expect(attempt).toThrow(TypeError)
-    expect(attempt).toThrow(`${name}({ schemeName }) must be made of letters, digits, ".", "-" and "_"`)
+    expect(attempt).toThrow(`${name}({ schemeName }) must consist of letters, digits, ".", "-" and "_"`)
   })
 
   it.each([null, 1, {}, ['a']])('TypeError for the description %o', (description) => {
@@ -72,7 +72,7 @@ describe('a kind of its own', () => {
   it('names its scheme in the same way', () => {
     expect(leafOf(authenticator({ ...kind, schemeName: 'own' }))?.schemeName).toBe('own')
     expect(leafOf(authenticator(kind))).not.toHaveProperty('schemeName')
-    expect(() => authenticator({ ...kind, schemeName: 'a b' })).toThrow('authenticator({ schemeName }) must be made of')
+    expect(() => authenticator({ ...kind, schemeName: 'a b' })).toThrow('authenticator({ schemeName }) must consist of')
   })
 })
 

@@ -4,7 +4,7 @@ import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { challenge, expectDenied, expectPassed, running } from '../support/behavior.js'
 import { signIn } from '../support/behaviorSession.js'
 import { sessionsApp, strongKey } from '../support/sessionsApp.js'
@@ -22,9 +22,6 @@ beforeEach(() => {
 })
 afterEach(() => {
   emitted.mockReset()
-})
-afterAll(() => {
-  emitted.mockRestore()
 })
 const warnings = () => emitted.mock.calls.map(([message, type]) => [String(message), type] as const)
 

@@ -25,6 +25,7 @@ const state = () => ({
 
 const before = state()
 afterAll(() => {
+  vi.restoreAllMocks()
   const after = state()
   // so that only the file that left something behind fails
   vi.useRealTimers()
