@@ -95,7 +95,7 @@ describe('apiApp({ auth })', () => {
 
   it('an empty prefix is none, as a setting that was not made', async () => {
     for (const prefix of ['', undefined]) {
-      const api = apiApp({ prefix: prefix as string, auth: token('app'), docs: false })
+      const api = apiApp({ prefix: prefix, auth: token('app'), docs: false })
       api.get('/x', (ctx) => {
         ctx.body = 'x'
       })

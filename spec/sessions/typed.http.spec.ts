@@ -486,7 +486,9 @@ describe('whose session it is', () => {
       expectCrashed(await api.ask('/in', { method: 'POST' }))
       expectCrashed(await api.ask('/out', { method: 'POST' }))
       expect(api.errors.map(String)).toMatchObject([
-        expect.stringMatching(/sessionAuth: it belongs to a call of sessions\(app, ...\), which this request did not pass/),
+        expect.stringMatching(
+          /sessionAuth: it belongs to a call of sessions\(app, ...\), which this request did not pass/,
+        ),
         expect.stringMatching(/logIn\(ctx, user\): the application has no sessions; call sessions\(app, ...\)/),
         expect.stringMatching(/logOut\(ctx\): the application has no sessions/),
       ])

@@ -18,7 +18,8 @@ import { perform } from './perform.js'
 const MAX_LOADING = 60_000
 
 const version = (): string => {
-  const manifest: unknown = createRequire(here)('koa-with-auth/package.json')
+  // from dist/cjs/openapi; by its name the package is not found where it is built
+  const manifest: unknown = createRequire(here)('../../../package.json')
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : ''
 }
 
