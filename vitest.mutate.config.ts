@@ -25,6 +25,7 @@ export default defineConfig({
       // of other rooms, or of what reads sources as text or starts processes, which no mutant gets into
       'spec/{sessions,stores,audit,testing,examples,package,jwt,keys,passwords,events,migrations}/**',
       'spec/repository/!(entryPoints)*',
+      'spec/combinators/*-heap.http.spec.ts',
       'spec/openapi/*.http.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant
       'spec/{core,openapi}/{truthTable,agreement}.law.spec.ts',
