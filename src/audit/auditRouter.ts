@@ -21,9 +21,9 @@ import { waysOf } from './Way.js'
 import { inWords } from './words.js'
 
 /**
- * Reports what protects each operation of a router, mounted routers included, which level decided, what answers it first, and
- * which middleware no guard covers. Keep it as a snapshot, and a change of protection shows as a difference. TypeError for
- * what is no router.
+ * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
+ * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
+ * of protection shows as a difference. Throws a TypeError if the argument is not a router.
  *
  * @example
  * import Router from '@koa/router'

@@ -15,20 +15,20 @@ import { close } from './sealing.js'
 /** What may be open. */
 export interface SealOptions {
   /**
-   * The operations that let in anonymous callers, `optional(...)` included, as the audit calls them: `GET /health`, or
-   * `ALL /proxy` for `router.all`; with all prefixes. A
-   * docs page brings along what it loads; its document is an operation of its own. `docs` is all of them. Default none.
+   * The operations that let in anonymous callers, including `optional(...)`. Write them as the audit does, with all prefixes:
+   * `GET /health`, or `ALL /proxy` for `router.all`. An entry for a docs page includes the files that the page loads, but not its
+   * OpenAPI document. `docs` means all of these. Default: none.
    */
   readonly public?: ReadonlyArray<string> | undefined
   /**
-   * Functions that may run where no guard covers them: CORS, a body parser. Known by identity; one that is nowhere in the
-   * router, because a tracer wrapped it, by its name. Default none.
+   * Functions that may run without a guard, such as CORS or a body parser. They are compared by identity. If a tracer wrapped a
+   * function, so that it is nowhere in the router, it is compared by name. Default: none.
    */
   readonly middleware?: ReadonlyArray<Function> | undefined
   /**
-   * A policy file, as `koa-with-auth audit --write` makes it, instead of both lists: what the router has and the file does not,
-   * or has otherwise, is a finding. A path is relative to the working directory. It is read when `seal` is called, so it must be
-   * deployed with the application.
+   * A policy file that `koa-with-auth audit --write` made. It replaces both lists. Everything that the router has is a finding if
+   * the file does not have it, or has it otherwise. A path is relative to the working directory. The file is read when `seal` is
+   * called, so deploy it with the application.
    */
   readonly lock?: string | URL | undefined
 }
@@ -53,13 +53,12 @@ const checks: Checks<SealOptions> = {
  * Returns the router, closed, or throws a TypeError that lists every finding with its fix:
  *
  * - an operation that no level decided about;
- * - one that is public or optional and not listed, and an entry of the list that is no such operation;
- * - a guarded one that a public one answers first;
+ * - an operation that is public or optional and not listed, and an entry of the list that matches no such operation;
+ * - a guarded operation whose requests a public one answers first;
  * - middleware of `router.use`, or in front of a guard, that is not listed. `authSettings` and `operation` need not be.
  *
- * Call it before `app.use`: some tracers replace functions there. Routes, middleware, `param` hooks and prefixes that come
- * later are a TypeError, too. A copy that `withAuth(a)(router)` makes
- * is a router of its own: seal that one.
+ * Call it before `app.use`, because some tracers replace functions there. Routes, middleware, `param` hooks and prefixes that are
+ * added later are a TypeError, too. `withAuth(a)(router)` makes a copy of the router: seal the copy.
  *
  * @example
  * import Koa from 'koa'

@@ -30,7 +30,7 @@ export interface HttpBearerOptions<R> {
    * The challenge of a 401 names each. Default `['Bearer']`.
    */
   readonly schemes?: readonly [string, ...string[]] | undefined
-  /** What the token looks like, for the documentation, as "JWT". */
+  /** The format of the token, for the documentation, such as "JWT". */
   readonly bearerFormat?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
   readonly maxLength?: number | undefined

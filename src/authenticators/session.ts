@@ -1,7 +1,7 @@
 /**
- * Sessions of koa-session: who is logged in (spec 5.4). The user is whom `koa-with-auth/sessions` signed in, with a plain
- * koa-session `ctx.session.user`, or what `loadUser` loads; prefer to load it, so that a deactivated user or a lost right counts at
- * the next request.
+ * Sessions of koa-session: who is logged in (spec 5.4). With `koa-with-auth/sessions`, the user is the one who was signed in. With
+ * a plain koa-session, it is `ctx.session.user`. With the option `loadUser`, it is the user that it loads. Prefer `loadUser`: a
+ * deactivated user or a lost right then counts at the next request.
  *
  * It does not sign anybody in. A session without the rights asked for is refused with 401, as the spec's section 7 says, unless
  * `refuse: 'insufficient'` makes it a 403. Signing keys that could be guessed are a 500 at the first request that meets a session
@@ -38,8 +38,8 @@ export interface SessionAuthOptions<R> extends SessionKindOptions {
   /** The cookie's name, for the documentation. Default: the one that koa-session was given. */
   readonly cookieName?: string | undefined
   /**
-   * Loads the user of a session; nothing, or a user that cannot be read, is refused. Default: whom `koa-with-auth/sessions`
-   * signed in, with a plain koa-session `session.user`.
+   * Loads the user of a session. If it returns nothing, or a user that cannot be read, the request is refused. Default: the user
+   * whom `koa-with-auth/sessions` signed in; with a plain koa-session, `session.user`.
    */
   readonly loadUser?: ((session: SessionData) => R) | undefined
 }

@@ -22,27 +22,27 @@ import {
 } from './options.js'
 import type { SecurityScheme } from './SecurityScheme.js'
 
-/** What makes a kind of authenticator; the built-in ones are made of the same. */
+/** The options of a kind of authenticator. The built-in kinds are made with the same options. */
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
   readonly scheme?: SecurityScheme | undefined
-  /** The scheme, where the application decides; called without a request for what is documented without one. */
+  /** Returns the scheme, if it depends on the application. Called without a request if the document is made without one. */
   readonly schemeFor?: ((request?: Request) => SecurityScheme) | undefined
   /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** What must be true of who it is, beside being known, for the audit: `a superuser`. */
+  /** What the audit says that the principal must be, such as `a superuser`. */
   readonly demands?: string | undefined
   /** What a 401 offers: one challenge, or one for every failure. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
-  /** Whether browsers send the credential by themselves (cookies, Basic): then other sites' writes are refused. */
+  /** Whether browsers send the credential by themselves (cookies, Basic). If so, writes from other sites are refused. */
   readonly ambient: boolean
-  /** Finds what the client sent. `none`: absent, the hook is not called. */
+  /** Reads the credential from the request. `none` means absent: the hook is not called. */
   readonly extract: (request: Request) => O.Option<X>
-  /** The codec of the credentials; what it refuses is malformed. Without one: `''` and arrays (sent twice) are. */
+  /** The codec of the credentials. A value that it refuses is malformed. Without a codec, `''` and arrays (sent twice) are malformed. */
   readonly credentials?: t.Decoder<unknown, C> | undefined
   /** The longest credential, in characters; a longer one is malformed. Default 8192. */
   readonly maxLength?: number | undefined
-  /** Decides: a value, a promise, an Option, an Either or a TaskEither. */
+  /** Decides who the request acts for. Returns a value, a promise, an Option, an Either or a TaskEither. */
   readonly authenticate: (request: Request, credentials: C) => R
 }
 

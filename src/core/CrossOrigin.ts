@@ -2,8 +2,8 @@
  * Whether another site made a browser send this request (CSRF): Fetch Metadata first, Origin second, as Go's
  * CrossOriginProtection decides it. No tokens, no cookies, no look at the content type.
  *
- * It is asked when a credential that browsers send by themselves has passed (`Authenticator.ts`), and says nothing about
- * other requests.
+ * The check runs after a credential that browsers send by themselves has passed (`Authenticator.ts`). It does not run for other
+ * requests.
  */
 import type { Request } from 'koa'
 import { hostsOf } from './RequestFields.js'
@@ -29,9 +29,9 @@ export const isForged = (request: Request, { csrf, trustedOrigins }: CrossOrigin
   csrf && !isSafeRequest(request) && isFromElsewhere(request, trustedOrigins)
 
 /**
- * The same for what changes state whatever the method is, such as signing in: of another site, a safe request must be a
- * top-level navigation (a link, a redirect), as the browser says by Sec-Fetch-Mode and Sec-Fetch-Dest. An image, a frame, a
- * script, a fetch or a prefetch is none.
+ * The same for actions that change state with any method, such as signing in. If another site caused a safe request, it must be a
+ * top-level navigation (a link, a redirect). The browser says so in Sec-Fetch-Mode and Sec-Fetch-Dest. An image, a frame, a script,
+ * a fetch or a prefetch is not a navigation.
  */
 export const isForgedChange = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean =>
   csrf && isFromElsewhere(request, trustedOrigins) && !(isSafeRequest(request) && isTopLevelNavigation(request))
@@ -58,8 +58,8 @@ const isOwn = (origin: string, request: Request): boolean =>
   hostOf(origin) === request.host && hostsOf(request).length < 2
 
 /**
- * Checks a list of trusted origins when it is given. TypeError for one that no browser would send: a path, a query, a
- * user, `null`, upper case, a missing scheme, or a default port.
+ * Checks a list of trusted origins. Throws a TypeError for an origin that no browser would send: one with a path, a query, a user,
+ * upper case or a default port, one without a scheme, or `null`.
  */
 export const trustedOrigins = (origins: ReadonlyArray<string>): ReadonlySet<string> => {
   for (const origin of origins) {

@@ -1,8 +1,8 @@
 /**
- * What a failure becomes as an HTTP response: a pure function from `AuthError` to a record.
+ * An error mapper decides which HTTP response a failure becomes. It is a pure function from `AuthError` to a record.
  *
- * It decides status, body and headers of its own; the responder (`koa/respond.ts`) adds the challenges, Cache-Control and
- * Vary, so that a mapper cannot forget them. A raised exception reaches a mapper only when the hook threw an HTTP error.
+ * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges, Cache-Control and
+ * Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an HTTP error.
  *
  * | failure                              | status |
  * |--------------------------------------|--------|
@@ -94,8 +94,8 @@ const checks: Checks<FailureMappers> = {
 }
 
 /**
- * A mapper of mappers: the one of the failure's tag answers, else `otherwise`. TypeError for a tag that does not exist and
- * for what is no function.
+ * Makes one mapper from a mapper for each tag. Failures with other tags go to `otherwise`. Throws a TypeError for a tag that does
+ * not exist, and for a mapper that is not a function.
  *
  * @example
  * import { authSettings, perFailure } from 'koa-with-auth'

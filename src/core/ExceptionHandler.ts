@@ -1,8 +1,8 @@
 /**
  * Exception handlers: what an exception of an authenticator or of an operation becomes as a response (spec 5.1.5, 7).
  *
- * The handler of the exception's class answers, else that of its nearest ancestor; without one it is Koa's own to answer.
- * Handlers are data here; `koa/exceptions.ts` runs them.
+ * The handler of the exception's class answers, or else the handler of its nearest ancestor. Without one, Koa answers. Here,
+ * handlers are data; `koa/exceptions.ts` runs them.
  */
 import type { Request } from 'koa'
 import type { AuthResponse } from './ErrorMapper.js'
@@ -11,7 +11,7 @@ import { checkHook } from './hooks.js'
 /** A class of exceptions. */
 export type ExceptionClass<X> = abstract new (...args: never[]) => X
 
-/** Answers an exception; the body is sent as an operation's would be. */
+/** Makes the response to an exception. Its body is sent as the body of an operation is. */
 export type Answer<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
 
 /** A class of exceptions and what answers them. */
@@ -24,7 +24,7 @@ export interface ExceptionHandler {
 export type ExceptionHandlers = ReadonlyMap<unknown, ExceptionHandler['answer']>
 
 /**
- * Makes a handler for a class of exceptions. TypeError for what is no class, and for a handler that cannot work.
+ * Makes a handler for a class of exceptions. Throws a TypeError if `type` is not a class, or if the handler cannot work.
  *
  * @example
  * import { authSettings, onError } from 'koa-with-auth'

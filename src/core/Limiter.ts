@@ -1,20 +1,20 @@
 /**
- * What counts guesses: anything with `consume` and `reward`, as the classes of rate-limiter-flexible (memory, Redis, SQLite
- * and more).
+ * A limiter counts guesses. It is any object with `consume` and `reward`, such as the classes of rate-limiter-flexible (memory,
+ * Redis, SQLite and more).
  *
- * `consume` adds one and then tells whether that was too much, in one step of the store: so of any number of guesses in
- * parallel no more pass than the limit. A limiter that looks first and counts later is none.
+ * `consume` adds one and reports whether that was too much, in one step of the store. So of any number of parallel guesses, no more
+ * pass than the limit. An object that looks first and counts later is not a limiter.
  */
 import { checkOptions, maybe, type Check } from './options.js'
 
 /** Counts by keys. */
 export interface Limiter {
   /**
-   * Counts one. It rejects with an Error where the store fails, and with anything else, as a record with `msBeforeNext`,
-   * where it is too much.
+   * Counts one guess. It rejects with an Error if the store fails. If the guess is one too many, it rejects with anything else,
+   * such as an object with `msBeforeNext`.
    */
   readonly consume: (key: string) => PromiseLike<unknown>
-  /** Takes one back. */
+  /** Takes one guess back. */
   readonly reward: (key: string) => PromiseLike<unknown>
 }
 

@@ -89,9 +89,9 @@ const tellingScopes = (scopes: ReadonlyArray<string>) => {
 }
 
 /**
- * Asks `f` whether the principal is allowed: `true`, `false`, a promise of it, or a type guard, which narrows the
- * principal. Who is not allowed is `insufficient`, a 403. What `f` throws is `raised`, and so is an answer that is truthy
- * but not `true`. TypeError for a function that cannot work.
+ * Calls `f` to decide whether the principal is allowed. `f` returns `true`, `false` or a promise of one of them. If it is a type
+ * guard, it narrows the principal. A principal that is not allowed is `insufficient`, a 403. If `f` throws, or returns a truthy
+ * value other than `true`, the failure is `raised`. Throws a TypeError for a function that cannot work.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -113,12 +113,12 @@ export function authorize(f: Decide): (self: Authenticator<unknown>) => Authenti
   return scoped('authorize(f)', [], f)
 }
 
-/** Scopes: a list, a set, or a string with blanks between them, as tokens carry it (RFC 6749 §3.3). */
+/** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
 export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | undefined
 
-/** What was granted to a principal. */
+/** How `requireScopes` finds the scopes of a principal. */
 export interface RequireScopesOptions<A> {
-  /** The scopes granted, sync or async. */
+  /** Returns the scopes that were granted to the principal, sync or async. */
   readonly granted: (principal: A, request: Request) => Granted | Promise<Granted>
 }
 
@@ -126,8 +126,9 @@ export interface RequireScopesOptions<A> {
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
- * Demands that all these scopes were granted; else `insufficient`, for a bearer token with `insufficient_scope` (RFC 6750
- * §3.1). The challenge of every 401 and 403 names them in `scope`, with those of an inner one. OpenAPI lists them. TypeError for no scopes and for what is no scope.
+ * Requires that all these scopes were granted. Otherwise the failure is `insufficient`, for a bearer token with
+ * `insufficient_scope` (RFC 6750 §3.1). The challenge of every 401 and 403 names them in `scope`, together with those of an inner
+ * `requireScopes`. OpenAPI lists them. Throws a TypeError for an empty array, and for a string that cannot be a scope.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

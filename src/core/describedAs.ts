@@ -15,8 +15,8 @@ import type { AnonymousOf, PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import { failureOf } from './UnavailableError.js'
 
 /**
- * Gives a bare ReaderTaskEither, as fp-ts's own combinators return it, the description of the authenticator that it was
- * made from. If that one can be sent by a browser itself, so can this.
+ * fp-ts's own combinators return a bare ReaderTaskEither. This adds the description of the authenticator that it was made from. If
+ * browsers send the credential of that authenticator by themselves, the cross-site check also runs for the result.
  *
  * @example
  * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'

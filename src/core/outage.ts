@@ -38,8 +38,8 @@ export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<R
   })
 
 /**
- * Gives an authenticator `ms` milliseconds for what is asynchronous in it; longer is `unavailable`, a 503. It can only
- * shorten the application's own time limit. TypeError for what is no positive number.
+ * Limits the asynchronous work of an authenticator to `ms` milliseconds. Beyond them, the failure is `unavailable`, a 503. It can
+ * only shorten the application's time limit. Throws a TypeError if `ms` is not a positive number.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

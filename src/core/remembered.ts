@@ -5,8 +5,9 @@
  * the principal that one kind let in, by a digest of its credential; nothing about the request is. So a hook that decides by
  * more than the credential, such as the path, must not be remembered.
  *
- * - Successes alone are kept: a credential that failed is asked about each time. It locks no user out, and fills no memory.
- * - The same credential in parallel is asked about once, and all get that answer (single flight).
+ * - Only successes are kept. A credential that failed is verified each time, so failures neither lock a user out nor fill the
+ *   memory.
+ * - Parallel requests with one credential share one verification and its result (single flight).
  * - CSRF is checked each time, and so is `authorize`, inside of it or around.
  * - Around `throttled` a verification counts for the address that it was made from, and not where guesses are over the limit.
  *

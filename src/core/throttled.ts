@@ -1,20 +1,20 @@
 /**
- * `throttled`: guesses are counted, and beyond the limit no hook is called: `throttled`, a 429 that ends a list.
+ * `throttled` counts guesses. Beyond the limit, no hook is called, and the failure is `throttled`: a 429 that ends a list.
  *
- * A guess is a credential that comes to `malformed` or `invalid`. Each is counted before the hook is asked, and taken back if
- * it comes to anything else: guesses in parallel cannot pass before any of them was counted. A success takes its own back and
- * resets nothing, so who knows one password cannot guess at others for ever. `absent` is never counted.
+ * A guess is a credential whose result is `malformed` or `invalid`. Each credential is counted before the hook is called, and the
+ * count is taken back if the result is anything else. So parallel guesses cannot pass before they are counted. A success takes back
+ * only its own count, so a caller who knows one password cannot guess at others for ever. `absent` is never counted.
  *
  * | credential                        | counts under                                              |
  * |-----------------------------------|-----------------------------------------------------------|
  * | names an account (a user name)    | account and address; and each by itself, where it has a limiter |
  * | names none (a key, a token), or is malformed | its address                                    |
  *
- * In a list, a credential that several kinds read is one guess (`heldGuesses.ts`). What another site made a browser send is
- * refused before it is counted. `remembered` around it asks the limiter first where guesses were refused (`refusedGuesses.ts`).
+ * In a list, a credential that several kinds read is one guess (`heldGuesses.ts`). A request that another site made a browser send
+ * is refused before it is counted. `remembered` around it asks the limiter first if guesses were refused (`refusedGuesses.ts`).
  *
- * A stranger at one address never locks an account out: what is refused under account and address is not counted under the
- * account, and no address takes all that an account allows (`addressShare.ts`).
+ * A stranger at one address never locks an account out. A guess that is refused for account and address together is not counted for
+ * the account. No address can use all guesses of an account (`addressShare.ts`).
  *
  * Law (spec/core/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
@@ -41,14 +41,14 @@ import { aroundEach, type Around } from './wrapping.js'
 
 /** How guesses are counted. */
 export interface ThrottledOptions<C> {
-  /** Counts them, together by account and address, or each by itself; rate-limiter-flexible's classes fit. */
+  /** Counts guesses: one limiter for account and address together, or one for each. The classes of rate-limiter-flexible fit. */
   readonly limiter: Limiter | Limiters
   /**
-   * What to count a credential under, of credentials that are not malformed; limiters see digests of it. Default: their
-   * `username`, if they have one, and the client's address.
+   * Returns what a credential is counted under. It is not called for malformed credentials. Limiters get digests of the result.
+   * Default: the `username` of the credentials, if there is one, and the client's address.
    */
   readonly keys?: ((request: Request, credentials: C) => Guess) | undefined
-  /** When a limiter fails: `unavailable`, a 503 (the default), or `unthrottled`: the hook is asked all the same. */
+  /** If a limiter fails: `unavailable` (the default) answers 503; `unthrottled` calls the hook without a limit. */
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
 }
 
@@ -59,8 +59,8 @@ const checks: Checks<ThrottledOptions<unknown>> = {
 }
 
 /**
- * Counts guesses, and refuses beyond the limit with 429 and `Retry-After`, before the hook is asked. In lists it goes around
- * each kind. TypeError for options that cannot work, and for a plain function, whose credential is unknown.
+ * Counts guesses, and refuses them beyond the limit with 429 and `Retry-After`, before the hook is called. In a list, it applies to
+ * each kind. Throws a TypeError for options that cannot work, and for a plain function, because its credential is unknown.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

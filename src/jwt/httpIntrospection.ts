@@ -1,5 +1,5 @@
 /**
- * `httpIntrospection`: opaque tokens, about which the authorization server is asked (RFC 7662).
+ * `httpIntrospection`: opaque tokens. It asks the authorization server about them (RFC 7662).
  *
  * Every token costs a request once in a while, so answers are kept for a short time; a refusal never is.
  */
@@ -68,8 +68,8 @@ const DEFAULT_AGE = 30_000
 const CLOCK_TOLERANCE = 5
 
 /**
- * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience, 503 for every answer but a
- * 200 of a JSON object. TypeError for options that cannot hold.
+ * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience, 503 for every answer but a 200 of
+ * a JSON object. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { httpIntrospection } from 'koa-with-auth/jwt'

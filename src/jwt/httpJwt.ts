@@ -1,7 +1,8 @@
 /**
  * `httpJwt`: access tokens that a provider signs (RFC 7519, RFC 9068), as an authenticator of the Bearer scheme.
  *
- * It verifies locally, with keys that it keeps; `verifier.ts` says in which order, `keySet.ts` what holds in an outage.
+ * It verifies tokens in the process, with keys that it keeps. `verifier.ts` describes the order of the checks. `keySet.ts`
+ * describes what happens in an outage.
  */
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
@@ -22,34 +23,34 @@ import { verifier, type Verified } from './verifier.js'
 /** What an authenticator of JSON Web Tokens is made of. */
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
-   * Who issues the tokens: a URL means discovery (RFC 8414, then OpenID Connect); or an object with exactly one of `jwksUri`,
-   * `jwks`, `publicKey`, `secret`; or an array of both. An issuer's own `audience` and `algorithms` replace the general ones.
+   * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
+   * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
    */
   readonly issuer: Issuer | readonly [Issuer, ...Issuer[]]
   /** What tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
   readonly algorithms?: readonly [Algorithm, ...Algorithm[]] | undefined
   /**
-   * `'any'`: `typ` is absent, `JWT` or `at+jwt`. `'rfc9068'`: `at+jwt`, with iat, jti, sub and client_id, which ID tokens
-   * are not. Default `'any'`.
+   * `'any'`: `typ` is absent, `JWT` or `at+jwt`. `'rfc9068'`: `typ` is `at+jwt`, and the token has iat, jti, sub and client_id, so
+   * it is not an ID token. Default `'any'`.
    */
   readonly profile?: 'any' | 'rfc9068' | undefined
   /** How far clocks may differ, in seconds. Default 5. */
   readonly clockTolerance?: number | undefined
-  /** How old a token may be, in seconds since `iat`, which is then demanded. Default: no limit but `exp`. */
+  /** How old a token may be, in seconds since `iat`. With this option, tokens must have `iat`. Default: no limit but `exp`. */
   readonly maxTokenAge?: number | undefined
-  /** The clients (`azp`, `client_id`) whose tokens are taken. Default all. */
+  /** The clients (`azp`, `client_id`) whose tokens are accepted. Default: all. */
   readonly authorizedParties?: readonly [string, ...string[]] | undefined
   /** How the keys of a provider are kept. */
   readonly keys?: KeyOptions | undefined
-  /** How verified tokens are kept, by their SHA-256; by default 1000 for 60 000 ms. `false`: not at all. */
+  /** How many verified tokens are remembered, and how long; default: 1000 for 60 000 ms, by their SHA-256. `false`: none. */
   readonly verified?: false | CacheOptions | undefined
 }
 
 /** An authenticator of tokens, which can load its keys ahead. */
 export interface HttpJwt<P> extends Authenticator<P> {
   /**
-   * Loads the keys, so that the first request does not wait. It resolves within `keys.timeout` and a second, and never rejects:
-   * an application starts without its provider, with a process warning.
+   * Loads the keys, so that the first request does not wait. It resolves within `keys.timeout` plus a second, and never rejects. If
+   * the provider is down, the application still starts, and there is a process warning.
    */
   readonly ready: () => Promise<void>
 }
@@ -71,8 +72,9 @@ const DEFAULT_TOLERANCE = 5
 const DEFAULT_VERIFIED_AGE = 60_000
 
 /**
- * Access tokens that one or several providers sign. 401 `error="invalid_token"` for a token that is refused, 503 where the
- * provider's keys cannot be had, so that an outage never looks like a bad token. TypeError for options that cannot hold.
+ * Authenticates by access tokens that one or several providers sign. A refused token is a 401 `error="invalid_token"`. If the
+ * provider's keys cannot be fetched, it is a 503, so an outage never looks like a bad token. Throws a TypeError for options that
+ * cannot work.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

@@ -1,8 +1,8 @@
 /**
- * A protected resource that clients can discover (RFC 9728), as MCP asks of a server: which authorization servers issue its
- * tokens, and which pages may call it.
+ * A protected resource that clients can discover (RFC 9728), which MCP requires of a server. It says which authorization servers issue
+ * its tokens, and which pages may call it.
  *
- * What it is called is configured and never read from the Host header.
+ * Its name is configured. It is never read from the Host header.
  */
 import type { Context, Middleware, Next, Request } from 'koa'
 import { declareFactory } from '../core/hooks.js'
@@ -19,13 +19,13 @@ export interface ProtectedResourceOptions {
   readonly authorizationServers: OneOrMore
   /** The scopes that a client can ask for. */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** What people call it. */
+  /** Its name for people. */
   readonly name?: string | undefined
-  /** Where people read about it. */
+  /** The URL of its documentation for people. */
   readonly documentation?: string | undefined
   /**
-   * The origins whose pages may call it, or `'any'`. Every other `Origin` is a 403, for safe methods too, and `null` is always
-   * another. Without it `Origin` is not looked at.
+   * The origins whose pages may call it, or `'any'`. A request with another `Origin`, or with `null`, gets a 403, also for safe
+   * methods. Without this option, `Origin` is not checked.
    */
   readonly origins?: Origins | undefined
 }
@@ -35,9 +35,9 @@ export interface ProtectedResource {
   readonly resource: string
   /** Where the document is. */
   readonly metadataUrl: string
-  /** Answers the document, and leaves every other path alone. Mount it above the routers, at the root. */
+  /** Middleware that serves the document, and leaves every other path alone. Mount it above the routers, at the root. */
   readonly metadata: Middleware
-  /** Whether the request's origin may call; `undefined` where that is not looked at. */
+  /** Whether the request's origin may call; `undefined` if origins are not checked. */
   readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
 }
 
@@ -71,8 +71,9 @@ const checks: Checks<ProtectedResourceOptions> = {
 }
 
 /**
- * Makes a protected resource. Its document is at `/.well-known/oauth-protected-resource` with the path of the resource behind
- * it: GET, HEAD and OPTIONS, from every origin. TypeError for what is no https URL (http on a loopback address).
+ * Makes a protected resource. Its document is at `/.well-known/oauth-protected-resource`, followed by the path of the resource. It
+ * answers GET, HEAD and OPTIONS from every origin. Throws a TypeError for a URL without https (http is allowed on a loopback
+ * address).
  *
  * @example
  * import { httpJwt, protectedResource } from 'koa-with-auth/jwt'

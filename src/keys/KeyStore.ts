@@ -29,7 +29,7 @@ export interface KeyRecord {
 /** A record, found by one of its digests. */
 export interface FoundKey {
   readonly record: KeyRecord
-  /** Until when that digest is good, where it was replaced. */
+  /** When that digest stops working, if it was replaced. */
   readonly until?: number
 }
 
@@ -39,29 +39,29 @@ export interface Rotation {
   readonly prefix: string
   readonly last4: string
   readonly at: number
-  /** Until when the older digests are good at the latest; one whose time is earlier keeps it. */
+  /** When the older digests stop working. A digest that stops earlier keeps its own time. */
   readonly until: number
 }
 
-/** A database of keys. Each method is one atomic change, or one question. */
+/** A database of keys. Each method is one atomic change, or one query. */
 export interface KeyStore {
-  /** Keeps a record under a digest, and tells whether it did: not where the digest or the id is there. */
+  /** Adds a record under a digest, and returns `true`. Returns `false`, and changes nothing, if the digest or the id exists. */
   readonly insert: (digest: string, record: KeyRecord) => Promise<boolean>
-  /** The record that has one of these digests, its time over or not; at most one of them is there. */
+  /** Finds the record that has one of these digests, expired or not. At most one of the digests exists. */
   readonly find: (digests: ReadonlyArray<string>) => Promise<FoundKey | undefined>
-  /** All records of an owner, revoked and expired ones among them, in any order. */
+  /** Returns all records of an owner in any order, including revoked and expired ones. */
   readonly list: (owner: string) => Promise<ReadonlyArray<KeyRecord>>
   /**
-   * Gives a record another digest, and tells whether it did: not where there is no such record, where it is revoked, or
-   * expired at `at`, nor where the digest is there. Older digests whose time was over at `at` are forgotten.
+   * Gives a record another digest, and returns `true`. Returns `false` if there is no such record, if it is revoked or expired at
+   * `at`, or if the digest exists. Older digests that had expired at `at` are deleted.
    */
   readonly rotate: (id: string, rotation: Rotation) => Promise<boolean>
   /**
-   * Revokes a record, once and for all, and tells whether there is one; the first `at` stays. Rejects where a part of it is lost, so that
-   * a digest of it may be good still.
+   * Revokes a record for ever, and returns whether there is one. The first `at` is kept. Rejects if a part of the record is lost,
+   * because one of its digests may still work.
    */
   readonly revoke: (id: string, at: number) => Promise<boolean>
-  /** Writes when a record was last used, unless a later time is there. Does nothing where there is no such record. */
+  /** Writes when a record was last used, unless a later time is stored. Does nothing if there is no such record. */
   readonly touch: (id: string, at: number) => Promise<void>
 }
 

@@ -1,12 +1,12 @@
 /**
- * `apiKeys`: API keys that are kept well. A key is shown once, when it is issued; what is kept is a digest, so that who reads the
- * database cannot use what is in it. `authenticate` is the hook of any kind that reads one value.
+ * `apiKeys` issues and verifies API keys. A key is shown once, when it is issued. Only a digest is kept, so somebody who reads the
+ * database cannot use a key. `authenticate` is the hook of any kind that reads one value.
  *
  * | sent                                                       | failure       |
  * |------------------------------------------------------------|---------------|
  * | another form, another prefix, a wrong checksum: no look-up | `malformed`   |
- * | a digest that is not there, a key that was revoked         | `invalid`     |
- * | a key whose time is over, a secret after its overlap       | `expired`     |
+ * | an unknown digest, or a revoked key                        | `invalid`     |
+ * | an expired key, or a secret after its overlap              | `expired`     |
  * | anything while the store fails or is silent                | `unavailable` |
  *
  * It counts no guesses: `throttled` of `koa-with-auth` does.
@@ -41,7 +41,7 @@ export class NoLiveKey extends Error {
 
 /** The API keys of an application. What asks the store rejects with an `UnavailableError` in an outage: 503. */
 export interface ApiKeys<O> {
-  /** Makes a key. Rejects with a TypeError for what cannot be kept, as an `expiresAt` that is over. */
+  /** Makes a key. Rejects with a TypeError for a value that cannot be kept, such as an `expiresAt` in the past. */
   readonly issue: (key: NewKey<O>) => Promise<IssuedKey>
   /**
    * Gives a key a new secret; the record stays, and older secrets are good for `overlap` milliseconds, 0 for not at all.

@@ -1,5 +1,5 @@
 /**
- * The options of `apiKeys`, and their defaults. What is weak or cannot work is refused here.
+ * The options of `apiKeys`, and their defaults. Options that are weak or cannot work are refused here.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import * as t from 'io-ts'
@@ -9,22 +9,22 @@ import type { KeyStore } from './KeyStore.js'
 
 /** How an application keeps its API keys. All times are in milliseconds. */
 export interface ApiKeysOptions<O> {
-  /** How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, as `acme` or `acme_live`. */
+  /** How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, such as `acme` or `acme_live`. */
   readonly prefix: string
   /** Where they are kept. */
   readonly store: KeyStore
-  /** What an owner is in the application, as an io-ts codec to and from strings. Default: any string. */
+  /** An io-ts codec for your type of owner, to and from strings. Default: any string. */
   readonly owner?: t.Type<O, string, unknown> | undefined
   /**
-   * Secrets of at least 32 bytes that the digests need beside the key; they are not kept in the store. The newest first: it
-   * makes new digests, and all find old ones. Default none.
+   * Secrets of at least 32 bytes that are part of each digest. They are not kept in the store. In an array, the newest is first. It
+   * makes the new digests. Old digests are found with all of them. Default: none.
    */
   readonly pepper?: Uint8Array | ReadonlyArray<Uint8Array> | undefined
-  /** What keys of an older form look like that `adopt` brought; others never reach the store. Default: none do. */
+  /** A pattern of the older keys that were added with `adopt`. Other strings never reach the store. Default: no older keys. */
   readonly adopted?: RegExp | undefined
-  /** How often the last use of a key is written at most; `false` for never. Default 60 seconds. */
+  /** The shortest time between two writes of the last use of a key; `false`: it is never written. Default 60 seconds. */
   readonly touch?: number | false | undefined
-  /** How long the store may take; then it is unavailable. Default 2 seconds. */
+  /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
   readonly timeout?: number | undefined
 }
 

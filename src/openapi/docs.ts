@@ -19,11 +19,11 @@ import type { DocsPageOptions } from './pageOptions.js'
 export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
 
 /**
- * The docs page of a router at `/docs`, and its document at `/openapi.json`, as something to mount: on the application, or
- * with `use` on that router or any other. Where no `auth` is given, the router that it is mounted on decides, as for all
- * operations; on the application it is public.
+ * Returns middleware that serves the docs page of a router at `/docs`, and its document at `/openapi.json`. Mount it on the
+ * application, or with `use` on that router or any other. Without `auth`, the router that it is mounted on decides, as for all
+ * operations. On the application it is public.
  *
- * TypeError where `swagger-ui-dist` is not installed, and for options that no page or document can be made of.
+ * Throws a TypeError if `swagger-ui-dist` is not installed, and for options that cannot work.
  *
  * @example
  * import Koa from 'koa'

@@ -50,32 +50,32 @@ type Needs<U> = Unless<Is<U, object>, { readonly loadUser: (...args: never[]) =>
 /** How an application keeps its sessions. All times are in milliseconds. */
 export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>> {
   /**
-   * Loads a user by the identifier that the session holds, at each request that asks who is signed in; `undefined` refuses.
-   * A value, a promise, an Option, an Either or a TaskEither. What it loads is the principal. A user that can never sign in (no
-   * `username` and no `identify`, an `isActive` that is no boolean and no option `isActive`) does not compile, and is a 500 that
-   * names the field.
+   * Loads a user by the identifier in the session, at each request that needs to know who is signed in. It returns a value, a
+   * promise, an Option, an Either or a TaskEither. The result is the principal; `undefined` refuses. A user that can never sign in
+   * (no `username` and no `identify`, or an `isActive` that is not a boolean and no option `isActive`) does not compile, and is a
+   * 500 that names the field.
    */
   readonly loadUser: (id: string) => R
-  /** What is kept in the session, and given to `loadUser`. Default: the user's `username`. */
+  /** Returns the identifier of a user, which the session holds and `loadUser` gets. Default: the user's `username`. */
   readonly identify?: ((user: PrincipalFromAnswer<R>) => string) | undefined
   /**
-   * What the application is called: its sessions are no other application's, also with the same signing keys and the same
-   * store. Who changes it signs every user out. Default: the name in the package.json of the program that runs, so give
-   * names to applications of one package that have different users.
+   * The name of the application. Its sessions do not work in an application with another name, even with the same signing keys and
+   * the same store. If you change it, every user is signed out. Default: the name in the package.json of the program that runs. So
+   * if one package has applications with different users, give each a name.
    */
   readonly name?: string | undefined
-  /** Where sessions are kept. Default: in memory; where NODE_ENV is `production` there is no default. */
+  /** Where sessions are kept. Default: in memory. If NODE_ENV is `production`, there is no default. */
   readonly store?: SessionStore | undefined
-  /** How long a session lasts that is not used. Default 24 hours. */
+  /** How long an unused session lasts. Default 24 hours. */
   readonly idle?: number | undefined
   /** How long a session lasts after signing in, used or not. Default 7 days. */
   readonly absolute?: number | undefined
-  /** How long the store may take; then it is unavailable. Default 2 seconds. */
+  /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
   readonly timeout?: number | undefined
   /**
-   * Whether browsers come over https only: then the cookie is always `Secure`, its name begins with `__Host-`, and a session
-   * over http is a 500. `false`: the cookie is never `Secure`, with a warning. Default: `true` where NODE_ENV is `production`,
-   * elsewhere the cookie is `Secure` where the request is.
+   * Whether browsers use only https. `true`: the cookie is always `Secure`, its name begins with `__Host-`, and a session over http
+   * is a 500. `false`: the cookie is never `Secure`, and there is a warning. Default: `true` if NODE_ENV is `production`; otherwise
+   * the cookie is `Secure` if the request is.
    */
   readonly https?: boolean | undefined
   /** The cookie's name. Default `session`, with `https: true` `__Host-session`. */

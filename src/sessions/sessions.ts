@@ -1,8 +1,8 @@
 /**
- * `sessions`: sets koa-session up so that it holds in production, and makes the functions that sign in and out.
+ * `sessions` sets koa-session up for production, and makes the functions that sign in and out.
  *
- * koa-session finds the cookie, and loads and keeps the data. What it leaves to its users is done here: when a session is
- * kept, what an outage of the store means, when a session is over, and what a sign-in changes.
+ * koa-session finds the cookie, and loads and keeps the data. The rest is done here: when a session is kept, what an outage of the
+ * store means, when a session ends, and what a sign-in changes.
  */
 import type Koa from 'koa'
 import type { Context, Next } from 'koa'
@@ -56,10 +56,10 @@ const misplaced = (owner: SessionOwner): SessionSource => ({
 export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
 
 /**
- * Mounts sessions on an application, above what is mounted later. It returns the functions that sign in and out, and the session
- * kinds of this application, whose principal is what `loadUser` loads, at each request. The kinds of `koa-with-auth` load by it,
- * too, for users with a `username`. TypeError for what is weak or cannot work: a short first signing key, production without a
- * store, a second call.
+ * Mounts sessions on an application, above everything that is mounted later. It returns the functions that sign in and out, and the
+ * session kinds of this application. Their principal is the user that `loadUser` loads at each request. The session kinds of
+ * `koa-with-auth` also use `loadUser`, for users with a `username`. Throws a TypeError if something is weak or cannot work: a short
+ * first signing key, production without a store, a second call.
  *
  * @example
  * import { randomBytes } from 'node:crypto'

@@ -1,7 +1,7 @@
 /**
- * `withPrincipal`: handlers are tested without credentials, for tests alone.
+ * `withPrincipal` lets tests call guarded handlers without credentials.
  *
- * It does not ask authenticators, nor whether a write comes from another site; everything else runs as in production.
+ * It calls no authenticator, and it skips the cross-site check. Everything else runs as in production.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { make, type Authenticator } from '../core/Authenticator.js'
@@ -28,17 +28,17 @@ const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void =>
 
 /** Where `withPrincipal` may let everybody in. */
 export interface PrincipalOptions {
-  /** Also where NODE_ENV is not `test`, for a server of a developer's own; never where it is `production`. Default false. */
+  /** Whether it also works if NODE_ENV is not `test`, for a developer's server. It never works in `production`. Default false. */
   readonly outsideTests?: boolean | undefined
 }
 
 /**
- * A copy of a router whose guarded operations let in everybody as this principal: what handlers find in
- * `ctx.request.auth`, behind `also` as `{ inherited, own }`. Public operations stay public, the router itself stays as it is,
- * and the copy takes no operations of its own.
+ * Copies a router. The guarded operations of the copy let in everybody as this principal: handlers find it in `ctx.request.auth`,
+ * and behind `also` as `{ inherited, own }`. Public operations stay public. The original router does not change. You cannot add
+ * operations to the copy.
  *
- * Throws where NODE_ENV is not `test`, also at every request. The audit calls its operations public, `seal` refuses them.
- * TypeError for what is no router.
+ * Throws if NODE_ENV is not `test`, also at every request. The audit calls the operations of the copy public, and `seal` refuses
+ * them. Throws a TypeError if the argument is not a router.
  *
  * @example
  * import Router from '@koa/router'

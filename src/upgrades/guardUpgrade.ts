@@ -1,9 +1,9 @@
 /**
- * `guardUpgrade`: the guard for what never reaches Koa, the upgrades of a server (WebSocket handshakes, RFC 9110 §7.8).
+ * `guardUpgrade`: the guard for upgrades of a server (WebSocket handshakes, RFC 9110 §7.8), which never reach Koa.
  *
- * It is the guard of operations (`koa/guard.ts`), run by Koa itself on a context of the application: so hooks get the same
- * request, and a refusal is the same answer. Of the application's middleware an upgrade goes through what has a part for
- * upgrades alone: settings and sessions. No other middleware and no handler runs.
+ * It is the guard of operations (`koa/guard.ts`), which Koa itself runs on a context of the application. So hooks get the same
+ * request, and a refusal is the same answer. Of the application's middleware, only settings and sessions run, by a part that they
+ * have for upgrades. No other middleware and no handler runs.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -24,28 +24,30 @@ import { readPlainSession } from './plainSession.js'
 import { servedBy } from './servedBy.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
 
-/** Settings that add to those of the application, and what records of decisions say. */
+/** Settings that add to those of the application, and what records of decisions contain. */
 export interface GuardUpgradeOptions extends AuthSettings {
-  /** What records of decisions (`koa-with-auth/events`) call this endpoint, as the pattern of a route. Default `''`. */
+  /** The `route` of this endpoint in records of decisions (`koa-with-auth/events`). Default `''`. */
   readonly route?: string | undefined
   /**
-   * What comes before a token among the subprotocols that a client offers, such as `bearer.`. The token counts as one in
-   * `Authorization: Bearer`, so `httpBearer` and `httpJwt` take it. `fromWebSocketProtocol` has the warning. Default: none is read.
+   * The prefix of a token among the subprotocols that a client offers, such as `bearer.`. The token counts as one in
+   * `Authorization: Bearer`, so `httpBearer` and `httpJwt` accept it. Read the warning of `fromWebSocketProtocol`. Default: no
+   * token is read.
    */
   readonly bearerProtocol?: string | undefined
 }
 
 /** An upgrade that was let in. */
 export interface Admitted<P> {
-  /** Who it acts for. */
+  /** Who the upgrade acts for. */
   readonly principal: P
   /** The request as its hooks saw it, for its `ip`, its `query`, or `signInDigests` of `koa-with-auth/sessions`. */
   readonly request: Request
 }
 
 /**
- * Decides about an upgrade. It resolves to who it acts for, and the socket is untouched; or to `undefined`, and the socket was
- * answered and closed, or is gone. TypeError for what is no upgrade.
+ * Decides about an upgrade. If it is let in, the promise resolves to the principal and the request, and the socket is untouched.
+ * Otherwise it resolves to `undefined`: the socket was answered and closed, or the client has disconnected. Rejects with a
+ * TypeError if the arguments are not those of an upgrade.
  */
 export type UpgradeGuard<P> = (
   request: IncomingMessage,
@@ -56,13 +58,13 @@ export type UpgradeGuard<P> = (
 const place = 'guardUpgrade(app, a)'
 
 /**
- * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`,
- * with the settings (`authSettings`) and the sessions (`sessions(app)`) of the application. A refusal is answered as over
- * HTTP, before the handshake, and closes the socket. An upgrade is no safe request, so a cookie of another site is refused.
- * One without exactly one Host is answered 400: Node lets it pass.
+ * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`, with
+ * the settings (`authSettings`) and the sessions (`sessions(app)`) of the application. A refusal is answered as over HTTP, before
+ * the handshake, and closes the socket. An upgrade is not a safe request, so a cookie is refused if another site caused the
+ * request. An upgrade without exactly one Host gets a 400, because Node does not check it.
  *
- * Settings of an `apiApp` or of a router do not reach it: give them in `options`, where they add to the application's.
- * TypeError for what is no application, and for options and authenticators that cannot work.
+ * Settings of an `apiApp` or of a router do not apply. Repeat them in `options`, where they add to the application's. Throws a
+ * TypeError if `app` is not an application, and for options and authenticators that cannot work.
  *
  * @example
  * import { createServer } from 'node:http'

@@ -13,13 +13,16 @@ import type { Tripwires } from './tripwires.js'
 
 /** What is expected of an application. */
 export interface GuardedOptions extends Filling {
-  /** The operations that anyone may call, such as `GET /health`, or `docs` for a docs page, as `seal` takes them; any other one that is public is a violation. Default: not looked at. */
+  /**
+   * The operations that anyone may call, such as `GET /health`, or `docs` for a docs page: the same list as for `seal`. Any other public
+   * operation is a violation. Default: public operations are not checked.
+   */
   readonly public?: ReadonlyArray<string> | undefined
-  /** Requests that some operations let in: they are sent misspelled and repeated, too. */
+  /** Requests that some operations let in. They are also sent misspelled and repeated. */
   readonly valid?: ReadonlyArray<RequestSpec> | undefined
-  /** Fields of every request, as `Host`. */
+  /** Header fields that are added to every request, such as `Host`. */
   readonly fields?: ReadonlyArray<HeaderLine> | undefined
-  /** What a refusal may answer. Default 401 without a credential; with a wrong one also 400, 403 and 431. */
+  /** The statuses that a refusal may have. Default: 401 without a credential; with a wrong one also 400, 403 and 431. */
   readonly statuses?: ReadonlyArray<number> | undefined
   /** How long an answer may take, in milliseconds. Default 5000. */
   readonly within?: number | undefined

@@ -1,9 +1,9 @@
 /**
- * `expectGuarded`: every operation of a served application refuses who is not authenticated.
+ * `expectGuarded` checks that every operation of a served application refuses callers who are not authenticated.
  *
- * It starts the application on a free port and sends every operation requests without a credential, with hostile and wrong
- * ones in all the locations that its description names, and with repeated ones. No handler runs meanwhile. It does not look
- * for operations that no router has, nor at what `use` middleware answers by itself.
+ * It starts the application on a free port and sends every operation requests without a credential, with hostile and wrong ones in
+ * all the locations that its description names, and with repeated ones. No handler runs meanwhile. It does not check operations
+ * that no router has, and it does not check what `use` middleware answers by itself.
  */
 import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../../core/options.js'
 import { checkAll, type CheckedOperation, type GuardedOptions } from './checkOperations.js'
@@ -25,9 +25,10 @@ const checks: Checks<GuardedOptions> = {
 const DEFAULT_WITHIN = 5000
 
 /**
- * Sends bare and wrong requests to every operation of a router, mounted in `app`, and rejects with `LawViolations`, which tells
- * every violation: a wrong status, a missing challenge, a handler that would have run, a credential in an answer, an operation
- * that is public and not listed. Answers what was checked. TypeError for options that cannot work.
+ * Sends requests without a credential, and with wrong ones, to every operation of a router that is mounted in `app`. It resolves to
+ * a list of what was checked. It rejects with `LawViolations`, which lists every violation: a wrong status, a missing challenge, a
+ * handler that would have run, a credential in an answer, an operation that is public and not listed. Rejects with a TypeError for
+ * options that cannot work.
  *
  * @example
  * import Router from '@koa/router'
