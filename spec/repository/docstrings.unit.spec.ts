@@ -11,11 +11,13 @@ const folder = `${repository}spec/.generated/docs-${process.pid}`
 
 const pathOf = ({ place }: DocExample) => `${folder}/${place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`
 
-const needsAssert = (code: string) => !/from '(?:node:)?assert(?:\/strict)?'/.test(code)
+// A reader copies the blocks of guides unchanged, so only the examples of docstrings are given `assert`
+const needsAssert = ({ place, code }: DocExample) =>
+  place.startsWith('src/') && !/from '(?:node:)?assert(?:\/strict)?'/.test(code)
 
 // In one line with the first of the example, so that line numbers agree
-const moduleOf = ({ code }: DocExample) =>
-  `${needsAssert(code) ? "import assert from 'node:assert'; " : ''}${code}\nexport {}\n`
+const moduleOf = (example: DocExample) =>
+  `${needsAssert(example) ? "import assert from 'node:assert'; " : ''}${example.code}\nexport {}\n`
 
 const examples = [...sources().flatMap(examplesOf), ...documents().flatMap(blocksOf)]
 
