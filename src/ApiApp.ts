@@ -18,7 +18,7 @@ import type { AuthRouter } from './koa/AuthRouter.js'
 import { middlewareList, stepsOf, type GuardOptions } from './koa/behindGuard.js'
 import { atLevel } from './koa/levels.js'
 import { newRouter } from './koa/newRouter.js'
-import { withAuth } from './koa/withAuth.js'
+import { requirementOf } from './koa/withAuth.js'
 import { findSwaggerUi, requireSwaggerUi } from './openapi/assets.js'
 import { addDocs } from './openapi/docsRoutes.js'
 import type { OpenApiOptions } from './openapi/documentOptions.js'
@@ -123,8 +123,8 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   let add = settled()
 
   const router = newRouter(prefix === '' ? {} : { prefix })
-  // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves operations undecided
-  const requirement = 'auth' in options ? withAuth(auth as AuthenticatorLike).requirement : Requirement.inherit
+  // `auth: undefined` is a mistake that is refused; only its absence leaves operations undecided
+  const requirement = 'auth' in options ? requirementOf('apiApp({ auth })', auth) : Requirement.inherit
   const steps = stepsOf(then)
   if (steps.length > 0 && Requirement.effective(requirement) === undefined) {
     throw new TypeError('apiApp({ then }) runs after the guard of `auth`, and this application has none; use api.use')

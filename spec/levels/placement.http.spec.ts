@@ -72,6 +72,16 @@ describe('refused on the line', () => {
       message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
     },
     {
+      description: 'in front of the path',
+      run: () => withAuth(a)(new Router()).get(asMiddleware(a) as never, '/x' as never, handler('p') as never),
+      message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
+    },
+    {
+      description: 'in front of the path, in a plain router that is mounted in a derived one',
+      run: () => withAuth(a)(new Router()).use(new Router().get(asMiddleware(a) as never, '/x', handler('p')).routes()),
+      message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
+    },
+    {
       description: 'no handler at all, in a plain router that is derived later',
       run: () => withAuth(a)(new Router().get('/x', asMiddleware(a))),
       message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
@@ -96,7 +106,9 @@ describe('refused on the line', () => {
   test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the fix', (description, given) => {
     const wrong = description.endsWith('.routes()')
       ? 'takes the router itself, not its routes(): write withAuth(a)(router).routes()'
-      : 'takes a router of @koa/router'
+      : description === 'a Koa application'
+        ? 'takes a router of @koa/router, not an application; guard each of its routers, or write apiApp({ auth: a })'
+        : 'takes a router of @koa/router'
     expect(() => (withAuth(a) as (u: unknown) => unknown)(given)).toThrow(new TypeError(`withAuth(a)(router) ${wrong}`))
   })
 })

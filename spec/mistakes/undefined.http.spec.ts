@@ -338,5 +338,5 @@ it.each([
   ['docs of apiApp', () => apiApp({ docs: { auth: undefined } } as never)],
 ])('%s: `auth: undefined` is a mistake, never public', (_name, make) => {
   expect(make).toThrow(TypeError)
-  expect(make).toThrow(/undefined\): is it imported before it is defined/)
+  expect(make).toThrow(/undefined(?: \})?\): is it imported before it is defined/)
 })

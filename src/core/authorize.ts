@@ -9,7 +9,7 @@ import { andThen, type Evaluation } from './Evaluation.js'
 import { toPromise, isThenable } from './promises.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { fromFunction, make, type Authenticator } from './Authenticator.js'
+import { fromFunction, isAuthenticator, make, type Authenticator } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
 import { deepFreeze } from './freeze.js'
@@ -109,6 +109,8 @@ export function authorize<A>(
   f: (principal: A, request: Request) => boolean | Promise<boolean>,
 ): (self: Authenticator<A>) => Authenticator<A>
 export function authorize(f: Decide): (self: Authenticator<unknown>) => Authenticator<unknown> {
+  if (isAuthenticator(f))
+    throw new TypeError('authorize(f) takes a function of the principal, not an authenticator; write authorize(f)(a)')
   checkHook('authorize(f)', f, 2)
   return scoped('authorize(f)', [], f)
 }

@@ -26,8 +26,8 @@ export const named = (u: unknown): string => {
   return typeof u === 'object' ? 'an object' : `a ${typeof u}`
 }
 
-/** TypeError for what is no function that can be called with `arity` arguments and whose answer decides. */
-export const checkHook = (place: string, hook: unknown, arity: number): void => {
+/** TypeError for what is no function that can be called with `arity` arguments and whose answer decides; `fix` is for one that takes more. */
+export const checkHook = (place: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
   if (typeof hook !== 'function') throw new TypeError(`${place} must be a function, not ${named(hook)}`)
   const name = factoryName(hook)
   if (name !== undefined) throw new TypeError(`${place} is ${name} itself; call it: ${name}(...)`)
@@ -39,8 +39,6 @@ export const checkHook = (place: string, hook: unknown, arity: number): void => 
     )
   }
   if (hook.length > arity) {
-    throw new TypeError(
-      `${place} takes ${hook.length} parameters, but is called with ${arity}; see the kind's signature`,
-    )
+    throw new TypeError(`${place} takes ${hook.length} parameters, but is called with ${arity}; ${fix}`)
   }
 }

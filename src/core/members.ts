@@ -15,7 +15,7 @@ export const checkMember = (place: string, member: unknown): void => {
     )
   if (member === null)
     throw new TypeError(`${place} is null; write null by itself: withAuth(null) makes an operation public`)
-  checkHook(place, member, 1)
+  checkHook(place, member, 1, 'write (request) => principal; middleware is no authenticator')
 }
 
 /** A list or record of alternatives. */

@@ -11,6 +11,7 @@ import { checkOptions, maybe, type Check, type Checks } from '../core/options.js
 import type { AuthContext } from './AuthRouter.js'
 import { isGuard, type Step } from './guardMark.js'
 import { runAs } from './principal.js'
+import { isRouter } from './routers.js'
 
 /** Middleware that runs behind a guard: it knows who called. */
 export type BehindGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
@@ -38,8 +39,16 @@ export const middlewareList: Check = (place, value) => {
 const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
 
 /** The middleware of `withAuth`'s options. TypeError for what is none. */
-export const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<Step> =>
-  options === undefined ? [] : stepsOf(checkOptions('withAuth(a, options)', options, checks).then)
+export const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<Step> => {
+  if (options === undefined) return []
+  if (isRouter(options))
+    throw new TypeError('withAuth(a, options) takes an object of options, not a router; write withAuth(a)(router)')
+  if (typeof options === 'function')
+    throw new TypeError(
+      'withAuth(a, options) takes an object of options, not a function; write router.get(path, withAuth(a), handler)',
+    )
+  return stepsOf(checkOptions('withAuth(a, options)', options, checks).then)
+}
 
 /** The middleware of one level, checked. */
 export const stepsOf = (then: ReadonlyArray<BehindGuard<never>> = []): ReadonlyArray<Step> =>

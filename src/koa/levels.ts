@@ -16,7 +16,7 @@ import { applicationOf, arrangedWithin, exchangeApplication, putAround, setAppli
 import { stepsWithin } from './behindGuard.js'
 import { debuggedRouter } from './debugging.js'
 import { guardFor } from './guard.js'
-import type { Level, Marked, Step } from './guardMark.js'
+import { isGuard, type Level, type Marked, type Step } from './guardMark.js'
 import {
   arranged,
   exchanged,
@@ -67,6 +67,9 @@ export const atLevel =
     const install = (layer: Layer<S, C>): void => {
       // asked for where something is wrong: its words cost more than all the rest
       const label = () => labelOf(layer)
+      // `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
+      if (isGuard(layer.name))
+        throw new TypeError(`${label()}: withAuth(...) comes before the path; write it right after the path`)
       const before = functionsOf(layer)
       forgetPosition(layer)
       if (application === undefined && isArranged(layer, before) && isDecided(guardAmong(before))) return unshare(layer)

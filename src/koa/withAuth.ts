@@ -14,7 +14,7 @@ import { enforce } from './guard.js'
 import { isGuard, markGuard } from './guardMark.js'
 import { atLevel } from './levels.js'
 import { fix, refuseUse } from './placement.js'
-import { checkRouter } from './routers.js'
+import { checkRouter, isRouter } from './routers.js'
 import { watchCopy } from './unmounted.js'
 import { saysWhatRuns, tooOld } from './routerSupport.js'
 import type { RouterInstance } from './routerTypes.js'
@@ -57,7 +57,7 @@ export function withAuth<M extends AuthenticatorLike>(
   options?: GuardOptions<PrincipalOf<M>>,
 ): Guard<PrincipalOf<M>>
 export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown {
-  const requirement = requirementOf(auth)
+  const requirement = requirementOf('withAuth', auth)
   const then = stepsOfOptions(options)
   if (then.length > 0 && requirement === Requirement.open) {
     throw new TypeError('withAuth(null, { then }): a public operation has no guard to run after; use router.use')
@@ -83,25 +83,41 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
 
 declareFactory('withAuth', withAuth)
 
-const requirementOf = (auth: unknown): Requirement.Requirement => {
+/** What an authenticator, a list or `null` demands. TypeError for anything else, which begins with the place that took it. */
+export const requirementOf = (place: 'withAuth' | 'apiApp({ auth })', auth: unknown): Requirement.Requirement => {
+  const written = (what: string) => (place === 'withAuth' ? `withAuth(${what})` : `apiApp({ auth: ${what} })`)
   if (auth === null) return Requirement.open
   if (auth === undefined) {
     throw new TypeError(
-      'withAuth(undefined): is it imported before it is defined? Only a literal null makes an operation public',
+      `${written('undefined')}: is it imported before it is defined? Only a literal null makes an operation public`,
     )
   }
-  if (isGuard(auth)) throw new TypeError('withAuth(withAuth(a)): it is a guard already; pass the authenticator itself')
+  if (isGuard(auth))
+    throw new TypeError(`${written('withAuth(a)')}: it is a guard already; pass the authenticator itself`)
   if (isAlso(auth)) {
     Requirement.checkAlso('withAuth(also(...))', auth)
     return auth
   }
-  return Requirement.guardedBy(authenticatorOf('withAuth', auth))
+  if (isRouter(auth))
+    throw new TypeError(`${written('router')}: a router is no authenticator; write withAuth(a)(router)`)
+  return Requirement.guardedBy(
+    place === 'withAuth' ? authenticatorOf(place, auth) : authenticatorOf(place, auth, place),
+  )
 }
+
+// By what it does: another copy of koa has another class
+const isApplication = (u: unknown): boolean =>
+  typeof u === 'object' && u !== null && 'callback' in u && 'middleware' in u && 'use' in u
 
 const isAlso = (u: unknown): u is Requirement.Also =>
   typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
 
 const guardable = (u: unknown): RouterInstance<never, never> => {
+  if (isApplication(u)) {
+    throw new TypeError(
+      'withAuth(a)(router) takes a router of @koa/router, not an application; guard each of its routers, or write apiApp({ auth: a })',
+    )
+  }
   const router = checkRouter<never, never>('withAuth(a)(router)', u, 'withAuth(a)(router).routes()')
   if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
   return router
