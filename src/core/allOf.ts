@@ -1,9 +1,9 @@
 /**
- * All of several authenticators: each must pass, in order, and their principals come together.
+ * All of several authenticators: each must pass, in order, and the result has all of their principals.
  *
- * It stops at the first that does not pass. A group is absent only when none of its credentials was sent: one of two is a
- * refusal, so that `optional(allOf([...]))` admits no caller with half of a group as anonymous. So a credential that is half of one group cannot
- * be another alternative behind it in `firstPresent`, nor be beside it in an `allOf` that holds the group as optional.
+ * It stops at the first that does not pass. A group is absent only if none of its credentials was sent. A caller who sends one of
+ * two is refused, so `optional(allOf([...]))` does not let that caller in as anonymous. So a credential of a group cannot also be a
+ * later alternative in `firstPresent`. It cannot be another member of an `allOf` that contains the group as optional, either.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -23,13 +23,13 @@ import { explained, isSent, type AllOf } from './Description.js'
 import { declareFactory } from './hooks.js'
 import { checkGroup } from './members.js'
 
-/** Who a group lets in: as it is written, a tuple or a record of principals. */
+/** The principals of a group: a tuple for a tuple, an object for an object. */
 export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> }
 
 /**
- * Demands all: a tuple gives the tuple of principals, a record the record. A failure offers the challenges of all that had
- * not passed. TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys
- * that look like integers.
+ * Requires that all members pass. A tuple gives a tuple of principals, and an object gives an object. A failure offers the
+ * challenges of all members that had not passed. Throws a TypeError for an empty group, a list in a list, a member that is not a
+ * function of the request, and keys that look like integers.
  *
  * @example
  * import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'

@@ -12,8 +12,8 @@ import { declareFactory } from './hooks.js'
 import { checkMember, checkOrder } from './members.js'
 
 /**
- * Tries another authenticator when this one fails, and keeps both failures; an outage or an exception is final.
- * `altW` lets the principals differ.
+ * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the
+ * other. `altW` lets the principals differ.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

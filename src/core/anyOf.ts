@@ -12,8 +12,8 @@ import { checkGroup, checkMember, checkOrder } from './members.js'
  * Folds a list with `alt`: members are tried in order, the first that passes wins, and no later one is called (spec 5.5).
  * Given an object, it also reports which one won: `{ via, principal }`.
  *
- * TypeError for an empty group, a list in a list, a member that is no function of the request, and record keys that look
- * like integers (engines would reorder them).
+ * Throws a TypeError for an empty group, a list in a list, a member that is not a function of the request, and keys that look like
+ * integers (JavaScript would reorder them).
  *
  * @example
  * import { anyOf, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'

@@ -32,12 +32,13 @@ const areSame = (): boolean => {
 }
 
 /**
- * Whether two secrets are equal, in a time that does not tell where they differ (CWE-208). Two different lengths take as long as
- * two equal ones.
+ * Returns whether two secrets are equal. The time that it takes does not reveal where they differ (CWE-208). Strings of different
+ * lengths take as long as strings of equal lengths.
  *
- * Strings of any lengths. Up to 256 characters are compared in buffers of one size, longer ones by their digests, so different
- * lengths neither throw nor return early. What the time of many calls tells of one string alone: whether it is longer than 256
- * characters, and up to there about two nanoseconds of copying it. Never throws: what is no string equals nothing.
+ * Strings of up to 256 characters are compared in buffers of one size, and longer ones by their digests, so different lengths
+ * neither throw nor return early. The time of many calls may reveal one thing about a single string: whether it is longer than 256
+ * characters, and below that its length, by about two nanoseconds of copying. It never throws: a value that is not a string equals
+ * nothing.
  *
  * @example
  * import { constantTimeEqual } from 'koa-with-auth'

@@ -1,8 +1,8 @@
 /**
- * The first alternative whose credential is present decides: there is no going on after it, as there is in `anyOf`.
+ * The first alternative whose credential is present decides. Unlike `anyOf`, it tries no later one.
  *
- * So a bad token is never hidden by a good key behind it, and the failure is the one of what the client meant. A plain
- * function is always present.
+ * So a good key never hides a bad token before it, and the failure is that of the credential which the client sent. The credential
+ * of a plain function always counts as present.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -18,8 +18,8 @@ import { declareFactory } from './hooks.js'
 import { checkGroup, checkOrder } from './members.js'
 
 /**
- * Asks the alternatives in order, and lets the first that is not absent decide; a record also tells which one let in. A
- * failure offers the challenges of all. TypeError for groups that `anyOf` refuses.
+ * Tries the alternatives in order. The first one that is not absent decides. Given an object, it also reports which member passed.
+ * A failure offers the challenges of all members. Throws a TypeError for groups that `anyOf` refuses.
  *
  * @example
  * import { apiKeyHeader, firstPresent, httpBearer } from 'koa-with-auth'

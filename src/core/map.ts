@@ -1,5 +1,5 @@
 /**
- * Changing the principal: `map` with a function of the principal, `flatMap` with a hook that may refuse it.
+ * How to change the principal: `map` takes a function of the principal, and `flatMap` takes a hook that may refuse it.
  *
  * | `f` returns                        | `map`                      | `flatMap`                         |
  * |------------------------------------|----------------------------|-----------------------------------|
@@ -48,9 +48,10 @@ export const mapAll =
   }
 
 /**
- * Changes the principal with a function. What `f` returns is the principal, as it is: an Option stays an Option. It is not
- * called for an anonymous caller, who stays anonymous. A result type that may be `false`, `null`, `undefined` or a promise does
- * not compile; such a result is a bug, `raised`, as is what `f` throws. To refuse, or to wait, use `flatMap`.
+ * Changes the principal with a function. The result of `f` is the new principal, unchanged: an Option stays an Option. `f` is not
+ * called for an anonymous caller, who stays anonymous. If the result type of `f` may be `false`, `null`, `undefined` or a promise,
+ * it does not compile. Such a result is a bug, and so is an exception of `f`: the failure is `raised`. To refuse, or to wait, use
+ * `flatMap`.
  *
  * It is a functor: `map(identity)` changes nothing, and `map(g)` after `map(f)` is `map` of `g` after `f`.
  *
@@ -90,9 +91,9 @@ const noPrincipal = (returned: unknown): string =>
   `map(f): f returned ${returned ? 'a promise' : 'a falsy value'}, not a principal; to wait for one or to refuse, use flatMap(f)`
 
 /**
- * Changes the principal with a hook: what is falsy is refused, a promise is awaited, an Option or Either is unwrapped; what it
- * throws is `raised`. Behind `optional` it is called with `undefined` for an anonymous caller, who stays anonymous where it
- * returns `undefined`.
+ * Changes the principal with a hook. A falsy result is refused, a promise is awaited, and an Option or Either is unwrapped. If the
+ * hook throws, the failure is `raised`. Behind `optional` the hook is called with `undefined` for an anonymous caller. If it
+ * returns `undefined`, the caller stays anonymous.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

@@ -31,8 +31,9 @@ const unless =
   }
 
 /**
- * Admits anonymous callers: without a credential the principal is `undefined`; a bad credential is refused. In a list it must be
- * last, else TypeError: no later member would be asked. In a list, a bad credential of another alternative is refused, too.
+ * Lets anonymous callers in. Without a credential, the principal is `undefined`. A bad credential is refused; in a list, also one
+ * of another alternative. In a list, it must be the last member, because no later member would be tried. Otherwise it is a
+ * TypeError.
  *
  * @example
  * import { httpBearer, optional, withAuth } from 'koa-with-auth'
@@ -47,7 +48,7 @@ export const optional: <M extends AuthenticatorLike>(member: M) => Authenticator
 )
 
 /**
- * `optional`, and malformed, invalid and expired credentials count as absent, too.
+ * Like `optional`, but malformed, invalid and expired credentials also count as absent.
  *
  * @example
  * import { httpBearer, lenient } from 'koa-with-auth'

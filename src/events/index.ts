@@ -1,6 +1,6 @@
 /**
- * koa-with-auth/events: what happened, as records on channels of `node:diagnostics_channel`: decisions, and changes of what they
- * rest on.
+ * koa-with-auth/events publishes records on channels of `node:diagnostics_channel`: decisions, and changes of keys, sessions and
+ * stores that affect them.
  *
  * Reading guide: `onDecision.ts` and its siblings are what users call; `core/events` has the records and the channels;
  * `koa/watching.ts` publishes decisions.

@@ -7,11 +7,11 @@ import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**
- * Calls `listener` with a record when a session is over, as soon as the store has it: by `logOut`, by `logOutEverywhere`, by a new
- * sign-in, and by expiry where a request shows it. Returns a function that ends it. What the listener throws becomes a process
- * warning; no answer changes. `endsSignIn` compares a record with who opened a socket or a stream.
+ * Calls `listener` with a record when a session has ended and the store knows it: by `logOut`, by `logOutEverywhere`, by a new
+ * sign-in, or by expiry, when a request shows it. Returns a function that stops listening. If the listener throws, there is a
+ * process warning, and no answer changes. `endsSignIn` compares a record with the sign-in of a socket or a stream.
  *
- * A record is published in the process that ended the session. Where there are several, send it to the others, as JSON.
+ * A record is published only in the process that ended the session. If there are several processes, send it to the others as JSON.
  *
  * @example
  * import { onSignedOut } from 'koa-with-auth/events'

@@ -1,5 +1,5 @@
 /**
- * A 403 that asks for more scopes, from inside a handler: where only the request's content tells what is needed (step-up).
+ * A 403 that asks for more scopes, for a handler that learns from the request's content which scopes it needs (step-up).
  */
 import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'
@@ -10,8 +10,8 @@ import { respondFailure } from '../koa/respond.js'
 import { severalOf } from './Issuer.js'
 
 /**
- * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750 §3.1). The
- * handler returns then. TypeError outside of a guarded operation.
+ * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750 §3.1). Return
+ * from the handler after it. Throws a TypeError outside of a guarded operation.
  *
  * @example
  * import type { Context } from 'koa'

@@ -28,38 +28,38 @@ import { isKeyRecord, type FoundKey, type KeyRecord } from './KeyStore.js'
 import { decided, type ApiKeysOptions } from './options.js'
 import { touching } from './touching.js'
 
-/** A key that was made: `key` is seen this once, and kept nowhere. */
+/** A new key. `key` is returned this once, and stored nowhere. */
 export interface IssuedKey {
   readonly key: string
   readonly id: string
 }
 
-/** There is no key to give a new secret: the id is unknown, or the key is revoked or expired. */
+/** The key cannot get a new secret: the id is unknown, or the key is revoked or expired. */
 export class NoLiveKey extends Error {
   override readonly name = 'NoLiveKey'
 }
 
-/** The API keys of an application. What asks the store rejects with an `UnavailableError` in an outage: 503. */
+/** The API keys of an application. In an outage, methods that ask the store reject with an `UnavailableError`, a 503. */
 export interface ApiKeys<O> {
   /** Makes a key. Rejects with a TypeError for a value that cannot be kept, such as an `expiresAt` in the past. */
   readonly issue: (key: NewKey<O>) => Promise<IssuedKey>
   /**
-   * Gives a key a new secret; the record stays, and older secrets are good for `overlap` milliseconds, 0 for not at all.
-   * Rejects with `NoLiveKey` where there is none.
+   * Gives a key a new secret. The record stays. Older secrets work for another `overlap` milliseconds; with 0 they stop at once.
+   * Rejects with `NoLiveKey` if there is no such key.
    */
   readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
   /**
-   * Revokes a key with all its secrets, for good. It stays in the list. `true` says that none of its secrets is good any more,
-   * `false` that there is no such key. Rejects where the store does not know, such as a Redis that has lost a part of it.
+   * Revokes a key with all its secrets, for ever. It stays in the list. Resolves to `true` if none of its secrets works any more,
+   * and to `false` if there is no such key. Rejects if the store does not know, such as a Redis that has lost a part of the key.
    */
   readonly revoke: (id: string) => Promise<boolean>
-  /** The keys of an owner, revoked and expired ones among them, the oldest first. */
+  /** Resolves to the keys of an owner, including revoked and expired ones, the oldest first. */
   readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
-  /** Keeps a key of which only the SHA-256 of the whole is known, in hex. Rejects with an Error where it is there. */
+  /** Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it exists already. */
   readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
   /** The hook: who a key belongs to. */
   readonly authenticate: (request: Request, key: string) => Evaluation<ApiKey<O>>
-  /** What a key looks like within a string, for secret scanners; its checksum is not looked at. */
+  /** A regular expression that finds keys in a string, for secret scanners. It does not verify the checksum. */
   readonly pattern: RegExp
 }
 

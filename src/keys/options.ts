@@ -44,12 +44,12 @@ const MIN_PEPPER = 32
 const prefix: Check = (place, value) => {
   if (typeof value === 'string' && isPrefix(value)) return
   throw new TypeError(
-    `${place} must be 2 to 32 lower-case letters and digits, in words joined by "_", as acme or acme_live`,
+    `${place} must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live`,
   )
 }
 
 const codec: Check = (place, value) => {
-  if (!(value instanceof t.Type)) throw new TypeError(`${place} must be an io-ts codec, as t.string`)
+  if (!(value instanceof t.Type)) throw new TypeError(`${place} must be an io-ts codec, such as t.string`)
 }
 
 const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >= MIN_PEPPER

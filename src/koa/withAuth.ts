@@ -20,17 +20,17 @@ import { saysWhatRuns, tooOld } from './routerSupport.js'
 import type { RouterInstance } from './routerTypes.js'
 
 /**
- * Makes a guard of an authenticator, of any function of the request, of a list of them (tried in order), of `null`, which
- * makes operations public that a higher level guards, or of `also(a)`, which adds to the level above.
+ * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`
+ * makes operations public that a higher level guards. `also(a)` adds to the level above.
  *
  * - `router.get('/x', withAuth(a), handler)`: this operation. Write it once, after the path.
  * - `withAuth(a)(router)`: a router whose operations, present and future, are guarded unless they decide themselves. The
  *   argument is not changed. A second call replaces the first: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
  *
- * Middleware in the option `then` runs after the guard, with its principal: once for each request to an operation of this guard,
- * and not where a lower level replaces the guard.
+ * Middleware in the option `then` runs after the guard, with its principal, once for each request to an operation of this guard. It
+ * does not run if a lower level replaces the guard.
  *
- * TypeError for anything else, and for a guard in a place where it could not protect.
+ * Throws a TypeError for anything else, and for a guard in a place where it could not protect.
  *
  * @example
  * import Router from '@koa/router'

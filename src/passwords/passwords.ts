@@ -1,15 +1,16 @@
 /**
- * Passwords, hashed as OWASP asks for, and verified so that guesses neither tell who exists nor stop the service.
+ * Passwords are hashed as OWASP recommends. They are verified so that guesses do not reveal which users exist, and do not stop the
+ * service.
  *
- * - An unknown user costs what a known one costs.
- * - At most as many passwords are hashed at a time as there are cores, and never on all of Node's threads, which files and
- *   names of hosts need, too. The rest waits in line; a full line rejects with an `UnavailableError`, which a guard answers
- *   with 503.
+ * - A verification for an unknown user takes as long as for a known one.
+ * - At most one password for each core is hashed at a time, and never on all of Node's threads, because files and host names need
+ *   them, too. The others wait in a queue. If the queue is full, `hash` and `verify` reject with an `UnavailableError`, which is a
+ *   503.
  * - More than 4096 bytes are refused before any work.
- * - A hash that asks for more work than a sound program does is a TypeError; of those that take more than 128 MiB, one is
- *   verified at a time.
+ * - A stored hash that demands more work than a sensible program does is a TypeError. Hashes that need more than 128 MiB are
+ *   verified one at a time.
  *
- * It limits no guesses: `throttled` of `koa-with-auth` does.
+ * It does not limit guesses. Use `throttled` of `koa-with-auth` for that.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -84,8 +85,8 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
  * Hashes a password for keeping, as a PHC string: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, else of
  * `@node-rs/argon2` where that is installed, else scrypt (N 2^14, r 8, p 5).
  *
- * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or no well-formed Unicode; with an
- * `UnavailableError` where the line is full.
+ * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode. Rejects with an
+ * `UnavailableError` if the queue is full.
  *
  * @example
  * import { hash, verify } from 'koa-with-auth/passwords'
@@ -103,11 +104,12 @@ export const hash = async (password: string): Promise<string> => {
 }
 
 /**
- * Whether a password is the one that is kept: Argon2id, scrypt, and through `@node-rs/bcrypt` bcrypt, of which passwords over 72
- * bytes are refused. Where nothing is kept, because there is no such user, the answer is no, and takes as long.
+ * Resolves to whether a password matches a stored hash of Argon2id, scrypt or, with `@node-rs/bcrypt`, bcrypt. For bcrypt,
+ * passwords over 72 bytes are refused. If `stored` is `undefined` or `null`, because there is no such user, it resolves to `false`
+ * after the same time.
  *
- * Rejects with an `UnavailableError` where the line is full: in a guard that is a 503. Rejects with a TypeError for what is
- * kept and is no hash, or needs a package that is not installed.
+ * Rejects with an `UnavailableError` if the queue is full; in a guard that is a 503. Rejects with a TypeError if `stored` is not a
+ * hash, or if it needs a package that is not installed.
  *
  * @example
  * import { httpBasicAuth } from 'koa-with-auth'

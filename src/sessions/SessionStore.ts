@@ -1,25 +1,25 @@
 /**
- * Where sessions are kept: the one small interface that a database has to fit.
+ * `SessionStore` is the interface of a database that keeps sessions.
  *
  * A backend reads, inserts, updates and ends; it never decides which of the last three (`koaSessionStore.ts` does).
  *
- * Backends get a digest of the id, never the id: who reads the database cannot take a session over.
+ * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
 import { createHash } from 'node:crypto'
 
 /** A database of sessions. All times are in milliseconds; every method may reject, which is an outage. */
 export interface SessionStore {
-  /** The string kept for an id, unless there is none, its time is over, or it was ended. */
+  /** Resolves to the string that is stored under an id; to `undefined` if there is none, if it has expired, or if it was ended. */
   readonly read: (id: string) => Promise<string | undefined>
-  /** Keeps a string under a new id; does nothing where the id is known, ended or not. */
+  /** Stores a string under a new id. Does nothing if the id is known, ended or not. */
   readonly insert: (id: string, text: string, lifetime: number) => Promise<void>
-  /** Replaces the string of a session that has not been ended, and resolves to `true`; else does nothing. */
+  /** Replaces the string of a session that has not ended, and resolves to `true`. Otherwise it does nothing, and resolves to `false`. */
   readonly update: (id: string, text: string, lifetime: number) => Promise<boolean>
-  /** Ends a session, and remembers that for this long: the id cannot be inserted again. */
+  /** Ends a session, and remembers that for `lifetime`: until then, the id cannot be inserted again. */
   readonly end: (id: string, lifetime: number) => Promise<void>
-  /** The mark that sessions of a user must carry; `''` as long as none was set. */
+  /** Resolves to the mark that the sessions of a user must carry, or to `''` if none was set. */
   readonly markOf: (user: string) => Promise<string>
-  /** Sets another mark, and keeps it for this long: sessions that carry an older one are over. */
+  /** Sets another mark, and keeps it for `lifetime`. Sessions that carry an older mark have ended. */
   readonly mark: (user: string, mark: string, lifetime: number) => Promise<void>
 }
 

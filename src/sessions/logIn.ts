@@ -1,15 +1,15 @@
 /**
- * Signing in and out where the application is not at hand, as in a router of a file of its own: the request knows the sessions
- * that it came through.
+ * `logIn` and `logOut` for files that cannot see the application, such as a router in its own file. They find the sessions by the
+ * request.
  */
 import { sourceOf } from '../core/session/SessionSource.js'
 import { requestSessionOf } from './RequestSession.js'
 import type { LogInOptions, Signing, WithRequest } from './SignInFunctions.js'
 
 /**
- * The `logIn` that `sessions(app, ...)` returned for the application whose request it is. `user` is what its `loadUser` loads; the
- * compiler cannot check that here. Rejects where the request came through no sessions, and for a user whom `identify` of the
- * application cannot identify.
+ * Calls the `logIn` that `sessions(app, ...)` returned for the application of this request. `user` must be a user of its
+ * `loadUser`; the compiler cannot check that here. Rejects if the request came through no sessions, or if `identify` of the
+ * application cannot identify the user.
  *
  * @example
  * import Router from '@koa/router'
@@ -26,7 +26,7 @@ export const logIn = async <U extends object>(ctx: WithRequest, user: U, options
   // Safe: `identify` of the application refuses what it cannot identify
   signingOf('logIn(ctx, user)', ctx).logIn(ctx, user as never, options)
 
-/** The `logOut` of the same. Rejects where the request came through no sessions. */
+/** Calls the `logOut` of the same application. Rejects if the request came through no sessions. */
 export const logOut = async (ctx: WithRequest): Promise<void> => signingOf('logOut(ctx)', ctx).logOut(ctx)
 
 const signingOf = (place: string, given: WithRequest | undefined): Signing<never> => {

@@ -1,11 +1,10 @@
 /**
  * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/sessions/redis`.
  *
- * It needs one function that sends a command, so any client fits. Every command concerns one key, so a cluster does, too: the
- * guide "How far it goes" says how its clients are best set up.
- * Redis forgets keys by itself when their time is over; let it evict none (`maxmemory-policy noeviction`). What it loses when it
- * starts again is lost: without persistence everybody is signed out; with snapshots alone who signed out since the last one is
- * signed in again, so let it write a log (`appendonly yes`).
+ * It needs one function that sends a command, so any client fits. Every command uses one key, so a cluster fits, too. The guide
+ * "How far it goes" shows how to configure its clients. Redis deletes expired keys by itself. It must not evict others
+ * (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
+ * snapshots only, users who signed out since the last snapshot are signed in again. So let Redis write a log (`appendonly yes`).
  */
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, hook, maybe, string } from '../core/options.js'
@@ -13,11 +12,11 @@ import type { SessionStore } from './SessionStore.js'
 
 /** How commands are sent. */
 export interface RedisStoreOptions {
-  /** Sends a command and its arguments; `key` is the one that it concerns, for clusters that must know. */
+  /** Sends a command and its arguments. `key` is the key of the command, which clients of a cluster need. */
   readonly command: (args: string[], key: string) => Promise<unknown>
   /**
-   * What the names of all keys begin with. For a cluster without braces, which would put all sessions into one slot.
-   * Default `koa-with-auth:`.
+   * The prefix of all keys. For a cluster, it must not contain braces, because they would put all sessions into one slot. Default
+   * `koa-with-auth:`.
    */
   readonly prefix?: string | undefined
 }
@@ -37,17 +36,17 @@ const checks = { command: hook(2), prefix: maybe(string) }
 /**
  * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
  *
- * Clients connect again by themselves. They should fail at once while they are not connected, for what waits in their queue
- * has been answered with 503 and is done late; they should try again every second; and somebody must listen to their
- * `error` event, or it ends the process. With `retry = (times: number) => Math.min(times * 100, 1000)`:
+ * Clients connect again by themselves. While they are not connected, they should fail at once: a command that waits in their queue
+ * is executed late, after its request was answered with 503. They should try again every second. You must listen to their `error`
+ * event, or it ends the process. With `retry = (times: number) => Math.min(times * 100, 1000)`:
  *
  *     createClient({ url, disableOfflineQueue: true,
  *       socket: { connectTimeout: 2000, socketTimeout: 3000, reconnectStrategy: retry } })
  *     new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1,
  *       connectTimeout: 2000, socketTimeout: 3000, retryStrategy: retry })
  *
- * When a connection goes silent, because the machine behind it is gone, ioredis notices; the official client does when it is
- * idle. Send it a `ping()` each second, and when one takes 2 seconds, `destroy()` and `connect()`.
+ * If a connection goes silent because its server is gone, ioredis notices. The official client notices it only when it is idle.
+ * Send it a `ping()` each second. If one takes 2 seconds, call `destroy()` and `connect()`.
  *
  * @example
  * import { redisStore } from 'koa-with-auth/sessions/redis'

@@ -1,13 +1,14 @@
 /**
- * Which sign-in a request came by, for what outlives it: a socket or a stream that must end with the session.
+ * Which sign-in a request belongs to. A socket or a stream outlives the request, and must end with the session.
  */
 import type { SignInDigests } from '../core/events/SignInEvent.js'
 import { signInDigestsOf } from '../core/session/SessionSource.js'
 import type { WithRequest } from './SignInFunctions.js'
 
 /**
- * Who is signed in at this time by the session of a request, as the records of `onSignedOut` name it; `undefined` for a
- * caller who is not signed in, and where the session cannot be known (an outage). Keep it beside a socket or a stream, and ask `endsSignIn`.
+ * Returns the digests of the user and the session of a request, which the records of `onSignedOut` contain, too. Returns
+ * `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the digests with a socket or
+ * a stream, and compare them with `endsSignIn`.
  *
  * @example
  * import type { Middleware } from 'koa'

@@ -8,22 +8,22 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, nameLike } from '../core/options.js'
 import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
 
-/** What makes a token different from the names of protocols. */
+/** How a token differs from the names of protocols. */
 export interface FromWebSocketProtocolOptions {
-  /** What comes before the token, such as `bearer.`; letter case counts. */
+  /** The prefix of the token, such as `bearer.`, in exactly this letter case. */
   readonly prefix: string
 }
 
 const subprotocols = fromHeader('Sec-WebSocket-Protocol')
 
 /**
- * Reads a token among the subprotocols that a client offers (RFC 6455 §4.1, §11.3.4), without its prefix; several are an array,
- * which no codec of a credential accepts. On a page: `new WebSocket(url, ['chat', 'bearer.' + token])`.
+ * Reads a token among the subprotocols that a client offers (RFC 6455 §4.1, §11.3.4), without its prefix. Several tokens are an
+ * array, which no codec of a credential accepts. On a page: `new WebSocket(url, ['chat', 'bearer.' + token])`.
  *
- * **It is logged.** The field is no secret to proxies and servers, as `Authorization` is; use a token that is good for this
- * endpoint and some seconds, and a cookie where you can. The server must choose another protocol, never the token: `ws` takes
- * the first that is offered, unless `handleProtocols` says otherwise, and a browser closes what no offered protocol answers.
- * TypeError for a prefix that fits no protocol.
+ * **The token may be logged.** Proxies and servers treat `Authorization` as a secret, but not this header. Use a cookie if you can,
+ * and otherwise a token that works only for this endpoint and for some seconds. The server must choose another subprotocol, never
+ * the token. `ws` chooses the first one offered, unless you set `handleProtocols`. A browser closes the socket if the server
+ * chooses none of the offered subprotocols. Throws a TypeError for a prefix that cannot be part of a subprotocol.
  *
  * @example
  * import { authenticator, Challenge, constantTimeEqual } from 'koa-with-auth'

@@ -22,15 +22,15 @@ export type ValidRequest = RequestSpec | string | BasicCredentials
 
 /** How the laws are checked. */
 export interface LawOptions {
-  /** What must be let in; at least one, for each alternative one. */
+  /** Requests that must be let in: at least one, and one for each alternative. */
   readonly valid: ReadonlyArray<ValidRequest>
   /** How long one request may take, in milliseconds. Default 1000. */
   readonly within?: number | undefined
-  /** How many random requests each law is tried with, beside the fixed ones. Default 100. */
+  /** How many random requests each law is checked with, in addition to the fixed ones. Default 100. */
   readonly runs?: number | undefined
-  /** Where the random requests begin; the same seed tries the same requests. Default 1. */
+  /** The seed of the random requests. The same seed gives the same requests. Default 1. */
   readonly seed?: number | undefined
-  /** Middleware that requests have passed, as sessions and `authSettings`. Default none. */
+  /** Middleware that runs before the authenticator, such as sessions and `authSettings`. Default: none. */
   readonly above?: ReadonlyArray<Middleware> | undefined
   /** The application whose `keys` and settings requests carry. Default a new one. */
   readonly app?: ContextFactory | undefined

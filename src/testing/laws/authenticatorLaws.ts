@@ -1,5 +1,5 @@
 /**
- * The laws of an authenticator, to check your own: each in a test of its own, or all together.
+ * The laws of an authenticator. Check your own with them: each law in a separate test, or all together.
  *
  * It is asked about requests without a socket, as a guard would ask it; a hook that asks a store asks it many times. What is
  * checked is what can be seen from outside: not whether secrets are compared in constant time.
@@ -44,8 +44,8 @@ const laws: ReadonlyArray<Law> = [
 ]
 
 /**
- * The laws of an authenticator, or of any function of the request, each with a name and a check, for a test of its own.
- * TypeError for options that cannot work.
+ * Returns the laws of an authenticator, or of any function of the request. Each has a name and a check, so you can make a test of
+ * it. Throws a TypeError for options that cannot work.
  *
  * @example
  * import test from 'node:test' // or vitest, jest, mocha
