@@ -21,7 +21,7 @@ export interface Route extends RoutedOperation {
   readonly accepted: RoutedPath
 }
 
-/** The layers of a router, in the order of registration; TypeError for what is no router. */
+/** The layers of a router, in the order of registration. Throws a TypeError if the argument is not a router. */
 export const pathLayersOf = (place: string, router: AnyRouter): ReadonlyArray<PathLayer> => {
   checkRouter(place, router)
   return layersOf(router).map((layer) => ({ ...layer, accepted: routedPath(layer.layer) }))

@@ -1,7 +1,7 @@
 /**
  * `seal`: a router that refuses to start unless all that anonymous callers reach was meant for them.
  *
- * It checks what `audit` reports; it knows nothing of what is above the router (`app.use`), nor of what answers where no
+ * It checks what `audit` reports. It knows nothing of middleware above the router (`app.use`), or of what answers where no
  * operation matches.
  */
 import { declareFactory } from '../core/hooks.js'

@@ -12,7 +12,7 @@ import { differencesOf, type Difference } from './differences.js'
 import { linesOf, type PolicyLine } from './PolicyLine.js'
 import { readPolicy } from './policyFile.js'
 
-/** Where a router and a policy file differ, as findings. Error for a file that cannot be read. */
+/** Returns the differences of a router from a policy file, as findings. Throws an Error for a file that cannot be read. */
 export const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
   differencesOf(linesIn(place, file), linesOf(audit))
     .filter(({ is }) => is !== undefined)

@@ -1,5 +1,5 @@
 /**
- * Imports a module of either system. A module of its own, because a compiler to CommonJS writes `require` for `import()`
+ * Imports a module of either system. This is a separate module, because a compiler to CommonJS writes `require` for `import()`
  * (`.ci/modules.mjs`).
  */
 

@@ -2,7 +2,7 @@
  * Keeps a module that is loaded from being served: it listens to no port, opens no connection, asks no name server, and its
  * output is no part of the result.
  *
- * Unlike the rest of the package, it changes what Node is made of. So it is used by the command alone, in a process of its own.
+ * Unlike the rest of the package, it changes what Node is made of. So only the command uses it, in a separate process.
  */
 import dgram from 'node:dgram'
 import dns from 'node:dns'

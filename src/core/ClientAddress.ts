@@ -1,5 +1,5 @@
 /**
- * Where a request comes from, as guesses are counted by: an IPv4 address, or the /64 network of an IPv6 address.
+ * The address that guesses are counted by: an IPv4 address, or the /64 network of an IPv6 address.
  *
  * One household has 2^64 IPv6 addresses, so a single one means nothing; nor does the port, which each connection has of its
  * own and some proxies write behind the address. Behind a proxy (`app.proxy`) it is the address that the nearest proxy wrote

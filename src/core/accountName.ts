@@ -1,6 +1,6 @@
 /**
- * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the same
- * name. A spelling that found the same account, and had a count of its own, would be guessed at by itself.
+ * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the same name.
+ * If a spelling found the same account but had a separate count, it would allow more guesses.
  *
  * It is stricter than most: letter case, accents, letters that a collation sorts as another (`ø`, `æ`, `①`), invisible
  * characters, blanks around the name and runs of blanks make no other name, nor does what comes after 256 characters. Two users

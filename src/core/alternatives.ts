@@ -1,5 +1,6 @@
 /**
- * What a client can send to be let in, as OpenAPI lists it: alternatives, each of them credentials that are sent together.
+ * The credentials that let a client in, as OpenAPI lists them: alternatives. Each alternative is a set of credentials that are sent
+ * together.
  *
  * The disjunctive normal form of a description. It says nothing about names; `openapi/` gives them.
  */

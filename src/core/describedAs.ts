@@ -1,5 +1,5 @@
 /**
- * `describedAs`: the way back from fp-ts's own combinators, which return a bare function without a description.
+ * `describedAs` gives the result of fp-ts's own combinators a description again. They return a bare function without one.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'

@@ -1,6 +1,6 @@
 /**
- * Constants that all requests share cannot be written to: a slip in a mapper or a hook is a TypeError at the first request
- * instead of one user's data in another one's answer.
+ * Constants that all requests share cannot be written to: a slip in a mapper or a hook is a TypeError at the first request instead
+ * of one user's data in the answer to another user.
  */
 
 /** Freezes plain data, deeply. Functions, and objects with a prototype of their own (an Error, a RegExp), are left as they are. */

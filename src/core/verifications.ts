@@ -1,7 +1,7 @@
 /**
  * Verifications that passed, each by its key for a time, and those under way.
  *
- * It knows neither credentials nor requests. Failures are never kept, nor what `optional` made of no credential.
+ * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { isAnonymous, type Evaluation } from './Evaluation.js'

@@ -1,4 +1,4 @@
-/** Who may issue tokens, and where the keys come from, as an application writes it. */
+/** The option `issuer`: who may issue tokens, and where the keys come from. */
 import type { KeyObject } from 'node:crypto'
 import type { JSONWebKeySet } from 'jose'
 import type { AsymmetricAlgorithm, SecretAlgorithm } from './algorithms.js'
@@ -56,7 +56,7 @@ export const sources = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 
 const isString = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
-/** One string or several, as a list. TypeError for none. */
+/** Turns one string or several into an array. Throws a TypeError for an empty one. */
 export const severalOf = (place: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0 || !list.every(isString)) {

@@ -1,5 +1,5 @@
 /**
- * `jose`, which has ES modules alone. A module of its own, because CommonJS says it in other words (`.ci/modules.mjs`).
+ * `jose` has only ES modules. It is loaded in this separate module, because CommonJS needs other code for it (`.ci/modules.mjs`).
  */
 import * as module from 'jose'
 

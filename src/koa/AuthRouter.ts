@@ -8,7 +8,7 @@ import type { RouterContext, RouterInstance, RouterMiddleware } from './routerTy
 import type { DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Also, Requirement } from '../core/Requirement.js'
 
-/** What a handler behind a guard finds on its context. Also what a router in a file of its own declares to expect. */
+/** What a handler behind a guard finds on its context. A router in a separate file declares with it what it expects. */
 export interface Auth<P> {
   readonly request: { readonly auth: P }
 }

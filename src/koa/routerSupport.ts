@@ -1,8 +1,8 @@
 /**
  * Whether a router is one that guards understand: they have to know, while they run, which layer runs.
  *
- * koa-router 7 and @koa/router 8 do not say so on the context. No version number is read, because forks and copies have
- * others: the router is asked, once a class, with a route of its own.
+ * koa-router 7 and @koa/router 8 do not say so on the context. No version number is read, because forks and copies have others: the
+ * router is tried with a test route, once for each class.
  */
 import type { RouterInstance } from './routerTypes.js'
 

@@ -1,7 +1,8 @@
 /**
- * What a guard answers instead of the operation, as OpenAPI's Responses: 401, 403, 429 and 503, written once as components.
+ * The answers that a guard gives instead of the operation, as OpenAPI Responses: 401, 403, 429 and 503. Each is written once, as a
+ * component.
  *
- * An operation's own account of the same status stays; a 401 of its own still names its challenge.
+ * If an operation describes the same status itself, its description stays. Its own 401 still names the challenge.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { isSafe } from '../core/CrossOrigin.js'

@@ -1,5 +1,5 @@
 /**
- * Where this package is on disk. A module of its own, because CommonJS says it in other words (`.ci/modules.mjs`).
+ * Where this package is on disk. This is a separate module, because CommonJS needs other code for it (`.ci/modules.mjs`).
  */
 
 /** The URL of this module. */

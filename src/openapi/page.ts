@@ -9,9 +9,9 @@
 export interface Page {
   readonly title: string
   readonly description?: string | undefined
-  /** The path that the page itself has under its router, as `/docs`. */
+  /** The path of the page under its router, such as `/docs`. */
   readonly path: string
-  /** The path of the document, as `/openapi.json`. */
+  /** The path of the document, such as `/openapi.json`. */
   readonly documentPath: string
   readonly persistAuthorization: boolean
   /** Origins other than its own that test calls go to. */

@@ -1,5 +1,5 @@
 /**
- * Whether a store is in an outage, as its answers say: one record when an outage begins, and one when it is over.
+ * Finds outages of a store from its answers. It publishes one record when an outage begins, and one when it has ended.
  *
  * Questions overlap. What was asked before the last change proves nothing about the time after it, so it changes nothing.
  */

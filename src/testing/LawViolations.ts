@@ -20,7 +20,7 @@ const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
   `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   fix: ${fix}`
 
 /**
- * Thrown by the checks of this kit; `violations` is what its message tells, as data.
+ * Thrown by the checks of this kit. `violations` has the content of its message as data.
  *
  * @example
  * import { httpBearer } from 'koa-with-auth'

@@ -1,5 +1,5 @@
 /**
- * One change of an API key. Neither the key is in it, nor its digest, nor a part of one of them.
+ * One change of an API key. The record contains no part of the key or of its digest.
  */
 
 interface Changed {

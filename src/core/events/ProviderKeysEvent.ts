@@ -13,12 +13,12 @@ interface Fetched {
 export type ProviderKeysEvent =
   | (Fetched & {
       readonly event: 'refreshed'
-      /** Whether they are other keys than before, as after a rotation. The first ones are. */
+      /** Whether the keys differ from those before, such as after a rotation. `true` for the first ones. */
       readonly changed: boolean
     })
   | (Fetched & {
       readonly event: 'failed'
-      /** What went wrong, as `answered 502`. */
+      /** What went wrong, such as `answered 502`. */
       readonly problem: string
       /** For how long the keys that are known still serve, in milliseconds. 0: requests are answered 503. */
       readonly servesForMs: number

@@ -1,5 +1,5 @@
 /**
- * An outage of a store, as the questions of requests meet it: nothing asks a store for this record alone.
+ * An outage of a store, which the requests to it showed. Nothing asks a store only to make this record.
  */
 
 /** What a store keeps. */

@@ -1,14 +1,14 @@
 /**
- * What decides whether a loaded user may come in, and as what: the flags of the user, or functions that the application gave in
- * their place.
+ * Decides whether a loaded user is let in, and with which rights: by the flags of the user, or by functions that the application
+ * gives instead.
  *
- * Only `true` grants a right. A function that returns anything else that is truthy is a mistake: a promise is truthy whatever
- * it comes to.
+ * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
+ * to.
  */
 import { hook, maybe, type Check } from '../options.js'
 import { userField } from './sessionFields.js'
 
-/** Functions of the user in the place of its flags; sync, since `loadUser` loads what they need. */
+/** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
 export interface RightsOptions<U> {
   /** Whether the user may sign in at all. Default: `isActive` of the user is `true` or left out. */
   readonly isActive?: ((user: U) => boolean) | undefined

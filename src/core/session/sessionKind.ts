@@ -1,8 +1,8 @@
 /**
  * Makes the session kinds: those of the root, for any application, and those that `sessions(app, ...)` returns, for its own.
  *
- * A session comes to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether the user
- * is active, and has the right that the kind demands.
+ * A session leads to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether the user is
+ * active, and has the right that the kind demands.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'

@@ -64,7 +64,8 @@ const checkArguments = (place: string, mapper: unknown, options: MapperOptions):
 }
 
 /**
- * The laws of an error mapper, each with a name and a check, for a test of its own. TypeError for what is no mapper.
+ * Returns the laws of an error mapper. Each has a name and a check, so you can make a test of it. Throws a TypeError if the
+ * argument is not a mapper.
  *
  * @example
  * import { defaultErrorMapper } from 'koa-with-auth'

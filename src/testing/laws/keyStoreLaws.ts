@@ -1,5 +1,5 @@
 /**
- * The laws of a store of API keys, to check your own: each in a test of its own, or all together.
+ * The laws of a store of API keys. Check your own with them: each law in a separate test, or all together.
  *
  * They write to the store, under ids and owners of their own that are random; give it a database for tests.
  *
@@ -36,7 +36,7 @@ const violationOf = async ({ name, fix, hold }: KeyStoreLaw, store: KeyStore): P
 }
 
 /**
- * The laws of a store of API keys, each with a name and a check, for a test of its own.
+ * Returns the laws of a store of API keys. Each has a name and a check, so you can make a test of it.
  *
  * @example
  * import test from 'node:test' // or vitest, jest, mocha

@@ -65,7 +65,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'refuses a digest or an id that is there',
-    fix: 'unique indexes on digest and id; insert tells false where one is violated, and changes nothing',
+    fix: 'unique indexes on digest and id; insert returns false if one is violated, and changes nothing',
     hold: async ({ store, expect }) => {
       const { digest, record } = await kept(store)
       const [other, second] = [newRecord(), newDigest()]
@@ -132,7 +132,7 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
   {
     name: 'revokes once and for all',
-    fix: 'the first time stays; nothing takes it away; rotate tells false behind it',
+    fix: 'keep the first time; nothing removes it; rotate returns false after it',
     hold: async ({ store, expect }) => {
       const { digest, record, id } = await kept(store)
       const rotation = rotationAt(10, 500)

@@ -1,5 +1,5 @@
 /**
- * What a client would send, as data: the requests that the laws are checked with, and those that a test writes down.
+ * A request of a client, as data. The laws are checked with such requests, and tests write them.
  *
  * Sketches are made with the codecs of the credentials, joined, and turned into a Koa request by `mockRequest`. Nothing
  * here is sent anywhere.

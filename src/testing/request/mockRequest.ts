@@ -1,5 +1,5 @@
 /**
- * A Koa request that came over no socket: for what reads a request and writes no response.
+ * A Koa request without a socket, to test code that reads a request and writes no response.
  *
  * What an authenticator can ask a request is answered as it would be over HTTP: fields, raw lines, query, cookies. What
  * only a connection has (its address, TLS) is missing unless the spec tells it.
