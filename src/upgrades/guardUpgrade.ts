@@ -22,6 +22,7 @@ import { answeredWith } from '../koa/watching.js'
 import { presentToken } from './bearerProtocol.js'
 import { readPlainSession } from './plainSession.js'
 import { servedBy } from './servedBy.js'
+import { hearSignOuts, stillSignedIn } from './signOuts.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
 
 /** Settings that add to those of the application, and what records of decisions contain. */
@@ -61,7 +62,8 @@ const place = 'guardUpgrade(app, a)'
  * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`, with
  * the settings (`authSettings`) and the sessions (`sessions(app)`) of the application. A refusal is answered as over HTTP, before
  * the handshake, and closes the socket. An upgrade is not a safe request, so a cookie is refused if another site caused the
- * request. An upgrade without exactly one Host gets a 400, because Node does not check it.
+ * request. An upgrade without exactly one Host gets a 400, because Node does not check it. If the application calls `onSignedOut`,
+ * a user who signs out during the decision gets a 401.
  *
  * Settings of an `apiApp` or of a router do not apply. Repeat them in `options`, where they add to the application's. Throws a
  * TypeError if `app` is not an application, and for options and authenticators that cannot work.
@@ -101,7 +103,9 @@ export function guardUpgrade<S, C, M extends AuthenticatorLike>(
 ): UpgradeGuard<PrincipalOf<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(app)
-  const decide = deciding(guarding(auth), ['upgrade'], ({ request }) => (namesHost(request) ? undefined : 400))
+  const decide = deciding(stillSignedIn(guarding(auth)), ['upgrade'], ({ request }) =>
+    namesHost(request) ? undefined : 400,
+  )
   const { own, route } = decided(options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
@@ -135,7 +139,9 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       }
       return decide(ctx, enter, false)
     }
-    await servedBy(app, [conclude, readPlainSession], [...own, admit])(request, response)
+    const stop = hearSignOuts(request, socket)
+    const serve = servedBy(app, [conclude, readPlainSession], [...own, admit])
+    await serve(request, response).finally(() => setImmediate(stop)) // the caller registers the socket before
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, SWITCHING_PROTOCOLS)
     return admitted

@@ -1,0 +1,119 @@
+/** Sign-outs while an upgrade is decided: the socket is not registered yet, so only the guard can end it. */
+import { channel } from 'node:diagnostics_channel'
+import { pipe } from 'fp-ts/lib/function.js'
+import { apiKeyHeader, authorize, sessionAuth } from 'koa-with-auth'
+import { endsSignIn, onDecision, onSignedOut, type Decision, type SignInDigests } from 'koa-with-auth/events'
+import { signInDigests } from 'koa-with-auth/sessions'
+import { guardUpgrade, type UpgradeGuard } from 'koa-with-auth/upgrades'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { valuesOf } from '../support/rawSocket.js'
+import { sessionsApp } from '../support/sessionsApp.js'
+import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
+
+/** A site that registers its sockets as the guide does. `meanwhile` runs during a decision, `after` behind the guard. */
+const site = async () => {
+  const running = await sessionsApp()
+  const meanwhile: Array<() => Promise<unknown>> = []
+  const after: Array<() => Promise<unknown>> = []
+  const late = authorize(async () => {
+    for (const run of meanwhile.splice(0)) await run()
+    return true
+  })
+  const key = apiKeyHeader({ authenticate: (_request, given) => given === 'k1' && { username: 'robot' } })
+  const guard = guardUpgrade(running.app, [pipe(sessionAuth(), late), pipe(key, late)])
+  const open = new Map<() => void, SignInDigests>()
+  const end = onSignedOut((record) => {
+    for (const [close, signIn] of open) if (endsSignIn(record, signIn)) close()
+  })
+  onTestFinished(end)
+  const registering: UpgradeGuard<unknown> = async (request, socket, head) => {
+    const admitted = await guard(request, socket, head)
+    if (admitted === undefined) return undefined
+    for (const run of after.splice(0)) await run()
+    const signIn = signInDigests(admitted)
+    if (signIn !== undefined) open.set(() => socket.destroy(), signIn)
+    return admitted
+  }
+  const server = await listenWithUpgrades(running.app, () => registering)
+  onTestFinished(server.close)
+  const signedIn = async (user: string) => {
+    const visitor = running.visitor()
+    await visitor.post(`/login?user=${user}`)
+    return visitor
+  }
+  const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
+  const upgrade = (lines: ReadonlyArray<string> = []) =>
+    sendUpgrade(server.port, 'GET /live', [`Cookie: ${anna.header()}`, ...lines])
+  return { ...server, signing: running.signing, anna, sam, meanwhile, after, open, upgrade, end }
+}
+
+type Site = Awaited<ReturnType<typeof site>>
+
+const ends: ReadonlyArray<readonly [string, (site: Site) => Promise<unknown>]> = [
+  ['here', ({ anna }) => anna.copy().post('/logout')],
+  ['everywhere', ({ signing }) => signing.logOutEverywhere('anna')],
+  ['by a new sign-in', ({ anna }) => anna.copy().post('/login?user=anna')],
+]
+
+describe('an upgrade whose user signs out while it is decided', () => {
+  it.each(ends)('%s is refused, as the next one is', async (_how, signOut) => {
+    const made = await site()
+    const records: Decision[] = []
+    onTestFinished(onDecision((record) => records.push(record)))
+    made.meanwhile.push(() => signOut(made))
+    const answers = [await made.upgrade(), await made.upgrade()]
+    for (const answer of answers) {
+      expect(answer.status).toBe(401)
+      expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([
+        'Session realm="api"',
+        'ApiKey realm="api", in="header", name="key"',
+      ])
+    }
+    expect(made.admitted).toEqual([])
+    const ofUpgrades = () => records.filter(({ level }) => level === 'upgrade')
+    await expect
+      .poll(() => ofUpgrades().map(({ outcome, status }) => [outcome, status]))
+      .toEqual([
+        ['refused', 401],
+        ['refused', 401],
+      ])
+  })
+
+  it('is refused with a key that is good, too: its socket would be registered under the session', async () => {
+    const made = await site()
+    made.meanwhile.push(() => made.signing.logOutEverywhere('anna'))
+    expect((await made.upgrade(['key: k1'])).status).toBe(401)
+    expect((await made.upgrade(['key: k1'])).status).toBe(101)
+    expect(made.admitted).toEqual([{ username: 'robot' }])
+    expect(made.open.size).toBe(0)
+  })
+
+  it('once it is decided, but before its socket is registered, is closed', async () => {
+    const made = await site()
+    made.after.push(() => made.signing.logOutEverywhere('anna'))
+    expect((await made.upgrade()).status).toBe('closed')
+    expect((await made.upgrade()).status).toBe(401)
+  })
+})
+
+describe('an upgrade', () => {
+  it('is let in whoever else signs out', async () => {
+    const made = await site()
+    made.meanwhile.push(
+      () => made.sam.post('/logout'),
+      () => made.signing.logOutEverywhere('root'),
+    )
+    expect((await made.upgrade()).status).toBe(101)
+    expect(made.admitted).toEqual([{ username: 'anna', isActive: true }])
+    expect(made.open.size).toBe(1)
+  })
+
+  it('leaves no listener behind, let in or refused', async () => {
+    const made = await site()
+    expect((await made.upgrade()).status).toBe(101)
+    made.meanwhile.push(() => made.signing.logOutEverywhere('anna'))
+    expect((await made.upgrade()).status).toBe(401)
+    made.end()
+    await expect.poll(() => channel('koa-with-auth:signed-out').hasSubscribers).toBe(false)
+  })
+})

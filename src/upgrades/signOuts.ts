@@ -1,0 +1,60 @@
+/**
+ * Sign-outs that happen while an upgrade is decided: its socket is not registered yet, so only the guard can end it.
+ *
+ * A sign-in that was read, and is over when the decision is made, is refused. From then on, until the caller of the guard
+ * had a turn of the event loop to register the socket, a sign-out destroys it.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import { invalid } from '../core/AuthError.js'
+import { make, rebuildOf, type Authenticator, type Wrap } from '../core/Authenticator.js'
+import { constantFailure } from '../core/Description.js'
+import { andThen } from '../core/Evaluation.js'
+import { signedOut } from '../core/events/channels.js'
+import { endsSignIn, type SignedOutEvent, type SignInDigests } from '../core/events/SignInEvent.js'
+import { signInDigestsOf } from '../core/session/SessionSource.js'
+
+interface Hearing {
+  readonly socket: Duplex
+  readonly records: SignedOutEvent[]
+  signIn: SignInDigests | undefined
+}
+
+const hearings = new WeakMap<IncomingMessage, Hearing>()
+
+/** Hears of sign-outs from now on, where the application does, too: else it ends no sockets. Returns a function that stops it. */
+export const hearSignOuts = (request: IncomingMessage, socket: Duplex): (() => void) => {
+  if (!signedOut.hasSubscribers) return () => {}
+  const hearing: Hearing = { socket, records: [], signIn: undefined }
+  hearings.set(request, hearing)
+  const hear = (record: unknown): void => {
+    // Safe: only records of this type are published on the channel
+    const over = record as SignedOutEvent
+    if (hearing.signIn === undefined) hearing.records.push(over)
+    else if (endsSignIn(over, hearing.signIn)) socket.destroy()
+  }
+  signedOut.subscribe(hear)
+  return () => void signedOut.unsubscribe(hear)
+}
+
+/** The same authenticator, which refuses a request whose sign-in ended while it was decided. */
+export const stillSignedIn = (self: Authenticator<unknown>): Authenticator<unknown> => {
+  const { description } = self
+  const refused = constantFailure(description, invalid)
+  const within = rebuildOf(self)
+  return make(
+    description,
+    (request) => andThen(self.evaluate(request), (result) => (E.isRight(result) && isOver(request) ? refused : result)),
+    within && ((wrap: Wrap) => stillSignedIn(within(wrap))),
+  )
+}
+
+const isOver = ({ ctx, req }: Request): boolean => {
+  const hearing = hearings.get(req)
+  if (hearing === undefined) return false
+  const signIn = signInDigestsOf(ctx)
+  hearing.signIn = signIn
+  return signIn !== undefined && hearing.records.some((record) => endsSignIn(record, signIn))
+}
