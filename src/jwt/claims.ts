@@ -2,8 +2,9 @@
  * What the claims of a token must say (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4): pure checks, which know no keys.
  *
  * A check answers why the token is refused. `expired` may be reported only for a token whose signature is good, which is the
- * caller's business.
+ * caller's business. What every object inherits is no claim, so a polluted prototype fills none in.
  */
+import { ownField } from '../core/session/sessionFields.js'
 
 /** The claims of a verified token. */
 export interface JwtClaims {
@@ -41,11 +42,14 @@ const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFi
 
 /** Why a token is refused at a time, in seconds; an absent `exp` is allowed where it is not demanded (introspection). */
 export const refusalByTime = (
-  { exp, nbf, iat }: Json,
+  claims: Json,
   { clockTolerance, maxTokenAge }: Pick<ClaimRules, 'clockTolerance' | 'maxTokenAge'>,
   now: number,
   isExpDemanded = true,
 ): Refusal | undefined => {
+  const exp = ownField(claims, 'exp')
+  const nbf = ownField(claims, 'nbf')
+  const iat = ownField(claims, 'iat')
   // JSON reads 1e400 as Infinity
   if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'invalid'
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + clockTolerance)) return 'invalid'
@@ -64,25 +68,27 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean =
 const strings = ['sub', 'jti', 'client_id', 'azp']
 
 const areStrings = (claims: Json): boolean =>
-  strings.every((name) => claims[name] === undefined || typeof claims[name] === 'string')
+  strings.every((name) => ['undefined', 'string'].includes(typeof ownField(claims, name)))
 
 const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
 // OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Whichever is there must be allowed
-const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
-  const clients = [azp, client_id].filter((one) => one !== undefined)
+const isAuthorized = (claims: Json, parties: ReadonlyArray<string>): boolean => {
+  const clients = ['azp', 'client_id'].map((name) => ownField(claims, name)).filter((one) => one !== undefined)
   return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
 
 /** Whether what does not depend on the time holds; not the issuer, by which the key set was chosen. */
 export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
   // RFC 7800: a token bound to a key is never taken as a plain bearer
-  if (claims['cnf'] !== undefined) return false
-  if (!isFor(claims['aud'], audiences) || !areStrings(claims)) return false
+  if (ownField(claims, 'cnf') !== undefined) return false
+  if (!isFor(ownField(claims, 'aud'), audiences) || !areStrings(claims)) return false
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
   if (rules.profile === 'any') return true
   // RFC 9068 §2.2
-  return isTime(claims['iat']) && ['jti', 'sub', 'client_id'].every((name) => isFilled(claims[name]))
+  return (
+    isTime(ownField(claims, 'iat')) && ['jti', 'sub', 'client_id'].every((name) => isFilled(ownField(claims, name)))
+  )
 }
 
 // RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
@@ -90,7 +96,8 @@ const typeOf = (typ: unknown): string | undefined =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
 
 /** Whether the header's `typ` says that it is a token for an API (RFC 8725 §3.11, RFC 9068 §4). */
-export const isOfType = ({ typ }: Json, profile: ClaimRules['profile']): boolean => {
+export const isOfType = (header: Json, profile: ClaimRules['profile']): boolean => {
+  const typ = ownField(header, 'typ')
   const type = typeOf(typ)
   return type === 'at+jwt' || (profile === 'any' && (typ === undefined || type === 'jwt'))
 }

@@ -1,6 +1,7 @@
 /**
  * Discovery: where a provider says that its keys or its introspection endpoint are (RFC 8414, then OpenID Connect).
  */
+import { ownField } from '../core/session/sessionFields.js'
 import type { Json } from './claims.js'
 import { fetchJson, Outage } from './fetchJson.js'
 import { isLoopback, isSecure } from './urls.js'
@@ -40,8 +41,9 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     const readAt = Date.now()
     const document = await documentOf(issuer, signal)
     // RFC 8414 §3.3: exactly, so that no provider speaks for another
-    if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
-    const url = document[member]
+    if (ownField(document, 'issuer') !== issuer)
+      throw new Outage('answered a discovery document of another issuer', true)
+    const url = ownField(document, member)
     if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
     }

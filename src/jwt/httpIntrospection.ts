@@ -10,6 +10,7 @@ import { expired, invalid, unavailable, type AuthError } from '../core/AuthError
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, positive, unchecked } from '../core/options.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
+import { ownField } from '../core/session/sessionFields.js'
 import { isFor, refusalByTime, type Json } from './claims.js'
 import { Outage } from './fetchJson.js'
 import { asking, basicOf, type IntrospectionClient } from './introspecting.js'
@@ -96,11 +97,11 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(place, client))
   const isAcceptable = (claims: Json): boolean =>
     // RFC 7662 §2.2: `true` itself
-    claims['active'] === true &&
-    isFor(claims['aud'], audiences) &&
-    claims['cnf'] === undefined &&
-    !isDPoP(claims['token_type']) &&
-    (issuer === undefined || claims['iss'] === undefined || claims['iss'] === issuer)
+    ownField(claims, 'active') === true &&
+    isFor(ownField(claims, 'aud'), audiences) &&
+    ownField(claims, 'cnf') === undefined &&
+    !isDPoP(ownField(claims, 'token_type')) &&
+    (issuer === undefined || isOf(issuer, ownField(claims, 'iss')))
 
   const state = { isDown: false }
   const decide = async (token: string, key: string): Promise<Result> => {
@@ -113,7 +114,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       if (refusal !== undefined) return E.left(refusal)
       const payload = JSON.stringify(claims)
       // Safe: `refusalNow` refuses an `exp` that is no number
-      cache?.set(key, payload, ((claims['exp'] as number | undefined) ?? Infinity) * 1000, now)
+      cache?.set(key, payload, ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000, now)
       return E.right({ payload, claims })
     } catch (error) {
       if (!state.isDown) warn(endpoint ?? issuer ?? '', error instanceof Outage ? error.message : 'cannot be asked')
@@ -146,6 +147,9 @@ const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 type Result = E.Either<AuthError, Good>
 
 const refused: Result = E.left(invalid)
+
+// RFC 7662 §2.2: it may be left out
+const isOf = (issuer: string, iss: unknown): boolean => iss === undefined || iss === issuer
 
 // RFC 9449 §5: bound to a key, so never taken as a plain bearer
 const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'

@@ -2,6 +2,7 @@
  * What a server of the Model Context Protocol wants to know of a request: the SDK's `AuthInfo`.
  */
 import type { Context } from 'koa'
+import { ownField } from '../core/session/sessionFields.js'
 import type { Json } from './claims.js'
 import { tokenOf } from './presented.js'
 import { scopesOf } from './scopesOf.js'
@@ -20,8 +21,10 @@ export interface AuthInfo {
 }
 
 // RFC 9068, OpenID Connect, Okta, Entra
-const clientOf = ({ client_id, azp, cid, appid }: Json): string =>
-  [client_id, azp, cid, appid].find((one): one is string => typeof one === 'string') ?? ''
+const clientOf = (claims: Json): string =>
+  ['client_id', 'azp', 'cid', 'appid']
+    .map((name) => ownField(claims, name))
+    .find((one): one is string => typeof one === 'string') ?? ''
 
 /**
  * The `AuthInfo` of the token that let a request in; `undefined` where none did. In a list it is also that of a good token that
@@ -40,7 +43,7 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
   if (presented === undefined) return undefined
   const { token, resource } = presented
   const claims = presented.claims()
-  const { exp } = claims
+  const exp = ownField(claims, 'exp')
   return {
     token,
     clientId: clientOf(claims),

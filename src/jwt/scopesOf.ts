@@ -1,6 +1,7 @@
 /**
  * The scopes that a token was granted.
  */
+import { userField } from '../core/session/sessionFields.js'
 
 const isScope = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
@@ -19,7 +20,5 @@ const listed = (claim: unknown): ReadonlyArray<string> => {
  * assert.deepStrictEqual(scopesOf({ scope: 'files:read files:write' }), ['files:read', 'files:write'])
  * assert.deepStrictEqual(scopesOf({ scp: ['files:read'] }), ['files:read'])
  */
-export const scopesOf = <C extends object>(claims: C): ReadonlyArray<string> => {
-  const { scope, scp }: { readonly scope?: unknown; readonly scp?: unknown } = claims
-  return listed(scope ?? scp)
-}
+export const scopesOf = <C extends object>(claims: C): ReadonlyArray<string> =>
+  listed(userField(claims, 'scope') ?? userField(claims, 'scp'))

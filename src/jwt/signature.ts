@@ -2,6 +2,7 @@
  * Whether a token's signature is good: jose's word, and nothing else.
  */
 import type { CompactVerifyGetKey, JSONWebKeySet } from 'jose'
+import { ownField } from '../core/session/sessionFields.js'
 import type { Json } from './claims.js'
 import { objectOf } from './compact.js'
 import { jose } from './jose.js'
@@ -50,14 +51,16 @@ const members: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 const isSigningKey = (jwk: Json): boolean => {
-  const parts = typeof jwk['kty'] === 'string' ? members[jwk['kty']] : undefined
-  const isForSigning = jwk['use'] === undefined || jwk['use'] === 'sig'
-  return parts !== undefined && isForSigning && parts.every((part) => typeof jwk[part] === 'string')
+  const kty = ownField(jwk, 'kty')
+  const parts = typeof kty === 'string' && Object.hasOwn(members, kty) ? members[kty] : undefined
+  const use = ownField(jwk, 'use')
+  const isForSigning = use === undefined || use === 'sig'
+  return parts !== undefined && isForSigning && parts.every((part) => typeof ownField(jwk, part) === 'string')
 }
 
 /** The keys of a JSON Web Key Set that can verify a signature; `undefined` where it is none, or has no such key. */
 export const signingKeysOf = (value: unknown): JSONWebKeySet | undefined => {
-  const keys = objectOf(value)?.['keys']
+  const keys = ownField(objectOf(value) ?? {}, 'keys')
   if (!Array.isArray(keys)) return undefined
   const signing = keys.map(objectOf).filter((jwk) => jwk !== undefined && isSigningKey(jwk))
   // Safe: `isSigningKey` has looked at what jose needs, and jose looks at the rest

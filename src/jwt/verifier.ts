@@ -6,6 +6,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { ownField } from '../core/session/sessionFields.js'
 import { isAcceptable, isOfType, refusalByTime, type ClaimRules, type Json } from './claims.js'
 import { readCompact, type Compact } from './compact.js'
 import type { Provider } from './Provider.js'
@@ -64,12 +65,14 @@ export const verifier = (
 
   // The provider that the token says it is of, where all but its signature and its time is right
   const providerOf = ({ header, claims }: Compact): Provider | undefined => {
-    const { iss } = claims
+    const iss = ownField(claims, 'iss')
     const provider = typeof iss === 'string' ? providers.get(iss) : undefined
     if (provider === undefined || !isOfType(header, rules.profile)) return undefined
     // RFC 7797 §7: not in a JWT; other extensions are refused by jose (RFC 7515 §4.1.11)
-    if (header['b64'] !== undefined && header['b64'] !== true) return undefined
-    if (typeof header['alg'] !== 'string' || !provider.algorithms.includes(header['alg'])) return undefined
+    const b64 = ownField(header, 'b64')
+    if (b64 !== undefined && b64 !== true) return undefined
+    const alg = ownField(header, 'alg')
+    if (typeof alg !== 'string' || !provider.algorithms.includes(alg)) return undefined
     const isGood = isAcceptable(claims, provider.audiences, rules)
     return isGood && refusalByTime(claims, rules, Date.now() / 1000) !== 'invalid' ? provider : undefined
   }
@@ -94,7 +97,7 @@ export const verifier = (
     const refusal = refusalByTime(claims, rules, now / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses a token whose `exp` is no number
-    cache?.set(key, { payload, provider, keys }, (claims['exp'] as number) * 1000, now)
+    cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, now)
     return E.right({ payload, claims })
   }
 

@@ -1,0 +1,163 @@
+/**
+ * A polluted prototype fills in no claim: what a token, an answer of introspection or a document of a provider does not say
+ * itself, it does not say. Code elsewhere in the process that merges `{"__proto__":{"aud":"..."}}` puts a field on every object.
+ */
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipe } from 'fp-ts/lib/function.js'
+import { requireScopes } from 'koa-with-auth'
+import { httpIntrospection, httpJwt, mcpAuth, scopesOf, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { API, identityProvider, seconds } from '../support/identityProvider.js'
+import { INVALID, tokenSite } from '../support/tokenSite.js'
+
+/** Puts fields on every object until the test is finished. */
+const pollute = (fields: object): void => {
+  onTestFinished(() => {
+    for (const name of Object.keys(fields)) Reflect.deleteProperty(Object.prototype, name)
+  })
+  for (const [name, value] of Object.entries(fields)) {
+    Object.defineProperty(Object.prototype, name, { value, configurable: true, enumerable: true, writable: true })
+  }
+}
+
+const SECRET = Buffer.alloc(32, 7)
+const ISSUER = 'https://login.example/'
+const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+/** Without what is `undefined`. */
+const signed = (claims: object, header: object = {}): string => {
+  const all = { iss: ISSUER, aud: API, exp: seconds() + 300, sub: 'anna', ...claims }
+  const input = `${base64url({ alg: 'HS256', ...header })}.${base64url(all)}`
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+}
+const jwt = (over: Partial<HttpJwtOptions<JwtClaims, JwtClaims>> = {}) =>
+  httpJwt({ issuer: { issuer: ISSUER, secret: SECRET }, audience: API, ...over })
+
+const rfc9068 = { iat: seconds(), jti: 'j1', client_id: 'app' }
+const lacking: ReadonlyArray<{
+  readonly what: string
+  readonly fields: object
+  readonly token: string
+  readonly options?: Parameters<typeof jwt>[0]
+}> = [
+  { what: 'exp', fields: { exp: seconds() + 300 }, token: signed({ exp: undefined }) },
+  { what: 'aud', fields: { aud: API }, token: signed({ aud: undefined }) },
+  { what: 'iss', fields: { iss: ISSUER }, token: signed({ iss: undefined }) },
+  { what: 'alg', fields: { alg: 'HS256' }, token: signed({}, { alg: undefined }) },
+  { what: 'iat', fields: { iat: seconds() }, token: signed({}), options: { maxTokenAge: 60 } },
+  { what: 'azp', fields: { azp: 'app' }, token: signed({}), options: { authorizedParties: ['app'] } },
+  { what: 'client_id', fields: { client_id: 'app' }, token: signed({}), options: { authorizedParties: ['app'] } },
+  { what: 'typ', fields: { typ: 'at+jwt' }, token: signed(rfc9068), options: { profile: 'rfc9068' } },
+  {
+    what: 'jti',
+    fields: { jti: 'j1' },
+    token: signed({ ...rfc9068, jti: undefined }, { typ: 'at+jwt' }),
+    options: { profile: 'rfc9068' },
+  },
+]
+
+describe('a token that lacks', () => {
+  it.each(lacking)('$what is refused, though every object inherits it', async ({ fields, token, options }) => {
+    const { get } = await tokenSite(jwt(options))
+    expect((await get(signed(rfc9068, { typ: 'at+jwt' }))).status).toBe(200)
+    pollute(fields)
+    const { status, challenge, ran } = await get(token)
+    expect([status, challenge, ran]).toEqual([401, INVALID, 0])
+  })
+
+  it('a scope has none that every object inherits', async () => {
+    const { get } = await tokenSite(pipe(jwt(), requireScopes(['write'], { granted: scopesOf })))
+    expect((await get(signed({ scope: 'read write' }))).status).toBe(200)
+    for (const fields of [{ scope: 'write' }, { scp: ['write'] }]) {
+      pollute(fields)
+      const { status, ran } = await get(signed({}))
+      expect([status, ran]).toEqual([403, 0])
+    }
+  })
+
+  it('a client or a time has none in its AuthInfo', async () => {
+    const { get } = await tokenSite(jwt(), { handler: (ctx) => (ctx.body = mcpAuth(ctx)) })
+    pollute({ client_id: 'admin', azp: 'admin', cid: 'admin', appid: 'admin', scope: 'write' })
+    expect(JSON.parse((await get(signed({}))).text)).toMatchObject({ clientId: '', scopes: [] })
+  })
+})
+
+describe('a good token', () => {
+  it.each([
+    { cnf: { jkt: 'x' } },
+    { nbf: seconds() + 3600 },
+    { iat: 'x' },
+    { azp: 7, client_id: 7, jti: 7, sub: 7 },
+    { b64: false },
+    { typ: 'dpop+jwt' },
+  ])('is let in, at once and from the cache, whatever every object inherits: %o', async (fields) => {
+    const { get } = await tokenSite(jwt())
+    pollute(fields)
+    const token = signed({})
+    for (let time = 0; time < 2; time++) expect((await get(token)).status).toBe(200)
+  })
+})
+
+/** An authorization server that answers the same about each token, and one document. */
+const authorizationServer = async (answer: object) => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    request.resume()
+    response.end(JSON.stringify(request.method === 'GET' ? { issuer: issuer() } : answer))
+  })
+  const issuer = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { issuer: issuer(), asked }
+}
+
+const client = { id: 'api', secret: 's' }
+
+describe('introspection', () => {
+  it.each([
+    { what: 'active', answer: { aud: API }, fields: { active: true } },
+    { what: 'an audience', answer: { active: true }, fields: { aud: API } },
+  ])('without $what refuses, though every object inherits it', async ({ answer, fields }) => {
+    const { issuer } = await authorizationServer(answer)
+    const { get } = await tokenSite(httpIntrospection({ endpoint: `${issuer}/introspect`, client, audience: API }))
+    pollute(fields)
+    const { status, challenge, ran } = await get('t')
+    expect([status, challenge, ran]).toEqual([401, INVALID, 0])
+  })
+
+  it('of a good token lets in, whatever every object inherits', async () => {
+    const { issuer } = await authorizationServer({ active: true, aud: API, sub: 'anna' })
+    const { get } = await tokenSite(httpIntrospection({ endpoint: `${issuer}/introspect`, client, audience: API }))
+    pollute({ exp: 1, nbf: 9e15, cnf: {}, token_type: 'DPoP' })
+    for (let time = 0; time < 2; time++) expect((await get('t')).status).toBe(200)
+  })
+
+  it('asks no endpoint that the document of the provider does not name', async () => {
+    const evil = await authorizationServer({ active: true, aud: API })
+    const { issuer } = await authorizationServer({ active: false })
+    const { get } = await tokenSite(httpIntrospection({ issuer, client, audience: API }))
+    pollute({ introspection_endpoint: `${evil.issuer}/introspect` })
+    const { status, ran } = await get('t')
+    expect([status, ran]).toEqual([503, 0])
+    expect(evil.asked).toEqual([])
+  })
+})
+
+describe('the keys of a provider', () => {
+  it('are not those that every object inherits', async () => {
+    const provider = await identityProvider()
+    const { issuer, asked } = await authorizationServer({})
+    const { get } = await tokenSite(httpJwt({ issuer: { issuer: ISSUER, jwksUri: `${issuer}/keys` }, audience: API }))
+    const token = await provider.token({ iss: ISSUER })
+    pollute({ keys: provider.keys.map(({ jwk }) => jwk) })
+    const { status, ran } = await get(token)
+    expect([status, ran, asked]).toEqual([503, 0, ['/keys']])
+  })
+})
