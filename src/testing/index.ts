@@ -23,6 +23,7 @@ export {
   withCookie,
   withHeader,
   withQuery,
+  type ExactSpec,
   type HeaderLine,
   type RequestSpec,
 } from './request/RequestSpec.js'
