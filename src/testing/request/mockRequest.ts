@@ -14,8 +14,6 @@ export interface ContextFactory {
   createContext(req: IncomingMessage, res: ServerResponse): { readonly request: Request }
 }
 
-const plainApp: ContextFactory = new Koa()
-
 // What Node's parser calls; it keeps the raw lines and derives `headers` from them
 const receive = (req: IncomingMessage, lines: string[]): void => {
   // Safe: Node's own method, which the line at the end of this file probes
@@ -36,7 +34,8 @@ const receive = (req: IncomingMessage, lines: string[]): void => {
  */
 export const mockRequest = <S extends RequestSpec = RequestSpec>(
   spec?: ExactSpec<S>,
-  app: ContextFactory = plainApp,
+  // one for each request, so that what is set on it is gone with it
+  app: ContextFactory = new Koa(),
 ): Request => {
   const {
     method = 'GET',
