@@ -26,7 +26,8 @@ export interface SqliteConnection {
   readonly close: () => void
 }
 
-// opening holds the event loop, and what was closed is freed late: in an outage not for every request
+// Opening holds the event loop, and what was closed is freed late: in an outage not for every request. It is measured by a
+// clock that is never set back, which would make the outage an hour longer.
 const limits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
 
 const probe = 'begin immediate; rollback'
@@ -56,17 +57,17 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
       // what was written moves into the file a few pages at a time: a thousand, the default, hold the event loop for 20 ms
       await opened.execute('pragma wal_autocheckpoint = 100')
       isMade = !url.includes(':memory:')
-      openedAt = Date.now()
+      openedAt = performance.now()
       return opened
     } catch (error) {
       const pause = isBusy(error) ? limits.reopenIfLockedAfterMs : limits.reopenAfterMs
-      refused = { error, until: Date.now() + pause }
+      refused = { error, until: performance.now() + pause }
       opened?.close()
       throw error
     }
   }
   const connected = async (): Promise<Client> => {
-    if (refused !== undefined && Date.now() < refused.until) throw refused.error
+    if (refused !== undefined && performance.now() < refused.until) throw refused.error
     opening ??= open().finally(() => {
       opening = undefined
     })
@@ -80,7 +81,7 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
   }
   const run = <A>(used: Client, ask: (client: Client) => Promise<A>): Promise<A> =>
     ask(used).then(undefined, (error: unknown) => {
-      if (!isBusy(error) && Date.now() - openedAt > limits.reopenAfterMs) drop(used)
+      if (!isBusy(error) && performance.now() - openedAt > limits.reopenAfterMs) drop(used)
       throw error
     })
   return {

@@ -20,12 +20,12 @@ export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): R
   let waiting: Promise<void> | undefined
   // A lock has no queue: a process that asks seldom, beside one that writes without a pause, gets it by chance
   const round = async (): Promise<void> => {
-    const until = Date.now() + limits.roundMs
+    const until = performance.now() + limits.roundMs
     do await pause(limits.leastPauseMs + Math.random() * limits.furtherPauseMs)
-    while (Date.now() < until && (await isLocked()))
+    while (performance.now() < until && (await isLocked()))
   }
   const again = async <A>(ask: () => Promise<A>, error: unknown, until: number): Promise<A> => {
-    if (!isPassing(error) || Date.now() > until) throw error
+    if (!isPassing(error) || performance.now() > until) throw error
     waiting ??= round().finally(() => {
       waiting = undefined
     })
@@ -33,5 +33,5 @@ export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): R
     return ask().then(undefined, (next: unknown) => again(ask, next, until))
   }
   // a lock is met immediately, so the time begins with the first failure
-  return (ask) => ask().then(undefined, (error: unknown) => again(ask, error, Date.now() + limits.giveUpAfterMs))
+  return (ask) => ask().then(undefined, (error: unknown) => again(ask, error, performance.now() + limits.giveUpAfterMs))
 }

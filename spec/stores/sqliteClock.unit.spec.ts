@@ -1,0 +1,71 @@
+/** An SQLite file while the clock of the machine is set back an hour: an outage is over when it is over, not an hour later. */
+import { mkdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createClient } from '@libsql/client'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { digestOf, recordOf } from '../support/keyStores.js'
+import { sqliteFile } from '../support/sessionStores.js'
+
+const HOUR = 3_600_000
+
+// how long a file that could not be opened is left alone, in `sqliteConnection.ts`, and some room
+const PAUSE = 300
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
+afterEach(() => void vi.useRealTimers())
+const setBack = () => vi.setSystemTime(Date.now() - HOUR)
+
+describe('K-13 the clock is set back', () => {
+  const first = sqliteFile()
+  it('after the file could not be opened: it is opened when it is there', async () => {
+    const path = fileURLToPath(first())
+    const store = sqliteKeyStore({ url: first() })
+    // a folder is no file
+    mkdirSync(path)
+    await expect(store.list('anna')).rejects.toThrow()
+    rmdirSync(path)
+    setBack()
+    await pause(PAUSE)
+    expect(await store.list('anna')).toEqual([])
+    store.close()
+  })
+
+  const second = sqliteFile()
+  it('while the file is open: one that was emptied is not asked for ever', async () => {
+    const [path, store] = [fileURLToPath(second()), sqliteKeyStore({ url: second() })]
+    await store.insert(digestOf('a'), recordOf('a'))
+    setBack()
+    await pause(PAUSE)
+    const looking = createClient({ url: second() })
+    await looking.execute('pragma wal_checkpoint(truncate)')
+    looking.close()
+    const kept = readFileSync(path)
+    truncateSync(path, 0)
+    await expect(store.list('anna')).rejects.toThrow()
+    // its failure has closed it: opened anew, it says what is lost
+    await expect(store.list('anna')).rejects.toThrow(/no such table/)
+    writeFileSync(path, kept)
+    await pause(PAUSE)
+    expect((await store.list('anna')).map(({ id }) => id)).toEqual(['a'])
+    store.close()
+  })
+
+  const third = sqliteFile()
+  it('while a change waits for a lock: it gives up as ever', async () => {
+    const store = sqliteKeyStore({ url: third() })
+    await store.list('anna')
+    const other = createClient({ url: third() })
+    const lock = await other.transaction('write')
+    const changing = store.insert(digestOf('a'), recordOf('a'))
+    setBack()
+    // a limit ten times over
+    const given = await Promise.race([changing.catch((error: unknown) => error), pause(15_000, 'still waiting')])
+    expect(String(given)).toMatch(/SQLITE_BUSY/)
+    await lock.rollback()
+    expect(await store.insert(digestOf('a'), recordOf('a'))).toBe(true)
+    other.close()
+    store.close()
+  }, 30_000)
+})
