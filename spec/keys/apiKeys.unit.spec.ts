@@ -312,6 +312,22 @@ describe('pepper', () => {
     expect(tagOf(await made({ store }).keys.authenticate(request, newer))).toBe('invalid')
   })
 
+  it('an adopted key that is kept under an older one is there: not a second time, which would outlive its revocation', async () => {
+    const store = memoryKeyStore()
+    const old = 'legacy-0123456789abcdef'
+    const adopted = /^legacy-/
+    const { id } = await made({ store, adopted, pepper: first }).keys.adopt(sha256(old), { owner: 'anna' })
+    const { keys, calls } = made({ store, adopted, pepper: [second, first] })
+    await expect(keys.adopt(sha256(old), { owner: 'anna' })).rejects.toThrow(/a key has this digest already/)
+    expect(calls).toEqual(['find'])
+    await keys.revoke(id)
+    expect(tagOf(await keys.authenticate(request, old))).toBe('invalid')
+    expect(await keys.list('anna')).toHaveLength(1)
+    // another one is kept, under the newest
+    await keys.adopt(sha256('legacy-1'), { owner: 'anna' })
+    expect(tagOf(await made({ store, adopted, pepper: second }).keys.authenticate(request, 'legacy-1'))).toBe('in')
+  })
+
   it('what is kept is neither the SHA-256 nor the pepper; adopted keys are seasoned, too', async () => {
     const digests: string[] = []
     const store = memoryKeyStore()
@@ -364,7 +380,8 @@ describe('touch', () => {
   it('is never awaited, and its failure fails nothing', async () => {
     const store = memoryKeyStore()
     let touched = 0
-    const hanging = { ...store, touch: () => (touched++, new Promise<void>(() => {})) }
+    let release = (): void => {}
+    const hanging = { ...store, touch: () => (touched++, new Promise<void>((resolve) => (release = resolve))) }
     const failing = { ...store, touch: () => (touched++, Promise.reject(new Error('SQLITE_BUSY'))) }
     const throwing = {
       ...store,
@@ -374,12 +391,19 @@ describe('touch', () => {
       },
     }
     for (const bad of [hanging, failing, throwing]) {
-      const keys = apiKeys({ prefix: 'acme', store: bad, timeout: 20 })
+      // for ever, as far as this test goes: a request that waited for it would not be answered
+      const keys = apiKeys({ prefix: 'acme', store: bad, timeout: 600_000 })
       const { key } = await keys.issue({ owner: 'anna' })
       expect(tagOf(await keys.authenticate(request, key))).toBe('in')
     }
-    await new Promise((resolve) => setTimeout(resolve, 40))
+    release()
     expect(touched).toBe(3)
+    const silent = apiKeys({ prefix: 'acme', store: hanging, timeout: 20 })
+    const { key } = await silent.issue({ owner: 'anna' })
+    expect(tagOf(await silent.authenticate(request, key))).toBe('in')
+    // its silence rejects, and is caught
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    expect(touched).toBe(4)
   })
 
   it.each([
@@ -404,6 +428,24 @@ describe('touch', () => {
     await settled()
     expect(calls).not.toContain('touch')
   })
+})
+
+it('K-07 neither list nor the principal has a digest, whatever a store of your own puts into its records', async () => {
+  const store = memoryKeyStore()
+  const more = <R extends object>(record: R) => ({ ...record, digest: 'deadbeef', digests: ['deadbeef'] })
+  const talkative = {
+    ...store,
+    find: async (digests: ReadonlyArray<string>) => {
+      const found = await store.find(digests)
+      return found && { ...found, digest: 'deadbeef', record: more(found.record) }
+    },
+    list: async (owner: string) => (await store.list(owner)).map(more),
+  }
+  const keys = apiKeys({ prefix: 'acme', store: talkative })
+  const { key } = await keys.issue({ owner: 'anna', name: 'ci' })
+  const shown = [...(await keys.list('anna')), principalOf(await keys.authenticate(request, key))]
+  expect(shown.map(({ name }) => name)).toEqual(['ci', 'ci'])
+  for (const one of shown) expect(JSON.stringify(one)).not.toContain('deadbeef')
 })
 
 it('list: the oldest first, revoked ones among them', async () => {

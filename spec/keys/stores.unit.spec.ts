@@ -1,4 +1,4 @@
-/** The suite of `koa-with-auth/testing` for stores of API keys holds on every store, and finds what breaks it. */
+/** The suite of `koa-with-auth/testing/laws` for stores of API keys holds on every store, and finds what breaks it. */
 import { memoryKeyStore, type KeyStore } from 'koa-with-auth/keys'
 import { LawViolations } from 'koa-with-auth/testing'
 import { checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing/laws'
@@ -59,6 +59,16 @@ const broken: ReadonlyArray<
       find: async (digests) => {
         const found = await good.find(digests)
         return found && { record: found.record }
+      },
+    }),
+  ],
+  [
+    'an end that is long over is taken for none',
+    rotates,
+    (good) => ({
+      find: async (digests) => {
+        const found = await good.find(digests)
+        return found?.until === 1 ? { record: found.record } : found
       },
     }),
   ],

@@ -3,7 +3,7 @@
  *
  * A store gets digests, never keys: who reads the database cannot use what is in it. A record has one digest that is current
  * and any number of older ones, each good until its time. All times are whole milliseconds since 1970; every method may
- * reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing` checks a store of your own.
+ * reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing/laws` checks a store of your own.
  */
 
 /** What is kept about a key; nothing in it can be used as one. */
@@ -39,7 +39,7 @@ export interface Rotation {
   readonly prefix: string
   readonly last4: string
   readonly at: number
-  /** When the older digests stop working. A digest that stops earlier keeps its own time. */
+  /** When the older digests stop working; 1 if they do immediately. A digest that stops earlier keeps its own time. */
   readonly until: number
 }
 

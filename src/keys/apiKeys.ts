@@ -55,7 +55,10 @@ export interface ApiKeys<O> {
   readonly revoke: (id: string) => Promise<boolean>
   /** Resolves to the keys of an owner, including revoked and expired ones, the oldest first. */
   readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
-  /** Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it exists already. */
+  /**
+   * Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it exists already. Adopt a key once: the
+   * store forgets a secret some time after it was replaced, and adopted again it works again.
+   */
   readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
   /** The hook: who a key belongs to. */
   readonly authenticate: (request: Request, key: string) => Evaluation<ApiKey<O>>
@@ -64,6 +67,8 @@ export interface ApiKeys<O> {
 }
 
 const MAX_LENGTH = 8192
+
+const isThere = (): Error => new Error('apiKeys: a key has this digest already')
 
 const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: KeyRecord): ApiKeyEvent => ({
   event,
@@ -112,7 +117,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     return E.right(key)
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
-    if (!(await timed(() => store.insert(digest, record)))) throw new Error('apiKeys: a key has this digest already')
+    if (!(await timed(() => store.insert(digest, record)))) throw isThere()
   }
   const reachesStore = (key: string): boolean =>
     form.isKey(key) || (adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key))
@@ -129,7 +134,9 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const overlap = checkOverlap(rotation)
       const key = form.make()
       const at = Date.now()
-      const change = { digest: digests.of(key), prefix, last4: key.slice(-4), at, until: at + overlap }
+      // not at all is not until now: where a clock is behind, or is set back, now is yet to come
+      const until = overlap === 0 ? 1 : at + overlap
+      const change = { digest: digests.of(key), prefix, last4: key.slice(-4), at, until }
       if (!(await timed(() => store.rotate(id, change)))) {
         throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
       }
@@ -137,9 +144,9 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       return { key, id }
     },
     revoke: async (id) => {
-      const isThere = await timed(() => store.revoke(id, Date.now()))
-      if (isThere) report(apiKeyChanges)(() => ({ event: 'revoked', id }))
-      return isThere
+      const isRevoked = await timed(() => store.revoke(id, Date.now()))
+      if (isRevoked) report(apiKeyChanges)(() => ({ event: 'revoked', id }))
+      return isRevoked
     },
     list: async (owner) => {
       const text = ownerText('keys.list(owner)', codec, owner)
@@ -148,7 +155,9 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     },
     adopt: async (digest, given) => {
       const record = { createdAt: Date.now(), ...checkAdopted(codec, digest, given), id: randomUUID() }
-      await insert(digests.adopted(digest), record)
+      const [newest, ...older] = digests.adopted(digest)
+      if (older.length > 0 && (await timed(() => store.find(older))) !== undefined) throw isThere()
+      await insert(newest, record)
       report(apiKeyChanges)(() => made('adopted', record))
       return { id: record.id }
     },

@@ -10,22 +10,20 @@ export interface Digests {
   readonly of: (key: string) => string
   /** What it may have been kept under: one for each pepper. */
   readonly all: (key: string) => ReadonlyArray<string>
-  /** What a key is kept under of which only the SHA-256 is known, in hex. */
-  readonly adopted: (sha256: string) => string
+  /** The same of a key of which only the SHA-256 is known, in hex: what it is kept under, then what it may have been. */
+  readonly adopted: (sha256: string) => readonly [string, ...string[]]
 }
 
 /** @see Digests */
 export const digestsWith = (peppers: ReadonlyArray<KeyObject>): Digests => {
-  const [newest] = peppers
+  const [newest, ...older] = peppers
   const seasoned = (sha256: string, pepper: KeyObject): string =>
     createHmac('sha256', pepper).update(sha256, 'hex').digest('hex')
-  const kept = (sha256: string): string => (newest === undefined ? sha256 : seasoned(sha256, newest))
+  const all = (sha256: string): readonly [string, ...string[]] =>
+    newest === undefined ? [sha256] : [seasoned(sha256, newest), ...older.map((pepper) => seasoned(sha256, pepper))]
   return {
-    of: (key) => kept(hash('sha256', key)),
-    all: (key) => {
-      const sha256 = hash('sha256', key)
-      return newest === undefined ? [sha256] : peppers.map((pepper) => seasoned(sha256, pepper))
-    },
-    adopted: (sha256) => kept(sha256.toLowerCase()),
+    of: (key) => all(hash('sha256', key))[0],
+    all: (key) => all(hash('sha256', key)),
+    adopted: (sha256) => all(sha256.toLowerCase()),
   }
 }

@@ -120,6 +120,10 @@ export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
         expect('when a digest is over that was over', found === undefined || found.until === 300, true)
       }
       expect('rotate an id that is not there', await store.rotate(randomUUID(), rotationAt(1, 2)), false)
+      const leaked = await kept(store)
+      await store.rotate(leaked.id, rotationAt(20, 1))
+      const found = await store.find([leaked.digest])
+      expect('when a digest is over that is good no longer', found === undefined || found.until === 1, true)
       const other = await kept(store)
       for (const taken of [other.digest, fourth.digest]) {
         const answer = await store.rotate(id, { ...rotationAt(401, 402), digest: taken })
