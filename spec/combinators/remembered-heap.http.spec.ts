@@ -10,7 +10,7 @@ import { repository } from '../support/typecheck.js'
 
 const unique = (name: string) => `${name}-${randomBytes(18).toString('hex')}`
 
-it('after requests over HTTP no password and no token is in a heap snapshot, and each principal is', async () => {
+it('M-03 after requests over HTTP no password and no token is in a heap snapshot, and each principal is', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-heap-'))
   const site = spawn(process.execPath, ['--expose-gc', 'spec/support/rememberedSite.mjs'], {
     cwd: repository,

@@ -81,7 +81,7 @@ it('who is remembered helps no other user and no other password', async () => {
   expect(ran).toStrictEqual({ verified: 6, operation: 1 })
 })
 
-it('a wrong password is verified each time, and never remembered', async () => {
+it('M-06 a wrong password is verified each time, and never remembered', async () => {
   for (let at = 0; at < 3; at++) expect((await ask('/me', 'anna', 'wrong')).status).toBe(401)
   expect(ran).toStrictEqual({ verified: 3, operation: 0 })
 })
@@ -116,7 +116,7 @@ it('authorize decides at each request: 403 for who is remembered elsewhere', asy
   expect(ran).toStrictEqual({ verified: 2, operation: 1 })
 })
 
-it('CSRF is checked at each request: 403 from another site, before and after it was remembered', async () => {
+it('M-04 CSRF is checked at each request: 403 from another site, before and after it was remembered', async () => {
   const from = (site: string) => ({ method: 'POST', headers: { 'Sec-Fetch-Site': site } })
   const forged = await ask('/me', 'anna', 'annas password', from('cross-site'))
   expect(forged.status).toBe(403)

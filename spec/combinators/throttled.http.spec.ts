@@ -84,7 +84,7 @@ const good = basicOf('anna', 'good')
 
 /** What holds on every store. */
 const holds = (limiterOf: (points: number) => Limiter): void => {
-  it('ten wrong passwords in parallel, limit five: five reach the hook, five are 429', async () => {
+  it('T-01 ten wrong passwords in parallel, limit five: five reach the hook, five are 429', async () => {
     await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
       const answers = await Promise.all(times(10, () => ask(wrong)))
       expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(5, () => 429)])
@@ -102,7 +102,7 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
     })
   })
 
-  it('a success resets nothing, and a stranger elsewhere locks no user out', async () => {
+  it('T-05 a success resets nothing, and a stranger elsewhere locks no user out', async () => {
     const limiter = { accountAndAddress: limiterOf(3), account: limiterOf(50), address: limiterOf(40) }
     const keys = (request: { get: (name: string) => string }, { username }: { username: string }) => ({
       account: username,
@@ -122,7 +122,7 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
 describe('in memory', () => {
   holds(memory)
 
-  it('429: Retry-After, problem details, no challenge, not stored, no operation', async () => {
+  it('T-03 429: Retry-After, problem details, no challenge, not stored, no operation', async () => {
     await site({ limiter: memory(1) }, async ({ ask, ran }) => {
       await ask(wrong)
       const { status, headers, text } = await ask(wrong)
@@ -142,7 +142,7 @@ describe('in memory', () => {
     })
   })
 
-  it('a good key behind it in the list is no way around', async () => {
+  it('T-03 a good key behind it in the list is no way around', async () => {
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
     await site(
       { limiter: memory(1) },
@@ -183,7 +183,7 @@ describe('in memory', () => {
     ['the port behind brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
     ['an address of one /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
     ['how an address is written', '2001:db8::1', '2001:0DB8:0:0:0::1'],
-  ])('what a proxy writes: %s makes no other client', async (_what, first, second) => {
+  ])('T-06 what a proxy writes: %s makes no other client', async (_what, first, second) => {
     await site(
       { limiter: memory(1) },
       async ({ ask, ran }) => {
@@ -199,7 +199,7 @@ describe('in memory', () => {
     )
   })
 
-  it('a client that resets its connection before it is asked about guesses nothing, and uses nothing up', async () => {
+  it('T-10 a client that resets its connection before it is asked about guesses nothing, and uses nothing up', async () => {
     let [port, gone] = [0, 0]
     const waiting: string[] = []
     await site(
@@ -232,7 +232,7 @@ describe('in memory', () => {
     )
   })
 
-  it('OpenAPI tells of the 429 and its header, of this operation alone', () => {
+  it('T-03 OpenAPI tells of the 429 and its header, of this operation alone', () => {
     const basic = httpBasicAuth({ authenticate: () => true })
     const router = new Router()
     router.get('/guarded', withAuth(throttled({ limiter: memory(1) })(basic)), () => undefined)
@@ -274,7 +274,7 @@ describe('in SQLite', () => {
   }
   holds(limiterOf)
 
-  it('locked by another process: 503 with Retry-After, and no hook', async () => {
+  it('T-04 locked by another process: 503 with Retry-After, and no hook', async () => {
     const limiter = limiterOf(1)
     const other = new Database(join(folder, 'guesses.db'))
     await site({ limiter }, async ({ ask, ran }) => {
@@ -331,7 +331,7 @@ describeWithRedis('in Redis', () => {
     await client.close()
   })
 
-  it('its keys are digests: neither account nor address nor password can be read there', async () => {
+  it('T-11 its keys are digests: neither account nor address nor password can be read there', async () => {
     await site(
       { limiter: { accountAndAddress: limiterOf(5), account: limiterOf(50), address: limiterOf(9) } },
       async ({ ask }) => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { clientAddress, networkOf } from '../../src/core/ClientAddress.js'
 
-describe('an address', () => {
+describe('T-06 an address', () => {
   it.each<[string, string | undefined]>([
     ['192.0.2.1', '192.0.2.1'],
     ['192.0.2.1:5678', '192.0.2.1'],

@@ -4,7 +4,7 @@ import { accountName } from '../../src/core/accountName.js'
 
 const form = (name: string) => accountName(name)
 
-describe('one account', () => {
+describe('T-07 one account', () => {
   it.each([
     ['letter case', 'ANNA', 'anna'],
     ['NFC and NFD', 'Zo\u00eb', 'Zoe\u0308'],

@@ -63,7 +63,7 @@ const values: ReadonlyArray<readonly [description: string, value: unknown]> = [
 ]
 
 describe('a credential is remembered under a key of its own', () => {
-  it('no two of these share one', () => {
+  it('M-03 no two of these share one', () => {
     const descriptions = new Map<string, string>()
     for (const [description, value] of values) {
       const key = keyOf(value)

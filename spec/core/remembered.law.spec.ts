@@ -122,7 +122,7 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
 }
 
 describe('remembered', () => {
-  it('what it lets in was let in by the hook, for this credential, within the window, and not forgotten since', async () => {
+  it('M-01 what it lets in was let in by the hook, for this credential, within the window, and not forgotten since', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), (all, late) => play(all, late)),
       { numRuns: 1000 },

@@ -54,7 +54,7 @@ afterEach(() => {
 })
 
 describe('the window', () => {
-  it('a verification that passed is not repeated until maxAge is over, not a millisecond longer', async () => {
+  it('M-01 a verification that passed is not repeated until maxAge is over, not a millisecond longer', async () => {
     const { bearer, calls } = counted((_token, call) => ({ call }))
     const a = remembered({ maxAge: 60_000 })(bearer)
     expect(await run(a)).toStrictEqual(E.right({ call: 1 }))
@@ -76,7 +76,7 @@ describe('the window', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('a clock that is set back makes nothing last longer', async () => {
+  it('M-01 a clock that is set back makes nothing last longer', async () => {
     const { bearer, calls } = counted(() => 'anna')
     const a = remembered({ maxAge: 60_000 })(bearer)
     await run(a)
@@ -155,7 +155,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('no more than size; what was used last stays', async () => {
+  it('M-06 no more than size; what was used last stays', async () => {
     const { bearer, calls } = counted((token) => token)
     const a = remembered({ maxAge: 60_000, size: 2 })(bearer)
     for (const token of ['a', 'b', 'a', 'c']) await run(a, bearing(token))
@@ -186,7 +186,7 @@ describe('what is kept', () => {
 describe('single flight', () => {
   const later = <A>(value: A, ms: number) => new Promise<A>((resolve) => setTimeout(resolve, ms, value))
 
-  it('the same credential in parallel is asked about once, and all get that answer', async () => {
+  it('M-02 the same credential in parallel is asked about once, and all get that answer', async () => {
     const { bearer, calls } = counted((token) => later({ token }, 10))
     const a = remembered({ maxAge: 60_000 })(bearer)
     const all = Array.from({ length: 100 }, () => run(a))
@@ -256,7 +256,7 @@ describe('forget', () => {
     expect(calls).toStrictEqual(['anna', 'ben', 'anna'])
   })
 
-  it('reaches what is under way: what was verified with the old password is not kept, and not joined', async () => {
+  it('M-05 reaches what is under way: what was verified with the old password is not kept, and not joined', async () => {
     const answers: Array<(user: unknown) => void> = []
     const { bearer, calls } = counted(() => new Promise((resolve) => answers.push(resolve)))
     const cache = remembered({ maxAge: 60_000 })
@@ -288,7 +288,7 @@ describe('forget', () => {
   })
 })
 
-describe('what runs every time', () => {
+describe('M-04 what runs every time', () => {
   it.each(['around', 'inside'])('authorize, %s', async (where) => {
     const { bearer, calls } = counted(() => ({ user: 'anna' }))
     const asked: string[] = []

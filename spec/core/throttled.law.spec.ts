@@ -139,7 +139,7 @@ afterEach(() => {
 })
 
 describe('throttled', () => {
-  it('admits at most the limit, of each of its limiters, under any parallelism', async () => {
+  it('T-01 admits at most the limit, of each of its limiters, under any parallelism', async () => {
     await fc.assert(fc.asyncProperty(steps, limits, play), { numRuns: 300 })
     // not by chance: each of these happened often
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(200)

@@ -106,7 +106,7 @@ describe('guesses', () => {
     expect(await tags(a, ...times(5, () => guess('anna')))).toStrictEqual(times(5, () => tag))
   })
 
-  it('a write of another site is neither counted nor asked about: it would lock out the visitor that sends it', async () => {
+  it('T-12 a write of another site is neither counted nor asked about: it would lock out the visitor that sends it', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(1) })(basic)
     const forged = (password: string) => {
@@ -139,7 +139,7 @@ describe('guesses', () => {
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
   })
 
-  it('a success resets nothing', async () => {
+  it('T-02 a success resets nothing', async () => {
     const a = throttled({ limiter: memory(3) })(passwords().basic)
     expect(
       await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'), guess('anna'), guess('anna', 'good')),
@@ -187,7 +187,7 @@ describe('what is counted under what', () => {
   })
 
   it.each(['ANNA', ' anna ', 'Ａｎｎａ', 'ánna', 'an\u0303na', 'an\u200bna', 'anna\u00ad', 'ⓐnna'])(
-    'another spelling is no other account: %s',
+    'T-07 another spelling is no other account: %s',
     async (spelling) => {
       const a = throttled({ limiter: memory(1) })(passwords().basic)
       expect(await tags(a, guess('anna'), guess(spelling))).toStrictEqual(['invalid', 'throttled'])
@@ -197,7 +197,7 @@ describe('what is counted under what', () => {
   it.each<[string, string, string]>([
     ['another address of one /64 network', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9'],
     ['IPv4 as IPv6', '192.0.2.1', '::ffff:192.0.2.1'],
-  ])('%s is no other address', async (_name, first, second) => {
+  ])('T-06 %s is no other address', async (_name, first, second) => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
     expect(await tags(a, guess('anna', 'wrong', first), guess('anna', 'wrong', second))).toStrictEqual([
       'invalid',
@@ -220,7 +220,7 @@ describe('what is counted under what', () => {
     ])
   })
 
-  it('a client that has hung up before its address was read is refused: its guesses would have no count', async () => {
+  it('T-10 a client that has hung up before its address was read is refused: its guesses would have no count', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(1) })(basic)
     const hungUp = () => {
@@ -237,7 +237,7 @@ describe('what is counted under what', () => {
     expect(await tagOf(a, local)).toBe('passed')
   })
 
-  it('a malformed credential counts under its address alone, and its owner is not locked out', async () => {
+  it('T-08 a malformed credential counts under its address alone, and its owner is not locked out', async () => {
     const a = throttled({ limiter: memory(2) })(passwords().basic)
     const malformed = () => from('192.0.2.1', ['Authorization', 'Basic ?'])
     expect(await tags(a, malformed(), malformed(), malformed())).toStrictEqual(['malformed', 'malformed', 'throttled'])
@@ -245,7 +245,7 @@ describe('what is counted under what', () => {
     expect(await tagOf(a, from('192.0.2.2', ['Authorization', 'Basic ?']))).toBe('malformed')
   })
 
-  it('a key or token names no account, so guesses at it count under their address', async () => {
+  it('T-08 a key or token names no account, so guesses at it count under their address', async () => {
     let calls = 0
     const a = throttled({ limiter: memory(2) })(httpBearer({ authenticate: () => (calls++, false) }))
     const token = (at: number, address = '192.0.2.1') => from(address, ['Authorization', `Bearer t${at}`])
@@ -273,7 +273,7 @@ describe('what is counted under what', () => {
     ])
   })
 
-  it('limiters see digests: no account, no address, no credential', async () => {
+  it('T-11 limiters see digests: no account, no address, no credential', async () => {
     const seen: string[] = []
     const limiter: Limiter = { consume: async (key) => seen.push(key), reward: async (key) => seen.push(key) }
     const options: ThrottledOptions<unknown> = {
@@ -341,7 +341,7 @@ describe('a limiter for each', () => {
     },
   )
 
-  it('a patient stranger neither: over ten windows of every limiter the owner is let in each second', async () => {
+  it('T-05 a patient stranger neither: over ten windows of every limiter the owner is let in each second', async () => {
     const a = throttled({
       limiter: { accountAndAddress: memory(5, 7), account: memory(9, 60), address: memory(50, 40) },
     })(passwords().basic)
@@ -369,7 +369,7 @@ describe('a limiter for each', () => {
   })
 })
 
-describe('a store that fails', () => {
+describe('T-04 a store that fails', () => {
   const down = (reason: unknown): Limiter => ({
     consume: () => Promise.reject(reason),
     reward: () => Promise.reject(reason),
@@ -466,7 +466,7 @@ describe('in a tree', () => {
     expect(calls).toHaveLength(3)
   })
 
-  describe('of kinds that read one credential', () => {
+  describe('T-09 of kinds that read one credential', () => {
     const known = (name: string) =>
       basicWith((password, username) => username === name && password === 'good' && { name })
     const lists: ReadonlyArray<
@@ -590,7 +590,7 @@ describe('in a tree', () => {
     expect(limiter.consume).toHaveBeenCalledTimes(1)
   })
 
-  describe('remembered around it', () => {
+  describe('M-07 remembered around it', () => {
     const both = (limiter: ThrottledOptions<unknown>['limiter']) => {
       const { basic, calls } = passwords()
       return { a: remembered({ maxAge: 60_000 })(throttled({ limiter })(basic)), calls }
@@ -714,7 +714,7 @@ describe('throttled reads a credential once', () => {
     request.req.headers['x-key'] = 'bad'
     expect(E.isLeft(await waiting)).toBe(true)
   })
-  it.each(['good', 'bad', 'refused'])('leaves no credential on the request: %s', async (key) => {
+  it.each(['good', 'bad', 'refused'])('T-11 leaves no credential on the request: %s', async (key) => {
     const { kind } = counting()
     const request = keyed(key)
     const limiter = { consume: () => (key === 'refused' ? Promise.reject({ msBeforeNext: 1 }) : Promise.resolve()), reward: () => Promise.resolve() } // prettier-ignore

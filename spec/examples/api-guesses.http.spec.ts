@@ -95,13 +95,13 @@ it('one count for all doors: who was refused at one is refused at the next', asy
   expect((await post('/api/token', 'sam', 'sam-secret')).status).toBe(200)
 }, 120_000)
 
-it('a stranger at one address locks no user out, however many he sends', async () => {
+it('T-05 a stranger at one address locks no user out, however many he sends', async () => {
   const { post } = await started()
   await Promise.all(times(300, (at) => post('/api/token', 'anna', `wrong${at}`, ELSEWHERE)))
   expect((await post('/api/token', 'anna', 'anna-secret', HOME)).status).toBe(200)
 }, 120_000)
 
-it('what is remembered at GET /api/basic is no list to guess in', async () => {
+it('M-07 what is remembered at GET /api/basic is no list to guess in', async () => {
   const { basic } = await started()
   expect((await basic('/api/basic', 'admin', 'secret')).status).toBe(200)
   for (let at = 0; at < LIMIT; at++) expect((await basic('/api/basic', 'admin', `wrong${at}`)).status).toBe(401)

@@ -144,7 +144,7 @@ let runs = 0
 afterEach(() => void vi.useRealTimers())
 
 describeEveryKeyStore((store, name) => {
-  it('answer as the model does, after any steps', async () => {
+  it('K-08 answer as the model does, after any steps', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
     await fc.assert(
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 40, size: 'max' }), async (commands) => {
@@ -163,7 +163,7 @@ describeEveryKeyStore((store, name) => {
     )
   }, 60_000)
 
-  it('a revocation wins against any rotations at the same time: no secret is good behind it', async () => {
+  it('K-10 a revocation wins against any rotations at the same time: no secret is good behind it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(8), fc.integer({ min: 1, max: 8 }), async (place, count) => {
         const keys = apiKeys({ prefix: 'acme', store: store() })
@@ -185,7 +185,7 @@ describeEveryKeyStore((store, name) => {
     )
   }, 60_000)
 
-  it('of any rotations at the same time exactly one secret has no end, and all others have one', async () => {
+  it('K-09 of any rotations at the same time exactly one secret has no end, and all others have one', async () => {
     const keys = apiKeys({ prefix: 'acme', store: store() })
     const first = await keys.issue({ owner: 'race' })
     const rotated = await Promise.all(Array.from({ length: 8 }, () => keys.rotate(first.id, { overlap: 60_000 })))

@@ -137,7 +137,7 @@ const ALL_503 = { good: 503, refused: 503 }
 const UNHARMED = { good: 200, refused: 401 }
 const options = { timeout: 60_000 }
 
-describe('SQLite under fifty clients', () => {
+describe('K-05 SQLite under fifty clients', () => {
   let folder: string
   let path: string
   let store: ReturnType<typeof sqliteKeyStore>
@@ -190,7 +190,7 @@ describe('SQLite under fifty clients', () => {
   })
 })
 
-describeWithRedis('Redis under fifty clients', () => {
+describeWithRedis('K-05 Redis under fifty clients', () => {
   const server = redisServer({ persistent: true })
   describe.each(Object.entries(connecting))('%s', (_name, connectTo) => {
     let proxy: Awaited<ReturnType<typeof slowProxy>>

@@ -76,7 +76,7 @@ describe('any kind that reads one value', () => {
     },
   )
 
-  it('revoked, replaced and unknown keys: 401, the handler does not run', async () => {
+  it('K-04 revoked, replaced and unknown keys: 401, the handler does not run', async () => {
     const first = await keys.issue({ owner: 'anna' })
     const second = await keys.rotate(first.id, { overlap: 0 })
     expect((await sent('/header', second.key)).status).toBe(200)
@@ -103,13 +103,13 @@ describe('any kind that reads one value', () => {
     ['10 KB', 'a'.repeat(10_000)],
     ['15 KB with the prefix', `acme_${'a'.repeat(15_000)}`],
     ['another prefix', `sk_live_${'a'.repeat(38)}`],
-  ])('%s in the query: 401, and the store is not asked', async (_name, key) => {
+  ])('K-03 %s in the query: 401, and the store is not asked', async (_name, key) => {
     const { status, challenge } = await ask(`${served.url}/query?key=${key}`)
     expect([status, challenge?.split(' ')[0], calls, handled]).toEqual([401, 'ApiKey', [], 0])
   })
 })
 
-describe('no secret in an answer, a record, the database, an error or what Koa logs', () => {
+describe('K-07 no secret in an answer, a record, the database, an error or what Koa logs', () => {
   const trace = async (given: KeyStore, everythingKept: () => Promise<string>): Promise<void> => {
     const own = apiKeys({ prefix: 'acme', store: given, adopted: /^old-/ })
     const errors: unknown[] = []
@@ -182,7 +182,7 @@ describe('no secret in an answer, a record, the database, an error or what Koa l
   })
 })
 
-it('a store that fails: 503 from a guard without a challenge, and from a handler that manages keys', async () => {
+it('K-05 a store that fails: 503 from a guard without a challenge, and from a handler that manages keys', async () => {
   const down = (): Promise<never> => Promise.reject(new Error('ECONNREFUSED 10.0.0.5'))
   const failing = { insert: down, find: down, list: down, rotate: down, revoke: down, touch: down }
   const own = apiKeys({ prefix: 'acme', store: failing })

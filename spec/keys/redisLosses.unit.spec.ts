@@ -42,7 +42,7 @@ describeWithRedis('what Redis has lost', () => {
       keys = apiKeys({ prefix: 'acme', adopted: /^old-/, touch: false, store })
     })
 
-    it('a digest that was to end tomorrow is not made again: not by revoke, nor by rotate, nor by touch', async () => {
+    it('K-12 a digest that was to end tomorrow is not made again: not by revoke, nor by rotate, nor by touch', async () => {
       const first = await keys.issue({ owner: 'anna' })
       const second = await keys.rotate(first.id, { overlap: DAY })
       await lose(digestOf(first.key))
@@ -78,7 +78,7 @@ describeWithRedis('what Redis has lost', () => {
       ])
     })
 
-    it('a lost record: rotate and revoke reject; after revoke no secret is good, and the second time there is no key', async () => {
+    it('K-12 a lost record: rotate and revoke reject; after revoke no secret is good, and the second time there is no key', async () => {
       const first = await keys.issue({ owner: 'anna' })
       const second = await keys.rotate(first.id, { overlap: DAY })
       const other = await keys.issue({ owner: 'anna' })
@@ -123,7 +123,7 @@ describeWithRedis('what Redis has lost', () => {
       expect([await keys.revoke(id), await asked(key)]).toEqual([true, 'invalid'])
     })
 
-    it('a client that gives the answers to other questions: no request acts for the owner of another key', async () => {
+    it('K-12 a client that gives the answers to other questions: no request acts for the owner of another key', async () => {
       const [anna, sam] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'sam' })]
       let shift: unknown
       // one answer late, as a connection is that has lost count

@@ -129,7 +129,7 @@ const broken: ReadonlyArray<
   ['a store that is down', keeps, () => ({ insert: () => Promise.reject(new Error('ECONNREFUSED')) })],
 ]
 
-describe('a store that breaks a law', () => {
+describe('K-08 a store that breaks a law', () => {
   it.each(broken)('%s: the law "%s" says so', async (_description, law, make) => {
     const good = memoryKeyStore()
     const error: unknown = await checkKeyStore({ ...good, ...make(good) }).catch((thrown: unknown) => thrown)

@@ -18,7 +18,7 @@ const works = () => {
   return { begun, ends, work }
 }
 
-describe('a line', () => {
+describe('P-03 a line', () => {
   it('begins as many as it is wide, and the next when one ends, however it ends', async () => {
     const { begun, ends, work } = works()
     const line = makeLine({ width: 2, limit: 10, patience: 1000 })

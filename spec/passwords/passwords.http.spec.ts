@@ -29,7 +29,7 @@ const guesses = (count: number) =>
   Promise.all(Array.from({ length: count }, (_, at) => guess(`guess ${at}`, at % 2 === 0 ? 'anna' : `user ${at}`)))
 
 describe('200 parallel guesses', () => {
-  it('none is let in, and the event loop is not held', { timeout: 60_000 }, async () => {
+  it('P-04 none is let in, and the event loop is not held', { timeout: 60_000 }, async () => {
     // so that what is measured has been compiled
     await guesses(50)
     await site.reset()
@@ -56,7 +56,7 @@ describe('200 parallel guesses', () => {
   })
 })
 
-it('more than the line takes: 503 with Retry-After and no challenge, the rest 401, and good again behind them', async () => {
+it('P-03 more than the line takes: 503 with Retry-After and no challenge, the rest 401, and good again behind them', async () => {
   const before = (await site.state()).calls['handled']
   const answers = await guesses(500)
   const away = answers.filter(({ status }) => status === 503)
@@ -91,7 +91,7 @@ console.log(JSON.stringify({
   }, 60_000)
   afterAll(() => bare?.remove())
 
-  it('Argon2id of node:crypto where it has it, else scrypt; what cannot be verified says what to install', async () => {
+  it('P-01 Argon2id of node:crypto where it has it, else scrypt; what cannot be verified says what to install', async () => {
     const { code, output } = await bare.node('main.js')
     expect([code, output]).toEqual([0, expect.stringMatching(/^\{/)])
     const reported = JSON.parse(output) as Record<string, unknown>

@@ -13,7 +13,7 @@ const SALT = 'AAAAAAAAAAAAAAAAAAAAAA'
 const KEY = 'A'.repeat(43)
 
 describe('hash', () => {
-  it('makes a PHC string of Argon2id with OWASP’s figures, another at each time, and no word of the password', async () => {
+  it('P-01 makes a PHC string of Argon2id with OWASP’s figures, another at each time, and no word of the password', async () => {
     const [first, second] = [await hash('anna-secret'), await hash('anna-secret')]
     for (const stored of [first, second]) {
       expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
@@ -85,7 +85,7 @@ describe('verify: what others made', () => {
   })
 })
 
-describe('verify: what is no password is refused before any work', () => {
+describe('P-05 verify: what is no password is refused before any work', () => {
   it.each([
     ['empty', ''],
     ['4097 bytes', 'a'.repeat(4097)],
@@ -102,7 +102,7 @@ describe('verify: what is no password is refused before any work', () => {
   })
 })
 
-describe('verify: bcrypt reads 72 bytes, so more are refused', () => {
+describe('P-06 verify: bcrypt reads 72 bytes, so more are refused', () => {
   it('72 bytes are verified, 73 are not, though bcrypt would let them in', async () => {
     const password = 'a'.repeat(72)
     const stored = await bcrypt.hash(password, 4)
@@ -173,7 +173,7 @@ describe('what is kept and is no hash', () => {
   })
 })
 
-describe('needsRehash: OWASP’s figures, whichever of its lines', () => {
+describe('P-07 needsRehash: OWASP’s figures, whichever of its lines', () => {
   it.each([
     ...(['47104,t=1', '19456,t=2', '12288,t=3', '9216,t=4', '7168,t=5', '65536,t=3'] as const).map(
       (cost) => [`$argon2id$v=19$m=${cost},p=1$${SALT}$${KEY}`, false] as const,
@@ -255,7 +255,7 @@ it('law: no string at all makes reading throw', () => {
   fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), near), (text) => (parse(text), true)))
 })
 
-describe('an unknown user costs what a known one costs', () => {
+describe('P-02 an unknown user costs what a known one costs', () => {
   it('undefined and null are as much work as a wrong password: one run of Argon2id at the same cost', async () => {
     const stored = await hash('anna-secret')
     for (const kept of [stored, undefined, null]) {
@@ -273,7 +273,7 @@ describe('an unknown user costs what a known one costs', () => {
   })
 })
 
-describe('what is kept and asks for very much', () => {
+describe('P-08 what is kept and asks for very much', () => {
   it.each([
     ['RFC 9106, the first choice', 'm=2097152,t=1,p=4'],
     ['libsodium, sensitive', 'm=1048576,t=4,p=1'],

@@ -1,7 +1,7 @@
 /** Every rule that a comment or a title cites is in `spec/requirements.md`, and `spec/README.md` says where it is tested. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { citations, decisions, decisionsCited, ruleIds, rulesTable } from '../support/rules.js'
+import { citations, decisions, decisionsCited, ruleIds, rulesTable, specsOf } from '../support/rules.js'
 import { repository } from '../support/typecheck.js'
 
 const everywhere = ['src', 'spec', 'examples']
@@ -17,6 +17,12 @@ describe('spec/requirements.md', () => {
     const cited = citations(...everywhere)
     expect(cited.length).toBeGreaterThan(300)
     expect(cited.filter(({ id }) => !ruleIds.includes(id))).toStrictEqual([])
+  })
+
+  it('has no rule of a secret that no spec cites', () => {
+    const secrets = ruleIds.filter((id) => /^[KPMT]-/.test(id))
+    expect(secrets.length).toBeGreaterThan(30)
+    expect(secrets.filter((id) => !specsOf().has(id))).toStrictEqual([])
   })
 
   it('holds every decision that src, spec and examples cite', () => {
