@@ -106,6 +106,9 @@ const site = serve(() => {
     failed(async () => raise()),
     handle,
   )
+  for (const nothing of [null, undefined]) {
+    errors.get(`/rejects-${nothing}`, failed(() => Promise.reject(nothing)), handle) // prettier-ignore
+  }
   errors.get('/twice', failed(async (_ctx, next) => { await next(); await next() }), handle) // prettier-ignore
   errors.get(
     '/throw-401',
@@ -279,6 +282,14 @@ describe('what it answers and throws is as of a handler', () => {
     const { status, text, challenge } = await get('/errors/throw-401', asUser)
     expect([status, text, challenge, ran]).toStrictEqual([401, 'of my own', 'Bearer realm="api"', []])
   })
+
+  it.each(['null', 'undefined'])(
+    'a rejection with %s is a 500, and not a request without an answer',
+    async (nothing) => {
+      expect((await get(`/errors/rejects-${nothing}`, asUser)).status).toBe(500)
+      expect(ran).toStrictEqual([])
+    },
+  )
 
   it('next() twice: 500, and the handler runs once', async () => {
     expect((await get('/errors/twice', asUser)).status).toBe(500)

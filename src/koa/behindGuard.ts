@@ -75,7 +75,15 @@ export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Nex
         isCalled = true
         return from(at + 1)
       }
-      const run = async (): Promise<unknown> => await (step === undefined ? next() : step.run(ctx, goOn))
+      const run = async (): Promise<unknown> => {
+        try {
+          return await (step === undefined ? next() : step.run(ctx, goOn))
+        } catch (error) {
+          // Koa takes null and undefined for no error, and would never answer
+          // eslint-disable-next-line @typescript-eslint/only-throw-error -- as it was thrown
+          throw error ?? new Error('null or undefined was thrown behind a guard')
+        }
+      }
       return isMixed ? runAs(ctx, inherited(principal, step?.above ?? 0), true, run) : run()
     }
     return from(0)
