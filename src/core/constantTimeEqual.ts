@@ -37,7 +37,7 @@ const areSame = (): boolean => {
  *
  * Strings of up to 256 characters are compared in buffers of one size, and longer ones by their digests, so different lengths
  * neither throw nor return early. The time of many calls may reveal one thing about a single string: whether it is longer than 256
- * characters, and below that its length, by about two nanoseconds of copying. It never throws: a value that is not a string equals
+ * characters, and below that its length, by a few nanoseconds of copying. It never throws: a value that is not a string equals
  * nothing.
  *
  * @example

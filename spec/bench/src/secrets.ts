@@ -86,13 +86,14 @@ export const secrets = async (pace: Pace): Promise<Section> => {
 
   const verifying = ours(slow)
   const inHook = ours(limiterInTheHook(check))
+  const quickOnes = [
+    contestant('remembered', ours(remembered({ maxAge: 3_600_000 })(slow))),
+    contestant('bare', listenerOf(bare)),
+  ]
+  // until they are compiled; as many verifications would take a minute
+  for (const { run } of quickOnes) for (let at = 0; at < 5000; at++) await run()
   const verified = await race(
-    [
-      contestant('verified', verifying),
-      contestant('remembered', ours(remembered({ maxAge: 3_600_000 })(slow))),
-      contestant('bare', listenerOf(bare)),
-      contestant('verified, again', verifying),
-    ],
+    [contestant('verified', verifying), ...quickOnes, contestant('verified, again', verifying)],
     // more than these are compiled by the second race
     { rounds: Math.ceil(pace.rounds / 3), batch: 10, warmUp: 100 },
   )
