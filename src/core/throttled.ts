@@ -138,8 +138,11 @@ export const throttled = <C = unknown>(
         // a page of another site guesses from the addresses of its visitors, and would lock them out
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
         const guess = guessAt(request, sent.value, decodeAhead(request, decode, sent.value))
-        return guess === undefined ? gone : ask(guess, [])
+        if (guess !== undefined) return ask(guess, [])
+        forgetDecoded(request)
+        return gone
       } catch (error) {
+        forgetDecoded(request)
         return failed(failureOf(error))
       }
     }
