@@ -714,22 +714,25 @@ describe('throttled reads a credential once', () => {
     request.req.headers['x-key'] = 'bad'
     expect(E.isLeft(await waiting)).toBe(true)
   })
-  it.each(['good', 'bad', 'refused', 'thrown', 'reset'])('T-11 leaves no credential on the request: %s', async (key) => {
-    const { kind } = counting()
-    const request = keyed(key)
-    const limiter = { consume: () => (key === 'refused' ? Promise.reject({ msBeforeNext: 1 }) : Promise.resolve()), reward: () => Promise.resolve() } // prettier-ignore
-    const keys = () => {
-      if (key === 'thrown') throw new Error('keys cannot say')
-      return {}
-    }
-    if (key === 'reset') {
-      Object.defineProperty(request.req.socket, 'remoteAddress', { value: undefined, configurable: true })
-      request.req.socket.destroy()
-    }
-    await throttled({ limiter, keys })(kind).evaluate(request)
-    const left = Object.getOwnPropertySymbols(request).map((mark) => Reflect.get(request, mark))
-    expect(JSON.stringify(left.filter((one) => !Array.isArray(one)))).not.toContain(key)
-  })
+  it.each(['good', 'bad', 'refused', 'thrown', 'reset'])(
+    'T-11 leaves no credential on the request: %s',
+    async (key) => {
+      const { kind } = counting()
+      const request = keyed(key)
+      const limiter = { consume: () => (key === 'refused' ? Promise.reject({ msBeforeNext: 1 }) : Promise.resolve()), reward: () => Promise.resolve() } // prettier-ignore
+      const keys = () => {
+        if (key === 'thrown') throw new Error('keys cannot say')
+        return {}
+      }
+      if (key === 'reset') {
+        Object.defineProperty(request.req.socket, 'remoteAddress', { value: undefined, configurable: true })
+        request.req.socket.destroy()
+      }
+      await throttled({ limiter, keys })(kind).evaluate(request)
+      const left = Object.getOwnPropertySymbols(request).map((mark) => Reflect.get(request, mark))
+      expect(JSON.stringify(left.filter((one) => !Array.isArray(one)))).not.toContain(key)
+    },
+  )
 })
 
 describe('options', () => {
