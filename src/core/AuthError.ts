@@ -1,8 +1,8 @@
 /**
  * Why a request was not authenticated: a closed union of failures, ordered by strength, folded by a semigroup.
  *
- * A failure is data: it says what happened and never holds a credential. What it becomes as an HTTP response is the
- * error mapper's business (`ErrorMapper.ts`), not decided here.
+ * A failure is data: it says what happened, and never holds a credential. The error mapper (`ErrorMapper.ts`) decides
+ * which HTTP response it becomes.
  *
  * | failure        | what happened                                                         | strength |
  * |----------------|-----------------------------------------------------------------------|----------|
@@ -39,9 +39,9 @@ interface Failure<Tag extends string> {
   readonly _tag: Tag
   /** What the client should send instead; filled in by the authenticator that failed. */
   readonly challenge?: Challenge
-  /** Every failure that a fold met, in the order tried. None: the failure stands for itself. */
+  /** Every failure of a list or a group, in the order tried. Left out if this failure is the only one. */
   readonly branches?: ReadonlyArray<AuthError>
-  /** Of a branch: it was not asked, because another had decided; it is named for its challenge. */
+  /** Set on a branch that was not asked, because another one had decided. It is listed for its challenge. */
   readonly skipped?: true
 }
 
@@ -133,7 +133,7 @@ const strengths: Readonly<Record<AuthError['_tag'], number>> = {
 export const is = (u: unknown): u is AuthError =>
   typeof u === 'object' && u !== null && '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
 
-/** @internal Whether an object has no other keys than its failure can have, so that it is no data that happens to hold a tag. */
+/** @internal Whether an object has only the keys of its failure. Otherwise it is data that happens to hold a `_tag`. */
 export const hasExactKeys = (error: AuthError): boolean =>
   Object.hasOwn(error, '_tag') &&
   Reflect.ownKeys(error).every(
@@ -152,8 +152,8 @@ const ownKeys: { readonly [Tag in AuthError['_tag']]?: string } = {
 }
 
 /**
- * Whether a failure ends a list at once: after an outage or an exception no weaker alternative is tried, and a second scheme
- * is no way around a throttle.
+ * Whether a failure ends a list. After an outage or an exception, no weaker alternative is tried. A second scheme must
+ * not be a way around a throttle, either.
  */
 export const stops = (error: AuthError): boolean => strengths[error._tag] === STOPS
 
@@ -161,7 +161,7 @@ export const stops = (error: AuthError): boolean => strengths[error._tag] === ST
 // instances
 // -------------------------------------------------------------------------------------
 
-// By hand: with fp-ts's Ord, number and ReadonlyArray an application would load a dozen modules more
+// Not made with fp-ts's Ord, because an application would load a dozen more modules for it
 const compare = ({ _tag: first }: AuthError, { _tag: second }: AuthError): Ordering =>
   strengths[first] < strengths[second] ? -1 : strengths[first] > strengths[second] ? 1 : 0
 
@@ -175,8 +175,9 @@ export const Ord: ord.Ord<AuthError> = deepFreeze<ord.Ord<AuthError>>({
 export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
 
 /**
- * Folds failures: the strongest gives its tag (the first of equals), every branch is kept, and what comes after a
- * failure that stops is dropped, because it was never tried. Associative; there is no failure that is neutral.
+ * Combines two failures. The result has the tag of the stronger one (of the first, if they are equal) and the branches
+ * of both. If the first one stops a list, the second is dropped, because it was never tried. It is associative, and has
+ * no neutral element.
  *
  * @example
  * import { AuthError } from 'koa-with-auth'

@@ -1,15 +1,15 @@
 /**
  * What an authenticator is, and how one is made.
  *
- * An authenticator is a fp-ts `ReaderTaskEither<Request, AuthError, P>`: a function from a request to a task of either
- * why not, or who. Beside the call it carries two things:
+ * An authenticator is a fp-ts `ReaderTaskEither<Request, AuthError, P>`: a function from a request to a task, which results in
+ * a failure or a principal. It also has two properties:
  *
- * - `description`, what it demands, as data. OpenAPI, the challenges and the audit read it.
- * - `evaluate`, the same decision as the call, sync while nothing in it is async. The guard uses it.
+ * - `description`: what it demands, as data. OpenAPI, the challenges and the audit read it.
+ * - `evaluate`: makes the same decision, sync while nothing in it is async. The guard calls it.
  *
- * It reads the request and never writes the response. It never throws, and its promise never rejects.
- * Laws (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, and no later one is called;
- * none is tried after `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
+ * It reads the request and never writes the response. It never throws, and its promise never rejects. Laws
+ * (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, and no later one is called; none is
+ * tried after `throttled`, `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -53,14 +53,14 @@ import { failureOf } from './UnavailableError.js'
 export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
   /** What it demands. */
   readonly description: Description.Description
-  /** The decision of the call, at once where nothing is asynchronous. Never throws, and its promise never rejects. */
+  /** Makes the decision of the call, sync if nothing in it is async. Never throws, and its promise never rejects. */
   readonly evaluate: (request: Request) => Evaluation<P>
 }
 
-/** What is taken for an authenticator: one, or any function of the request (spec 5.1.3), a bare RTE included. */
+/** What counts as an authenticator: an authenticator, or any function of the request (spec 5.1.3), such as a bare RTE. */
 export type AuthenticatorLike = (request: Request) => unknown
 
-/** Who a member lets in. */
+/** The principal of a member. */
 export type PrincipalOf<M> =
   M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalFromAnswer<R> : never
 
@@ -70,26 +70,26 @@ export type PrincipalOf<M> =
 
 const MAX_LENGTH = 8192
 
-// What io-ts tells about the place of a mistake would hold the credential, and it is not read
+// io-ts would keep the credential in this context, and nothing reads it
 const noContext: t.Context = []
 const tooLong: E.Either<unknown, never> = E.left('too long')
 
-/** @internal Where an authenticator that is made of others says how to make it again, each of them wrapped. */
+/** @internal The key of an authenticator's `Rebuild`. Only an authenticator that is made of others has one. */
 export const inside: unique symbol = Symbol.for('koa-with-auth/inside')
 
-/** @internal What is done to each of the authenticators that one is made of. */
+/** @internal Wraps one of the authenticators that another one is made of. */
 export type Wrap = (member: Authenticator<unknown>) => Authenticator<unknown>
 
 type Rebuild = (wrap: Wrap) => Authenticator<unknown>
 
-/** @internal How to make an authenticator again, if it is made of several. */
+/** @internal Makes an authenticator again, each of its members wrapped; `undefined` if it is not made of others. */
 export const rebuildOf = (self: object): Rebuild | undefined =>
   // Safe: only `make` writes it
   (self as { readonly [inside]?: Rebuild })[inside]
 
 /**
- * @internal An authenticator of its two halves; `evaluate` never throws and never rejects. One that is made of others says
- * how to make it again.
+ * @internal Makes an authenticator. `evaluate` must never throw, and its promise must never reject. An authenticator that is
+ * made of others passes `rebuild`.
  */
 export const make = <P>(
   description: Description.Description,
@@ -103,8 +103,8 @@ export const make = <P>(
   })
 
 /**
- * @internal What an answer comes to: a failure is explained, and a credential that other sites can send is not taken from
- * them. Failures that say nothing of their own are made once, so that the responder can keep their replies.
+ * @internal Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
+ * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
  */
 export const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
   const invalid = Description.constantFailure(description, AuthErrors.invalid)
@@ -120,8 +120,8 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
   typeof u === 'function' && 'evaluate' in u && typeof u.evaluate === 'function' && 'description' in u
 
 /**
- * Makes an authenticator of one kind of credential: extract, decode, ask the hook; each step may end it. A passing
- * credential that browsers send by themselves must not come from another site. TypeError for a hook that cannot work.
+ * Makes an authenticator for one kind of credential: it extracts, decodes, and calls the hook. Each step may fail. An ambient
+ * credential that another site made the browser send is `forged`. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { authenticator, Challenge, constantTimeEqual, fromHeader, HeaderKey } from 'koa-with-auth'
@@ -162,7 +162,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     try {
       const sent = extract(request)
       if (O.isNone(sent)) return absent
-      // Safe: what `decode` made of the same before
+      // Safe: the same `decode` returned it for the same value
       const decoded =
         (decodedAhead(request, decode, sent.value) as E.Either<unknown, C> | undefined) ?? decode(sent.value)
       if (E.isLeft(decoded)) return malformed
@@ -177,12 +177,12 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
 
 const anything = () => O.some(true)
 
-// It is not known what a function reads, so it counts as sent by the browser itself; a scheme that opens no browser's prompt
+// What a function reads is unknown, so its credential counts as ambient. No browser opens a prompt for this scheme
 const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anything }
 
 /**
- * Makes an authenticator of any function of the request, a bare ReaderTaskEither included; one that is an authenticator
- * is returned as it is. TypeError for what is no function of the request.
+ * Makes an authenticator of any function of the request, such as a bare ReaderTaskEither. An authenticator is returned
+ * unchanged. Throws a TypeError for anything else.
  *
  * @example
  * import { fromFunction } from 'koa-with-auth'
@@ -191,7 +191,7 @@ const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anyth
  */
 export const fromFunction = <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M>> => {
   checkMember('fromFunction', member)
-  // Safe, both: `PrincipalOf` is an authenticator's own principal, else what `PrincipalFromAnswer` makes of the answer
+  // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
   return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalOf<M>>
 }

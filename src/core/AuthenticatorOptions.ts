@@ -1,7 +1,6 @@
 /**
- * One kind of credential, as its author writes it down: where it is sent, what it must look like, and who decides about it.
- *
- * `authenticator` (Authenticator.ts) makes an authenticator of it.
+ * The options of `authenticator` (Authenticator.ts), which makes an authenticator for one kind of credential: where it
+ * is sent, what it must look like, and who decides about it.
  */
 import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
@@ -57,7 +56,7 @@ const challengeOf: Check = (place, value) => {
   if (typeof bare !== 'object' || bare === null) {
     throw new TypeError(`${place} must be a challenge: Challenge.make('Scheme')`)
   }
-  // Safe: `make` refuses what is no string
+  // Safe: `make` refuses values that are not strings
   const { scheme, parameters } = bare as Challenge
   make(scheme, parameters)
 }
@@ -80,6 +79,6 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   maxLength: credential.maxLength,
 }
 
-/** Checks what a kind of authenticator is made of, and returns it without what is `undefined`. */
+/** Checks the options, and returns them without those that are `undefined`. */
 export const checkKind = <X, C, R>(options: AuthenticatorOptions<X, C, R>): AuthenticatorOptions<X, C, R> =>
   checkOptions('authenticator', options, checks)

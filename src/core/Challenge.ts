@@ -2,7 +2,7 @@
  * What a 401 offers: a scheme and its parameters (RFC 9110 §11.3), and how that is written in `WWW-Authenticate`.
  *
  * A challenge without a realm gets the application's when it is rendered. This module does not decide which challenges
- * an answer carries.
+ * a response has.
  *
  * @example
  * import { Challenge } from 'koa-with-auth'
@@ -21,8 +21,8 @@ export interface Challenge {
 }
 
 /**
- * Makes a challenge. A scheme or parameter name that is no token (RFC 9110 §5.6.2), and a value that does not fit a
- * quoted-string of ASCII, are a TypeError: a header with a line break in it must not be possible.
+ * Makes a challenge. Throws a TypeError if the scheme or a parameter name is not a token (RFC 9110 §5.6.2), or if a
+ * value does not fit a quoted-string of ASCII. So no value can put a line break into the header.
  */
 export const make = (scheme: string, parameters: Readonly<Record<string, string>> = {}): Challenge => {
   if (!token.test(scheme)) {
@@ -41,7 +41,9 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
   return deepFreeze({ scheme, parameters: { ...parameters } })
 }
 
-/** @internal A challenge that cannot be written to: itself, or a copy of what a kind of another's making answered. */
+/**
+ * @internal A frozen challenge: the same one, or a copy if it is not frozen, such as one that a custom kind returned.
+ */
 export const frozen = (challenge: Challenge): Challenge =>
   Object.isFrozen(challenge) && Object.isFrozen(challenge.parameters) ? challenge : frozenCopy(challenge)
 

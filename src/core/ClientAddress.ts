@@ -1,34 +1,36 @@
 /**
  * The address that guesses are counted by: an IPv4 address, or the /64 network of an IPv6 address.
  *
- * One household has 2^64 IPv6 addresses, so a single one means nothing; nor does the port, which each connection has of its
- * own and some proxies write behind the address. Behind a proxy (`app.proxy`) it is the address that the nearest proxy wrote
- * last, or the one that `app.maxIpsCount` names; never one that the client could have written first. What is no address
- * counts as not written.
+ * One household has 2^64 IPv6 addresses, so a single one says nothing. A port says nothing either: each connection has
+ * another one, and some proxies write it after the address.
+ *
+ * Behind a proxy (`app.proxy`) the address is the last one that the nearest proxy wrote, or the one that
+ * `app.maxIpsCount` selects. An address that the client could have written does not count. If the value is not an
+ * address, the address of the socket counts.
  */
 import type { Request } from 'koa'
 
-/** The address of the client, `''` where the socket has none: a Unix socket, or one that was closed before it was asked. */
+/** The address of the client. It is `''` if the socket has none: a Unix socket, or one that is already closed. */
 export const clientAddress = (request: Request): string => {
   const { app, socket } = request
   const written = app.proxy ? forwarded(request) : undefined
   return (written === undefined ? undefined : networkOf(written)) ?? ofSocket(socket.remoteAddress ?? '')
 }
 
-// The system writes an IPv4 address in one way
+// An IPv4 address needs no parsing, because the operating system always writes it in the same way
 const ofSocket = (address: string): string => (address.includes(':') ? (networkOf(address) ?? address) : address)
 
-// Koa cuts `ips` down to `maxIpsCount`; without one, all but the last are hearsay
+// Koa cuts `ips` down to the last `maxIpsCount`. Without it, a client could have written all but the last
 const forwarded = ({ app, ips }: Request): string | undefined => (app.maxIpsCount > 0 ? ips[0] : ips.at(-1))
 
-// Longer is no address, and is not looked at
+// A longer string is not an address, and is not parsed
 const MAX_LENGTH = 100
 
 const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
 const bracketed = /^\[([^\]]*)\](?::\d+)?$/
 const six = /^[\da-f:.]*(?:%.*)?$/i
 
-/** @internal An address without what one client can choose of it; `undefined` for what is none. */
+/** @internal The part of an address that a client cannot choose; `undefined` for a string that is not an address. */
 export const networkOf = (written: string): string | undefined => {
   if (written.length > MAX_LENGTH) return undefined
   const address = bracketed.exec(written)?.[1] ?? written
@@ -59,11 +61,11 @@ const withoutOctets = (text: string): string =>
     [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
   )
 
-// Nine, where a port without brackets looks like one more
+// Nine groups, because a port without brackets looks like one more group
 const ofGroups = (all: ReadonlyArray<number>): string | undefined => {
   if (all.length < 8 || all.length > 9 || !all.every((group) => group <= 0xffff)) return undefined
   const [, , , , , , high = 0, low = 0] = all
-  // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): there all IPv4 clients are in one network of IPv6
+  // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): these IPv6 networks hold all IPv4 addresses
   const prefix = all.slice(0, 6).map((group) => group.toString(16)).join(':') // prettier-ignore
   if (prefix === '0:0:0:0:0:ffff' || prefix === '64:ff9b:0:0:0:0') {
     return [high >> 8, high & 255, low >> 8, low & 255].join('.')

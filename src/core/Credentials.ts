@@ -26,7 +26,7 @@ export interface BasicCredentials {
   readonly password: string
 }
 
-// io-ts keeps a rejected value, and the context that holds it, in its errors; a credential must not travel that way
+// io-ts keeps a rejected value, and the context that holds it, in its errors. No error may contain a credential
 const refused: t.Validation<never> = deepFreeze(t.failure(undefined, [], 'not well-formed'))
 
 const codec = <A>(
@@ -59,9 +59,9 @@ const pattern =
 const TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const b64token = new RegExp(`^${TOKEN}$`)
 
-/** @internal `<scheme> <b64token>`: the token, as RFC 6750 §2.1 writes it behind Bearer. */
+/** @internal `<scheme> <b64token>`: the token, with the syntax of RFC 6750 §2.1 for any scheme. */
 export const tokenOf = (scheme: string): t.Type<string, string, unknown> => {
-  // A scheme is a token of RFC 9110 §5.6.2, some of whose characters mean something to a RegExp
+  // A scheme (a token of RFC 9110 §5.6.2) may contain characters that are special in a RegExp
   const field = new RegExp(`^${scheme.replaceAll(/[.*+?^$|]/g, String.raw`\$&`)} +${TOKEN}$`, 'i')
   return codec(
     `${scheme}Token`,
@@ -143,7 +143,7 @@ export const CookieKey: t.Type<string, string, unknown> = codec(
   (key) => (isQuoted(key) ? `"${key}"` : key),
 )
 
-/** What a kind without a codec takes: anything but an empty string, and an array, which means that it was sent twice. */
+/** The codec of a kind that names none. It refuses `''`, `undefined`, `null`, and arrays (sent twice). */
 export const AnyCredentials: t.Decoder<unknown, unknown> = new t.Type(
   'AnyCredentials',
   t.unknown.is,

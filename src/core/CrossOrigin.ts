@@ -1,6 +1,6 @@
 /**
- * Whether another site made a browser send this request (CSRF): Fetch Metadata first, Origin second, as Go's
- * CrossOriginProtection decides it. No tokens, no cookies, no look at the content type.
+ * Whether another site made a browser send this request (CSRF). Like Go's CrossOriginProtection, it looks at Fetch
+ * Metadata first and at Origin second. It needs no tokens and no cookies, and ignores the content type.
  *
  * The check runs after a credential that browsers send by themselves has passed (`Authenticator.ts`). It does not run for other
  * requests.
@@ -12,7 +12,7 @@ import { hostsOf } from './RequestFields.js'
 export interface CrossOriginPolicy {
   /** Whether the check is on. */
   readonly csrf: boolean
-  /** Origins (`scheme://host[:port]`) that may send cookie-borne writes. */
+  /** Origins (`scheme://host[:port]`) whose pages may send writes with cookies. */
   readonly trustedOrigins: ReadonlySet<string>
 }
 
@@ -48,7 +48,7 @@ const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>):
   const site = request.get('Sec-Fetch-Site')
   const origin = request.get('Origin')
   if (site === 'same-origin' || site === 'none') return false
-  // neither field: no browser sent it, or one too old to do so on a same-origin request
+  // Without both fields, the client is no browser, or an old one that sends no Origin to its own origin
   if (site === '' && (origin === '' || isOwn(origin, request))) return false
   return !trustedOrigins.has(origin)
 }

@@ -18,13 +18,13 @@ export interface Leaf {
   readonly _tag: 'Leaf'
   /** How OpenAPI lists it; `undefined` when it has no scheme (a plain function). */
   readonly scheme: SecurityScheme | undefined
-  /** The scheme, where the application decides: koa-session's cookie has the name that the application gave it. */
+  /** The scheme, if it depends on the application, such as on the name of its session cookie. */
   readonly schemeFor?: (request?: Request) => SecurityScheme
-  /** Where a client finds out how to get the credential: OpenAPI lists it as another way to say the same. */
+  /** Where a client finds out how to get the credential. OpenAPI lists it as an alternative name of the scheme. */
   readonly discovery?: OpenIdConnectScheme
-  /** What OpenAPI calls the scheme; without it a name is derived. */
+  /** What OpenAPI calls the scheme. Without it, a name is derived. */
   readonly schemeName?: string
-  /** What must be true of who it is, beside being known, in words. */
+  /** What the principal must be, in words for the audit, such as `a superuser`. */
   readonly demands?: string
   /** What the answer to a failure asks the client to send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
@@ -34,7 +34,7 @@ export interface Leaf {
   readonly throttled?: true
   /** Whether a request carries such a credential, good or bad; left out where that is not known (a plain function). */
   readonly isSent?: (request: Request) => boolean
-  /** Whether a page of the request's origin may read the challenges of an answer; what does not say so leaves it to CORS. */
+  /** Whether a page of the request's origin may read the challenges. Left out: CORS middleware decides. */
   readonly exposesChallenges?: (request: Request) => boolean
 }
 
@@ -42,7 +42,7 @@ export interface Leaf {
 export interface AnyOf {
   readonly _tag: 'AnyOf'
   readonly members: ReadonlyArray<Description>
-  /** Set where the first whose credential is present decides for all. */
+  /** Set by `firstPresent`: the first member whose credential is present decides. */
   readonly firstPresent?: true
 }
 
@@ -52,7 +52,7 @@ export interface AllOf {
   readonly members: ReadonlyArray<Description>
 }
 
-/** Anonymous callers may call, too. */
+/** Anonymous callers pass, too. */
 export interface Optional {
   readonly _tag: 'Optional'
   readonly member: Description
@@ -60,11 +60,11 @@ export interface Optional {
   readonly lenient: boolean
 }
 
-/** Who is authenticated may still not be allowed. */
+/** An authenticated caller also needs a permission. */
 export interface Scoped {
   readonly _tag: 'Scoped'
   readonly member: Description
-  /** What must have been granted (RFC 6749 §3.3); none where a function decides. */
+  /** The scopes that must have been granted (RFC 6749 §3.3); empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
 }
 
@@ -82,7 +82,7 @@ export const anyOf = (members: ReadonlyArray<Description>): Description => ({
 // destructors
 // -------------------------------------------------------------------------------------
 
-/** What a node is made of. */
+/** The members of a node. */
 export const children = (description: Description): ReadonlyArray<Description> => {
   switch (description._tag) {
     case 'Leaf':
@@ -96,7 +96,7 @@ export const children = (description: Description): ReadonlyArray<Description> =
   }
 }
 
-/** The scheme of a leaf, as far as a request tells, or the process where there is none. */
+/** The scheme of a leaf. If it depends on the application, the request says which application it is. */
 export const schemeOf = (leaf: Leaf, request?: Request): SecurityScheme | undefined =>
   leaf.schemeFor?.(request) ?? leaf.scheme
 
@@ -130,7 +130,7 @@ export const isSent = (description: Description, request: Request): boolean =>
     }
   })
 
-/** The challenges that answer a failure, in list order; by default one where nothing was sent. */
+/** The challenges for a failure, in the order of the list. Default: those for `absent`. */
 export const challengesOf = (description: Description, error: AuthError = absent): ReadonlyArray<Challenge> => {
   if (description._tag === 'Scoped') {
     return challengesOf(description.member, error).map((challenge) => withScopes(challenge, description.scopes))
@@ -140,10 +140,10 @@ export const challengesOf = (description: Description, error: AuthError = absent
   return [frozen(typeof challenge === 'function' ? challenge(error) : challenge)]
 }
 
-/** Each once, in the order given. */
+/** Each scope once, in the order given. */
 export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(scopes)]
 
-/** A challenge that also names the demanded scopes (RFC 6750 §3); the same one where none are. */
+/** A challenge that also names the demanded scopes (RFC 6750 §3); the same challenge if there are none. */
 export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>): Challenge => {
   if (scopes.length === 0) return challenge
   const { scope } = challenge.parameters
@@ -171,11 +171,11 @@ export const fieldsOf = (description: Description): ReadonlyArray<string> => {
 export const readsQuery = (description: Description): boolean =>
   leaves(description).some(({ scheme }) => scheme?.type === 'apiKey' && scheme.in === 'query')
 
-/** @internal The failure that every request of a kind gets: one frozen value. */
+/** @internal A failure with its challenges: one frozen value for all requests. */
 export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
   deepFreeze({ _tag: 'Left', left: explained(description, error) })
 
-/** A failure with the challenges of what failed, where it does not name them already. Never throws. */
+/** A failure with the challenges of what failed. Challenges that it has already are kept. Never throws. */
 export const explained = (description: Description, error: AuthError): AuthError => {
   if (error.challenge !== undefined) return { ...error, challenge: frozen(error.challenge) }
   try {

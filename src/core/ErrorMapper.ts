@@ -54,7 +54,7 @@ const forged = deepFreeze(problem(403, 'CSRF check Failed'))
 const retryAfter = (seconds: number | undefined): string =>
   String(seconds !== undefined && seconds >= 0 && seconds < MAX_RETRY_AFTER ? Math.ceil(seconds) : DEFAULT_RETRY_AFTER)
 
-/** The mapper in force where none was set; `detail` of a 401 is "Unauthorized". */
+/** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized". */
 export const defaultErrorMapper: ErrorMapper = (error) => {
   switch (error._tag) {
     case 'absent':
@@ -108,7 +108,7 @@ export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = def
   const given = checkOptions('perFailure', mappers, checks)
   checkHook('perFailure(mappers, otherwise): otherwise', otherwise, 2)
   return (error, request) => {
-    // Safe: it is looked up by the failure's own tag
+    // Safe: the mapper of a tag gets only failures with this tag
     const own = given[error._tag] as ErrorMapper | undefined
     return (own ?? otherwise)(error, request)
   }
@@ -122,7 +122,7 @@ const serialized = new Map([unauthorized, insufficient, forged].map(({ body }) =
 /** An object body as JSON text. */
 export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)
 
-// Of the headers that an HTTP error brings, the one that says when to try again (429); cookies and redirects stay behind
+// Of the headers of an HTTP error, only Retry-After (429) is sent, not cookies or redirects
 const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
   const headers: unknown = typeof error === 'object' && error !== null && 'headers' in error ? error.headers : undefined
   if (typeof headers !== 'object' || headers === null) return {}
@@ -130,7 +130,7 @@ const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
   return /^\d+$/.test(String(value)) ? { headers: { 'Retry-After': String(value) } } : {}
 }
 
-/** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; of nothing else. */
+/** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; otherwise `undefined`. */
 export const httpStatusOf = (error: unknown): number | undefined =>
   error instanceof Error &&
   'status' in error &&

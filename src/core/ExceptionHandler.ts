@@ -40,11 +40,11 @@ export const onError = <X>(type: ExceptionClass<X>, answer: Answer<X>): Exceptio
     throw new TypeError('onError(Class, handler): the first argument must be a class')
   }
   checkHook(`onError(${type.name}, handler): the handler`, answer, 2)
-  // Safe: it is looked up by the prototype of `type`, so it is asked about its instances only
+  // Safe: it is looked up by the prototype of `type`, so it gets only instances of it
   return { type, answer: answer as ExceptionHandler['answer'] }
 }
 
-/** Adds handlers to those of an outer level. TypeError where one level has two handlers of one class. */
+/** Adds handlers to those of an outer level. Throws a TypeError if one level has two handlers for a class. */
 export const addHandlers = (outer: ExceptionHandlers, added: ReadonlyArray<ExceptionHandler>): ExceptionHandlers => {
   const own = new Map(added.map(({ type, answer }) => [type.prototype as unknown, answer]))
   if (own.size < added.length) throw new TypeError('onError: there are two handlers for one class; remove one')

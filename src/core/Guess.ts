@@ -1,7 +1,7 @@
 /**
  * What a guess is counted under: the account that it names, and the address that it comes from.
  *
- * Limiters see digests, so that a store of counts is no list of users and addresses to read.
+ * Limiters see only digests, so a store of counts does not reveal users and addresses.
  */
 import { hash } from 'node:crypto'
 import type { Request } from 'koa'
@@ -12,14 +12,17 @@ import { isThenable } from './promises.js'
 import type { Limiter, Limiters } from './Limiter.js'
 import { checkOptions, maybe, string } from './options.js'
 
-/** Whom a credential is a guess at, and where it comes from. */
+/** The account that a credential is a guess at, and where it comes from. */
 export interface Guess {
   /**
-   * The account that it names; letter case, accents, invisible characters and blanks around it make no other. None: it
-   * counts under its address alone.
+   * The account that it names. Letter case, accents, invisible characters and blanks around it do not matter. Left out:
+   * the guess counts only under its address.
    */
   readonly account?: string | undefined
-  /** Default, and for `''`: the client's address. Of an IP address the port does not count, of IPv6 its /64 network does. */
+  /**
+   * Default, also for `''`: the client's address. The port of an address does not count. An IPv6 address counts as its
+   * /64 network.
+   */
   readonly address?: string | undefined
 }
 
@@ -27,11 +30,14 @@ export interface Guess {
 export interface Count {
   readonly limiter: Limiter
   readonly key: string
-  /** Beyond so many it is too much, although the limiter allows it. */
+  /** A limit below that of the limiter. */
   readonly atMost?: number | undefined
 }
 
-/** @internal The counts of a guess, the narrow ones first: what they refuse is not counted at the others. */
+/**
+ * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the
+ * others.
+ */
 export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const share = addressShare(limiters)
@@ -52,17 +58,17 @@ export const countsIn = (limiters: Limiters) => {
 const digest = (...parts: ReadonlyArray<string>): string =>
   hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'base64url')
 
-/** @internal The account of credentials that name one as Basic does. */
+/** @internal The account of credentials that have a `username`, such as those of Basic. */
 export const usernameIn = (_request: unknown, credentials: unknown): Guess => {
   if (typeof credentials !== 'object' || credentials === null || !('username' in credentials)) return {}
   const { username } = credentials
   return typeof username === 'string' ? { account: username } : {}
 }
 
-/** @internal TypeError for what `keys` may not answer. */
+/** @internal Throws a TypeError for a result that `keys` must not return. */
 export const checkGuess = (guess: unknown): Guess => {
   if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
-  // Safe: what is none is refused
+  // Safe: anything else is refused
   return checkOptions('the result of throttled({ keys })', guess as Guess, guessed)
 }
 

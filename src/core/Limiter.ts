@@ -18,9 +18,9 @@ export interface Limiter {
   readonly reward: (key: string) => PromiseLike<unknown>
 }
 
-/** A limiter for each of the three. */
+/** A limiter for each way to count. */
 export interface Limiters {
-  /** Guesses at one account from one address: the narrow one. */
+  /** Guesses at one account from one address: the narrowest count. */
   readonly accountAndAddress: Limiter
   /** Guesses at one account from anywhere. */
   readonly account?: Limiter | undefined
@@ -28,7 +28,7 @@ export interface Limiters {
   readonly address?: Limiter | undefined
 }
 
-/** @internal What counting came to: one more, too many (for so many seconds), or it failed. */
+/** @internal The result of counting: counted, too many (for `retryAfter` seconds), or the limiter failed. */
 export type Counted =
   | {
       readonly _tag: 'Counted'
@@ -38,13 +38,13 @@ export type Counted =
       /** How many more are allowed, where the limiter says so. */
       readonly left: number
       readonly retryAfter: number | undefined
-      /** When its window ends; in the next one it would be a guess for free to take it back. */
+      /** When its window ends. If it were taken back in the next window, that would be one guess for free. */
       readonly until: number
     }
   | { readonly _tag: 'TooMany'; readonly retryAfter: number | undefined }
   | { readonly _tag: 'Failed'; readonly retryAfter?: undefined }
 
-/** @internal Counts one, and goes on with what that came to; `next` must not throw. */
+/** @internal Counts one guess, and calls `next` with the result. `next` must not throw. */
 export const countOne = <A>(
   limiter: Limiter,
   key: string,
@@ -60,8 +60,8 @@ export const countOne = <A>(
   const refused = (reason: unknown): Counted => {
     if (isError(reason) && numberIn(reason, 'msBeforeNext') === undefined) return { _tag: 'Failed' }
     const left = timeLeft(reason)
-    // Counted all the same, it is given back, or good requests in parallel would use the limit up. What blocks for a while
-    // has forgotten the count.
+    // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A
+    // limiter that blocks for a while does not keep the count.
     const wasCounted = (numberIn(reason, 'consumedPoints') ?? 0) > 0
     const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
     if (wasCounted && !isBlocked) reward(limiter, key, start + (left ?? Infinity))
@@ -82,13 +82,13 @@ export const takeBack = (counted: Counted): void => {
   if (counted._tag === 'Counted') reward(counted.limiter, counted.key, counted.until)
 }
 
-// Not waited for: a store that fails now leaves the guess counted, until its window ends
+// Not awaited: if the store fails now, the guess stays counted until its window ends
 const reward = (limiter: Limiter, key: string, until: number): void => {
   if (Date.now() >= until) return
   try {
     Promise.resolve(limiter.reward(key)).catch(ignore)
   } catch {
-    // as a rejection
+    // the same as a rejection
   }
 }
 
@@ -104,21 +104,21 @@ const inSeconds = (ms: number | undefined): number | undefined => (ms === undefi
 
 type Numbers = Readonly<Partial<Record<'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | Setting, unknown>>>
 
-/** @internal What the classes of rate-limiter-flexible say of themselves. */
+/** @internal The settings that limiters of rate-limiter-flexible have as properties. */
 export type Setting = 'points' | 'duration' | 'blockDuration'
 
-/** @internal A number of a record, if there is one. */
+/** @internal The number that an object has under a name; `undefined` if it has none. */
 export const numberIn = (u: unknown, name: keyof Numbers): number | undefined => {
   if (typeof u !== 'object' || u === null) return undefined
-  // Safe: whatever it holds is looked at
+  // Safe: the type of the value is checked
   const value = (u as Numbers)[name]
   return typeof value === 'number' && !Number.isNaN(value) ? value : undefined
 }
 
-// Of another realm, too, as in a test runner
+// An Error of another realm, too, such as in a test runner
 const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.toString.call(u) === '[object Error]'
 
-/** @internal Limiters, the one or each by itself. TypeError for what is none. */
+/** @internal Makes Limiters from one limiter or from an object of limiters. Throws a TypeError for anything else. */
 export const checkLimiters = (limiter: unknown): Limiters => {
   const place = 'throttled({ limiter })'
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
@@ -127,7 +127,7 @@ export const checkLimiters = (limiter: unknown): Limiters => {
       `${place} must be a limiter, an object with the methods consume and reward, or an object { accountAndAddress, account, address } of limiters`,
     )
   }
-  // Safe: the checks refuse what is no limiter
+  // Safe: the checks refuse everything else
   return checkOptions<Limiters>(place, limiter as Limiters, {
     accountAndAddress: counts,
     account: maybe(counts),

@@ -1,5 +1,5 @@
 /**
- * The type of the principal behind what a hook answers: the table of `fromAnswer.ts`, for the compiler.
+ * The type of the principal that a hook's result leads to: the table of `fromAnswer.ts`, for the compiler.
  */
 import type * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
@@ -7,7 +7,7 @@ import type { AuthError } from './AuthError.js'
 
 type Falsy = false | 0 | 0n | '' | null | undefined | void | readonly []
 
-/** The principal behind a hook's answer: promises, Option, Either and TaskEither unwrapped, what fails left out. */
+/** The principal in a hook's result. Promises, Option, Either and TaskEither are unwrapped; failures are left out. */
 export type PrincipalFromAnswer<R> = 0 extends 1 & R
   ? unknown
   : R extends Falsy
@@ -28,5 +28,5 @@ export type PrincipalFromAnswer<R> = 0 extends 1 & R
                   : never
                 : R
 
-/** Behind `optional`, `f` is called with `undefined` too; this is the part of its result that stays anonymous. */
+/** After `optional`, `f` is called with `undefined` too. This is the part of its result that stays anonymous. */
 export type AnonymousOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never

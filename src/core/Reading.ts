@@ -1,7 +1,8 @@
 /**
- * How a kind reads its credential, for combinators that must see it before the hook does: a mark on the leaf of the kind.
+ * How a kind reads its credential, as a mark on its leaf. `throttled` and `remembered` need it, because they must see
+ * the credential before the hook does.
  *
- * It reads and decodes; it asks no hook. A plain function has none: what it reads is unknown.
+ * A plain function has no such mark, because what it reads is unknown.
  */
 import type * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
@@ -15,15 +16,15 @@ export interface Reading {
   /** The credentials in it; a Left is malformed. */
   readonly decode: (sent: unknown) => E.Either<unknown, unknown>
   /**
-   * Where guesses are counted (`throttled`): from where this one comes, as far as it counts. `undefined` where the limiter
-   * must be asked first, whatever else is known of the credential.
+   * Set by `throttled`: the address that the credential counts under. `undefined` if the limiter must be asked first,
+   * even if the credential is remembered.
    */
   readonly origin?: (request: Request, sent: unknown) => string | undefined
 }
 
 const mark = Symbol.for('koa-with-auth/reading')
 
-/** @internal Marks a leaf whose kind reads so; the mark is no part of what descriptions are compared by. */
+/** @internal Marks a leaf. The mark is not enumerable, so comparisons of descriptions ignore it. */
 export const readBy = <L extends object>(leaf: L, reading: Reading): L =>
   Object.defineProperty(leaf, mark, { value: reading })
 
@@ -49,7 +50,7 @@ export const decodeAhead = (request: Decoding, decode: Reading['decode'], sent: 
   return credentials
 }
 
-/** @internal The credentials that were decoded ahead; `undefined` where these were not. */
+/** @internal The credentials that were decoded ahead from the same value; otherwise `undefined`. */
 export const decodedAhead = (
   request: Decoding,
   decode: Reading['decode'],
@@ -59,7 +60,7 @@ export const decodedAhead = (
   return ahead !== undefined && ahead.decode === decode && ahead.sent === sent ? ahead.credentials : undefined
 }
 
-/** @internal Takes the credentials off the request. */
+/** @internal Removes the credentials from the request. */
 export const forgetDecoded = (request: Decoding): void => {
   if (request[decodedMark] !== undefined) request[decodedMark] = undefined
 }

@@ -1,13 +1,13 @@
 /**
  * Where credentials are in a request: a header field, a query parameter, a cookie.
  *
- * Each reader answers with what the client sent: nothing, one string, or, when the field was sent more than once, all of
- * them as an array, which no codec of a credential accepts. It does not decode anything.
+ * Each reader returns what the client sent: nothing, one string, or, if the field was sent more than once, an array of
+ * all values. No codec of a credential accepts an array.
  *
- * A header is read from `headers`, so that what middleware above took away or replaced counts as such, and so that it is found
- * where an adapter gives no raw lines (serverless). `rawHeaders` tells whether the client sent it more than once: Node keeps the
- * first of two Authorization lines and joins others with commas. The query is parsed here, because `ctx.query` is an object with
- * a prototype (A-18, A-19, A-22).
+ * A header is read from `headers`. So changes by middleware above count, and a header is found even if an adapter gives
+ * no raw lines (serverless). `rawHeaders` shows whether the client sent it more than once: Node keeps the first of two
+ * Authorization lines and joins others with commas. The query is parsed here, because `ctx.query` is an object with a
+ * prototype (A-18, A-19, A-22).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import * as O from 'fp-ts/lib/Option.js'
@@ -21,8 +21,9 @@ const SPACE = 0x20
 const TAB = 0x09
 
 /**
- * @internal A value without the blanks around it, which are no part of it (RFC 9110 §5.5, §5.6.3): only SP and HTAB, so never
- * `trim()` (A-20). No regular expression: that would be quadratic in blanks within the value.
+ * @internal A value without the blanks around it, which do not belong to it (RFC 9110 §5.5, §5.6.3). Blanks are only SP
+ * and HTAB, so `trim()` would remove too much (A-20). A regular expression would take quadratic time for blanks within
+ * the value.
  */
 export const withoutBlanks = (value: string): string => {
   let start = 0
@@ -55,7 +56,7 @@ const valueOf = (headers: IncomingHttpHeaders, key: string): Sent | undefined =>
   const value: unknown = Object.hasOwn(headers, key) ? headers[key] : undefined
   if (typeof value === 'string') return withoutBlanks(value)
   if (value === undefined || value === null) return undefined
-  // Some adapters give an array for what was sent more than once; what is neither fits no credential
+  // Some adapters give an array if it was sent more than once. Any other value becomes an array that no codec accepts
   return Array.isArray(value) ? value.map((one) => withoutBlanks(String(one))) : []
 }
 
@@ -84,8 +85,8 @@ export const hostsOf = (request: Request): ReadonlyArray<string> => {
 }
 
 /**
- * Reads the Authorization field if it is of this scheme; another scheme is no credential of ours (RFC 6750 §3), so
- * it counts as absent. Scheme names compare case-insensitively (RFC 9110 §11.1).
+ * Reads the Authorization field if it has this scheme. Credentials of another scheme count as absent (RFC 6750 §3).
+ * Scheme names compare case-insensitively (RFC 9110 §11.1).
  */
 export const fromAuthorization = (scheme: string): ((request: Request) => O.Option<Sent>) => {
   const field = fromHeader('Authorization')
@@ -100,7 +101,7 @@ export const fromAuthorization = (scheme: string): ((request: Request) => O.Opti
 
 const tokenCharacter = /[A-Za-z0-9!#$%&'*+\-.^_`|~]/
 
-// The scheme ends where the token does: `Bearers x` is another one
+// The token must end there: `Bearers x` has another scheme
 const isOfScheme = (value: string, wanted: string): boolean =>
   value.slice(0, wanted.length).toLowerCase() === wanted && !tokenCharacter.test(value.charAt(wanted.length))
 
@@ -109,13 +110,13 @@ export const fromQuery =
   (name: string) =>
   (request: Request): O.Option<Sent> => {
     const query = request.querystring
-    // with its `?`, of which URLSearchParams drops one: that of `/??key=k` belongs to the name, as for a URL parser
+    // With its `?`, because URLSearchParams drops the first one. In `/??key=k`, the second `?` belongs to the name
     return query === '' ? O.none : sent(new URLSearchParams(`?${query}`).getAll(name))
   }
 
 /**
- * Reads a cookie by its exact name. A pair is `name=value` behind the start of the field or `;` and at most one blank
- * (RFC 6265 §4.2.1); nothing is decoded.
+ * Reads a cookie by its exact name. A pair is `name=value` at the start of the field or after `;`, with at most one
+ * blank before it (RFC 6265 §4.2.1). Nothing is decoded.
  */
 export const fromCookie =
   (name: string) =>

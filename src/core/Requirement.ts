@@ -1,8 +1,8 @@
 /**
  * What a level says about the operations below it: nothing, "public", "require this authenticator", or "this one, too".
  *
- * The monoid in which the innermost decision wins, unless it adds. It does not know where levels come from
- * (`koa/levels.ts`).
+ * Requirements are a monoid: the innermost decision wins, unless it adds. This module does not know where levels come
+ * from (`koa/levels.ts`).
  *
  * | outer     | inner     | `concat(outer, inner)`                              |
  * |-----------|-----------|-----------------------------------------------------|
@@ -12,7 +12,7 @@
  * | require a | also b    | require both: `{ inherited: a, own: b }`            |
  * | public    | also b    | require b: `{ inherited: undefined, own: b }`       |
  * | also a    | also b    | also a, then also b                                 |
- * | inherit   | also b    | also b; as public where no level is left above it   |
+ * | inherit   | also b    | also b; without a level above, as under public      |
  */
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
@@ -41,7 +41,10 @@ export interface Require {
   readonly authenticator: Authenticator<unknown>
 }
 
-/** These must pass, too, from the outermost to the innermost; `P` is who the innermost lets in. No Authenticator. */
+/**
+ * These must pass, too, from the outermost to the innermost. `P` is the principal of the innermost. It is not an
+ * Authenticator.
+ */
 export interface Also<P = unknown> {
   readonly _tag: 'Also'
   readonly authenticators: readonly [...ReadonlyArray<Authenticator<unknown>>, Authenticator<P>]
@@ -57,8 +60,8 @@ export const open: Requirement = deepFreeze({ _tag: 'Public' })
 export const guardedBy = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
 
 /**
- * Adds to what is inherited instead of replacing it; for `withAuth` at a lower level. `request.auth` is
- * `{ inherited, own }`; where nothing or "public" is inherited, `inherited` is `undefined`. A list is `anyOf`.
+ * Adds an authenticator to what is inherited, instead of replacing it. `withAuth` takes the result. `request.auth` is
+ * `{ inherited, own }`; if nothing or "public" is inherited, `inherited` is `undefined`. A list means `anyOf`.
  *
  * @example
  * import Router from '@koa/router'
@@ -82,13 +85,15 @@ export function also(auth: unknown): Also {
 
 declareFactory('also', also)
 
-/** @internal TypeError for an Also that adds nothing: written by hand, it would let everybody in. */
+/**
+ * @internal Throws a TypeError for an Also without authenticators, such as one written by hand: it would let everybody
+ * in.
+ */
 export const checkAlso = (place: string, { authenticators }: { readonly authenticators: unknown }): void => {
   if (Array.isArray(authenticators) && authenticators.length > 0 && authenticators.every(isAuthenticator)) return
   throw new TypeError(`${place}: also(...) holds no authenticator`)
 }
 
-// What is required so far, and one more
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
   inherited === undefined
     ? changing(
@@ -102,7 +107,7 @@ const added = (inherited: Authenticator<unknown> | undefined, own: Also): Requir
   return guardedBy(demanded(own.authenticators.reduce<Authenticator<unknown> | undefined>(adding, inherited)))
 }
 
-// What is no requirement that is known here (of another version, or changed by hand) must not become "public"
+// A requirement of another version, or one that was changed by hand, must not become "public"
 const demanded = (authenticator: unknown): Authenticator<unknown> => {
   if (isAuthenticator(authenticator)) return authenticator
   throw new TypeError('a requirement without an authenticator would let everybody in')
@@ -122,7 +127,7 @@ export const Monoid: monoid.Monoid<Requirement> = deepFreeze({
   },
 })
 
-/** What is enforced when no level is left above: the authenticator, or `undefined` where anyone may call. */
+/** What is enforced if there is no level above: the authenticator, or `undefined` if anyone may call. */
 export const effective = (requirement: Requirement): Authenticator<unknown> | undefined => {
   switch (requirement._tag) {
     case 'Inherit':

@@ -43,7 +43,10 @@ export interface MutualTlsScheme {
   readonly description?: string
 }
 
-/** The request field that a scheme reads, for `Vary` (RFC 9110 §12.5.5); a query is part of the URL; `*`: who knows. */
+/**
+ * The request field that a scheme reads, for `Vary` (RFC 9110 §12.5.5): `undefined` for a query, which is part of the
+ * URL; `*` if it is unknown.
+ */
 export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined => {
   switch (scheme?.type) {
     case 'apiKey':

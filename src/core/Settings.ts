@@ -1,7 +1,7 @@
 /**
- * What the application decides for all its guards. It travels on the Koa context, so guards need no rebinding.
+ * The settings of an application, for all its guards. They are on the Koa context, so a guard works in any application.
  *
- * Pure data; `koa/authSettings.ts` checks it and puts it there.
+ * Pure data; `koa/authSettings.ts` checks the settings and puts them there.
  */
 import type { Request } from 'koa'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
@@ -20,26 +20,26 @@ export interface Settings extends CrossOriginPolicy {
   readonly explain: boolean
   /** The name in `ctx.state` under which handlers find the principal too. */
   readonly state: string | undefined
-  /** What records of decisions say beside the decision. */
+  /** What records of decisions contain beside the decision. */
   readonly events?: { readonly subject?: (principal: unknown) => unknown } | undefined
   /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
-  /** Which application set them, and what holds outside of it; left out where none did. */
+  /** Which application set them, and the settings outside of it; left out if none did. */
   readonly within?: { readonly application: symbol; readonly outer: Settings } | undefined
 }
 
-/** What holds where nothing was set. */
+/** The settings if nothing was set. */
 export const defaults: Settings = Object.freeze<Settings>({
   csrf: true,
   trustedOrigins: new Set(),
   realm: 'api',
   timeout: 10_000,
   errorMapper: undefined,
-  // never by omission: a server whose environment says nothing explains nothing
+  // Never by default: without NODE_ENV, nothing is explained
   explain: process.env['NODE_ENV'] === 'development',
   state: undefined,
   exceptionHandlers: new Map(),
-  // written out, so that they are not read from a prototype
+  // written out, so that they are never read from a prototype
   events: undefined,
   within: undefined,
 })

@@ -1,8 +1,8 @@
 /**
- * An exception that says "it cannot be decided now": thrown anywhere inside a hook it is an outage, a 503, and not a bug, a 500.
+ * An exception that means "it cannot be decided now". Thrown in a hook, it is an outage (503), not a bug (500).
  *
- * So a helper that a hook awaits can report an outage through code that knows nothing of this layer, as
- * `(await verify(stored, password)) && user`. It is recognized by a mark, so two copies of the package know each other's.
+ * A helper can throw it, even if a hook calls the helper through code that does not know this library, such as `(await
+ * verify(stored, password)) && user`. It is recognized by a mark, so two copies of the package know each other's.
  */
 import { raised, unavailable, type AuthError } from './AuthError.js'
 import { positive } from './options.js'
@@ -25,7 +25,7 @@ const mark = Symbol.for('koa-with-auth/unavailable')
  */
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError'
-  /** What Koa answers where a handler throws it. */
+  /** What Koa answers if a handler throws it. */
   readonly status = 503
   readonly retryAfter?: number | undefined
   readonly [mark] = true
@@ -40,7 +40,9 @@ export class UnavailableError extends Error {
 const isUnavailableError = (u: unknown): u is { readonly retryAfter?: unknown } =>
   typeof u === 'object' && u !== null && mark in u && u[mark] === true
 
-/** @internal The failure that an exception comes to: `unavailable` where it is marked so, else `raised`. Never throws. */
+/**
+ * @internal The failure for an exception: `unavailable` if it is an UnavailableError, otherwise `raised`. Never throws.
+ */
 export const failureOf = (error: unknown): AuthError => {
   try {
     if (!isUnavailableError(error)) return raised(error)

@@ -1,10 +1,11 @@
 /**
- * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the same name.
- * If a spelling found the same account but had a separate count, it would allow more guesses.
+ * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the
+ * same name. If a spelling found the same account but had a separate count, it would allow more guesses.
  *
- * It is stricter than most: letter case, accents, letters that a collation sorts as another (`ø`, `æ`, `①`), invisible
- * characters, blanks around the name and runs of blanks make no other name, nor does what comes after 256 characters. Two users
- * whose names are the same by that share a count, and nothing else: the form is for counting, never for finding an account.
+ * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name,
+ * repeated blanks, and everything after 256 characters. A letter that a collation sorts as another (`ø`, `æ`, `①`)
+ * counts as that one. Two users whose names have the same form share a count, and nothing else: the form never finds an
+ * account.
  */
 const MAX_LENGTH = 256
 
@@ -19,12 +20,12 @@ const plain = /^[!-~]*$/
 const ofAnyScript = (name: string): string =>
   name
     .normalize('NFKD')
-    // one character can become eighteen
+    // NFKD can turn one character into eighteen
     .slice(0, MAX_LENGTH)
     .replace(/[^\S\ufeff]+/g, ' ')
     .replace(/[·\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
     .replace(/[^ -~]/gu, latin)
-    // both, so that letters with one case alone meet those with two
+    // both, because some letters have only one case
     .toUpperCase()
     .toLowerCase()
     .trim()
@@ -32,7 +33,7 @@ const ofAnyScript = (name: string): string =>
 const letters = [...'0123456789abcdefghijklmnopqrstuvwxyz']
 let collator: Intl.Collator | undefined
 
-// What databases take a character for where they ignore case and accents: nothing, a letter, two letters, or itself
+// What databases that ignore case and accents take a character for: nothing, a letter, two letters, or itself
 const latin = (character: string): string => {
   const { compare } = (collator ??= new Intl.Collator('und', { sensitivity: 'base' }))
   if (compare(character, '') === 0) return ''
@@ -43,7 +44,7 @@ const latin = (character: string): string => {
   return compare(both, character) === 0 ? both : character
 }
 
-// The last of the letters, each behind `before`, that is not sorted behind the character; `before` where all are
+// Adds the last letter to `before` with which it does not sort after the character; no letter if there is none
 const lastUpTo = (character: string, before: string, compare: Intl.Collator['compare']): string => {
   let [low, high] = [0, letters.length]
   while (low < high) {

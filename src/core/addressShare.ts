@@ -1,13 +1,12 @@
 /**
- * How many of an account's guesses one address may take: so few that it can never take them all, and lock the account's owner
- * out.
+ * How many of an account's guesses one address may use. It can never use all of them and lock the account's owner out.
  *
- * The narrow limits often see to that: 5 in 15 minutes cannot come to 1,000 in a day. Where they do not, an address gets less
- * than half of what the account allows, because two of its windows can meet in one of the account's.
+ * The narrow limits often ensure that already: 5 in 15 minutes cannot become 1,000 in a day. If they do not, an address
+ * gets less than half of what the account allows, because two of its windows can overlap one window of the account.
  */
 import { numberIn, type Limiter, type Limiters } from './Limiter.js'
 
-/** The share of one address; `undefined` where the other limits are narrow enough, or unknown. */
+/** The share of one address; `undefined` if the other limits are narrow enough, or unknown. */
 export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
   if (account === undefined) return undefined
   const points = numberIn(account, 'points')
@@ -16,7 +15,7 @@ export const addressShare = ({ accountAndAddress, account, address }: Limiters):
   return most < points ? undefined : Math.max(1, Math.floor((points - 1) / 2))
 }
 
-// How many a limiter lets pass in any `duration` seconds; 0 is for ever
+// How many a limiter lets pass in any `duration` seconds; a duration of 0 never ends
 const mostWithin = (limiter: Limiter | undefined, duration: number | undefined): number => {
   const points = numberIn(limiter, 'points')
   const own = numberIn(limiter, 'duration')

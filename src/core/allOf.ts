@@ -73,14 +73,14 @@ export function allOf(
   }
   const again = (wrap: Wrap): Authenticator<unknown> => {
     const wrapped = members.map(wrap)
-    // Safe: there are as many as before, and one at least
+    // Safe: there are as many members as before, at least one
     const together = names === undefined ? wrapped : Object.fromEntries(names.map((name, at) => [name, wrapped[at]!]))
     return allOf(together as Readonly<Record<string, AuthenticatorLike>>)
   }
   return make(description, (request) => from(0, [], request), again)
 }
 
-/** What was not asked, because another had decided: it still offers its challenge. */
+/** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
 export const skipped = (description: AllOf['members'][number]): ReadonlyArray<AuthError> =>
   AuthErrors.branchesOf(explained(description, AuthErrors.absent)).map((branch) => ({ ...branch, skipped: true }))
 

@@ -29,7 +29,7 @@ export const altW =
     const other = that()
     for (const member of [self, other]) checkMember('alt(...)', member)
     checkOrder('alt(...)', [self, other])
-    // After a bad credential, an optional alternative admits no caller who sent it nothing
+    // After a bad credential, an optional alternative does not admit a caller who sent no credential for it
     const isOptional = admitsAnonymous(other.description)
     const bare = constantFailure(other.description, AuthErrors.absent)
     const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {

@@ -12,7 +12,7 @@ export interface Demand {
   readonly scopes: ReadonlyArray<string>
 }
 
-/** Credentials that are sent together; none at all where anonymous callers are welcome. */
+/** Credentials that are sent together; empty if anonymous callers pass. */
 export type Alternative = ReadonlyArray<Demand>
 
 /** The alternatives of a description, in the order tried. */
@@ -31,7 +31,8 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
   }
 }
 
-// A plain function is never absent, so what holds one refuses a bare request; never say that anonymous callers are welcome
+// A plain function is never absent. So a member that contains one refuses a request without credentials, unless it is
+// lenient. OpenAPI must not say that anonymous callers pass
 const admitsBareRequest = ({ member, lenient }: Optional): boolean =>
   lenient || leaves(member).every((leaf) => leaf.isSent !== undefined)
 

@@ -39,20 +39,21 @@ export function anyOf(
 }
 
 /**
- * @internal The authenticator of one member, or `anyOf` a list of them. TypeError for anything else; it names the place.
+ * @internal The authenticator of one member, or `anyOf` for a list. Throws a TypeError for anything else, which names
+ * the place.
  */
 export const authenticatorOf = (place: string, auth: unknown, member = `${place}(...)`): Authenticator<unknown> => {
   if (Array.isArray(auth)) {
     checkGroup(place, auth)
-    // Safe: what is no list of members was refused
+    // Safe: anything but a list of members was refused
     return anyOf(auth as unknown as [AuthenticatorLike])
   }
   checkMember(member, auth)
-  // Safe: what is no function was refused
+  // Safe: anything but a function was refused
   return fromFunction(auth as AuthenticatorLike)
 }
 
-/** @internal The members of a record, each telling that it won. */
+/** @internal The members of an object, each of which reports its name when it passes. */
 export const tagged = (record: Readonly<Record<string, AuthenticatorLike>>): ReadonlyArray<Authenticator<unknown>> =>
   Object.entries(record).map(([via, member]) => tag(via, fromFunction(member)))
 
@@ -68,7 +69,7 @@ const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> 
 export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
   Array.isArray(group)
 
-/** Which member of a record won, and who it let in. */
+/** Which member of an object passed, and its principal. */
 export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalOf<L[K]> } }[keyof L]
 
 declareFactory('anyOf', anyOf)

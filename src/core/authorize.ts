@@ -1,7 +1,8 @@
 /**
- * Authenticated is not allowed: what a principal must be, or must have been granted. Who is not allowed gets a 403.
+ * `authorize` and `requireScopes`: what an authenticated principal must be, or must have been granted. Otherwise it is
+ * a 403.
  *
- * It never decides about anonymous callers: where `a` is optional, write `optional(authorize(f)(a))`.
+ * They never decide about anonymous callers. If `a` is optional, write `optional(authorize(f)(a))`.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -35,7 +36,7 @@ const scoped =
     const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
     const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
       if (allowed === true) return result
-      // `None`, a `Left` and a Task are truthy, so nothing else that is can be taken for a yes
+      // `None`, a `Left` and a Task are truthy, so only `true` means yes
       return allowed ? failed(new TypeError(`${place}: f must return true or false, or a promise of it`)) : insufficient
     }
     const decided = (request: Request): Evaluation<unknown> =>
@@ -51,17 +52,17 @@ const scoped =
           return failed(error)
         }
       })
-    // what decides about the request is never inside of what is put around a credential
+    // A decision about the request is never inside a wrapper of a credential, such as `remembered`
     return make(description, decided, (wrap) => scoped(place, scopes, decide)(wrap(self)))
   }
 
 const asItIs = <A>(result: A): A => result
 
-// Those of the nodes that are directly above a member, the innermost first
+// The scopes of the Scoped nodes directly above a member, the innermost first
 const scopesAround = (description: Description): ReadonlyArray<string> =>
   description._tag === 'Scoped' ? [...scopesAround(description.member), ...description.scopes] : []
 
-/** Failures of a member, whose challenges name these scopes, too: a client that asks for a token knows what to ask for. */
+/** Adds these scopes to the challenges of a failure, so that a client knows which scopes to ask for. */
 const tellingScopes = (scopes: ReadonlyArray<string>) => {
   // Most failures and all their challenges are constants of their authenticators, so each is made once
   const knownChallenges = new WeakMap<Challenge, Challenge>()
@@ -78,7 +79,7 @@ const tellingScopes = (scopes: ReadonlyArray<string>) => {
     ...(error.branches !== undefined && { branches: error.branches.map(failureFor) }),
   })
   return (result: E.Left<AuthError>): E.Left<AuthError> => {
-    // answered without a challenge
+    // such a failure is answered without a challenge
     if (AuthErrors.stops(result.left)) return result
     const before = knownFailures.get(result.left)
     if (before !== undefined) return before
@@ -158,7 +159,7 @@ export const requireScopes = <A>(
     const answer = granted(principal, request)
     return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
   }
-  // Safe: the principal is what it was
+  // Safe: the principal does not change
   return scoped('requireScopes(...)', demanded, decide) as (self: Authenticator<A>) => Authenticator<A>
 }
 

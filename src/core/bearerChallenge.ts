@@ -9,7 +9,10 @@ import { make, type Challenge } from './Challenge.js'
 // What this module, the application's realm or `requireScopes` writes
 const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
 
-/** Further parameters of a challenge. TypeError for what does not fit a header, and for those that the layer writes itself. */
+/**
+ * Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
+ * parameter that the library writes itself.
+ */
 export const checkChallengeParameters = (place: string, parameters: unknown): void => {
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
     throw new TypeError(`${place} must be an object of strings, such as { resource_metadata: 'https://...' }`)
@@ -26,7 +29,7 @@ export const checkChallengeParameters = (place: string, parameters: unknown): vo
 /** The parameters which say that the token has expired (RFC 6750 §3). */
 export const tokenExpired = { error_description: 'The access token expired' }
 
-/** A challenge for every failure; `own` is in all of them, `expired` in that of an expired token; `scheme` is Bearer by default. */
+/** Returns the challenge for each failure. `own` is in all of them, `expired` in that of an expired token. */
 export const bearerChallenge = (
   own: Readonly<Record<string, string>>,
   expired: Readonly<Record<string, string>> = {},

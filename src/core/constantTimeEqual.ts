@@ -1,21 +1,21 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
-// UTF-16, so that every string has bytes of its own: UTF-8 writes all lone surrogates alike
+// UTF-16, because UTF-8 writes all lone surrogates alike
 const ENCODING = 'utf16le'
 
 /** The longest secrets that are compared without a digest, in UTF-16 code units. */
 const LENGTH = 256
-// One word more, so that zeros are written behind the longest secret, too: a call that writes nothing takes 13 ns less
+// One word more, so that zeros are also written after the longest secret: a call that writes nothing takes 13 ns less
 const BYTES = 2 * LENGTH + 4
 const WORDS = BYTES / 4
 const zeros = '\0'.repeat(BYTES / 2)
-// Not from Buffer's pool, so that they begin where a word does
+// Not from Buffer's pool, so that they are aligned to words
 const left = Buffer.from(new ArrayBuffer(BYTES))
 const right = Buffer.from(new ArrayBuffer(BYTES))
 const leftWords = new Int32Array(left.buffer)
 const rightWords = new Int32Array(right.buffer)
 
-// As many characters are written for a short secret as for a long one
+// A short secret takes as many writes as a long one
 const fill = (buffer: Buffer, secret: string): void => {
   const end = buffer.write(secret, 0, ENCODING)
   buffer.write(zeros, end, BYTES - end, ENCODING)
@@ -23,8 +23,9 @@ const fill = (buffer: Buffer, secret: string): void => {
 
 const digest = (secret: string): Buffer => hash('sha256', Buffer.from(secret, ENCODING), 'buffer')
 
-// What `timingSafeEqual` does byte by byte, in words: every word is read, and no branch depends on one. For these buffers it
-// takes a fifth of the time. The benchmark tests that its time tells nothing: `npm run bench -- --only timing`.
+// The same as `timingSafeEqual`, but by words instead of bytes: every word is read, and no branch depends on one. For
+// these buffers it takes a fifth of the time. The benchmark tests that its time reveals nothing: `npm run bench --
+// --only timing`.
 const areSame = (): boolean => {
   let difference = 0
   for (let at = 0; at < WORDS; at++) difference |= leftWords[at]! ^ rightWords[at]!
@@ -51,6 +52,6 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
   if (a.length > LENGTH || b.length > LENGTH) return timingSafeEqual(digest(a), digest(b))
   fill(left, a)
   fill(right, b)
-  // The zeros behind a secret could be its own
+  // A secret may end in zeros itself, so the lengths count too
   return areSame() && a.length === b.length
 }

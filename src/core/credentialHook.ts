@@ -1,10 +1,10 @@
 /**
- * Hooks that decide about a credential, and the one mistake in them that no type shows: a hook with one parameter is called
- * with the request alone in it, so `(token) => ...` looks at the request, and `() => ({ user })` lets everybody in.
+ * Checks hooks that decide about a credential, also for a mistake that no type shows. The first argument is the
+ * request. So `(token) => ...` looks at the request, and `() => ({ user })` lets everybody in.
  *
- * In development such a hook gets a warning, once. It is given where the source shows it: `length` counts no default and no
- * rest parameter, and wrappers take what they are called with from `arguments`. `checkAuthenticator` finds the mistake by
- * what the hook does.
+ * In development such a hook causes one warning. The source of the hook shows the mistake; `length` is not enough,
+ * because it counts no default and no rest parameter, and wrappers read `arguments`. `checkAuthenticator` finds the
+ * mistake by calling the hook.
  */
 import { checkHook } from './hooks.js'
 import { unreadMark } from './marks.js'

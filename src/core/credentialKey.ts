@@ -1,7 +1,8 @@
 /**
- * What stands for a credential where it must be recognized but not kept: a keyed digest of it.
+ * A keyed digest of a credential. It recognizes the credential without keeping it.
  *
- * Two credentials that differ have different digests, whatever `extract` gives: lengths are written before contents.
+ * Different credentials have different digests, whatever `extract` returns, because lengths are written before
+ * contents.
  */
 import { createHmac } from 'node:crypto'
 
@@ -24,12 +25,12 @@ const written = (value: unknown): string => {
 const ofObject = (value: object): string => {
   if (Array.isArray(value)) return `a${value.length}:${value.map(written).join('')}`
   if (value instanceof Uint8Array) return `b${written(Buffer.from(value).toString('latin1'))}`
-  // a session, a date; but of a Koa request or context it tells less than what a hook can read
+  // a session or a date. The `toJSON` of a Koa request or context leaves out what a hook can read
   if ('toJSON' in value && typeof value.toJSON === 'function' && !('req' in value)) {
     return `j${written(Reflect.apply(value.toJSON, value, []))}`
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  // what in a Map, a stream or a request is the credential is unknown
+  // it is unknown which part of a Map, a stream or a request is the credential
   if (prototype !== Object.prototype && prototype !== null) throw unreadable()
   const entries = Object.entries(value)
   return `o${entries.length}:${entries.map(([name, one]) => written(name) + written(one)).join('')}`
@@ -40,10 +41,10 @@ const unreadable = (): TypeError =>
     'remembered: the credential must be a string or plain data; let extract return what was sent, as a string',
   )
 
-// What is the same in every request is no credential
+// Such a value is the same for many callers, so it is not a credential
 const isCredential = (sent: unknown): boolean => typeof sent !== 'boolean' && sent !== undefined && sent !== null
 
-/** The digest of a credential of a kind. TypeError for what is no plain data. */
+/** The digest of a credential of a kind. Throws a TypeError for a value that is not plain data. */
 export const credentialKey = (secret: Buffer, kind: string, sent: unknown): string => {
   if (!isCredential(sent)) throw unreadable()
   // UTF-16 keeps lone surrogates apart, which UTF-8 would make one character

@@ -46,7 +46,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   }
 }
 
-// Behind `optional`, a Right of undefined is an anonymous caller: fp-ts's own combinators drop the mark that says so
+// After `optional`, a Right of undefined is an anonymous caller: fp-ts's own combinators drop the mark that says so
 const fromOptional = async (task: () => Promise<Result<unknown>>): Promise<Result<unknown>> => {
   try {
     const result = await task()

@@ -1,5 +1,5 @@
 /**
- * What the options of every kind say for OpenAPI alone: a name for its security scheme, and a description.
+ * The options of every kind that only OpenAPI reads: the name of its security scheme, and a description.
  */
 import { maybe, schemeName, string } from './options.js'
 import type { SecurityScheme } from './SecurityScheme.js'

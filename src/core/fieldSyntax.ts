@@ -1,4 +1,4 @@
-/** What names and quoted values in HTTP fields may be made of. */
+/** The syntax of names and quoted values in HTTP fields. */
 
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
 export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/

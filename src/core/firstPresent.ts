@@ -49,21 +49,21 @@ export function firstPresent(
 
   const from = (at: number, before: ReadonlyArray<AuthError>, request: Request): Evaluation<unknown> => {
     const member = members[at]
-    // there is a first, so one failure at least
+    // a group has a member, so there is at least one failure
     if (member === undefined) return E.left({ ...AuthErrors.absent, branches: before })
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
       const error = result.left
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (error._tag === 'absent') return from(at + 1, branches, request)
-      // what comes after an outage is not offered: no caller can be let in now
+      // after an outage no other challenge is offered, because no caller can be let in now
       const behind = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
       return E.left({ ...error, branches: [...branches, ...behind] })
     }
     const evaluation = member.evaluate(request)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
-  // Safe: there are as many as before, and one at least; each tells itself that it won
+  // Safe: there are as many members as before, at least one. Members of an object already report their names
   const again = (wrap: Wrap) =>
     firstPresent(members.map(wrap) as ReadonlyArray<AuthenticatorLike> as readonly [AuthenticatorLike])
   return make(description, (request) => from(0, [], request), again)

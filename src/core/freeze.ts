@@ -1,16 +1,16 @@
 /**
- * Constants that all requests share cannot be written to: a slip in a mapper or a hook is a TypeError at the first request instead
- * of one user's data in the answer to another user.
+ * Freezes constants that all requests share. So a mistake in a mapper or a hook is a TypeError at the first request.
+ * Without it, the answer to one user could contain data of another user.
  */
 
-/** Freezes plain data, deeply. Functions, and objects with a prototype of their own (an Error, a RegExp), are left as they are. */
+/** Freezes plain data, deeply. Functions and instances of classes (an Error, a RegExp) are left as they are. */
 export const deepFreeze = <A>(value: A): A => {
   if (!isData(value)) return value
   for (const key of Reflect.ownKeys(value)) deepFreeze(Reflect.get(value, key))
   return Object.freeze(value)
 }
 
-/** A copy of plain data that is frozen, deeply; what the caller passed stays writable. */
+/** A deeply frozen copy of plain data. The original stays writable. */
 export const frozenCopy = <A>(value: A): A => {
   if (!isData(value)) return value
   const copy = Array.isArray(value)

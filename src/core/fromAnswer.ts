@@ -1,5 +1,5 @@
 /**
- * What a hook may answer, and how every answer becomes an Either: the only place that knows about truthiness.
+ * What a hook may return, and how each result becomes an Either. Only this module knows about truthiness.
  *
  * | answer                                             | result                                               |
  * |----------------------------------------------------|------------------------------------------------------|
@@ -27,7 +27,7 @@ import { failureOf } from './UnavailableError.js'
 /** @internal The failure of an answer that is no principal. */
 export const refused: E.Either<AuthError, never> = deepFreeze(E.left(invalid))
 
-/** Turns a hook's answer into an Either: sync where the answer is no promise and no function. Never throws. */
+/** Turns a hook's answer into an Either: sync if the answer is no promise and no function. Never throws. */
 export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
   if (!answer) return refused
   if (typeof answer !== 'object' && typeof answer !== 'function') return E.right(answer)
@@ -41,13 +41,13 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
   }
 }
 
-/** @internal The same for what was asked about an anonymous caller: there `undefined` is no refusal, but still anonymous. */
+/** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
 export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {
   if (answer === undefined) return anonymous
   return isThenable(answer) ? toPromise(answer).then(fromAnswerToAnonymous, failed) : fromAnswer(answer)
 }
 
-/** @internal What asking comes to; what it throws is `raised`. */
+/** @internal Calls `ask` and reads its answer. An exception becomes a failure. */
 export const answerTo = (
   ask: () => unknown,
   read: (answer: unknown) => Evaluation<unknown> = fromAnswer,
@@ -82,7 +82,7 @@ const fromTagged = (answer: object, tag: unknown): Evaluation<unknown> => {
 
 const none = ''
 
-// What fp-ts puts beside `_tag`
+// The key that fp-ts puts beside each `_tag`
 const payloads: ReadonlyMap<unknown, string> = new Map([
   ['None', none],
   ['Some', 'value'],
@@ -90,7 +90,7 @@ const payloads: ReadonlyMap<unknown, string> = new Map([
   ['Right', 'right'],
 ])
 
-// A row of a database can hold a `_tag` that its owner wrote; fp-ts's own values have these keys and no other
+// A row of a database can hold a `_tag` that its owner wrote. fp-ts's own values have only these keys
 const isMadeByFpTs = (answer: object, payload: string): boolean => {
   const ours = payload === none ? '_tag' : payload
   for (const key of Reflect.ownKeys(answer)) if (key !== '_tag' && key !== ours && key !== anonymousMark) return false
@@ -100,7 +100,7 @@ const isMadeByFpTs = (answer: object, payload: string): boolean => {
 const isOwnData = (answer: object, key: string): boolean =>
   Object.getOwnPropertyDescriptor(answer, key)?.get === undefined && Object.hasOwn(answer, key)
 
-// A function is truthy, whatever it returns: only a Task of an Either can have been meant (SECURITY A-31)
+// A function is always truthy, so only a Task of an Either is accepted (A-31)
 const fromTask = (task: Function): Evaluation<unknown> => {
   const yielded: unknown = Reflect.apply(task, undefined, [])
   return isThenable(yielded)

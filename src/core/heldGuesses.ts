@@ -1,8 +1,9 @@
 /**
- * The guesses that a request has made so far: a mark on the request, written where a guess stays counted.
+ * The guesses of a request that stay counted, as a mark on the request.
  *
- * In a list several kinds may read one credential, such as two that read Basic. It is one guess, whichever of them are asked,
- * and none where one of them knows it: without that, whoever only the second one knows would use up the limit by signing in.
+ * In a list, several kinds may read one credential, such as two that read Basic. It counts as one guess. If one of them
+ * knows the credential, it does not count. Otherwise users whom only the second kind knows would use up the limit by
+ * signing in.
  */
 import type { Request } from 'koa'
 import type { Count } from './Guess.js'
@@ -31,7 +32,7 @@ export const hold = (
   request[guessedMark] = [...(request[guessedMark] ?? []), ...held]
 }
 
-/** Those of the counts that this credential has not been counted under. */
+/** The counts that do not contain this credential yet. */
 export const notHeld = (request: Guessing, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> => {
   const before = request[guessedMark]
   if (before === undefined) return counts
@@ -44,7 +45,7 @@ export const notHeld = (request: Guessing, sent: unknown, counts: ReadonlyArray<
 /** Whether any guess is counted. */
 export const isHolding = (request: Guessing): boolean => request[guessedMark] !== undefined
 
-/** Gives back what was counted for a credential: one of the kinds knows it. */
+/** Takes back what was counted for a credential, because one of the kinds knows it. */
 export const release = (request: Guessing, sent: unknown): void => {
   const before = request[guessedMark]
   if (before === undefined) return

@@ -1,6 +1,6 @@
 /**
- * Functions that decide: which can, and which only look as if they could. A class, a generator and a factory that was not
- * called all return something truthy, which would let everybody in.
+ * Checks whether a function can decide. A class, a generator and a factory that was not called return something truthy,
+ * which would let everybody in.
  */
 
 const factory = Symbol.for('koa-with-auth/factory')
@@ -18,7 +18,7 @@ const isClass = (f: Function): boolean => /^class\b/.test(Function.prototype.toS
 
 const isGenerator = (f: Function): boolean => /GeneratorFunction$/.test(Object.prototype.toString.call(f).slice(8, -1))
 
-/** How a message calls a value that should not be there. It prints no value: that may be a secret. */
+/** What a message calls a wrong value. It never prints the value, which may be a secret. */
 export const named = (u: unknown): string => {
   if (u === null) return 'null'
   if (u === undefined) return 'undefined'
@@ -26,7 +26,9 @@ export const named = (u: unknown): string => {
   return typeof u === 'object' ? 'an object' : `a ${typeof u}`
 }
 
-/** TypeError for what is no function that can be called with `arity` arguments and whose answer decides; `fix` is for one that takes more. */
+/**
+ * Throws a TypeError for a value that cannot be a hook of `arity` arguments. `fix` is for a function that takes more.
+ */
 export const checkHook = (place: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
   if (typeof hook !== 'function') throw new TypeError(`${place} must be a function, not ${named(hook)}`)
   const name = factoryName(hook)

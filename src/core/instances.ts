@@ -1,8 +1,8 @@
 /**
  * fp-ts instances of Authenticator, each with the laws of its class (spec/core/instances.law.spec.ts).
  *
- * `Functor` and `Alt` are `map` and `alt`, for generic code of fp-ts. `getSemigroup` folds authenticators that are not known
- * when the program is written.
+ * `Functor` and `Alt` are `map` and `alt`, for generic code of fp-ts. `getSemigroup` combines authenticators that are
+ * known only at run time.
  *
  * @example
  * import { concatAll } from 'fp-ts/lib/Semigroup.js'
@@ -34,13 +34,13 @@ declare module 'fp-ts/HKT.js' {
   }
 }
 
-// Safe: the type class lets no type be excluded; what is no principal is raised when it is returned
+// Safe: the type class cannot exclude a type, but a result that is no principal is `raised`
 const unconstrained = <A, B>(f: (principal: A) => B) =>
   map<A, Principal>(f as (principal: Exclude<A, undefined>) => Principal) as unknown as (
     self: Authenticator<A>,
   ) => Authenticator<B>
 
-/** `map` as a type class. Behind `optional` the type says nothing of anonymous callers, who stay anonymous: use `map` there. */
+/** `map` as a type class. After `optional` use `map`: this type ignores anonymous callers, who stay anonymous. */
 export const Functor: Functor1<URI> = Object.freeze({
   URI,
   map: <A, B>(self: Authenticator<A>, f: (principal: A) => B) => unconstrained(f)(self),

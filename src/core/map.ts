@@ -24,13 +24,12 @@ import { failureOf } from './UnavailableError.js'
 /** What can be a principal: no type that may be `false`, `null` or `undefined`. */
 export type Principal = object | string | number | bigint | symbol | true
 
-// A principal that is a promise would be truthy whatever it came to
+// A promise is truthy, whatever it resolves to
 type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
 
 type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
 
-// What is made again around its credentials is changed again
-/** @internal An authenticator with other principals. */
+/** @internal An authenticator with other principals. If it is rebuilt, the change is applied again. */
 export const changing = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> => {
   const { description, evaluate } = fromFunction(self)
   const within = rebuildOf(self)
@@ -107,7 +106,7 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
   checkHook('flatMap(f)', f, 1)
   return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
     checkMember('flatMap(f)(a)', self)
-    // `self` has looked where the request comes from, and knows which alternative won
+    // The cross-site check has run in `self`, which knows the alternative that passed
     const conclude = concluding(fromFunction(self).description, false)
     const changed = changing(self, (result, request) => {
       // Safe: `self` puts an A on the right
@@ -115,7 +114,7 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
       if (!isAnonymous(result)) return andThen(answerTo(ask), (answer) => conclude(answer, request))
       return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => keepAnonymous(conclude(answer, request)))
     })
-    // Safe: see `authenticator`, and who is anonymous stays so
+    // Safe: see `authenticator`; an anonymous caller stays anonymous
     return changed as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
   }
 }

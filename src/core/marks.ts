@@ -1,7 +1,6 @@
 /**
- * The marks that this package puts on values, all of them in one place. Each is a `Symbol.for`, so that two copies of the
- * package in one process (at two paths, of two versions) recognize each other's, and so that a debugger
- * shows them.
+ * The marks that this package puts on values, all in one place. Each is a `Symbol.for`, so that two copies of the
+ * package in one process (at two paths, of two versions) recognize each other's, and so that a debugger shows them.
  */
 
 /** On a function: it is a guard, see `koa/guardMark.ts`. */
@@ -43,7 +42,7 @@ export const assetMark = Symbol.for('koa-with-auth/asset')
 /** On middleware: it carries settings, see `koa/authSettings.ts`. */
 export const settingsMark = Symbol.for('koa-with-auth/settings')
 
-/** On middleware: what an upgrade goes through in its place, see `upgrades/guardUpgrade.ts`. */
+/** On middleware: the function that an upgrade runs instead, see `upgrades/guardUpgrade.ts`. */
 export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
 
 /** On a router and its layers: they are sealed, see `audit/sealing.ts`. */
@@ -61,7 +60,7 @@ export const decisionMark = Symbol.for('koa-with-auth/decision')
 /** On a router: what was printed of it; on the channel of decisions: they are printed, see `koa/debugging.ts`. */
 export const printedMark = Symbol.for('koa-with-auth/printed')
 
-/** On a Koa request: the kinds that let in, where somebody listens, see `core/events/witnessed.ts`. */
+/** On a Koa request: the kinds that let in, if there is a subscriber, see `core/events/witnessed.ts`. */
 export const passedMark = Symbol.for('koa-with-auth/passed')
 
 /** On a Koa request: a remembered verification answered, see `core/events/witnessed.ts`. */

@@ -1,12 +1,13 @@
 /**
- * What authenticators are combined of: refused where it is written, with a TypeError that names the place and the fix.
+ * Checks the members of a combinator when they are written. Each mistake is a TypeError that names the place and the
+ * fix.
  *
- * Each of these mistakes would otherwise let everybody in, or refuse everybody.
+ * Otherwise each of these mistakes would let everybody in, or refuse everybody.
  */
 import { admitsAnonymous, type Description } from './Description.js'
 import { checkHook, named } from './hooks.js'
 
-/** One thing that is taken as an authenticator. */
+/** Throws a TypeError for a value that cannot be a member. */
 export const checkMember = (place: string, member: unknown): void => {
   if (Array.isArray(member)) throw new TypeError(`${place} is a list in a list; write one list, or anyOf([...])`)
   if (member === undefined)
@@ -18,7 +19,7 @@ export const checkMember = (place: string, member: unknown): void => {
   checkHook(place, member, 1, 'write (request) => principal; middleware is no authenticator')
 }
 
-/** A list or record of alternatives. */
+/** Throws a TypeError for a value that is not a list or an object of members. */
 export const checkGroup = (place: string, group: unknown): void => {
   if (Array.isArray(group)) {
     if (group.length === 0) throw new TypeError(`${place}([]): an empty list; pass at least one authenticator`)
@@ -45,7 +46,7 @@ export const checkGroup = (place: string, group: unknown): void => {
   }
 }
 
-/** Alternatives in the order tried: nothing behind one that lets everybody in would ever be asked. */
+/** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
 export const checkOrder = (place: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
   const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
   if (at >= 0) {
@@ -55,7 +56,7 @@ export const checkOrder = (place: string, members: ReadonlyArray<{ readonly desc
   }
 }
 
-/** What must be authenticated: an anonymous caller cannot be allowed anything. */
+/** Throws a TypeError if anonymous callers pass, because they cannot be allowed anything. */
 export const checkDemanding = (place: string, description: Description): void => {
   if (admitsAnonymous(description))
     throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)

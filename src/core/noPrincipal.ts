@@ -1,12 +1,12 @@
 /**
- * Objects that are truthy and yet name no caller: an Error that was returned instead of thrown, and what a lookup gives that
- * found nothing. `fromAnswer` (Answer.ts) asks these questions about every object that a hook returns.
+ * Recognizes truthy objects that are no principals: an Error that was returned instead of thrown, and the result of a
+ * lookup that found nothing. `fromAnswer` checks every object that a hook returns.
  *
- * They are asked of objects of any realm (a `vm` context, Jest's sandbox), so no prototype is compared by identity alone.
+ * The objects may be of any realm (a `vm` context, Jest's sandbox), so no prototype is compared by identity alone.
  */
 import { types } from 'node:util'
 
-/** Whether an object is an Error of any realm, a DOMException included, or is made on an Error's prototype. */
+/** Whether an object is an Error of any realm or a DOMException, or inherits from an Error's prototype. */
 export const isErrorObject = (answer: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(answer)
   return (prototype !== Object.prototype && inheritsFromError(prototype)) || types.isNativeError(answer)
@@ -24,8 +24,8 @@ const isErrorPrototype = (prototype: object): boolean =>
   Object.hasOwn(prototype, 'message') && isPrototype(prototype) && prototype.constructor.name === 'Error'
 
 /**
- * Whether an object is what a lookup gives that found nothing: a prototype (`table['__proto__']`), or an object without keys
- * whose prototype is plain or null (Redis returns `{}` for a hash that is not there).
+ * Whether an object is the result of a lookup that found nothing: a prototype (`table['__proto__']`), or an object
+ * without keys whose prototype is plain or null (Redis returns `{}` for a missing hash).
  */
 export const foundNothing = (answer: object): boolean => (isPlain(answer) && !hasKeys(answer)) || isPrototype(answer)
 
@@ -53,7 +53,7 @@ const isPlain = (answer: object): boolean => {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-// In a loop, because a list of the keys would be the dearest step of the whole evaluation
+// In a loop, because making a list of the keys would take the longest time of the whole evaluation
 const hasKeys = (answer: object): boolean => {
   for (const key in answer) if (Object.hasOwn(answer, key)) return true
   return Reflect.ownKeys(answer).length > 0

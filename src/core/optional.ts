@@ -1,9 +1,10 @@
 /**
- * Anonymous callers are admitted, too: no credential passes as `undefined`, never as an Option, which would be truthy.
+ * `optional` and `lenient` also admit anonymous callers. Their principal is `undefined`, not an Option, which would be
+ * truthy.
  *
- * `optional` refuses bad credentials; `lenient` takes them for none. A write that another site made a browser send, and who
- * is not allowed, are refused by both, and an outage is never taken for an anonymous caller. A plain function is never absent, so
- * `optional` of one does not admit anonymous callers.
+ * `optional` refuses bad credentials; `lenient` treats them as absent. Both refuse a write that another site made a
+ * browser send, and a caller who is not allowed. An outage never makes a caller anonymous. A plain function is never
+ * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { anonymous, type Evaluation } from './Evaluation.js'

@@ -1,22 +1,22 @@
 /**
- * The options of a function: which there are, and what each may be. Every function has a table of checks, and
- * `checkOptions` holds what it was called with against the table.
+ * Checks the options of a function. Every function has a table with a check for each option; `checkOptions` applies it.
  *
- * An option that is `undefined` is as if it were left out. `auth` is the exception: there `undefined` comes of a mistake in
- * the order of imports, and would make public what is meant to be guarded.
+ * An option that is `undefined` counts as left out. `auth` is the exception: there `undefined` comes from a mistake in
+ * the order of imports, and would make a guarded operation public.
  *
- * What every object inherits is no option: a merge elsewhere in the process may have put it there (`Object.prototype.csrf`).
+ * A property of `Object.prototype` is no option: a merge elsewhere in the process may have put it there
+ * (`Object.prototype.csrf`).
  */
 import { isQuotable } from './fieldSyntax.js'
 import { checkHook, named } from './hooks.js'
 
-/** TypeError for a value that an option may not have; `place` names the option. */
+/** Throws a TypeError for a value that an option must not have. `place` names the option. */
 export type Check = (place: string, value: unknown) => void
 
 /** Options without `undefined`. */
 export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
 
-/** Options of which those that may be left out may be `undefined`, too. */
+/** Options. Those that may be left out may also be `undefined`. */
 export type OrUndefined<T> = {
   readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? T[K] | undefined : T[K]
 }
@@ -24,7 +24,7 @@ export type OrUndefined<T> = {
 /** A check for each option. */
 export type Checks<T> = Readonly<Record<keyof T, Check>>
 
-// What names an option in a message: `httpBearer({ realm })`, `sessions(app, { idle })`, `httpJwt({ keys: { retry } })`
+// How a message names an option: `httpBearer({ realm })`, `sessions(app, { idle })`, `httpJwt({ keys: { retry } })`
 const optionOf = (place: string, name: string): string => {
   const whole = /\boptions\b|\{ \.\.\. \}/
   if (whole.test(place)) return place.replace(whole, `{ ${name} }`)
@@ -55,8 +55,8 @@ export const checkOptions = <T extends object>(place: string, options: T, checks
 }
 
 /**
- * Whether an object has a property, also by its class: an instance may have its options on the prototype. Only the last
- * prototype, which all objects share, says nothing.
+ * Whether an object or its class has a property: an instance may have its options on the prototype. `Object.prototype`,
+ * which all objects share, does not count.
  */
 export const isGiven = (options: object, name: string): boolean => {
   if (Object.hasOwn(options, name)) return true
@@ -64,7 +64,9 @@ export const isGiven = (options: object, name: string): boolean => {
   return typeof next === 'object' && next !== null && Object.getPrototypeOf(next) !== null && isGiven(next, name)
 }
 
-/** The same properties without a prototype: what is destructured of options (`...others`) inherits from all objects again. */
+/**
+ * The same properties without a prototype. The rest of a destructuring (`...others`) inherits from all objects again.
+ */
 export const bare = <T extends object>(properties: T): T =>
   // Safe: an empty object gets the properties
   Object.assign(Object.create(null) as T, properties)
@@ -154,11 +156,11 @@ export const positive: Check = (place, value) => {
   throw new TypeError(`${place} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
 }
 
-/** What OpenAPI 3.1 may call a component. */
+/** A name that OpenAPI 3.1 allows for a component. */
 export const schemeName: Check = (place, value) => {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return
   throw new TypeError(`${place} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
 }
 
-/** What every kind that reads a credential takes: a protection space, and how long the credential may be. */
+/** The options of every kind that reads a credential. */
 export const credential = { realm: maybe(realm), maxLength: maybe(positive) }

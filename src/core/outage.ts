@@ -1,7 +1,7 @@
 /**
- * Outages: how long an answer may take, and what holds when it cannot be known.
+ * Outages: how long a decision may take, and what happens if it cannot be made.
  *
- * An outage never falls through to a weaker alternative by itself: `recoverUnavailable` is the only way, by its name.
+ * Only `recoverUnavailable` asks another authenticator after an outage. A list never does.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -33,7 +33,7 @@ export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<R
       clearTimeout(timer)
       resolve(result)
     }
-    // an evaluation never rejects; if one does, that must neither end the process nor pass in silence
+    // An evaluation never rejects. If one does, it must not end the process or stay unnoticed
     evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })
 
@@ -59,7 +59,7 @@ export const timeout = (ms: number) => {
       return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
     }
     const within = rebuildOf(self) ?? ((wrap: Wrap) => wrap(member))
-    // Safe: what is wrapped lets in what it lets in without
+    // Safe: wrapping does not change the principal
     return make(description, limited, (wrap) => timeout(ms)(within(wrap) as Authenticator<P>))
   }
 }
@@ -82,7 +82,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
     const { description, evaluate } = fromFunction(self)
-    // a plain function is the worst case; an authenticator has looked where the request comes from
+    // The cross-site check runs for a plain function. An authenticator has run it already
     const conclude = concluding(description, !isAuthenticator(f))
     const recovered = (request: Request): Evaluation<unknown> =>
       andThen(evaluate(request), (result) => {

@@ -12,8 +12,8 @@ export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
 }
 
 /**
- * @internal A promise of what a value with a `then` resolves to. A promise of Node's own is returned as it is, unless its
- * `then` was replaced: what that does is unknown.
+ * @internal A promise for a value with a `then`. A promise of Node's own is returned as it is, unless its `then` was
+ * replaced.
  */
 export const toPromise = (value: unknown): Promise<unknown> =>
   value instanceof Promise && value.then === Promise.prototype.then ? value : new Promise((resolve) => resolve(value))

@@ -1,22 +1,22 @@
 /**
- * Which guesses this process knows to be over their limit, so that what `remembered` keeps is no way around it: there each
- * guess would be compared with a verification that passed, and counted by no limiter.
+ * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
+ * compare each guess with a verification that passed, and no limiter would count it.
  *
- * It refuses nothing: it says when the limiter must be asked first. An entry lives as long as its refusal, and the oldest
- * make room for the newest.
+ * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal. If there are
+ * too many entries, the oldest are dropped.
  */
 const SIZE = 10_000
 
 /** Keys of refused guesses. */
 export interface RefusedGuesses {
-  /** Over the limit, for so many seconds; without them until there is room for another. */
+  /** Adds a key for some seconds. Without `seconds`, it stays until it is deleted or dropped. */
   readonly add: (key: string, seconds: number | undefined) => void
   readonly delete: (key: string) => void
   readonly has: (key: string) => boolean
   readonly isEmpty: () => boolean
 }
 
-/** None yet. */
+/** An empty collection. */
 export const refusedGuesses = (): RefusedGuesses => {
   const until = new Map<string, number>()
   return {

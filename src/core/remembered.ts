@@ -1,17 +1,18 @@
 /**
- * `remembered`: within a window that its author chose, a credential that passed passes without asking its hook again.
+ * `remembered`: for a time that its author chose, a credential that has passed passes again without a call of its hook.
  *
- * In that window a changed password, a revoked key and a deleted user still pass, unless `forget` is called. Remembered is
- * the principal that one kind let in, by a digest of its credential; nothing about the request is. So a hook that decides by
- * more than the credential, such as the path, must not be remembered.
+ * In that time a changed password, a revoked key and a deleted user still pass, unless `forget` is called. It keeps the
+ * principal that one kind let in, by a digest of the credential, and nothing about the request. So a hook that decides
+ * by more than the credential, such as the path, must not be remembered.
  *
  * - Only successes are kept. A credential that failed is verified each time, so failures neither lock a user out nor fill the
  *   memory.
  * - Parallel requests with one credential share one verification and its result (single flight).
- * - CSRF is checked each time, and so is `authorize`, inside of it or around.
- * - Around `throttled` a verification counts for the address that it was made from, and not where guesses are over the limit.
+ * - CSRF and `authorize` are checked each time, also if `authorize` is inside of it.
+ * - Around `throttled`, a verification is valid only for the address that it was made from, and only within the limit.
  *
- * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did, behind it as `a` does.
+ * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did; after it, as
+ * `a` does.
  */
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -36,25 +37,25 @@ import { aroundEach, type Around } from './wrapping.js'
 export interface RememberedOptions {
   /** The window, in milliseconds: for so long a credential that was revoked still passes. */
   readonly maxAge: number
-  /** How many verifications are kept; beyond, those that were not used for the longest time go. Default 1000. */
+  /** How many verifications are kept; beyond that, the least recently used are dropped. Default 1000. */
   readonly size?: number | undefined
 }
 
-/** The combinator that `remembered` makes: all authenticators that it is put around share its room. */
+/** The combinator that `remembered` makes. All authenticators that it wraps share its `size`. */
 export interface Remembered<P> {
   <A extends P>(self: Authenticator<A>): Authenticator<A>
   /**
-   * Forgets every verification whose principal `predicate` is true of, those under way included, and answers how many were
-   * kept of them: call it when a password changes or a key is revoked. It reaches this process alone.
+   * Forgets the verifications for whose principal `predicate` is true, and all that are under way. Returns how many it
+   * forgot of those that were kept. Call it when a password changes or a key is revoked. It affects only this process.
    */
   readonly forget: (predicate: (principal: P) => boolean) => number
 }
 
 /**
- * For `maxAge` milliseconds after a credential passed, the same credential passes without asking the hook, even if it was
- * revoked meanwhile; never longer than the principal's `expiresAt` (a Date, or milliseconds). Requests share the principal,
- * so do not change it. `forget` takes verifications back. In lists it goes around each kind. TypeError for options that
- * cannot work, and for a plain function, whose credential is unknown.
+ * For `maxAge` milliseconds after a credential passed, it passes again without a call of the hook, even if it was
+ * revoked meanwhile; but never longer than the principal's `expiresAt` (a Date, or milliseconds). Requests share the
+ * principal, so do not change it. In a list, it applies to each kind. Throws a TypeError for options that cannot work,
+ * and for a plain function, because its credential is unknown.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -90,10 +91,10 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       try {
         const sent = extract(request)
         if (O.isNone(sent)) return self.evaluate(request)
-        // where guesses are counted, a guess from elsewhere never meets what passed; over the limit none does
+        // with `throttled`, a verification is valid only for its address, and only within the limit
         const from = origin === undefined ? '' : origin(request, sent.value)
         if (from === undefined) return self.evaluate(request)
-        // what another site made a browser send never meets what passed, nor the other way round
+        // a forged request never gets the result of another request, or the other way round
         const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
         const evaluation = recall(request, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent.value))
         return isHolding(request) ? andThen(evaluation, (result) => known(request, sent.value, result)) : evaluation
@@ -104,7 +105,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     return make(leaf, evaluate)
   }
 
-  // Safe: what is let in is what the authenticator itself let in
+  // Safe: the principal is the one that the authenticator itself let in
   const combinator = aroundEach('remembered(...)', around) as <A extends P>(self: Authenticator<A>) => Authenticator<A>
   const forget = (predicate: (principal: P) => boolean): number => {
     checkHook('remembered(...).forget(predicate)', predicate, 1)
@@ -114,7 +115,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   return declareFactory('remembered(...)', Object.assign(combinator, { forget }))
 }
 
-// What passed is no guess, whatever another kind made of it before
+// What passed is no guess, even if another kind refused it before
 const known = <P>(request: Request, sent: unknown, result: Result<P>): Result<P> => {
   if (E.isRight(result)) release(request, sent)
   return result

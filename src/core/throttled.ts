@@ -7,7 +7,7 @@
  *
  * | credential                        | counts under                                              |
  * |-----------------------------------|-----------------------------------------------------------|
- * | names an account (a user name)    | account and address; and each by itself, where it has a limiter |
+ * | names an account (a user name)    | account and address together; and each alone, if it has a limiter |
  * | names none (a key, a token), or is malformed | its address                                    |
  *
  * In a list, a credential that several kinds read is one guess (`heldGuesses.ts`). A request that another site made a browser send
@@ -90,7 +90,7 @@ export const throttled = <C = unknown>(
     const gone = failed(AuthErrors.throttled())
 
     const guessAt = (request: Request, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
-      // Safe: the author of `keys` says what the kind reads. What is malformed names no account
+      // Safe: the author of `keys` says what the kind reads. Malformed credentials name no account
       const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
       const address = addressOf(guess, request)
       if (isGone(request, address)) return undefined
@@ -135,7 +135,7 @@ export const throttled = <C = unknown>(
       try {
         const sent = extract(request)
         if (O.isNone(sent)) return self.evaluate(request)
-        // a page of another site guesses from the addresses of its visitors, and would lock them out
+        // a page of another site would use up the guesses of its visitors' addresses, and lock them out
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
         const guess = guessAt(request, sent.value, decodeAhead(request, decode, sent.value))
         if (guess !== undefined) return ask(guess, [])
@@ -158,7 +158,7 @@ export const throttled = <C = unknown>(
     }
     return make(readBy({ ...leaf, throttled: true as const }, { ...reading, origin }), evaluate)
   }
-  // Safe: what is let in is what the authenticator itself let in
+  // Safe: the principal is the one that the authenticator itself let in
   const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
   return declareFactory('throttled(...)', combinator)
 }
@@ -167,23 +167,23 @@ interface Guessed {
   readonly request: Request
   readonly sent: unknown
   readonly address: string
-  /** The narrow one of its counts. */
+  /** The key of its narrowest count. */
   readonly key: string
-  /** Those that the request has not been counted under. */
+  /** The counts that do not contain this request yet. */
   readonly counts: ReadonlyArray<Count>
 }
 
-// A client that has hung up reads no answer; and its address, by which its guesses would be counted, may have gone with it
+// A client that has hung up reads no answer. Its address may be unknown by now, so its guesses could not be counted
 const isGone = ({ socket }: Request, address: string): boolean => address === '' && socket.destroyed
 
-// Whether it was a guess, although another may have answered in its place
+// Whether a kind refused the credential, even if the failure of another kind is stronger
 const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
   E.isLeft(result) &&
   AuthErrors.branchesOf(result.left).some(
     ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
   )
 
-// Whether the credential is somebody's, although it does not let in
+// Whether the credential belongs to somebody, even if it does not let in
 const isKnown = (result: E.Either<AuthError, unknown>): boolean => E.isRight(result) || known.has(result.left._tag)
 
 const known: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])

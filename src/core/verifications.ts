@@ -1,5 +1,5 @@
 /**
- * Verifications that passed, each by its key for a time, and those under way.
+ * Keeps verifications that passed, each by its key for a time, and those under way.
  *
  * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential.
  */
@@ -22,13 +22,13 @@ interface UnderWay {
 
 /** Verifications, `size` of them at most, `maxAge` milliseconds each. */
 export interface Verifications {
-  /** What passed before, what is under way and no older than `patience`, or else what `verify` comes to. */
+  /** Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. */
   readonly recall: (key: string, verify: () => Evaluation<unknown>, patience: number) => Evaluation<unknown>
-  /** Forgets those whose principal is so; what is under way is not kept. */
+  /** Forgets those for whose principal `predicate` is true. A result that is under way will not be kept. */
   readonly forget: (predicate: (principal: unknown) => boolean) => number
 }
 
-/** Nothing kept yet. */
+/** An empty collection. */
 export const verifications = (maxAge: number, size: number): Verifications => {
   const passed = new Map<string, Kept>()
   const underWay = new Map<string, UnderWay>()
@@ -50,14 +50,14 @@ export const verifications = (maxAge: number, size: number): Verifications => {
     const found = passed.get(key)
     if (found !== undefined) {
       passed.delete(key)
-      // a clock that was set back makes nothing last longer
+      // a clock that was set back must not make a result last longer
       if (found.since <= now && now < found.until) {
         passed.set(key, found)
         return found.result
       }
     }
     const other = underWay.get(key)
-    // one that never settles is not waited for by everybody, and none is older than what is kept
+    // No caller waits for ever for one that never settles, and none is older than what is kept
     const age = other === undefined ? -1 : now - other.since
     if (other !== undefined && age >= 0 && age < patience && age < maxAge) return other.evaluation
     const evaluation = verify()
@@ -68,7 +68,7 @@ export const verifications = (maxAge: number, size: number): Verifications => {
     const own: UnderWay = {
       since: now,
       evaluation: evaluation.then((result) => {
-        // not what was forgotten meanwhile, nor what another has overtaken
+        // not if it was forgotten or replaced meanwhile
         if (underWay.get(key) === own) {
           underWay.delete(key)
           keep(key, result, now)
@@ -86,7 +86,7 @@ export const verifications = (maxAge: number, size: number): Verifications => {
     try {
       for (const [key, { result }] of passed) if (predicate(result.right)) passed.delete(key)
     } catch (error) {
-      // those that it could not judge must not be kept
+      // those that it did not judge must not be kept
       passed.clear()
       throw error
     }
@@ -95,7 +95,7 @@ export const verifications = (maxAge: number, size: number): Verifications => {
   return { recall, forget }
 }
 
-/** When a principal's own time is over; one that says so in another way than a Date or milliseconds is not kept. */
+/** When a principal expires. NaN for an `expiresAt` of another type: then the result is not kept. */
 const endOf = (principal: unknown): number => {
   if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return Infinity
   const { expiresAt } = principal

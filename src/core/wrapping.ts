@@ -1,8 +1,8 @@
 /**
- * Puts a combinator around each credential of an authenticator: of one kind around all of it, with what `map` made of it;
- * of several around every kind by itself, so that lists, `optional` and `authorize` decide about what it comes to.
+ * Puts a combinator around each credential of an authenticator. With one kind, it goes around all of it, also around
+ * `map`. With several, it goes around each kind, and lists, `optional` and `authorize` decide about the results.
  *
- * So nothing that decides about the request (`authorize`, CSRF) is ever inside, and no member of a list hides another.
+ * So `authorize`, which decides about the request, is never inside, and no member of a list hides another.
  */
 import { rebuildOf, type Authenticator } from './Authenticator.js'
 import type { Leaf } from './Description.js'
@@ -12,7 +12,7 @@ import { readingOf, type Reading } from './Reading.js'
 /** @internal What is put around an authenticator of one kind of credential. */
 export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: Reading) => Authenticator<unknown>
 
-/** @internal TypeError where a credential cannot be seen. */
+/** @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. */
 export const aroundEach =
   (place: string, around: Around) =>
   (self: Authenticator<unknown>): Authenticator<unknown> => {

@@ -12,11 +12,11 @@ interface Made extends Changed {
   readonly owner: string
   /** What it may do. */
   readonly scopes: ReadonlyArray<string>
-  /** When it is over, in milliseconds since 1970; left out where it never is. */
+  /** When it expires, in milliseconds since 1970; left out if it never does. */
   readonly expiresAt?: number
 }
 
-/** A change of an API key, after the store has kept it; frozen. */
+/** A change of an API key, after the store has saved it; frozen. */
 export type ApiKeyEvent =
   | (Made & { readonly event: 'issued' })
   | (Made & { readonly event: 'adopted' })

@@ -1,6 +1,6 @@
 /**
- * What was decided about a request, as a record for logs, metrics and alarms. No credential is in it, by its type: strings of
- * it are names that the application's author wrote, methods, and patterns of routes.
+ * What was decided about a request, as a record for logs, metrics and alarms. Its type has no place for a credential:
+ * its strings are names that the application's author wrote, methods, and patterns of routes.
  */
 import type { AuthError } from '../AuthError.js'
 
@@ -36,25 +36,31 @@ export interface Decision {
   readonly outcome: Outcome
   /** Why it was not let in. */
   readonly failure?: AuthError['_tag']
-  /** Each alternative that did not let in, in the order tried; left out where there is one alone. */
+  /** Each alternative that did not let in, in the order tried; left out if there is only one. */
   readonly branches?: ReadonlyArray<DecisionBranch>
-  /** What OpenAPI calls the scheme that let in, or that alone was tried; several that are sent together with ` + ` between. */
+  /**
+   * What OpenAPI calls the scheme that let in, or the only one that was tried. ` + ` joins schemes that are sent
+   * together.
+   */
   readonly scheme?: string
-  /** Which member of a record let in. */
+  /** Which member of an object let in. */
   readonly via?: string
-  /** Which level decided: `operation`, `application`, `upgrade`, or which router; several that add to one another with ` + ` between. */
+  /**
+   * Which level decided: `operation`, `application`, `upgrade`, or which router. ` + ` joins levels that add to one
+   * another.
+   */
   readonly level: string
   readonly method: string
   /** The pattern of the route, never the path. */
   readonly route: string
   /** The status of the answer; 499 where the client was gone before there was one. */
   readonly status: number
-  /** How long deciding took, in milliseconds; the handler's time is not in it. */
+  /** How long the decision took, in milliseconds, without the handler. */
   readonly durationMs: number
-  /** What a throttle or an outage asks to wait, in seconds. */
+  /** How long the client should wait after a throttle or an outage, in seconds. */
   readonly retryAfter?: number
   /** Whether `remembered` answered. */
   readonly cached?: true
-  /** Who it is, by `authSettings({ events: { subject } })` alone. */
+  /** Who it is, if `authSettings({ events: { subject } })` says so. */
   readonly subject?: string
 }

@@ -1,5 +1,5 @@
 /**
- * One fetch of the keys with which a provider signs its tokens. No key is in it, and nothing of what was answered.
+ * One fetch of the keys with which a provider signs its tokens. The record contains no key and no part of the response.
  */
 
 interface Fetched {
@@ -20,6 +20,6 @@ export type ProviderKeysEvent =
       readonly event: 'failed'
       /** What went wrong, such as `answered 502`. */
       readonly problem: string
-      /** For how long the keys that are known still serve, in milliseconds. 0: requests are answered 503. */
+      /** For how long the known keys can still be used, in milliseconds. 0: requests are answered 503. */
       readonly servesForMs: number
     })

@@ -1,6 +1,6 @@
 /**
- * Signing in and out, as records. Users and sessions are named by digests: whoever reads a record can neither take a session
- * over nor find it in a store, and applications that share a user's name have different digests.
+ * Records of signing in and out. They name users and sessions by digests. So a reader of a record cannot take a session
+ * over or find it in a store. A user's name has different digests in different applications.
  */
 import { createHash } from 'node:crypto'
 
@@ -16,7 +16,7 @@ export interface SignInDigests {
 export interface SignedInEvent extends SignInDigests {
   /** The name of the application. */
   readonly application: string
-  /** Who it is, by `authSettings({ events: { subject } })` alone. */
+  /** Who it is, if `authSettings({ events: { subject } })` says so. */
   readonly subject?: string
 }
 
@@ -49,15 +49,15 @@ export const userDigest = (application: string, user: string): string => digest(
 /** The digest of a session. It is not the one under which stores keep it. */
 export const sessionDigest = (id: string): string => digest('session', id)
 
-// A JSON array, so that no two lists have one text
+// A JSON array, so that different parts never make the same string
 const digest = (...parts: ReadonlyArray<string>): string =>
   createHash('sha256')
     .update(JSON.stringify(['koa-with-auth/events', ...parts]))
     .digest('base64url')
 
 /**
- * Whether a record says that a sign-in is over: what was opened by it, such as a socket or a stream, must end. The record may
- * come from another process, as JSON.
+ * Whether a record says that a sign-in is over. What the sign-in opened must end then, such as a socket or a stream.
+ * The record may come from another process, as JSON.
  *
  * @example
  * import { endsSignIn, onSignedOut, type SignInDigests } from 'koa-with-auth/events'

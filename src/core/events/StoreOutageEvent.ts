@@ -14,7 +14,7 @@ interface Outage {
 export type StoreOutageEvent =
   | (Outage & {
       readonly event: 'begun'
-      /** Whether it answered a failure, or did not answer in time. */
+      /** Whether it failed, or did not answer in time. */
       readonly reason: 'failed' | 'silent'
     })
   | (Outage & {

@@ -14,10 +14,10 @@ export interface EventChannel<R> extends Channel {
   publish(record: R): void
 }
 
-// Safe: what publishes on it is in this package, and publishes this type
+// Safe: only this package publishes on it, and only this type
 const eventChannel = <R>(name: string): EventChannel<R> => channel(`koa-with-auth:${name}`)
 
-/** Each decision, when its answer is settled. */
+/** Each decision, when the response has ended. */
 export const decisions = eventChannel<Decision>('decision')
 
 /** Each fetch of a provider's keys. */
@@ -35,7 +35,7 @@ export const signedOut = eventChannel<SignedOutEvent>('signed-out')
 /** Each outage of a store, when it begins and when it is over. */
 export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')
 
-/** Publishes a record, frozen. It is made only where somebody listens. */
+/** Publishes a frozen record. It is made only if there is a subscriber. */
 export const report =
   <R extends object>(to: EventChannel<R>) =>
   (record: () => R): void => {

@@ -1,6 +1,6 @@
 /**
- * What a result says in a record: outcome, failure, branches, and which schemes let in. It is made where somebody listens, once for
- * each description, so that a request pays for what depends on it alone.
+ * Writes a result into a record: outcome, failure, branches, and the schemes that let in. What does not depend on the
+ * request is computed once for each description, and only if there is a subscriber.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -81,7 +81,7 @@ const namer = (leaf: Leaf): ((request: Request) => string | undefined) => {
   return () => name
 }
 
-// Kinds that passed and did not let in are parts of an alternative that failed
+// A kind that passed without letting in is a part of an alternative that failed
 const wholesOf = (description: Description) => {
   const alternatives = alternativesOf(description).map((alternative) => alternative.map(({ leaf }) => leaf))
   // one credential each: the last that passed is the one that let in
@@ -94,7 +94,7 @@ const wholesOf = (description: Description) => {
   }
 }
 
-// Branches come in the order of their kinds, and each carries the challenge of its own
+// Branches come in the order of their kinds, each with the challenge of its kind
 const named = (
   branches: ReadonlyArray<AuthError>,
   all: ReadonlyArray<Leaf>,
@@ -122,7 +122,7 @@ const challengesWith = ({ challenge }: Leaf, error: AuthError): boolean => {
   }
 }
 
-// A record of alternatives says which one let in
+// An object of alternatives reports which one let in
 const viaOf = (principal: unknown): string | undefined => {
   if (typeof principal !== 'object' || principal === null) return undefined
   if (!('via' in principal) || !('principal' in principal)) return undefined

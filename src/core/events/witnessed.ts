@@ -1,7 +1,8 @@
 /**
- * The same authenticator, which also notes what each kind in it let in: for the record of a decision, where somebody listens.
+ * Makes an authenticator that also notes which of its kinds let in. The record of a decision needs that, so it is done
+ * only if there is a subscriber.
  *
- * Notes are marks on the request: a WeakMap would cost each request more than the whole record.
+ * The notes are marks on the request. A WeakMap would cost more than the whole record.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
@@ -15,10 +16,10 @@ interface Noted {
   [recalledMark]?: true | undefined
 }
 
-/** Notes that a verification was not repeated. */
+/** Notes that a remembered verification answered. */
 export const noteRecalled = (request: Request & Noted): void => void (request[recalledMark] = true)
 
-/** Whether a verification was not repeated for a request since it was asked for the last time. */
+/** Whether a remembered verification answered. Removes the note. */
 export const wasRecalled = (request: Request & Noted): boolean => {
   if (request[recalledMark] !== true) return false
   request[recalledMark] = undefined
@@ -27,7 +28,7 @@ export const wasRecalled = (request: Request & Noted): boolean => {
 
 const none: ReadonlyArray<Leaf> = []
 
-/** The kinds that passed for a request since it was asked for the last time, in order. */
+/** The kinds that passed for a request, in order. Removes the notes. */
 export const passedFor = (request: Request & Noted): ReadonlyArray<Leaf> => {
   const passed = request[passedMark]
   if (passed === undefined) return none
@@ -36,8 +37,8 @@ export const passedFor = (request: Request & Noted): ReadonlyArray<Leaf> => {
 }
 
 /**
- * An authenticator that decides as this one, and takes notes. What cannot be made again takes none, and what has one kind
- * alone needs none.
+ * An authenticator that decides as this one does, and takes notes. One that cannot be rebuilt takes none. One with a
+ * single kind needs none.
  */
 export const witnessed = (self: Authenticator<unknown>): Authenticator<unknown> =>
   leaves(self.description).length === 1 ? self : noting(self)

@@ -18,12 +18,15 @@ export interface RightsOptions<U> {
   readonly isSuperuser?: ((user: U) => boolean) | undefined
 }
 
-/** What decides. The functions throw for a user whose rights cannot be read. */
+/** Decides about users. The functions throw for a user whose rights cannot be read. */
 export interface Rights {
   readonly isActive: (user: object) => boolean
   readonly isStaff: (user: object) => boolean
   readonly isSuperuser: (user: object) => boolean
-  /** A flag of the user that decides and is no flag, with the fix; `undefined` where all are. Never prints a value. */
+  /**
+   * Which flag of the user is no boolean, and the fix; `undefined` if all are. Only flags that decide count. Never
+   * prints a value.
+   */
   readonly mistakeOf: (user: object) => string | undefined
 }
 
@@ -42,7 +45,7 @@ const right: Check = (place, f) => {
 /** The checks of these options. */
 export const rightsChecks = { isActive: maybe(right), isStaff: maybe(right), isSuperuser: maybe(right) }
 
-/** The rights by the functions of an application, and by flags where it gave none. `place` is the call. */
+/** Rights by the functions of an application; flags decide where it gives none. `place` is the call. */
 export const rightsFrom = (place: string, options: RightsOptions<never>): Rights => {
   const decidedBy = (name: Name, byFlag: (user: object) => boolean): ((user: object) => boolean) => {
     const f = options[name]
@@ -66,7 +69,7 @@ export const rightsFrom = (place: string, options: RightsOptions<never>): Rights
   }
 }
 
-// Databases write "not set" as null; anything else that is no boolean makes the user unreadable
+// Databases write "not set" as null. With any other value that is no boolean, the user's rights cannot be read
 const isFlag = (u: unknown): boolean => typeof u === 'boolean' || u === null || u === undefined
 
 const answered = (place: string, answer: unknown): boolean => {
@@ -74,5 +77,5 @@ const answered = (place: string, answer: unknown): boolean => {
   throw new TypeError(`${place} must return true or false; load what takes time in loadUser`)
 }
 
-/** The rights by flags alone. */
+/** Rights that flags alone decide. */
 export const rightsByFlags: Rights = rightsFrom('flags', {})

@@ -8,9 +8,9 @@ import type { Rights } from './Rights.js'
 
 /** Where the user of a request's session comes from. */
 export interface SessionSource {
-  /** The call of `sessions` that it is of; no other is the same. */
+  /** Identifies the call of `sessions` that it belongs to. */
   readonly owner: object
-  /** What decides who may come in. */
+  /** Decides who is let in. */
   readonly rights: Rights
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean

@@ -1,5 +1,5 @@
 /**
- * The user of a session: what a loader must load so that somebody can sign in at all.
+ * The user of a session: what `loadUser` must return.
  */
 import * as t from 'io-ts'
 import type { PrincipalFromAnswer } from '../PrincipalFromAnswer.js'
@@ -16,7 +16,7 @@ export const SessionUser = Object.freeze(
 /** @see SessionUser */
 export type SessionUser = t.TypeOf<typeof SessionUser>
 
-/** What options must be beside their own type: nothing more where they load users, else what does not compile. */
+/** Intersected with the type of options: adds nothing if they load users. Otherwise they do not compile. */
 export type LoadsUsers<R> = LoadsUsersAsInferred<[R][R extends unknown ? 0 : never]>
 
 type LoadsUsersAsInferred<R> =
@@ -30,7 +30,7 @@ type LoadsUsersAsInferred<R> =
           ) => 'a user has username: string; isActive, isSuperuser and isStaff are boolean, null or left out'
         }
 
-/** What is wrong with a loaded value so that it is no user, and the fix; `undefined` for a user. Never prints a value. */
+/** Why a loaded value is no user, and the fix; `undefined` for a user. Never prints a value. */
 export const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): string | undefined => {
   if (typeof u !== 'object' || u === null || Array.isArray(u)) {
     return `loadUser must load an object${needsUsername ? ' with a username' : ''}, or undefined where there is no such user`

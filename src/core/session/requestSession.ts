@@ -1,5 +1,5 @@
 /**
- * The session of a request, as koa-session has put it on the context, and what is weak about how it was set up.
+ * The session of a request, which koa-session put on the context, and warnings about how it was set up.
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
@@ -13,10 +13,11 @@ import { weaknessesOf } from './sessionWeaknesses.js'
 import { keysFix, shortKeyWarning, strengthOf } from './signingKeys.js'
 
 /**
- * The session of who may be signed in. None: anonymous. `isUserInSession`: the session itself says who it is.
+ * The session of a caller who may be signed in. None: the caller is anonymous. `isUserInSession`: the session itself
+ * says who the user is.
  *
- * Two cookies of the session's name are as good as a forgery (RFC 6265bis §8.6): which one koa-session took depends on their
- * order, so both are given on, and no codec takes an array.
+ * Two cookies of the session's name may be a forgery (RFC 6265bis §8.6), because koa-session takes one of them by their
+ * order. So both are returned as an array, which no codec accepts.
  */
 export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolean): O.Option<unknown> => {
   checkKeys(factory, ctx.app)
@@ -45,8 +46,8 @@ export const cookieNameOf = (ctx: Context): string => {
     : declaredSessionCookie()
 }
 
-// Whoever guesses a signing key makes himself any session (SECURITY A-33). Looked at every time, because keys are rotated
-// in place.
+// Whoever guesses a signing key can make any session (A-33). Checked for every request, because keys are rotated in
+// place.
 const checkKeys = (factory: string, app: Koa): void => {
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new Error(`${factory}: ${keysFix}`)
@@ -70,7 +71,7 @@ export const warnOfShortKey = (app: Koa): void => {
   if (isFirst(app, 'ofKeys')) process.emitWarning(shortKeyWarning, 'SessionWarning')
 }
 
-// Once for an application: a koa-session that was set up by hand keeps working
+// Only a warning, so that a koa-session that was set up by hand keeps working
 const warnOnce = (ctx: Context): void => {
   const options: unknown = ctx['sessionOptions']
   if (sourceOf(ctx) !== undefined || !isFirst(ctx.app, 'ofOptions')) return

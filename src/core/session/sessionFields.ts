@@ -1,8 +1,9 @@
 /**
- * Fields of records that decide who is signed in and what they may do, read so that a polluted prototype decides nothing.
+ * Reads the fields of objects that decide who is signed in and what they may do, so that a polluted prototype decides
+ * nothing.
  *
- * Code elsewhere in the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So inherited
- * values do not count. Of a session the values do not count either that koa-session copied from there: it loops over
+ * Code elsewhere in the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So
+ * inherited values do not count. In a session, copies of inherited values do not count either: koa-session loops over
  * inherited keys when it makes a session, and when it writes one.
  */
 
@@ -10,14 +11,14 @@
 export const ownField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
 
-/** The same of a session: `undefined` also for what `Object.prototype` was polluted with. */
+/** The same for a session: also `undefined` if `Object.prototype` was polluted with the value. */
 export const sessionField = (session: object, name: string): unknown => {
   const value = ownField(session, name)
   if (!(name in Object.prototype)) return value
   return JSON.stringify(value) === JSON.stringify(Reflect.get(Object.prototype, name)) ? undefined : value
 }
 
-/** The same of a loaded user: the getters of its class count, too. Merging data into a prototype cannot make a getter. */
+/** The same for a loaded user: getters of its class count, too, because merged data cannot make a getter. */
 export const userField = (user: object, name: string): unknown => {
   if (Object.hasOwn(user, name)) return Reflect.get(user, name)
   let at: unknown = Object.getPrototypeOf(user)

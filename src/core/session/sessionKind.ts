@@ -1,5 +1,6 @@
 /**
- * Makes the session kinds: those of the root, for any application, and those that `sessions(app, ...)` returns, for its own.
+ * Makes the session kinds. The exports of `koa-with-auth` work with any application. Those that `sessions(app, ...)`
+ * returns work only with that one.
  *
  * A session leads to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether the user is
  * active, and has the right that the kind demands.
@@ -29,17 +30,17 @@ import { notAUser } from './SessionUser.js'
 // model
 // -------------------------------------------------------------------------------------
 
-/** What every session kind takes. */
+/** The options of every session kind. */
 export interface SessionKindOptions {
   /** The protection space; default: the application's. */
   readonly realm?: string | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
+  /** What OpenAPI calls it. Without it, a name is derived. */
   readonly schemeName?: string | undefined
   /** The description in OpenAPI, such as how to get one; CommonMark. */
   readonly description?: string | undefined
 }
 
-/** What a kind takes that demands a right. */
+/** The options of a kind that demands a right. */
 export interface RefuseOptions {
   /**
    * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for an anonymous caller;
@@ -51,7 +52,7 @@ export interface RefuseOptions {
 const checks: Checks<SessionKindOptions> = { realm: maybe(credential.realm), ...documentation }
 const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
 
-/** Which right a kind demands, beside that the user is active. */
+/** The right that a kind demands. The user must also be active. */
 export interface Demanded {
   readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
   /** The same in words, for the audit. */
@@ -76,12 +77,12 @@ export const superuser: Demanded = {
   checks: checksWithRefuse,
 }
 
-/** Whose sessions they are, and where the user comes from. */
+/** Which sessions a kind accepts, and where the user comes from. */
 export interface Users {
   readonly cookieName?: string | undefined
-  /** Loads the user from the session's data, in the place of the application's own. */
+  /** Loads the user from the session's data, instead of the application's own `loadUser`. */
   readonly loadUser?: ((session: Readonly<Record<string, unknown>>) => unknown) | undefined
-  /** The one call of `sessions` whose users it lets in; without one, those of any. */
+  /** The call of `sessions` whose users it lets in; left out: any. */
   readonly owner?: object
   /** Whether a user must have a `username`. */
   readonly needsUsername: boolean
@@ -111,7 +112,7 @@ export const sessionKind = (
     ...named,
     ...(demands !== undefined && { demands }),
     ...(cookieName === undefined && {
-      // a router is documented without a request, too, and before the application has its sessions
+      // a router can be documented without a request, before the application has its sessions
       schemeFor: (request?: Request) => ({
         ...scheme,
         name: request === undefined ? declaredSessionCookie() : cookieNameOf(request.ctx),
@@ -128,7 +129,7 @@ export const sessionKind = (
   })
   const { description } = session
   const invalid = constantFailure(description, AuthErrors.invalid)
-  // Safe: what is no object is a mistake
+  // Safe: `notAUser` has refused anything but an object
   const isAllowed = (user: unknown, { ctx }: Request): boolean => isMet(user as object, rightsFor(ctx, users))
   const user = changing(session, (result, request) => {
     try {
@@ -151,16 +152,16 @@ const unavailable = AuthErrors.unavailable()
 
 const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUser }: Users): unknown => {
   const source = sourceOf(ctx)
-  // an outage makes no caller anonymous
+  // during an outage, no caller counts as anonymous
   if (source?.isUnavailable() === true) return unavailable
   if (loadUser !== undefined) return loadUser(sessionData(data))
   if (source !== undefined) return source.load(data)
-  // data of the session, not what a program loads: what is no user is not logged in
+  // this is data of a session, not the result of a program: if it is no user, the caller is not signed in
   const user = sessionField(data, 'user')
   return notAUser(user, rightsByFlags, true) === undefined && user
 }
 
-// A kind with a loader of its own has users of its own
+// A kind with its own `loadUser` has other users than the application
 const rightsFor = (ctx: Context, { loadUser }: Users): Rights =>
   (loadUser === undefined ? sourceOf(ctx)?.rights : undefined) ?? rightsByFlags
 

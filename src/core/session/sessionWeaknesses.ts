@@ -1,5 +1,5 @@
 /**
- * What is weak about a koa-session that somebody set up by hand, each with its fix (D-S3, D-S7, D-S12).
+ * The weaknesses of a koa-session that was set up by hand, each with its fix (D-S3, D-S7, D-S12).
  */
 
 interface Rule {

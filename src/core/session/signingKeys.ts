@@ -1,7 +1,7 @@
 /**
- * The keys that sign cookies and sign-ins (`app.keys`): whether they could be guessed (SECURITY A-33), and signing with them.
+ * The keys that sign cookies and sign-ins (`app.keys`): whether they could be guessed (A-33), and signing with them.
  *
- * The first key signs, every key verifies, so that keys can be rotated. A Keygrip signs as it was made to.
+ * The first key signs, and every key verifies, so that keys can be rotated. A Keygrip signs in its own way.
  */
 import { createHmac } from 'node:crypto'
 import { constantTimeEqual } from '../constantTimeEqual.js'
@@ -24,8 +24,9 @@ const isSigner = (keys: unknown): keys is Signer =>
   typeof keys.verify === 'function'
 
 /**
- * How good keys are. The first one signs, so it must not be short. An older one may be, while it is rotated out: `older short`.
- * What is no key (an empty string) makes them `weak` wherever it is. A Keygrip cannot be inspected, and is accepted.
+ * How strong keys are. The first one signs, so it must not be short. An older one may be short while it is rotated out:
+ * `older short`. If any key is not a key (an empty string), they are `weak`. A Keygrip cannot be inspected, and is
+ * accepted.
  */
 export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => {
   if (!Array.isArray(keys)) return isSigner(keys) ? 'strong' : 'weak'
@@ -36,15 +37,15 @@ export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => 
 
 const isLong = (key: unknown): boolean => typeof key === 'string' && key.length >= MIN_KEY_LENGTH
 
-/** How to fix weak ones. */
+/** How to fix weak keys. */
 export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
 
-/** What to know of a short key that is rotated out. It prints no key. */
+/** The warning about a short key that is rotated out. It prints no key. */
 export const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 
 const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
 
-/** Signs a string with the first key. TypeError where there is no key. */
+/** Signs a string with the first key. Throws a TypeError if there is none. */
 export const signed = (keys: unknown, text: string): string => {
   if (isSigner(keys)) return keys.sign(text)
   const [first]: ReadonlyArray<unknown> = Array.isArray(keys) ? keys : []
