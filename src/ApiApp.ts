@@ -2,8 +2,8 @@
  * `apiApp`: the application object of the specification. A router with a prefix, an application-wide `auth`, settings and
  * exception handlers in one place.
  *
- * Everything in it works as well on plain Koa: `withAuth(a)(router)` is its `auth`, `authSettings` its settings. It does not
- * listen and does not read bodies.
+ * Everything in it also works on plain Koa: `withAuth(a)(router)` is its `auth`, and `authSettings` its settings. It
+ * does not listen, and does not read bodies.
  */
 import type { RouterInstance } from './koa/routerTypes.js'
 import type { DefaultContext, DefaultState } from 'koa'
@@ -34,24 +34,23 @@ export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'v
 export interface ApiAppOptions extends AuthSettings {
   /** The API's name. */
   readonly title?: string | undefined
-  /** The API's own version. */
+  /** The version of the API. */
   readonly version?: string | undefined
-  /** The path in front of all operations, such as `/api`. Default `''`: none. */
+  /** The path before all operations, such as `/api`. Default `''`: none. */
   readonly prefix?: string | undefined
   /**
-   * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` behind the prefix: public, unless
-   * `docs: { auth }` guards them; `false` leaves them out. The application's own operation at
-   * such a path replaces it. Without `swagger-ui-dist` only the document is served, and asking for the page (`true`, or
-   * options) is a TypeError.
+   * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` after the prefix. They are public, unless
+   * `docs: { auth }` guards them; `false` leaves them out. An operation of the application at such a path replaces
+   * them. Without `swagger-ui-dist` only the document is served, and `true` or options are a TypeError.
    */
   readonly docs?: boolean | ApiDocsOptions | undefined
 }
 
-/** A router whose operations are guarded by the application's `auth`; `P` is who their handlers see. */
+/** A router whose operations the application's `auth` guards. `P` is the principal that their handlers see. */
 export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRouter<S, C, P> {
   /**
-   * Registers a handler for a class of exceptions, which authenticators or operations throw; the nearest class counts
-   * (spec 7). A handler that throws is a 500. TypeError for a class that has one.
+   * Registers a handler for a class of exceptions of authenticators or operations. The handler of the nearest class
+   * answers (spec 7). A handler that throws is a 500. Throws a TypeError for a class that has a handler.
    */
   onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
 }
@@ -87,8 +86,8 @@ const checks: Checks<Required<GivenOptions>> = {
 }
 
 /**
- * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. TypeError
- * for an unknown option and for a wrong value.
+ * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. Throws a
+ * TypeError for an unknown option and for a wrong value.
  *
  * @example
  * import Koa from 'koa'
@@ -140,7 +139,7 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
     ),
   )
   addDocsTo(guarded, options)
-  // `this`: a router derived from the application shares its handlers, and goes on as itself
+  // `this`: a router derived from the application shares its handlers, and is returned itself
   function addHandler(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
     const added: ExceptionHandler = onError(type, answer)
     handlers.push(added)
@@ -164,9 +163,9 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
   const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
   addDocs(router, router, {
     place,
-    // whatever the application demands: who has no credentials yet learns there how to get some
+    // public, whatever the application requires: a caller without credentials learns there how to get some
     options: { auth: null, ...own, title, version },
-    // who did not ask for it needs nothing installed
+    // an application that did not ask for the page needs nothing installed
     folder: docs === undefined ? findSwaggerUi() : requireSwaggerUi(place),
   })
 }

@@ -1,9 +1,9 @@
 /**
  * API keys: a token that a client supplies on each call, in the query string, a header or a cookie (spec 5.2).
  *
- * The hook gets the key as it was sent, and decides; a key that is absent, empty, too long or sent twice never reaches it.
- * Keys are ASCII by convention: bytes above 127 in a header or cookie are read as Latin-1. Compare with
- * `constantTimeEqual`, or look a digest of the key up.
+ * The hook gets the key as it was sent, and decides. A key that is absent, empty, too long or sent twice never reaches
+ * it. Keys are ASCII by convention: bytes above 127 in a header or cookie are read as Latin-1. Compare keys with
+ * `constantTimeEqual`, or look up a digest of the key.
  */
 import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
@@ -19,7 +19,7 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, credential, maybe, nameLike, type Checks } from '../core/options.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 
-/** What an API key authenticator is made of. */
+/** The options of an API key authenticator. */
 export interface ApiKeyOptions<R> {
   /** The name of the query parameter, header or cookie. Default `key`. */
   readonly paramName?: string | undefined
@@ -69,7 +69,7 @@ const apiKey = (factory: string, place: Place) => {
 
 /**
  * A key in the query string, `?key=...`. Discouraged: URLs end up in logs, histories and the Referer header (ASVS
- * 14.2.1), so answers carry `Referrer-Policy: no-referrer`. TypeError for a name or hook that cannot work.
+ * 14.2.1), so responses carry `Referrer-Policy: no-referrer`. Throws a TypeError for a name or hook that cannot work.
  *
  * @example
  * import { apiKeyQuery, constantTimeEqual } from 'koa-with-auth'
@@ -89,7 +89,7 @@ export const apiKeyQuery = apiKey('apiKeyQuery', {
 })
 
 /**
- * A key in a header. TypeError for a name or hook that cannot work.
+ * A key in a header. Throws a TypeError for a name or hook that cannot work.
  *
  * @example
  * import { apiKeyHeader, constantTimeEqual } from 'koa-with-auth'
@@ -108,8 +108,8 @@ export const apiKeyHeader = apiKey('apiKeyHeader', {
 })
 
 /**
- * A key in a cookie. Browsers send it by themselves, so writes from other sites are refused (CSRF). TypeError for a name
- * or hook that cannot work.
+ * A key in a cookie. Browsers send it by themselves, so writes from other sites are refused (CSRF). Throws a TypeError
+ * for a name or hook that cannot work.
  *
  * @example
  * import { apiKeyCookie, constantTimeEqual } from 'koa-with-auth'

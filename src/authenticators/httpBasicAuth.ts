@@ -1,5 +1,5 @@
 /**
- * `Authorization: Basic <base64>` (RFC 7617). The hook gets user name and password as they were sent and decides.
+ * `Authorization: Basic <base64>` (RFC 7617). The hook gets the user name and password as they were sent, and decides.
  *
  * Nothing is normalized, truncated or percent-decoded. Browsers remember Basic credentials and send them by themselves,
  * so writes from other sites are refused (CSRF).
@@ -15,7 +15,7 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, credential, type Checks } from '../core/options.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 
-/** What a Basic authenticator is made of. */
+/** The options of a Basic authenticator. */
 export interface HttpBasicAuthOptions<R> {
   /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
   readonly authenticate: (request: Request, username: string, password: string) => R
@@ -36,7 +36,7 @@ const checks: Checks<HttpBasicAuthOptions<unknown>> = {
 }
 
 /**
- * User name and password. TypeError for a hook that cannot work.
+ * User name and password. Throws a TypeError for a hook that cannot work.
  *
  * @example
  * import { constantTimeEqual, httpBasicAuth } from 'koa-with-auth'

@@ -1,7 +1,7 @@
 /**
- * `Authorization: Bearer <token>` (RFC 6750). The hook gets the token and decides; verifying a JWT is its business.
+ * `Authorization: Bearer <token>` (RFC 6750). The hook gets the token, and decides. `koa-with-auth/jwt` verifies JWTs.
  *
- * The token travels in the Authorization header alone: not in a form, not in the query (RFC 9700 §4.3.2).
+ * The token is read only from the Authorization header, not from a form or the query (RFC 9700 §4.3.2).
  */
 import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
@@ -17,7 +17,7 @@ import { checkOptions, credential, maybe, string, type Check, type Checks } from
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 
-/** What a bearer authenticator is made of. */
+/** The options of a bearer authenticator. */
 export interface HttpBearerOptions<R> {
   /** Decides about a token. */
   readonly authenticate: (request: Request, token: string) => R
@@ -42,7 +42,8 @@ export interface HttpBearerOptions<R> {
 
 /**
  * A bearer token. 401 without `error` when none was sent, `error="invalid_token"` when it was refused (RFC 6750 §3),
- * 403 `error="insufficient_scope"` when the hook answers `AuthError.insufficient`. TypeError for a hook that cannot work.
+ * 403 `error="insufficient_scope"` when the hook returns `AuthError.insufficient`. Throws a TypeError for a hook that
+ * cannot work.
  *
  * @example
  * import { constantTimeEqual, httpBearer } from 'koa-with-auth'
@@ -63,7 +64,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
       ...(isBearer && bearerFormat !== undefined && { bearerFormat }),
     }
     const { schemeName } = given
-    // OpenAPI lists each scheme under a name of its own
+    // OpenAPI lists each scheme under another name
     const named = name === schemes[0] || schemeName === undefined ? given : { ...given, schemeName: schemeName + name }
     return authenticator({
       ...documented(scheme, named),

@@ -30,7 +30,7 @@ import { SessionUser, type LoadsUsers } from '../core/session/SessionUser.js'
 export { SessionUser }
 export type { RefuseOptions }
 
-/** What a session holds, as far as this layer knows. */
+/** The data of a session. */
 export type SessionData = Readonly<Record<string, unknown>>
 
 /** Where the user comes from. */
@@ -65,7 +65,7 @@ const kindOf = (demanded: Demanded, given: Given | undefined) => {
 }
 
 /**
- * Passes for a logged-in user. TypeError for options that cannot work.
+ * Passes for a logged-in user. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { sessionAuth } from 'koa-with-auth'
@@ -74,11 +74,11 @@ const kindOf = (demanded: Demanded, given: Given | undefined) => {
  * const user = sessionAuth({ loadUser: async (session) => users.get(String(session['userId'])) })
  */
 export const sessionAuth = <R = unknown>(options?: SessionAuthOptions<R> & LoadsUsers<R>): Authenticator<UserOf<R>> =>
-  // Safe: what passed is a SessionUser, and it is what `loadUser` answered
+  // Safe: a principal that passed is a SessionUser, and was loaded by `loadUser`
   kindOf(anyUser, options) as Authenticator<UserOf<R>>
 
 /**
- * Passes for a superuser; for others 401, or 403 where `refuse` says so.
+ * Passes for a superuser. Others get 401, or 403 if `refuse` says so.
  *
  * @example
  * import { sessionAuthSuperUser } from 'koa-with-auth'
@@ -92,7 +92,7 @@ export const sessionAuthSuperUser = <R = unknown>(
   kindOf(superuser, options) as Authenticator<UserOf<R>>
 
 /**
- * Passes for a superuser or a staff member; for others 401, or 403 where `refuse` says so.
+ * Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so.
  *
  * @example
  * import { sessionAuthIsStaff } from 'koa-with-auth'

@@ -1,22 +1,25 @@
 /**
  * The types of `withAuth`: what a guard is, and the router whose handlers know who called.
  *
- * Types only. A guarded router's verbs have two overloads, "with a guard of its own" first, so that an override is the
- * overriding type alone, never an intersection; the principal is kept out of the router's own context type for that.
+ * Types only. In each verb, overloads with a guard come first. So the principal of an operation's own guard replaces
+ * the router's, instead of being intersected with it. For that, the router's own context type has no principal.
  */
 import type { RouterContext, RouterInstance, RouterMiddleware } from './routerTypes.js'
 import type { DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Also, Requirement } from '../core/Requirement.js'
 
-/** What a handler behind a guard finds on its context. A router in a separate file declares with it what it expects. */
+/**
+ * What a handler after a guard finds on its context. A router in a separate file declares with it which principal it
+ * expects.
+ */
 export interface Auth<P> {
   readonly request: { readonly auth: P }
 }
 
 /**
- * The context of a handler or middleware that is written apart: Koa's, the parameters of the path, and who called. It fits
- * behind a guard of every router. The router itself is left out, because TypeScript 5 and 6 compare the types of two routers
- * with a result that depends on what they compared before.
+ * The context of a handler or middleware that is written elsewhere: Koa's context, the parameters of the path, and the
+ * principal. It fits every router. `router` is left out, because TypeScript 5 and 6 compare two router types with a
+ * result that depends on what they compared before.
  */
 export type AuthContext<P, S = DefaultState, C = DefaultContext> = ParameterizedContext<
   S,
@@ -29,13 +32,13 @@ export type Handler<S, C, P> = (ctx: RouterContext<S, C> & Auth<P>, next: Next) 
 
 type Path = string | RegExp | Array<string | RegExp>
 
-/** A guard of either sort. */
+/** A guard: a `Guard` or an `AlsoGuard`. */
 export interface AnyGuard {
   readonly requirement: Requirement
   (ctx: never, next: Next): Promise<unknown>
 }
 
-/** Who a handler sees behind a guard of its own, under a router that lets in `P`. */
+/** The principal that a handler sees after its operation's guard, in a router that lets in `P`. */
 export type SeenBehind<P, G> = G extends AlsoGuard<infer B> ? Both<P, B> : G extends Guard<infer B> ? B : never
 
 /** How a verb of a guarded router is called. */
@@ -61,7 +64,7 @@ export interface Verb<S, C, P> {
   (name: string, path: string | RegExp, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
 }
 
-// Who the handlers of a router that was declared apart expect; routers that expect no principal take any
+// The principal that a router in a separate file expects; `unknown` if it expects none
 type Expected<C> = C extends Auth<infer P> ? P : unknown
 type Provides<P, C> = P extends Expected<C> ? unknown : never
 // A guard provides what was expected, so a router that has one expects no principal where it is mounted
@@ -73,7 +76,7 @@ interface Routes<S, C> {
   readonly router?: RouterInstance<S, C>
 }
 
-/** A router whose operations are guarded, unless one says otherwise; `P` is who their handlers see. */
+/** A router whose operations are guarded, unless one says otherwise. `P` is the principal that their handlers see. */
 export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
   get: Verb<S, C, P>
   post: Verb<S, C, P>
@@ -91,7 +94,7 @@ export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
   prefix(prefix: string): AuthRouter<S, C, P>
 }
 
-/** What `withAuth` makes: applied to a router it guards its operations, behind a path it guards one. */
+/** What `withAuth` returns. Called with a router, it guards its operations. After a path, it guards one operation. */
 export interface Guard<P> {
   /** What it decided. */
   readonly requirement: Requirement
@@ -100,15 +103,14 @@ export interface Guard<P> {
   (ctx: Auth<P>, next: Next): Promise<unknown>
 }
 
-/** Who a handler sees behind `also`: who the levels above let in, and who its own level did. */
+/** The principal that a handler sees after `also`: that of the levels above, and that of its own level. */
 export interface Both<P, B> {
   readonly inherited: P
   readonly own: B
 }
 
 /**
- * What `withAuth(also(a))` makes. What the levels above a router will let in is not known there, so there
- * `inherited` is `unknown`.
+ * What `withAuth(also(a))` returns. A router does not know who the levels above it let in, so `inherited` is `unknown`.
  */
 export interface AlsoGuard<P> {
   /** What it decided. */

@@ -1,8 +1,8 @@
 /**
- * The state of a Koa response before authentication, so that what a hook left on it can be taken back (A-39).
+ * The state of a Koa response before authentication, so that changes by a hook can be undone (A-39).
  *
  * Authenticators must not write the response, but a hook can: a status, a header, or the cookie with which koa-session
- * expires a bad signature. Rests on three private fields of Koa's response, which a test pins.
+ * expires a bad signature. This relies on three private fields of Koa's response, which a test pins.
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Response } from 'koa'
@@ -13,7 +13,7 @@ interface Internals {
   _explicitNullBody?: boolean
 }
 
-/** What a response looked like. */
+/** The state of a response. */
 export interface ResponseSnapshot {
   readonly status: number
   readonly statusMessage: string | undefined
@@ -26,7 +26,7 @@ export interface ResponseSnapshot {
 // Safe: Koa's response keeps these three on itself (koa 3.3, lib/response.js)
 const internalsOf = (response: Response): Internals => response as unknown as Internals
 
-// How Koa begins, and how most requests come to a guard
+// The state in which Koa begins, and in which most requests reach a guard
 const untouched: ResponseSnapshot = {
   status: 404,
   statusMessage: undefined,
@@ -36,7 +36,7 @@ const untouched: ResponseSnapshot = {
   headers: undefined,
 }
 
-// Koa sets a status with every body
+// Koa sets a status with every body, so the body need not be checked
 const isUntouched = (response: Response): boolean =>
   internalsOf(response)._explicitStatus === undefined &&
   response.res.statusCode === 404 &&
@@ -52,11 +52,11 @@ export const take = (response: Response): ResponseSnapshot => {
   return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: copied(res.getHeaders()) }
 }
 
-// Who adds a cookie adds it to the very array that is there
+// Arrays are copied, because adding a cookie changes the array in place
 const copied = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
 
-/** Puts a response back into a state; nothing is done to one that has been sent. */
+/** Restores the state of a response, unless its head was sent. */
 export const restore = (response: Response, before: ResponseSnapshot): void => {
   if (before === untouched && isUntouched(response)) return
   const { res } = response

@@ -1,9 +1,9 @@
 /**
- * The operations of a router, and what each requires after all levels: the one reader of routers, for messages of levels,
- * OpenAPI, the audit, `seal` and `expectGuarded`.
+ * The operations of a router, and what each requires after all levels. Only this module reads routers: for messages of
+ * levels, OpenAPI, the audit, `seal` and `expectGuarded`.
  *
- * It reads the layers that run, mounted routers included, so nothing is declared twice. An operation is one method of a layer;
- * `use` middleware is none.
+ * It reads the layers that run, also those of mounted routers, so nothing is declared twice. An operation is one method
+ * of a layer. `use` middleware is not an operation.
  */
 import { METHODS } from 'node:http'
 import { operationMark } from '../core/marks.js'
@@ -41,19 +41,19 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly index: number
   /** The pattern, with all prefixes; a RegExp as it was written. */
   readonly path: string | RegExp
-  /** Its operations in words, as `GET, POST /x`; `use /x` for middleware. */
+  /** Its operations in words, such as `GET, POST /x`; `use /x` for middleware. */
   readonly label: string
-  /** The functions as they were written, in the order in which they run; those of applications aside. */
+  /** The functions as they were written, in the order in which they run, without those of applications. */
   readonly functions: ReadonlyArray<Function>
   /** Its guard, wherever it is in the layer. */
   readonly guard: (Function & Marked) | undefined
   /** What the levels decided; `Inherit` where none did. */
   readonly requirement: Requirement.Requirement
-  /** Where that was decided. */
+  /** The levels that decided it. */
   readonly levels: ReadonlyArray<string>
-  /** The functions that run before the guard, descriptions aside. */
+  /** The functions that run before the guard, without descriptions. */
   readonly ahead: ReadonlyArray<Function>
-  /** Whether its guard comes last: the handler is then ahead of it, and is not guarded. */
+  /** Whether its guard comes last. Then the handler runs before it, and is not guarded. */
   readonly isBehindItsHandler: boolean
 }
 
@@ -61,13 +61,13 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
 export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends RoutedLayer<L> {
   /** What it is called: `GET /users/:id`. */
   readonly name: string
-  /** `GET`, which answers HEAD, too; `ALL` for all that Node knows. */
+  /** `GET` also answers HEAD. `ALL` means all methods that Node knows. */
   readonly method: string
-  /** What requests can ask for. */
+  /** The methods of requests that it answers. */
   readonly methods: ReadonlyArray<string>
 }
 
-/** What of a layer is read here. */
+/** The part of a layer that is read here. */
 export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
   readonly path: string | RegExp
   readonly opts?: { readonly pathAsRegExp?: unknown }
@@ -130,9 +130,9 @@ export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): s
 // Which methods each operation of a layer answers
 const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
   const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
-  // once each, although the router adds HEAD to what has it
+  // once each, because the router adds HEAD even if it is there
   const all = [...new Set([...reading, ...methods])]
-  // what Node knows differs from version to version
+  // the methods that Node knows differ between versions
   if (METHODS.every((method) => all.includes(method))) return { ALL: all }
   const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
   return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))

@@ -1,10 +1,10 @@
 /**
- * The settings of an application are in its own layers, as its guards are, so they hold there and nowhere else: not for a
- * sibling in the same router, whatever paths the two have.
+ * The settings of an application (`apiApp`) are in its own layers, like its guards. So they hold only there, and not
+ * for a sibling in the same router, whatever paths the two have.
  *
- * In each layer one function begins, which sets them, and one ends, which takes them back before a request goes on to the
- * next layer. An exception of a layer passes the middleware of its application first, as Koa users know it; the outermost
- * layer of the application then answers it. An exception that came from another application's layer goes on.
+ * The first function of each layer sets the settings. The last one restores the outer ones before a request goes on to
+ * the next layer. An exception of a layer passes the middleware of its application first, as in Koa. Then the outermost
+ * layer of the application answers it. An exception that came from another application's layer goes on.
  *
  * | where                       | what it carries                                                     |
  * |-----------------------------|---------------------------------------------------------------------|
@@ -20,9 +20,9 @@ import { answerException } from './exceptions.js'
 import type { LayerFunction } from './layer.js'
 import { notWrapped } from './notWrapped.js'
 
-/** What each layer of an application carries. */
+/** What each layer of an application contains. */
 export interface Application {
-  /** Which router; a copy of the router has its own. */
+  /** Identifies the router. A copy of the router has another one. */
   readonly identity: object
   readonly begin: Middleware
   readonly end: Middleware
@@ -32,13 +32,16 @@ export interface Application {
 interface Visit {
   /** Whether a layer around the running one answers exceptions. */
   isAround: boolean
-  /** What `authSettings` of the application added, for its next layer. */
+  /** The settings with those that `authSettings` in the application added, for its next layer. */
   added?: Settings | undefined
-  /** The exception seen last, and whether it came from beyond the application. */
+  /** The last exception, and whether it came from outside of the application. */
   seen?: { readonly error: unknown; readonly isForeign: boolean }
 }
 
-/** An application that adds to the settings around it; what it adds is asked for at each change of these. */
+/**
+ * Makes an application that adds to the settings around it. `addition` is called for each request, because `onError`
+ * may change it.
+ */
 export const application = (addition: () => Addition): Application => {
   const key = Symbol('a visit to one application')
   const visitOf = (ctx: Context & { [key]?: Visit }): Visit => (ctx[key] ??= { isAround: false })
@@ -46,7 +49,7 @@ export const application = (addition: () => Addition): Application => {
   let known: { readonly add: Addition; readonly outer: Settings; readonly inner: Settings } | undefined
   const settingsIn = (outer: Settings): Settings => {
     const add = addition()
-    // an application is mounted in one place, as a rule
+    // one result is kept, because an application is usually mounted in one place
     if (known?.outer !== outer || known.add !== add) {
       known = { add, outer, inner: { ...add(outer), within: { application: key, outer } } }
     }
@@ -107,14 +110,14 @@ const answering = async (ctx: Context, next: Next, settings: Settings, visit: Vi
 const outsideOf = ({ within }: Settings, key: symbol): Settings | undefined =>
   within === undefined || within.application === key ? within?.outer : outsideOf(within.outer, key)
 
-// `param`: they stay outside of the hooks of a router, which are the application's too
+// `param`: they stay outside of the router's `param` hooks, which belong to the application, too
 const marked = <F extends Function>(f: F, mark: true | (() => Addition)): F =>
   notWrapped(Object.assign(f, { [applicationSettingsMark]: mark, param: aheadOfParams }))
 
 /** Whether a function is one of the two. */
 export const isOfApplication = (f: Function): boolean => applicationSettingsMark in f
 
-/** What an application adds to the settings, read off the function that begins it; `undefined` for another one. */
+/** What an application adds to the settings, if this is its first function; otherwise `undefined`. */
 export const applicationAdditionOf = (f: Function): Addition | undefined => {
   const addition: unknown = Reflect.get(f, applicationSettingsMark)
   // Safe: `marked` alone writes it
@@ -130,7 +133,7 @@ export const applicationOf = (router: object): Application | undefined =>
   // Safe: `setApplication` alone writes it
   Reflect.get(router, applicationMark) as Application | undefined
 
-/** Makes a router the one of an application: what comes in then belongs to it. */
+/** Makes a router that of an application. Layers that are added later belong to the application. */
 export const setApplication = <R extends object>(router: R, of: Application | undefined): R =>
   of === undefined ? router : Object.assign(router, { [applicationMark]: of })
 
@@ -161,7 +164,7 @@ export const putAround = (
   return [{ runs: of.begin, written: of.begin }, ...functions, { runs: of.end, written: of.end }]
 }
 
-/** A copied layer belongs to the application of the copied router. */
+/** Makes a copied layer belong to the application of the copied router. */
 export const exchangeApplication = (layer: { opts: object }, from: Application, to: Application): void =>
   setApplications(
     layer,

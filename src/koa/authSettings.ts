@@ -27,7 +27,7 @@ import { notWrapped } from './notWrapped.js'
 export interface AuthSettings {
   /** Whether writes from other sites are refused, with credentials that browsers send by themselves. Default `true`. */
   readonly csrf?: boolean | undefined
-  /** Origins, such as `https://app.example`, whose writes are accepted although they are another site's. Default none. */
+  /** Other origins, such as `https://app.example`, whose writes are accepted. Default none. */
   readonly trustedOrigins?: ReadonlyArray<string> | undefined
   /** The realm (protection space) of challenges that name none. Default `api`. */
   readonly realm?: string | undefined
@@ -61,7 +61,7 @@ const stateName: Check = (place, value) => {
 }
 
 const events: Check = (place, value) => {
-  // Safe: what is no object is refused
+  // Safe: anything but an object is refused
   checkOptions(place, value as object, { subject: hook(1) })
 }
 
@@ -79,8 +79,8 @@ export const settings: Checks<AuthSettings> = {
 }
 
 /**
- * Middleware to mount above the routers: `app.use(authSettings({ realm: 'pets' }))`. TypeError for an unknown option and a wrong
- * value, such as an origin that no browser sends, or a realm that does not fit a header.
+ * Middleware to mount above the routers: `app.use(authSettings({ realm: 'pets' }))`. Throws a TypeError for an unknown
+ * option and a wrong value, such as an origin that no browser sends, or a realm that does not fit a header.
  *
  * @example
  * import { authSettings } from 'koa-with-auth'
@@ -95,7 +95,9 @@ declareFactory('authSettings', authSettings)
 /** What options add to the settings of an outer level. */
 export type Addition = (outer: Settings) => Settings
 
-/** What checked options add. TypeError for an origin that no browser sends, and for two handlers of one class. */
+/**
+ * What checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class.
+ */
 export const settingsFrom = ({
   trustedOrigins: origins,
   onError = [],
@@ -113,12 +115,12 @@ export const settingsFrom = ({
     ...given,
     exceptionHandlers: addHandlers(outer.exceptionHandlers, onError),
   })
-  // asked once, so that two handlers of one class are refused now
+  // called once, so that two handlers of one class are refused now
   add(defaults)
   return add
 }
 
-// so that the audit knows it and reads what it adds, and upgrades go through it
+// the audit and upgrades find it by these marks
 const markSettings = <F extends Function>(settings: F, add: Addition): F =>
   notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
 

@@ -1,9 +1,9 @@
 /**
- * Middleware behind a guard: `withAuth(a, { then: [loadTenant, limitPerUser] })`. It belongs to the decision: it runs where that
- * guard lets somebody in, before `param` hooks and the handler, and goes where the guard goes. A level that replaces the guard
- * replaces it too. Behind `also` the middleware of the levels above still runs, each with the principal of its own level.
+ * Middleware after a guard: `withAuth(a, { then: [loadTenant, limitPerUser] })`. It belongs to the guard. It runs if
+ * this guard lets the caller in, before `param` hooks and the handler. A level that replaces the guard replaces it too.
+ * With `also`, the middleware of the levels above still runs, each with the principal of its own level.
  *
- * It protects nothing, so no reader but the audit names it.
+ * It protects nothing, so only the audit lists it.
  */
 import type { Context, Next } from 'koa'
 import { checkHook } from '../core/hooks.js'
@@ -13,12 +13,12 @@ import { isGuard, type Step } from './guardMark.js'
 import { runAs } from './principal.js'
 import { isRouter } from './routers.js'
 
-/** Middleware that runs behind a guard: it knows who called. */
+/** Middleware that runs after a guard, so it knows the principal. */
 export type BehindGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
 
-/** What `withAuth` takes beside the authenticator. */
+/** The options of `withAuth`. */
 export interface GuardOptions<P> {
-  /** Middleware that runs behind the guard, in this order, before the handler. Default: none. */
+  /** Middleware that runs after the guard, in this order, before the handler. Default: none. */
   readonly then?: ReadonlyArray<BehindGuard<P>> | undefined
 }
 
@@ -38,7 +38,7 @@ export const middlewareList: Check = (place, value) => {
 
 const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
 
-/** The middleware of `withAuth`'s options. TypeError for what is none. */
+/** The middleware of `withAuth`'s options. Throws a TypeError for anything else. */
 export const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<Step> => {
   if (options === undefined) return []
   if (isRouter(options))
@@ -52,17 +52,17 @@ export const stepsOfOptions = (options: GuardOptions<never> | undefined): Readon
 
 /** The middleware of one level, checked. */
 export const stepsOf = (then: ReadonlyArray<BehindGuard<never>> = []): ReadonlyArray<Step> =>
-  // Safe: it is called with the principal that its guard let in, as its type was checked where it was written
+  // Safe: it is called with the principal of its guard, and its type was checked against that guard
   then.map((run) => ({ run: run as unknown as Step['run'], above: 0 }))
 
-/** The middleware of a level, and behind it that of a guard that adds so many authenticators to the level's. */
+/** The middleware of a level, then that of a guard that adds `added` authenticators to those of the level. */
 export const stepsWithin = (
   outer: ReadonlyArray<Step>,
   inner: ReadonlyArray<Step> = [],
   added: number,
 ): ReadonlyArray<Step> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
-/** Runs middleware one after the other, then `next`; what it throws is a rejection, as of a handler. */
+/** Runs middleware one after the other, then `next`. An exception of it is a rejection, as of a handler. */
 export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Next) => Promise<unknown>) => {
   const isMixed = steps.some(({ above }) => above > 0)
   return async (ctx, next) => {
@@ -79,7 +79,7 @@ export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Nex
         try {
           return await (step === undefined ? next() : step.run(ctx, goOn))
         } catch (error) {
-          // Koa takes null and undefined for no error, and would never answer
+          // Koa treats null and undefined as no error, and would never answer
           // eslint-disable-next-line @typescript-eslint/only-throw-error -- as it was thrown
           throw error ?? new Error('null or undefined was thrown behind a guard')
         }

@@ -1,10 +1,11 @@
 /**
- * `WWW-Authenticate`: the challenges of an answer, each rendered once, in a way that opens no prompt where a script asked.
+ * Writes `WWW-Authenticate`. Each challenge is rendered once. If a script sent the request, the challenges open no
+ * prompt.
  */
 import type { Context, Request } from 'koa'
 import { render, type Challenge } from '../core/Challenge.js'
 
-/** Sets the field, one line for each challenge; without any it is left alone. */
+/** Sets the field, with one line for each challenge. Without challenges, it is left as it is. */
 export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
   const [first] = challenges
   if (first === undefined) return
@@ -15,12 +16,12 @@ export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>
   ctx.res.setHeader('WWW-Authenticate', challenges.length === 1 ? line(first) : [...new Set(challenges.map(line))])
 }
 
-// The schemes for which browsers open a prompt of their own
+// The schemes for which browsers open a prompt
 const prompting = /^(?:Basic|Digest|Negotiate|NTLM)$/i
 
 /**
- * Whether a script in a browser's page asked, by `fetch` or XMLHttpRequest. Browsers send Sec-Fetch-Mode together with
- * Sec-Fetch-Site; who sends it alone (Node's own `fetch`) has no prompt that could open.
+ * Whether a script in a page sent the request, by `fetch` or XMLHttpRequest. Browsers send Sec-Fetch-Mode together with
+ * Sec-Fetch-Site. A client that sends only the first (Node's own `fetch`) has no prompt.
  */
 const isScript = (request: Request): boolean => {
   const mode = request.get('Sec-Fetch-Mode')

@@ -1,10 +1,10 @@
 /**
- * `NODE_DEBUG=koa-with-auth`: prints to stderr what each router decided, and each decision. No credential is printed, nor who
- * it was.
+ * `NODE_DEBUG=koa-with-auth`: prints to stderr what each router requires, and each decision. It prints no credential
+ * and no principal.
  *
- * Routes may be added at any time. So a router that is a level is printed after the code that asked for its `routes()` is done, and
- * every other one when its first request is decided; both again if there are other routes by then. Where the variable does not ask
- * for it, guards and routers are the same as without this file.
+ * Routes may be added at any time. So a router that `withAuth` returned is printed after the code is done that called
+ * its `routes()`. Any other router is printed when its first request is decided. Both are printed again if their routes
+ * have changed. Without the variable, guards and routers are not changed.
  */
 import { debuglog } from 'node:util'
 import type { Context, Next } from 'koa'
@@ -21,12 +21,12 @@ const log = debuglog('koa-with-auth')
 
 type Run = (ctx: Context, next: Next) => Promise<unknown>
 
-/** Prints decisions, where they are asked for; once, however often it is called. */
+/** Prints decisions if the variable asks for it. Further calls do nothing. */
 export const debugDecisions = (): void => {
   if (log.enabled) printDecisions()
 }
 
-/** The same guard; where decisions are printed, it prints its router first. */
+/** The same guard. If decisions are printed, it prints its router first. */
 export const debugged = (run: Run): Run => {
   if (!log.enabled) return run
   printDecisions()
@@ -37,7 +37,7 @@ export const debugged = (run: Run): Run => {
   }
 }
 
-/** The same router; where decisions are printed, what it decided is printed once it is mounted. */
+/** The same router. If decisions are printed, it is printed once it is mounted. */
 export const debuggedRouter = <R extends AnyRouter>(router: R): R => {
   if (log.enabled) onRoutes(router, () => queueMicrotask(() => printRouter(router)))
   return router
@@ -47,7 +47,7 @@ interface Printed {
   [printedMark]?: unknown
 }
 
-// The channel is one for the process, the package may be there twice
+// The process has one channel, but may have two copies of the package
 const printDecisions = (): void => {
   const printed: typeof decisions & Printed = decisions
   if (printed[printedMark] === true) return

@@ -1,6 +1,6 @@
 /**
- * Exceptions of authenticators and of operations: the registered handler answers, else they are Koa's, as a 500 that
- * leaks nothing.
+ * Exceptions of authenticators and of operations. The registered handler answers. Without one, Koa answers with a 500
+ * that reveals nothing.
  */
 import type { Context } from 'koa'
 import { handlerOf } from '../core/ExceptionHandler.js'
@@ -11,7 +11,7 @@ import { respondException } from './respond.js'
 
 const thrown = Symbol.for('koa-with-auth/thrown')
 
-/** Marks a request whose operation threw, whatever answers the exception: nothing of its session is kept. */
+/** Marks a request whose operation threw. Its session is not saved, even if a handler answers the exception. */
 export const markThrown = (ctx: Context): void => {
   ctx[thrown] = true
 }
@@ -19,11 +19,11 @@ export const markThrown = (ctx: Context): void => {
 /** Whether the operation threw. */
 export const hasThrown = (ctx: Context): boolean => ctx[thrown] === true
 
-/** Lets the registered handler answer; rejects with the exception where there is none. */
+/** Lets the registered handler answer. Rejects with the exception if there is none. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
   markThrown(ctx)
   const answer = handlerOf(settings.exceptionHandlers, error)
-  // once the head is sent there is no other answer
+  // after the head was sent, no other response is possible
   if (answer === undefined || ctx.headerSent) throw error
   try {
     const response = await answer(ctx.request, error)
@@ -54,19 +54,20 @@ interface ErrorProperties extends Error {
 }
 
 /**
- * What Koa makes a 500 of. It obeys an error's status even if that is a success, sends its headers, and never answers one
- * that is `null` or cannot take a status (SECURITY A-30). These are wrapped, others returned as they are.
+ * An error that Koa answers with a 500. Koa obeys an error's status even if it is a success, and sends its headers. It
+ * never answers an error that is `null` or cannot take a status (A-30). These are wrapped, others are returned as they
+ * are.
  */
 export const serverError = (error: unknown): Error => {
   try {
     if (error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)) return error
   } catch {
-    // a property that raises when it is read: Koa reads it, too
+    // a property throws when it is read, and Koa reads it, too
   }
   return new Error('a value was thrown that is not a server error; see its cause', { cause: error })
 }
 
-// Koa 2 makes a 404 of ENOENT, which a hook throws whose file is missing
+// Koa 2 answers ENOENT with a 404, but here a file of a hook is missing
 const isServerError = ({ status, statusCode, expose, code }: ErrorProperties): boolean => {
   const answered = status || statusCode
   const isServers = answered === undefined || (typeof answered === 'number' && answered >= 500)
@@ -82,6 +83,6 @@ const takesStatus = (error: Error): boolean => {
   return Object.isExtensible(error)
 }
 
-// Koa sends an error's headers as they are: a credential among them, a cookie, or one that Node refuses and the process ends
+// Koa sends an error's headers as they are. One may be a credential or a cookie. One that Node refuses ends the process
 const tellsNothing = ({ headers, stack, message }: ErrorProperties): boolean =>
   headers === undefined && typeof stack === 'string' && typeof message === 'string'

@@ -1,5 +1,5 @@
 /**
- * What was tried and why each branch failed, for the developer at the keyboard: only where `explain` is set.
+ * Explains to developers what was tried, and why each branch failed: only if `explain` is set.
  */
 import { branchesOf, type AuthError } from '../core/AuthError.js'
 import { render } from '../core/Challenge.js'
@@ -17,7 +17,7 @@ const reasons: Readonly<Record<AuthError['_tag'], string>> = {
   raised: 'the hook threw',
 }
 
-/** A problem with an account of every branch; nothing in it comes from a credential. */
+/** Adds every branch to a problem. Nothing in it comes from a credential. */
 export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
   const account = branchesOf(error).map(({ _tag, challenge, skipped }) => ({
     ...(challenge !== undefined && { challenge: render(realm)(challenge) }),

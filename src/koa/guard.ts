@@ -1,9 +1,9 @@
 /**
- * The guard: Koa middleware that enforces one requirement on the operation behind it.
+ * The guard: Koa middleware that enforces one requirement on the operation after it.
  *
- * Five steps: it checks that it runs in its operation, and that no header line was dropped; asks the authenticator; takes back
- * what a hook left on the response; and admits or refuses. `next()` is called after the Either is folded, so a handler that
- * fails can never look like failed authentication. It is in the layer of the route that it protects, so no path is matched
+ * It checks that it runs in its operation, and that no header line was dropped. It calls the authenticator, undoes what
+ * a hook changed on the response, and admits or refuses. `next()` is called after the Either is folded, so a handler
+ * that fails never looks like failed authentication. The guard is in the layer of its route, so no path is matched
  * again.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -32,7 +32,7 @@ import { watching, watchPublic } from './watching.js'
 /** Middleware that enforces a requirement. */
 export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
-/** Middleware for a requirement, and what runs behind it. */
+/** Middleware for a requirement, and what runs after it. */
 export const enforce = (requirement: Requirement, { levels, then = [] }: Origin): Enforce => {
   const authenticator = effective(requirement)
   return debugged(authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then))
@@ -63,14 +63,14 @@ const enforceAuthenticator = (
   return (ctx, next) => decide(ctx, () => run(ctx, next), enterOperation(ctx))
 }
 
-// The status of a request that is refused unread; `undefined` for one that is read
+// The status of a request that is refused before it is read; `undefined` for one that is read
 type Unread = (ctx: Context) => number | undefined
 
 const cutOff: Unread = (ctx) => (mayBeCutOff(ctx) ? 431 : undefined)
 
 /**
- * The same without a look at the place, for what is no operation of a router. `isNested`: whether a guard around this one has
- * let somebody in. `unread` refuses more than what may be cut off.
+ * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around this
+ * one has let the caller in. `unread` can refuse further requests before they are read.
  */
 export const deciding = (
   authenticator: Authenticator<unknown>,
@@ -122,7 +122,7 @@ export const deciding = (
 
 type Result = E.Either<AuthError, unknown>
 
-// A hook's exception: its handler answers, else an http-errors 4xx keeps its status, else it is Koa's, as a 500
+// An exception of a hook: its handler answers. Without one, an http-errors 4xx keeps its status, any other is Koa's 500
 const answerFailure = async (ctx: Context, error: AuthError, policy: HeaderPolicy): Promise<void> => {
   const settings = settingsOf(ctx.request)
   if (error._tag === 'raised') {
@@ -138,7 +138,7 @@ const answerFailure = async (ctx: Context, error: AuthError, policy: HeaderPolic
   }
 }
 
-// With sessions, middleware above that answers the exception must not hide from them that there was one
+// Middleware above may answer the exception before the sessions see it, so it is noted here for them
 const nextOf = (ctx: Context, next: Next): Next =>
   sourceOf(ctx) === undefined
     ? next

@@ -1,6 +1,6 @@
 /**
- * The limit of header lines. Node drops the lines past its limit without an error, and a proxy appends its own last, so a
- * request with as many lines as Node keeps may have lost some that decide (A-24).
+ * The limit of header lines. Node drops the lines after its limit without an error, and a proxy appends its own lines
+ * last. So a request with as many lines as Node keeps may have lost some that matter for the decision (A-24).
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,9 +1,10 @@
 /**
- * The functions of one layer of a router: what is written in it, what runs, and the order in which they must run.
+ * The functions of one layer of a router: those that were written, those that run, and the order in which they must
+ * run.
  *
- * A tracer may replace the functions of a layer by its own. A copy of their properties is still a guard; what has no
- * properties is not. So a layer that a level arranged remembers its functions under a mark, which mounting copies, and a
- * function that runs is taken for the one that was written at its place.
+ * A tracer may replace the functions of a layer by its own. A function with a copy of the properties is still a guard,
+ * but one without them is not. So a layer that a level arranged remembers its functions under a mark, which mounting
+ * copies. A function that runs counts as the one that was written at its place.
  *
  * The order, where there is a guard:
  *
@@ -11,7 +12,7 @@
  * |-----------------------------------|-----------------|----------------------------------------------------|
  * | what was written ahead of a guard | `aheadOfParams` | a rate limiter runs first                          |
  * | the guard                         | `aheadOfParams` |                                                    |
- * | `param` hooks                     | their name      | they look things up: only for who is let in        |
+ * | `param` hooks                     | their name      | they look things up, only for admitted callers     |
  * | the handlers                      | none            | the router puts later hooks in front of the first  |
  */
 import { aheadOfParams, layerMark } from '../core/marks.js'
@@ -24,7 +25,7 @@ export interface LayerFunction {
   readonly written: Function
 }
 
-/** What of a layer is read here. */
+/** The part of a layer that is read here. */
 export interface FunctionsOfLayer {
   readonly stack: ReadonlyArray<Function>
 }
@@ -52,13 +53,13 @@ export const isArranged = (layer: FunctionsOfLayer, functions: ReadonlyArray<Lay
   return memory === functions
 }
 
-/** Whether a layer had a guard, and its functions were changed since in a way that no tracer changes them. */
+/** Whether a layer had a guard, and lost it by a change that no tracer makes. */
 export const hasLostItsGuard = (layer: FunctionsOfLayer, functions = functionsOf(layer)): boolean => {
   const { [layerMark]: memory }: Remembering = layer
   return memory !== undefined && guardAmong(memory) !== undefined && guardAmong(functions) === undefined
 }
 
-// Function by function; `undefined` where nothing is remembered, or where it does not fit what runs
+// Compares function by function; `undefined` if nothing is remembered, or if it does not fit what runs
 const rememberedBy = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> | undefined => {
   const { [layerMark]: memory, stack }: Remembering = layer
   if (memory === undefined) return undefined
@@ -75,7 +76,7 @@ const rememberedBy = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> | u
   return at === memory.length ? read : undefined
 }
 
-// Most layers: they are read at each level, and nothing is made for them
+// True for most layers. They are read at each level, so nothing is allocated for them
 const isUntouched = (stack: ReadonlyArray<Function>, memory: ReadonlyArray<LayerFunction>): boolean =>
   stack.length === memory.length && memory.every(({ runs, written }, at) => runs === written && runs === stack[at])
 
@@ -93,21 +94,27 @@ export const originalOf = (f: Function): Function => {
 // combinators
 // -------------------------------------------------------------------------------------
 
-/** Gives a layer an array of its own: those of one `get([path, path], ...)`, and copies by older routers, share theirs. */
+/**
+ * Gives a layer a separate array. The layers of one `get([path, path], ...)` share an array, and so do copies by older
+ * routers.
+ */
 export const unshare = <S, C>(layer: Layer<S, C>): void => {
   layer.stack = [...layer.stack]
 }
 
-/** Gives a layer these functions. Always a new array: the layers of one `get([path, path], ...)` share theirs. */
+/**
+ * Gives a layer these functions, always in a new array, because the layers of one `get([path, path], ...)` share
+ * theirs.
+ */
 export const write = <S, C>(layer: Layer<S, C>, functions: ReadonlyArray<LayerFunction>): void => {
   // Safe: they are the functions of the layer, and guards, which are middleware whatever the router's context
   layer.stack = functions.map(({ runs }) => runs) as Layer<S, C>['stack']
-  // mounting copies the mark: the layers of all levels share one array, while nothing changes in them
+  // mounting copies the mark, so the layers of all levels share one array until one of them changes
   const remembering: Remembering = layer
   if (remembering[layerMark] !== functions) remembering[layerMark] = functions
 }
 
-/** The functions with another guard in the place of one; without it where there is no other. */
+/** The functions with the guard `from` replaced by `to`, or removed if there is no `to`. */
 export const exchanged = (
   functions: ReadonlyArray<LayerFunction>,
   from: Function & Marked,
@@ -118,7 +125,10 @@ export const exchanged = (
 /** A function that runs as it is written. */
 export const same = (f: Function): LayerFunction => ({ runs: f, written: f })
 
-/** The functions in their order. TypeError, beginning with the name, for two guards, and for one without a handler. */
+/**
+ * The functions in their order. Throws a TypeError, beginning with the name, for two guards, and for one without a
+ * handler.
+ */
 export const arranged = (functions: ReadonlyArray<LayerFunction>, name: () => string): ReadonlyArray<LayerFunction> => {
   const at = functions.findIndex(({ written }) => isGuard(written))
   if (at === -1) return functions

@@ -1,14 +1,14 @@
 /**
  * Levels: how the decision of a router gets into the layer of each of its routes (spec 5.6).
  *
- * The effective requirement of an operation is the first decided of: operation, registration call, router's own, the
- * parent's registration call, the parent's own, ..., application. It is settled when a route is registered or mounted:
- * `withAuth(a)(router)` is a copy whose stack watches what is put in, because routes, mounted ones included, all come in there.
- * Mounting clones layers but keeps their functions, so what a guard carries survives any depth.
+ * The requirement of an operation is the first one that was decided, in this order: the operation, the registration
+ * call, the router's own, the parent's registration call, the parent's own, ..., the application. It is settled when a
+ * route is registered or mounted. `withAuth(a)(router)` is a copy that watches its stack, because all routes are added
+ * there, also mounted ones. Mounting clones layers but keeps their functions, so guards survive any depth.
  *
- * The last `withAuth` on a router wins: what an earlier one put in carries its level, and is taken out again.
+ * The last `withAuth` on a router wins. The guards of an earlier one are known by their level, and are removed.
  *
- * The facts of @koa/router that this rests on are pinned by spec/levels/router-facts.http.spec.ts.
+ * spec/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
 import { levelMark } from '../core/marks.js'
 import * as Requirement from '../core/Requirement.js'
@@ -34,8 +34,8 @@ import { copyLayer, copyRouter, forgetPosition, isLayer, watched } from './route
 import type { Layer, RouterInstance } from './routerTypes.js'
 
 /**
- * A copy of a router whose undecided operations, present and to come, are guarded by this requirement, with this middleware
- * behind it. The argument is not changed.
+ * A copy of a router. This requirement guards its present and future operations that do not decide themselves, and
+ * `then` runs after it. The argument is not changed.
  */
 export const atLevel =
   (requirement: Requirement.Requirement, name?: string, then: ReadonlyArray<Step> = []) =>
@@ -43,7 +43,7 @@ export const atLevel =
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd() }
     const guard = same(guardFor(requirement, { levels: [level.name], level, then }))
 
-    // a copy is an application of its own, with the same settings
+    // a copy is a separate application with the same settings
     const copied = applicationOf(router)
     const application = copied && { ...copied, identity: {} }
 
@@ -65,7 +65,7 @@ export const atLevel =
       return exchanged(inOrder, own, both)
     }
     const install = (layer: Layer<S, C>): void => {
-      // asked for where something is wrong: its words cost more than all the rest
+      // called only for a message, because it takes longer than all the rest
       const label = () => labelOf(layer)
       // `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
       if (isGuard(layer.name))
@@ -103,7 +103,7 @@ export const atLevel =
     return debuggedRouter(copy)
   }
 
-// What a level put into a layer
+// Removes the guard that a level put into a layer
 const takeOut = <S, C>(layer: Layer<S, C>, level: Level): void => {
   const functions = functionsOf(layer)
   const placed = guardAmong(functions)

@@ -1,6 +1,7 @@
 /**
- * A new router of @koa/router, which has a class for ES modules and another for CommonJS. This is a separate module, because
- * CommonJS says it in other words (`.ci/modules.mjs`): its routers are of the class that the application imports.
+ * A new router of @koa/router, which has a class for ES modules and another for CommonJS. This is a separate module,
+ * because CommonJS needs other code for it (`.ci/modules.mjs`). So routers are of the class that the application
+ * imports.
  */
 import Router from '@koa/router'
 import type { RouterInstance } from './routerTypes.js'

@@ -1,13 +1,13 @@
 /**
- * How the operations of a docs page are known: the page and its document by the part that they serve, and what the page loads,
- * each of which is as open as the page, whose path its own path begins with.
+ * Marks the operations of a docs page. The page and its document are marked with the part that they serve. The files
+ * that the page loads have a mark of another kind. They are as open as the page, and their paths begin with its path.
  */
 import { assetMark, docsMark } from '../core/marks.js'
 
-/** A part of a docs page: the page itself, or its document. What is compared is which object it is. */
+/** A part of a docs page: the page itself, or its document. Parts are compared by identity. */
 export interface Part {
   readonly path: string
-  /** The path of the page that is not there, because `swagger-ui-dist` is not installed. */
+  /** The path that the page would have. Set if the page is missing, because `swagger-ui-dist` is not installed. */
   readonly missingPage?: string
 }
 
@@ -20,12 +20,12 @@ export const markPart =
 /** The part that an operation serves; `undefined` where it serves none. */
 export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined => {
   const marked = functions.find((f) => docsMark in f)
-  // Safe: `markPart` alone writes it
+  // Safe: only `markPart` writes it
   return marked && (Reflect.get(marked, docsMark) as Part)
 }
 
-/** Marks a function of an operation that serves a part of the page one path segment above. */
+/** Marks a function of an operation that serves a file of the page one path segment above. */
 export const markAsset = <F extends Function>(f: F): F => Object.assign(f, { [assetMark]: true })
 
-/** Whether an operation serves what a page loads. */
+/** Whether an operation serves a file that a page loads. */
 export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => functions.some((f) => assetMark in f)

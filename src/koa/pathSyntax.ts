@@ -1,21 +1,21 @@
 /**
- * Paths of @koa/router 12 and 13, which path-to-regexp 6 reads (`/:id(\\d+)`, `/:rest*`, `(.*)`), in the words of
- * path-to-regexp 8, which later routers and the readers of this layer take (`/:id`, `{/*rest}`, `{*0}`).
+ * Translates the paths of @koa/router 12 and 13 (path-to-regexp 6: `/:id(\\d+)`, `/:rest*`, `(.*)`) into the syntax of
+ * path-to-regexp 8 (`/:id`, `{/*rest}`, `{*0}`). Later routers have this syntax, and OpenAPI and the audit read it.
  *
- * The translation accepts every path that the original accepts. It accepts no others where `isExact`; a parameter with a
- * pattern of its own is one that it makes wider.
+ * The translation accepts every path that the original accepts. If `isExact`, it accepts no others. A parameter with a
+ * pattern accepts more than before.
  */
 import { stringify, TokenData, type Token } from 'path-to-regexp'
 import { parse, type Key } from 'path-to-regexp-6'
 
-/** A path in the words of path-to-regexp 8. */
+/** A path in the syntax of path-to-regexp 8. */
 export interface ModernPath {
   readonly path: string
   /** Whether it accepts the same paths as the original, and no others. */
   readonly isExact: boolean
 }
 
-/** What is read of a layer. */
+/** The part of a layer that is read here. */
 export interface PathLayer {
   readonly path: string | RegExp
 }
@@ -30,7 +30,7 @@ export const modernPath = (layer: PathLayer): ModernPath | undefined => {
 // Only a cache of the answers
 const known = new WeakMap<object, boolean>()
 
-/** Whether a layer's router gives parameters patterns of their own: path-to-regexp 8 refuses them. */
+/** Whether parameters of a layer's router may have patterns (`/:id(\\d+)`). path-to-regexp 8 refuses them. */
 const readsPatterns = ({ constructor: type }: object): boolean => {
   if (typeof type !== 'function' || type === Object) return false
   const before = known.get(type)
@@ -50,7 +50,7 @@ const tried = (type: Function): boolean => {
   }
 }
 
-/** @internal A path of path-to-regexp 6 in the words of 8. */
+/** @internal A path of path-to-regexp 6 in the syntax of 8. */
 export const translated = (path: string): ModernPath => {
   const parsed = parse(path)
   return {
@@ -64,10 +64,10 @@ export const translated = (path: string): ModernPath => {
 const textOf = (value: string): Token => ({ type: 'text', value })
 const whole = (...tokens: Token[]): Token => ({ type: 'group', tokens })
 
-// What a parameter takes that was given no pattern, and what takes anything
+// The pattern of a parameter that was given none, and the pattern that matches anything
 const SEGMENT = String.raw`[^\/#\?]+?`
 const ANYTHING = '.*'
-// The same behind text in one segment, as in /:a-:b: it stops before that text
+// The same after text in one segment, such as /:a-:b. It stops before that text
 const segmentBehindText = /^\(\?:\(\?!.+\)\[\^\\\/#\\\?\]\)\+\?$/
 // A character class that has no slash, once or more: digits, words, ranges
 const withinSegment = /^(?:\\[dw]|\[[\w-]+\])(?:\+|\{[1-9]\d*(?:,\d*)?\})?$/
@@ -77,7 +77,7 @@ const repeats = ({ modifier }: Key): boolean => modifier === '+' || modifier ===
 const isExact = (key: Key): boolean =>
   key.pattern === '' || ((key.pattern === SEGMENT || key.pattern === ANYTHING) && !repeats(key))
 
-// A group in braces has no name; what may be left out is an optional group of path-to-regexp 8, all of whose groups are
+// A group in braces has no name. An optional part becomes a group, because all groups of path-to-regexp 8 are optional
 const tokensOf = (key: Key): Token[] => {
   const { prefix, suffix, pattern, modifier } = key
   const tokens = [textOf(prefix), ...(pattern === '' ? [] : [parameterOf(key)]), textOf(suffix)]
@@ -89,6 +89,6 @@ const parameterOf = (key: Key): Token => {
   const name = String(key.name)
   const isSegment = [withinSegment, segmentBehindText].some((one) => one.test(key.pattern)) || key.pattern === SEGMENT
   if (isSegment) return { type: repeats(key) ? 'wildcard' : 'param', name }
-  // A pattern that is not known may take nothing at all
+  // An unknown pattern may also match nothing
   return whole({ type: 'wildcard', name })
 }

@@ -1,8 +1,8 @@
 /**
  * Where a guard may be: once in an operation, after the path, before a handler.
  *
- * Everywhere else it is refused: on the line itself where a guard can see that, else with a 500 that names the fix. A
- * guard that runs in the wrong place never lets a request through.
+ * Everywhere else it is refused. If possible, it throws when it is written. Otherwise each request is a 500, and its
+ * error names the fix. A guard that runs in the wrong place never lets a request through.
  */
 import type { Context } from 'koa'
 import { guardedMark } from '../core/marks.js'

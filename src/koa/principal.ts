@@ -1,6 +1,6 @@
 /**
- * `ctx.request.auth`: set while an operation runs. Two layers of a router can match one URL, so what an outer guard had set is
- * there again when the request comes back to it.
+ * `ctx.request.auth` is set while an operation runs. Two layers of a router can match one URL. So the principal of an
+ * outer guard is restored when the request comes back to it.
  *
  * With the setting `state` the principal is in `ctx.state` too, where older handlers read it.
  */
@@ -16,7 +16,7 @@ export const runAs = <A>(ctx: Context, principal: unknown, isNested: boolean, ru
   const { state } = settingsOf(request)
   if (isNested) return runInside(ctx, request, state, principal, run)
   request.auth = principal
-  // a public operation leaves what others put there
+  // a public operation does not change what others put there
   if (state !== undefined && principal !== undefined) ctx.state[state] = principal
   return run()
 }

@@ -1,12 +1,12 @@
 /**
- * The list of operations that are public on purpose, as `seal` and `expectGuarded` take it: one list fits both.
+ * The list of operations that are public on purpose. `seal` and `expectGuarded` take the same list.
  *
- * An operation is listed by its name. What a docs page loads is listed with the page, and `docs` lists all of a docs page:
- * the page, what it loads, and its document.
+ * An operation is listed by its name. The files that a docs page loads are listed with the page. `docs` lists the page,
+ * its files and its document.
  */
 import { isAssetAmong, partAmong } from './pageAsset.js'
 
-/** What of an operation is read. */
+/** The part of an operation that is read here. */
 export interface Listable {
   /** `GET /health` */
   readonly name: string
@@ -17,7 +17,7 @@ const DOCS = 'docs'
 
 const isOfDocs = ({ functions }: Listable): boolean => isAssetAmong(functions) || partAmong(functions) !== undefined
 
-/** The name to list an operation by: of what a page loads, the page's. */
+/** The name to list an operation by. For a file that a docs page loads, it is that of the page. */
 export const listedName = ({ name, functions }: Listable): string =>
   isAssetAmong(functions) ? name.slice(0, name.lastIndexOf('/')) : name
 
@@ -25,7 +25,7 @@ export const listedName = ({ name, functions }: Listable): string =>
 export const isEntryOf = (operation: Listable, entry: string): boolean =>
   entry === operation.name || entry === listedName(operation) || (entry === DOCS && isOfDocs(operation))
 
-/** Why an entry is about no operation, where that is known, with the fix. */
+/** Why an entry is about no operation, and the fix; `undefined` if that is unknown. */
 export const whyMissing = (entry: string, operations: ReadonlyArray<Listable>): string | undefined => {
   if (operations.some((operation) => isEntryOf(operation, entry))) return undefined
   if (entry === DOCS) return 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'

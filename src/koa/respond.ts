@@ -1,9 +1,9 @@
 /**
- * Writes the answers of this layer: status, body, and the headers that only such an answer has (challenges, Content-Type,
- * what the mapper says). Headers that any answer of a guarded operation has are in `responseHeaders.ts`.
+ * Writes the responses of this library: status, body, and the headers that only they have (challenges, Content-Type,
+ * those of the mapper). `responseHeaders.ts` has the headers of every response of a guarded operation.
  *
- * It writes them itself instead of throwing: Koa removes every header set before a throw (`koa/lib/context.js`). Headers that
- * upstream middleware set (CORS) stay.
+ * It writes them itself instead of throwing, because Koa removes every header that was set before a throw
+ * (`koa/lib/context.js`). Headers that middleware above set (CORS) stay.
  */
 import type { Context } from 'koa'
 import { branchesOf, type AuthError } from '../core/AuthError.js'
@@ -32,14 +32,14 @@ export const respondFailure = (ctx: Context, error: AuthError, settings: Setting
   }
 }
 
-/** Answers an exception. What the operation said about caching was about another answer. */
+/** Answers an exception. Headers about the body of the operation are removed. */
 export const respondException = (ctx: Context, response: AuthResponse, isGuarded: boolean): void => {
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')
   if (isGuarded && !names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
 }
 
-/** Answers a request that no authenticator reads: 431 where some of its header lines may have been cut off. */
+/** Answers a request that no authenticator reads, such as with 431 if header lines may have been cut off. */
 export const respondUnread = (ctx: Context, status: number): void => write(ctx, problem(status))
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
@@ -52,7 +52,7 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
   return status === 401 && (error._tag === 'raised' || offered.length === 0) ? challengesOf(description) : offered
 }
 
-// An answer that names none inherits none
+// A response without headers must not inherit any
 const headersOf = (response: AuthResponse): AuthResponse['headers'] =>
   isGiven(response, 'headers') ? response.headers : undefined
 

@@ -1,9 +1,9 @@
 /**
- * The headers that every answer of a guarded operation carries, whatever writes it: the handler, an exception handler, Koa
- * for an error (it removes all headers first), a stream.
+ * The headers of every response of a guarded operation, whatever writes it: the handler, an exception handler, Koa for
+ * an error (it removes all headers first), or a stream.
  *
- * They are set before the handler runs, and completed when the head is written, so that no promise has to be awaited and no
- * error has to be changed. A header that the handler sets stays; Vary is added to.
+ * They are set before the handler runs, and completed when the head is written. So no promise must be awaited, and no
+ * error must be changed. A header that the handler sets stays. Vary is added to.
  *
  * `src/README.md` has the table of which header is set where.
  */
@@ -25,9 +25,9 @@ export interface HeaderPolicy {
   readonly vary: string
   /** Headers of answers whose handler runs. */
   readonly whenAdmitted: ReadonlyArray<HeaderLine>
-  /** Headers of answers that this layer gives itself. */
+  /** Headers of refusals. */
   readonly whenRefused: ReadonlyArray<HeaderLine>
-  /** Whether a page of the request's origin may read the challenges; `undefined` where CORS is all that decides. */
+  /** Whether a page of the request's origin may read the challenges; `undefined`: CORS middleware decides. */
   readonly exposesChallenges: ((request: Request) => boolean) | undefined
 }
 
@@ -53,7 +53,7 @@ const exposingOf = (description: Description): HeaderPolicy['exposesChallenges']
 interface Applied {
   readonly ctx: Context
   readonly policy: HeaderPolicy
-  /** What the guards of all layers read that this request went through. */
+  /** What all guards read that this request passed. */
   readonly vary: string
   readonly headers: ReadonlyArray<HeaderLine>
   /** The protection space of the operation. */
@@ -74,13 +74,13 @@ export const applyPolicy = (ctx: Context, policy: HeaderPolicy, headers: Readonl
   addVary(response, policy.vary)
   for (const line of headers) response.setHeader(line[0], line[1])
   if (before === undefined) {
-    // Safe: it is called as it was
+    // Safe: it is called in the same way
     const writeHead = response.writeHead as WriteHead
     response[policyMark] = { ctx, policy, vary: policy.vary, headers, realm, writeHead }
     response.writeHead = writeCompleteHead
     return
   }
-  // what has wrapped `writeHead` since then is called first, and calls ours
+  // a later wrapper of `writeHead` is called first, and calls ours
   const vary = union(before.vary, policy.vary)
   response[policyMark] = { ctx, policy, vary, headers, realm, writeHead: before.writeHead }
 }
@@ -92,7 +92,7 @@ export const policyOf = (response: ServerResponse): HeaderPolicy | undefined => 
 }
 
 function writeCompleteHead(this: WithPolicy, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
-  // `applyPolicy` puts it there before this one
+  // Safe: `applyPolicy` sets it before it installs this function
   const applied = this[policyMark]!
   const left = setGiven(this, rest)
   complete(this, status, applied)

@@ -1,11 +1,11 @@
 /**
- * Copies of routers and layers that share nothing which the router changes in place, and stacks that are watched.
+ * Copies routers and layers, so that nothing is shared that the router changes in place, and watches stacks.
  *
- * What it knows of the inside of @koa/router is pinned by spec/levels/router-facts.http.spec.ts.
+ * spec/levels/router-facts.http.spec.ts pins what it knows of the inside of @koa/router.
  */
 import type { Layer, RouterInstance } from './routerTypes.js'
 
-/** A copy with the same prototype, and its own of everything that the router changes in place; the stack aside. */
+/** A copy with the same prototype. Everything that the router changes in place is copied, except the stack. */
 export const copyRouter = <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
   const copy: RouterInstance<S, C> = Object.assign(Object.create(Object.getPrototypeOf(router)), router)
   copy.opts = { ...router.opts }
@@ -26,7 +26,10 @@ const copyEvents = (events: object): object => {
   return Object.assign(copy, { _handlers: new Map(copies) })
 }
 
-/** A copy of a layer, with `opts` of its own. The router replaces the arrays of a layer, its functions aside: see `unshare`. */
+/**
+ * A copy of a layer with separate `opts`. The router replaces the arrays of a layer, except that of its functions: see
+ * `unshare`.
+ */
 export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
   const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
   copy.opts = { ...layer.opts }
@@ -34,7 +37,7 @@ export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
 }
 
 /**
- * Gives a layer a RegExp without the flags g and y. With them it remembers where it stopped, so that a request could switch
+ * Gives a layer a RegExp without the flags g and y. With them it remembers where it stopped, so a request could switch
  * the route off for the next one.
  */
 export const forgetPosition = (layer: { regexp: RegExp }): void => {
@@ -47,7 +50,10 @@ export const withoutPosition = ({ source, flags }: RegExp): RegExp => new RegExp
 
 const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort', 'fill', 'copyWithin'] as const
 
-/** Calls `before` with what each method that changes an array is given, before it does. The methods cannot be replaced. */
+/**
+ * Calls `before` with the arguments of each method that changes the array, before the change. The methods cannot be
+ * replaced.
+ */
 export const watched = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
   const watch = (name: (typeof mutators)[number]) => ({
     value: (...given: never[]): unknown => {

@@ -1,8 +1,8 @@
 /**
- * Whether a router is one that guards understand: they have to know, while they run, which layer runs.
+ * Whether guards work in a router. While they run, they must know which layer runs.
  *
- * koa-router 7 and @koa/router 8 do not say so on the context. No version number is read, because forks and copies have others: the
- * router is tried with a test route, once for each class.
+ * koa-router 7 and @koa/router 8 do not say so on the context. Version numbers do not help, because forks and copies
+ * have others. So a test route is tried, once for each class.
  */
 import type { RouterInstance } from './routerTypes.js'
 
@@ -12,7 +12,9 @@ export const tooOld = 'this router is too old to be guarded; install @koa/router
 // Only a cache of the answers
 const known = new WeakMap<object, boolean>()
 
-/** Whether the routers of this class say which layer runs. One that cannot be tried is taken to; its guards look again. */
+/**
+ * Whether the routers of this class say which layer runs. `true` for one that cannot be tried; its guards check again.
+ */
 export const saysWhatRuns = (router: RouterInstance<never, never>): boolean => {
   const type: unknown = router.constructor
   if (typeof type !== 'function') return true
@@ -28,7 +30,7 @@ const PATH = '/koa-with-auth'
 const tried = (type: Function): boolean => {
   let path: unknown = PATH
   try {
-    // Safe: what a router of @koa/router is made by takes no argument, and anything else is caught
+    // Safe: the constructor of a router needs no argument, and any exception is caught
     const router = Reflect.construct(type, []) as RouterInstance
     router.register(PATH, ['GET'], (ctx) => {
       path = ctx.routerPath

@@ -1,7 +1,7 @@
 /**
- * The types of @koa/router that this layer names, in a form that both ends of the peer range declare. From 15 on the router
- * brings its own declarations, before that they come from @types/koa__router: only the router itself and `RouterContext` have
- * the same name in both.
+ * The types of @koa/router, in a form that all versions of the peer range declare. Version 15 has its own declarations.
+ * Before that, they come from @types/koa__router. Only the router itself and `RouterContext` have the same name in
+ * both.
  */
 import type Router from '@koa/router'
 import type { RouterContext } from '@koa/router'

@@ -1,9 +1,8 @@
 /**
- * A warning where `withAuth(a)(router)` was written as a statement: the copy is thrown away, and the router itself is served
- * without that guard.
+ * Warns if the result of `withAuth(a)(router)` is thrown away, and the router itself is served without that guard.
  *
- * It is known by which of the two is asked for its `routes()`: the router was, and the copy was not, also a second later. No
- * request is slower for it. In production nothing is watched.
+ * The sign of that: `routes()` of the router was called, and a second later that of the copy still was not. Requests
+ * are not slower. In production nothing is watched.
  */
 import { copiesMark, usedMark } from '../core/marks.js'
 import type { RouterInstance } from './routerTypes.js'
@@ -16,11 +15,11 @@ interface Watched {
   [usedMark]?: boolean
 }
 
-/** Watches whether the copy of a router is used where the router is; returns the copy. */
+/** Watches whether the copy is used if the router is. Returns the copy. */
 export const watchCopy = <R extends object>(router: RouterInstance<never, never>, copy: R): R => {
   if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return copy
   const original: Watched & RouterInstance<never, never> = router
-  // a copy of a copy is what counts
+  // a router of which a copy is made counts as used
   markUsed(original)
   onRoutes(copy, () => markUsed(copy))
   const copies = original[copiesMark]
@@ -41,7 +40,10 @@ const markUsed = (router: object): void => hide(router, usedMark, true)
 
 const isUsed = (copy: object): boolean => Reflect.get(copy, usedMark) === true
 
-/** Calls `notice` when a router is asked for its `routes()`. Not enumerable, so that a copy is not watched as the router is. */
+/**
+ * Calls `notice` when `routes()` of a router is called. It is not enumerable, so a copy of the router is not watched by
+ * it.
+ */
 export const onRoutes = (router: object, notice: () => void): void => {
   for (const name of ['routes', 'middleware'] as const) {
     const original: unknown = Reflect.get(router, name)

@@ -1,9 +1,9 @@
 /**
- * Reports what was decided about a request, when its answer is settled: once for each guarded request, whatever becomes of it.
- * Of two guards that a request passes, the one that decided last counts.
+ * Reports the decision about each guarded request once, when its response has ended, even if the client has gone. If a
+ * request passes two guards, the one that decided last counts.
  *
- * The guard asks whether the channel has subscribers; without one, none of this runs. With one, a request pays for one object,
- * which is the record, and two listeners that all requests share.
+ * Without a subscriber of the channel, none of this runs. With one, a request pays for one object, which is the record,
+ * and two listeners that all requests share.
  */
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
@@ -19,17 +19,18 @@ import { settingsOf } from '../core/Settings.js'
 
 /** Watches the decisions of one guard. */
 export interface Watching {
-  /** Begins with a request; returns when, for the others. */
+  /** Begins with a request. Returns the time, which the others need. */
   readonly begin: (ctx: Context) => number
   /** Decides as the authenticator does, and takes notes. */
   readonly evaluate: (request: Request) => Evaluation<unknown>
-  /** Notes what it came to. */
+  /** Notes the result. */
   readonly settled: (ctx: Context, begun: number, result: E.Either<AuthError, unknown>) => void
-  /** Notes that the request was refused unread. */
+  /** Notes that the request was refused before it was read. */
   readonly refused: (ctx: Context, begun: number) => void
 }
 
-// What is known of a request: nothing yet, that it was answered before it was decided, the record, that it is published
+// What is known of a request: nothing yet; that it was answered before it was decided; its record; that this is
+// published
 type Progress = 'undecided' | 'answered' | Draft | 'published'
 
 interface Watched extends ServerResponse {
@@ -39,7 +40,7 @@ interface Watched extends ServerResponse {
 /** Watches the decisions of an authenticator. */
 export const watching = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Watching => {
   const level = levels.join(' + ')
-  // made where somebody listens, and then once
+  // made once, when there is a subscriber
   let witness: Authenticator<unknown> | undefined
   let decided: Decided | undefined
   return {
@@ -67,7 +68,7 @@ export const watching = (authenticator: Authenticator<unknown>, levels: Readonly
   }
 }
 
-/** Notes that an operation asks for nothing. */
+/** Notes that an operation is public. */
 export const watchPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
   watch(ctx.res)
   note(ctx.res, draftOf(ctx, levels.join(' + '), 0))
@@ -76,7 +77,7 @@ export const watchPublic = (ctx: Context, levels: ReadonlyArray<string>): void =
 /** Notes that a request was answered with a status that its response does not write. */
 export const answeredWith = (response: ServerResponse, status: number): void => settle(response, status)
 
-// The router says which layer runs; a pattern can be a regular expression
+// `routerPath` is the pattern of the layer that runs; it can be a RegExp
 const draftOf = ({ method, routerPath }: Context, level: string, durationMs: number): Draft => ({
   outcome: 'public',
   level,
@@ -86,7 +87,7 @@ const draftOf = ({ method, routerPath }: Context, level: string, durationMs: num
   durationMs,
 })
 
-/** What records call a principal, where the application says so. */
+/** The name of a principal in records, if the application gives it one. */
 export const subjectOf = (request: Request, principal: unknown): string | undefined => {
   const subject = settingsOf(request).events?.subject
   if (subject === undefined || principal === undefined) return undefined
@@ -127,7 +128,7 @@ const settle = (response: Watched, status: number): void => {
   decisions.publish(Object.freeze(progress))
 }
 
-// nginx's word for a client that went away before it was answered
+// nginx's status for a client that went away before it was answered
 const CLIENT_CLOSED_REQUEST = 499
 
 const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>

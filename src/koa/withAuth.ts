@@ -1,7 +1,8 @@
 /**
- * `withAuth`: mounts an authenticator on an operation, on a router, or on a router as it is registered (spec 5.6).
+ * `withAuth`: mounts an authenticator on an operation, on a router, or on a router where it is registered (spec 5.6).
  *
- * What it makes, a guard, is a value too: the same one can be used in many places. It guards operations, not middleware.
+ * Its result is a guard. A guard is a value, so the same one can be used in many places. It guards operations, not
+ * middleware.
  */
 import type { Context, Next } from 'koa'
 import { authenticatorOf } from '../core/anyOf.js'
@@ -83,7 +84,10 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
 
 declareFactory('withAuth', withAuth)
 
-/** What an authenticator, a list or `null` demands. TypeError for anything else, which begins with the place that took it. */
+/**
+ * The requirement of an authenticator, a list or `null`. Throws a TypeError for anything else, beginning with the
+ * place.
+ */
 export const requirementOf = (place: 'withAuth' | 'apiApp({ auth })', auth: unknown): Requirement.Requirement => {
   const written = (what: string) => (place === 'withAuth' ? `withAuth(${what})` : `apiApp({ auth: ${what} })`)
   if (auth === null) return Requirement.open
@@ -105,7 +109,7 @@ export const requirementOf = (place: 'withAuth' | 'apiApp({ auth })', auth: unkn
   )
 }
 
-// By what it does: another copy of koa has another class
+// By its methods, because another copy of koa has another class
 const isApplication = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && 'callback' in u && 'middleware' in u && 'use' in u
 

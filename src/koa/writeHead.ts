@@ -1,11 +1,11 @@
 /**
- * How the head of a response is written, whatever writes it: Koa, a handler by `writeHead`, a stream.
+ * How the head of a response is completed, whatever writes it: Koa, a handler by `writeHead`, a stream.
  *
- * Node writes every head by the response's `writeHead`. What replaces it calls the one before. The headers that it is
- * given would replace those that are set, so they are set first, as Node itself does.
+ * Node writes every head by the response's `writeHead`. A replacement of it calls the one before. Headers that are
+ * passed to `writeHead` would replace those that are set, so they are set first, as Node itself does.
  *
- * `on-headers` does not do here: it runs once, so a head that Node refuses leaves the 500 after it without headers, and it
- * reads `writeHead(200, undefined, headers)` as having none.
+ * The package `on-headers` is not enough. It runs once, so a head that Node refuses leaves the 500 after it without
+ * headers. It also ignores the headers of `writeHead(200, undefined, headers)`.
  */
 import type { ServerResponse } from 'node:http'
 
@@ -16,7 +16,7 @@ export type WriteHead = (this: ServerResponse, status: number, ...rest: Readonly
 export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   // how Node itself calls it
   if (rest.length === 0) return rest
-  // Node's own reading: a message, then headers; or headers in the place of the message
+  // as Node reads them: a message, then headers; or headers instead of the message
   const at = rest[1] === undefined || rest[1] === null ? 0 : 1
   const headers = rest[at]
   const isSet = typeof headers === 'object' && headers !== null && setHeaders(response, headers)
@@ -31,7 +31,7 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
     }
     return true
   }
-  // names and values in turn; anything else is Node's to refuse
+  // names and values alternate; Node refuses anything else
   if (headers.length % 2 === 1) return false
   for (let at = 0; at < headers.length; at += 2) response.removeHeader(headers[at])
   for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at], headers[at + 1])
