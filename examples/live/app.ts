@@ -2,17 +2,18 @@
  * Live messages for who is signed in: over a WebSocket, and as server-sent events. Both end with the session.
  *
  * - `guardUpgrade` guards the handshake as `withAuth` guards the stream, so pages of other sites are refused.
- * - `onSignedOut` reports whose session is over, and `endsSignIn` finds what was opened by it.
+ * - `onSignedOut` reports whose session is over, and `endsSignIn` finds what was opened by it. A session that ends after it was read,
+ *   and before the stream is opened, is noted, too: `watch` is mounted above the sessions. `guardUpgrade` does that by itself.
  * - It reports in the process that ended the session. Where there are several, send the records to the others; and let nothing be
  *   open for long: a browser connects again by itself, and is asked again.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { PassThrough, type Duplex } from 'node:stream'
 import Router from '@koa/router'
-import Koa, { type Request } from 'koa'
+import Koa, { type Middleware, type Request } from 'koa'
 import { constantTimeEqual, httpBasicAuth, sessionAuth, withAuth } from 'koa-with-auth'
-import { endsSignIn, onSignedOut, type SignInDigests } from 'koa-with-auth/events'
-import { sessions, signInDigests } from 'koa-with-auth/sessions'
+import { endsSignIn, onSignedOut, type SignedOutEvent, type SignInDigests } from 'koa-with-auth/events'
+import { sessions, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { WebSocketServer } from 'ws'
 
@@ -35,27 +36,42 @@ const SIGNED_OUT = 4401
 /** What is open, by which sign-in. */
 const openings = () => {
   const open = new Map<() => void, SignInDigests>()
+  // the sign-outs that happened while a request was under way
+  const meanwhile = new Map<Request, SignedOutEvent[]>()
   const stop = onSignedOut((record) => {
+    for (const records of meanwhile.values()) records.push(record)
     for (const [end, signIn] of open) if (endsSignIn(record, signIn)) end()
   })
+  const watch: Middleware = async ({ request }, next) => {
+    meanwhile.set(request, [])
+    await next().finally(() => meanwhile.delete(request))
+  }
   const add = (by: { readonly request: Request }, end: () => void): (() => void) => {
     const signIn = signInDigests(by)
-    if (signIn !== undefined) open.set(end, signIn)
+    if (signIn !== undefined) {
+      open.set(end, signIn)
+      if (meanwhile.get(by.request)?.some((record) => endsSignIn(record, signIn))) end()
+    }
     const timer = setTimeout(end, LONGEST)
     return () => {
       clearTimeout(timer)
       open.delete(end)
     }
   }
-  return { add, stop, count: () => open.size }
+  return { watch, add, stop, count: () => open.size }
 }
 
 /** The server, and how many sockets and streams are open by a sign-in. */
-export const live = (keys: string[]): { readonly server: Server; readonly open: () => number } => {
+export const live = (
+  keys: string[],
+  store?: SessionStore,
+): { readonly server: Server; readonly open: () => number } => {
   const app = new Koa({ keys })
-  const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username) })
+  const { watch, add, stop, count } = openings()
+  // above the sessions, so that it hears of every sign-out after the session was read
+  app.use(watch)
+  const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username), store })
   const user = sessionAuth()
-  const { add, stop, count } = openings()
 
   const router = new Router()
   router.post('/login', withAuth(password), async (ctx) => {

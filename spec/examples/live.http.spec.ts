@@ -6,14 +6,15 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { live } from '../../examples/live/app.js'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { visitorOf, type Visitor } from '../support/sessionsApp.js'
 
 const basic = (username: string) => ({
   Authorization: `Basic ${Buffer.from(`${username}:${username}secret`).toString('base64')}`,
 })
 
-const serving = async () => {
-  const { server, open: opened } = live([randomBytes(32).toString('hex')])
+const serving = async (store?: SessionStore) => {
+  const { server, open: opened } = live([randomBytes(32).toString('hex')], store)
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => sockets.add(socket))
   server.listen(0, '127.0.0.1')
@@ -75,6 +76,26 @@ describe('live messages', () => {
     await expect.poll(opened).toBe(1)
     const again = connecting(port, { Cookie: anna.header() })
     expect(await again.ended).toBe('refused 401')
+  })
+
+  it('end with a session that ended after it was read, and before they were open', async () => {
+    const store = memoryStore()
+    const meanwhile: Array<() => Promise<unknown>> = []
+    const markOf = async (user: string) => {
+      const mark = await store.markOf(user)
+      for (const run of meanwhile.splice(0)) await run()
+      return mark
+    }
+    const { port, opened, signedIn } = await serving({ ...store, markOf })
+    const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
+    // the session was read before its mark was
+    meanwhile.push(() => anna.copy().post('/logout'))
+    const ended = await listening(port, { Cookie: anna.header() })
+    meanwhile.push(() => sam.copy().post('/logout'))
+    expect(await connecting(port, { Cookie: sam.header() }).ended).toBe('refused 401')
+    await ended.ended
+    await expect.poll(opened).toBe(0)
+    expect((await listening(port, { Cookie: anna.header() })).status).toBe(401)
   })
 
   it.each([

@@ -1,0 +1,99 @@
+/** The stream of the guide "Sessions", as it is written there: it ends with the session, also with one that ends before it is open. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { request as send, type IncomingMessage } from 'node:http'
+import { pathToFileURL } from 'node:url'
+import type { RouterInstance } from '@koa/router'
+import type { Middleware } from 'koa'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { blocksOf } from '../support/docExamples.js'
+import { sessionsApp } from '../support/sessionsApp.js'
+import { repository } from '../support/typecheck.js'
+
+interface Block {
+  readonly watch: Middleware
+  readonly router: RouterInstance
+}
+
+const block = async (): Promise<Block> => {
+  const code = blocksOf('examples/guides/sessions.md').find(({ code }) => code.includes('onSignedOut'))?.code
+  const folder = `${repository}spec/.generated/streams-${process.pid}`
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(`${folder}/news.ts`, code ?? '')
+  // Safe: the block exports both
+  const made = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/news.ts`).href)) as Block
+  rmSync(folder, { recursive: true })
+  return made
+}
+
+/** A site with the stream of the guide at `/news`; `meanwhile` runs once the session was read. */
+const site = async () => {
+  const { watch, router } = await block()
+  const store = memoryStore()
+  const meanwhile: Array<() => Promise<unknown>> = []
+  // the session was read before its mark was
+  const markOf = async (user: string) => {
+    const mark = await store.markOf(user)
+    for (const run of meanwhile.splice(0)) await run()
+    return mark
+  }
+  const running = await sessionsApp(() => ({ ...store, markOf }), {
+    above: (app) => app.use(watch),
+    below: (app) =>
+      app
+        .use(async (ctx, next) => {
+          await next()
+          // there is no message yet
+          if (ctx.path === '/news') ctx.flushHeaders()
+        })
+        .use(router.routes()),
+  })
+  const anna = running.visitor()
+  await anna.post('/login')
+  const open = async () => {
+    const headers = { Cookie: anna.header() }
+    const outgoing = send({ port: running.port, host: '127.0.0.1', path: '/news', headers, agent: false }).end()
+    onTestFinished(() => void outgoing.destroy())
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+    let isOver = false
+    answer.resume().once('end', () => (isOver = true))
+    return { status: answer.statusCode, isOver: () => isOver }
+  }
+  return { anna, meanwhile, open, signing: running.signing }
+}
+
+type Site = Awaited<ReturnType<typeof site>>
+
+const ends: ReadonlyArray<readonly [string, (site: Site) => Promise<unknown>]> = [
+  ['here', ({ anna }) => anna.copy().post('/logout')],
+  ['everywhere', ({ signing }) => signing.logOutEverywhere('anna')],
+]
+
+describe('a stream', () => {
+  it.each(ends)('ends when its user signs out %s', async (_how, signOut) => {
+    const made = await site()
+    const stream = await made.open()
+    expect([stream.status, stream.isOver()]).toEqual([200, false])
+    await signOut(made)
+    await expect.poll(stream.isOver).toBe(true)
+  })
+
+  it.each(ends)('ends when its user signed out %s after the session was read', async (_how, signOut) => {
+    const made = await site()
+    made.meanwhile.push(() => signOut(made))
+    const stream = await made.open()
+    await expect.poll(stream.isOver).toBe(true)
+    expect((await made.open()).status).toBe(401)
+  })
+
+  it('stays open whoever else signs out meanwhile', async () => {
+    const made = await site()
+    made.meanwhile.push(() => made.signing.logOutEverywhere('root'))
+    const stream = await made.open()
+    await made.signing.logOutEverywhere('sam')
+    expect(stream.isOver()).toBe(false)
+    await made.signing.logOutEverywhere('anna')
+    await expect.poll(stream.isOver).toBe(true)
+  })
+})
