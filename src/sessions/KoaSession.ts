@@ -15,6 +15,9 @@ export interface KoaSession {
 /** The session of a context; `null` when it was ended. */
 export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
 
+/** Whether the operation ended the session. */
+export const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === null
+
 /** The data of a session as JSON, by which changes are found. */
 export const textOf = (session: KoaSession | null): string | null =>
   session === null ? null : JSON.stringify(sessionData(session))

@@ -9,7 +9,7 @@ import { signedIn, signedOut } from '../core/events/channels.js'
 import type { SignInDigests } from '../core/events/SignInEvent.js'
 import { rightsByFlags, type Rights } from '../core/session/Rights.js'
 import type { SessionSource } from '../core/session/SessionSource.js'
-import { sessionOf, type KoaSession } from './KoaSession.js'
+import { isDropped, sessionOf, type KoaSession } from './KoaSession.js'
 import { randomId } from './sessionIds.js'
 import { bindingOf, type SessionOwner } from './SessionOwner.js'
 import { areSame, bind, boundBy, signedInOf, type NextSignIn, type SignedIn, type SignIn } from './SignedIn.js'
@@ -61,6 +61,7 @@ export class RequestSession implements SessionSource {
   /** A user is to be signed in under the next id. */
   signingIn(next: NextSignIn | undefined): void {
     this.#signingIn = next
+    if (next !== undefined) this.stored.begun()
   }
 
   /** A new id for koa-session. Who is being signed in, or is signed in already, is bound to it. */
@@ -68,7 +69,8 @@ export class RequestSession implements SessionSource {
     // before it is opened no user is signed in, and reading `ctx.session` would make koa-session ask for an id again
     const isOpen = this.#koaSession !== undefined
     const next = this.#signingIn
-    const signIn = next ?? (isOpen && this.stored.text !== null ? this.#present(ctx) : undefined)
+    const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
+    const signIn = next ?? (goesOn ? this.#present(ctx) : undefined)
     const id = this.#owner?.ids.made(signIn?.id) ?? randomId()
     this.#id = id
     this.#signedIn = undefined
@@ -94,8 +96,7 @@ export class RequestSession implements SessionSource {
   /** An id was ended in the store. */
   ended(id: string, ctx: object): void {
     this.stored.ended(id)
-    const isDropped = 'session' in ctx && ctx.session === null
-    this.#reports?.over(id, isDropped ? 'logOut' : 'renewed')
+    this.#reports?.over(id, isDropped(ctx) ? 'logOut' : 'renewed')
   }
 
   /** What was read is over. */
@@ -133,6 +134,11 @@ export class RequestSession implements SessionSource {
   /** Whether this call of `sessions` took it on. */
   isOf(owner: SessionOwner): boolean {
     return this.#owner === owner && this.#koaSession !== undefined
+  }
+
+  /** Whether a session that is ended now goes on under another id. */
+  goesOn(ctx: object): boolean {
+    return this.#signingIn === undefined && !isDropped(ctx)
   }
 
   /** koa-session's session, also after `ctx.session` was set to `null`. */

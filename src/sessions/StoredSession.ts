@@ -37,6 +37,12 @@ export class StoredSession {
   /** It holds nothing: the user ended the session. */
   gone(): void {
     this.#text = null
+    this.#isLost = false
+  }
+
+  /** Another session begins in its place. */
+  begun(): void {
+    this.#isLost = false
   }
 
   /** It failed: the session cannot be known or changed in this request. */

@@ -4,14 +4,16 @@
  */
 import type { Context } from 'koa'
 import { hasData } from '../core/session/sessionFields.js'
-import { sessionOf, textOf, type KoaSession } from './KoaSession.js'
+import { sessionOf, textOf } from './KoaSession.js'
 import type { RequestSession } from './RequestSession.js'
 import { unavailable } from './SignInRefused.js'
 import { StoreUnavailable } from '../stores/within.js'
+import { dropCookies } from './takeBack.js'
 
 /** What keeping a session needs to know of the application. */
 export interface CommitOptions {
   readonly https: boolean
+  readonly cookieName: string
   /** In milliseconds. */
   readonly idle: number
 }
@@ -36,7 +38,13 @@ export const changing = async (session: RequestSession, change: () => Promise<vo
 }
 
 /** Keeps what changed, and prolongs what was used. */
-export const commit = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
+export const commit = async (ctx: Context, session: RequestSession, options: CommitOptions): Promise<void> => {
+  await keep(ctx, session, options)
+  // the cookie of a session that is gone must not replace that of the sign-in that ended it
+  if (session.stored.isLost) dropCookies(ctx, options.cookieName)
+}
+
+const keep = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
   // an operation that forgot to await a sign-in
   await session.stored.settled()
   const now = sessionOf(ctx)
@@ -52,7 +60,7 @@ export const commit = async (ctx: Context, session: RequestSession, { https, idl
     return changing(session, () => {
       if (now === null) return koaSession.manuallyCommit()
       // a session that was ended in this request goes on under another id
-      return stored.text === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
+      return stored.text === null ? koaSession.regenerate() : koaSession.save()
     })
   }
   if (now === null || ctx.status >= 400 || ctx.headerSent) return
@@ -60,16 +68,7 @@ export const commit = async (ctx: Context, session: RequestSession, { https, idl
   checkSecure(ctx, https)
   session.signedAnew(ctx)
   // a session that cannot be prolonged now is at the next request
-  await saved(ctx, session, koaSession).catch(() => undefined)
-}
-
-// The cookie of a session that is gone must not replace that of the sign-in that ended it
-const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSession): Promise<void> => {
-  const cookies = [ctx.res.getHeader('Set-Cookie') ?? []].flat().map(String)
-  await koaSession.save()
-  if (!session.stored.isLost) return
-  if (cookies.length === 0) ctx.res.removeHeader('Set-Cookie')
-  else ctx.res.setHeader('Set-Cookie', cookies)
+  await koaSession.save().catch(() => undefined)
 }
 
 const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'number' && expire - Date.now() < idle / 2

@@ -3,7 +3,7 @@
  *
  * koa-session does not say whether an id is new, so what was read or written in a request is remembered: such an id is only
  * updated, any other only inserted. So a slow request that read a session before it was ended cannot bring it back
- * (D-S4).
+ * (D-S4), nor let it go on under another id.
  */
 import { sessionField } from '../core/session/sessionFields.js'
 import { requestSessionOf } from './RequestSession.js'
@@ -52,6 +52,8 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
       throw new RangeError(`the session is ${text.length} characters long; at most ${maxLength} are kept`)
     }
     const session = requestSessionOf(ctx)
+    // it would come back under another id
+    if (session.stored.isLost && !session.stored.ids.has(id)) return
     const lasting = maxAge === 'session' ? lifetime : maxAge
     if (!session.stored.ids.has(id)) await store.insert(digestOf(id), text, lasting)
     else if (!(await store.update(digestOf(id), text, lasting))) session.stored.lost()
@@ -60,7 +62,11 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
   destroy: async (id, { ctx = {} }) => {
     const session = requestSessionOf(ctx)
     // an id that was made for this request, and never kept, needs no end
-    if (!session.stored.ids.has(id)) return
+    const known = session.stored.ids.get(id)
+    if (known === undefined) return
+    const goesOn = !known.isEnded && session.goesOn(ctx)
+    // another request has ended it meanwhile
+    if (goesOn && (await store.read(digestOf(id))) === undefined) return session.stored.lost()
     await store.end(digestOf(id), lifetime)
     session.ended(id, ctx)
   },

@@ -151,7 +151,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
         await next()
         if (hasThrown(ctx)) await takeBack(ctx, session, toTakeBack)
         else {
-          await commit(ctx, session, { https: https === true, idle })
+          await commit(ctx, session, { https: https === true, cookieName, idle })
           session.kept()
         }
       })

@@ -23,7 +23,7 @@ export const takeBack = async (
   { store, cookieName, idle, absolute }: TakeBackOptions,
 ): Promise<void> => {
   await stored.settled()
-  if (!ctx.headerSent) dropCookies(ctx, cookieName)
+  dropCookies(ctx, cookieName)
   for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
     if (!isWritten || isEnded) continue
     const undo = textRead === undefined ? store.end(digestOf(id), absolute) : store.update(digestOf(id), textRead, idle)
@@ -34,7 +34,9 @@ export const takeBack = async (
   }
 }
 
-const dropCookies = ({ res }: Context, cookieName: string): void => {
+/** Sends no cookie of the session. */
+export const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => {
+  if (headerSent) return
   const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
   const others = lines.filter((line) => !line.startsWith(`${cookieName}=`) && !line.startsWith(`${cookieName}.sig=`))
   if (others.length === lines.length) return

@@ -1,0 +1,115 @@
+/** Requests of one cookie at the same time, on the stores that last: whatever meets, what was ended stays ended. */
+import fc from 'fast-check'
+import type { SessionStore } from 'koa-with-auth/sessions'
+import { describe, expect, it } from 'vitest'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
+import { describeLastingStores } from '../support/sessionStores.js'
+
+const anna = { username: 'anna', isActive: true }
+
+// An application that asks for another id, as after a change of rights
+const renewing = async (store: Parameters<typeof sessionsApp>[0]) => {
+  const meanwhile: Array<() => Promise<unknown>> = []
+  const made = await sessionsApp(store, {
+    below: (app) =>
+      app.use(
+        at('/renew', async (ctx) => {
+          for (const run of meanwhile.splice(0)) await run()
+          await (ctx['session'] as { readonly regenerate: () => Promise<void> }).regenerate()
+        }),
+      ),
+  })
+  return { ...made, meanwhile }
+}
+
+describeLastingStores((store) => {
+  describe('D-S4 a session whose id is renewed by a request that read it before it was ended', () => {
+    it('goes on, where no request ended it', async () => {
+      const { visitor } = await renewing(store)
+      const browser = visitor()
+      await browser.post('/login')
+      const before = browser.copy()
+      await browser.post('/renew')
+      await expectSignedIn(browser, anna)
+      await expectAnonymous(before)
+    })
+
+    it.each([
+      { how: 'signing out', end: '/logout' },
+      { how: 'signing in', end: '/login' },
+    ])('is over: $how', async ({ end }) => {
+      const { visitor, meanwhile } = await renewing(store)
+      const victim = visitor()
+      await victim.post('/login')
+      await victim.post('/set?basket=pear')
+      const thief = victim.copy()
+      meanwhile.push(() => victim.post(end))
+      const answer = await thief.post('/renew')
+      expect(setCookies(answer)).toEqual([])
+      await expectAnonymous(thief)
+      expect((await thief.ask('/read')).body).toEqual({})
+      if (end === '/login') await expectSignedIn(victim, anna)
+      else await expectAnonymous(victim)
+    })
+  })
+
+  it('D-S4 what ended a cookie wins against every request of it at the same time, in whatever order the store is asked', async () => {
+    const delays: number[] = []
+    const { visitor, signing } = await renewing(() => slowed(store(), delays))
+    const seen = { over: 0, alive: 0 }
+    await fc.assert(
+      fc.asyncProperty(batch, async ({ paths, everywhere, latencies }) => {
+        const known = visitor()
+        await known.post('/login')
+        await known.post('/set?basket=pear')
+        const before = known.copy()
+        const copies = paths.map(() => known.copy())
+        delays.push(...latencies)
+        await Promise.all([
+          ...paths.map((path, at) => copies[at]!.post(path)),
+          everywhere && signing.logOutEverywhere('anna'),
+        ])
+        delays.length = 0
+        const isOver = everywhere || paths.some((path) => path !== '/set?seen=1')
+        const count = async () => {
+          const answers = await Promise.all(copies.map((one) => one.copy().ask('/me')))
+          return answers.filter(({ status }) => status === 200).length
+        }
+        if (isOver) await expectAnonymous(before)
+        // a sign-in and a new id can have been made after the end of all sessions
+        const others = paths.filter((path) => path === '/login' || path === '/renew').length
+        const alive = await count()
+        expect(alive).toBeLessThanOrEqual(isOver ? others : paths.length)
+        seen[alive > 0 ? 'alive' : 'over']++
+        await signing.logOutEverywhere('anna')
+        expect(await count()).toBe(0)
+      }),
+      { numRuns: 60 },
+    )
+    for (const [name, runs] of Object.entries(seen)) expect(runs, name).toBeGreaterThan(5)
+  }, 60_000)
+})
+
+const batch = fc.record({
+  paths: fc.array(fc.constantFrom('/login', '/logout', '/set?seen=1', '/renew'), { minLength: 2, maxLength: 5 }),
+  everywhere: fc.boolean(),
+  latencies: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 30, maxLength: 30 }),
+})
+
+/** The store, which takes so many milliseconds for each command, as long as there are any. */
+const slowed = (store: SessionStore, delays: number[]): SessionStore => {
+  const later = async <A>(ask: () => Promise<A>): Promise<A> => {
+    await new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))
+    const answer = await ask()
+    await new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))
+    return answer
+  }
+  return {
+    read: (id) => later(() => store.read(id)),
+    insert: (id, text, lifetime) => later(() => store.insert(id, text, lifetime)),
+    update: (id, text, lifetime) => later(() => store.update(id, text, lifetime)),
+    end: (id, lifetime) => later(() => store.end(id, lifetime)),
+    markOf: (user) => later(() => store.markOf(user)),
+    mark: (user, mark, lifetime) => later(() => store.mark(user, mark, lifetime)),
+  }
+}
