@@ -554,7 +554,7 @@ describe('whose session it is', () => {
     const headers = { Cookie: one.header() }
     expectPassed(await api.ask('/me', { headers }), { id: '2' })
     expectCrashed(await api.ask('/own', { method: 'POST' }))
-    expect(String(api.errors[0])).toMatch(/inside of which this one is mounted \(koa-mount\)/)
+    expect(String(api.errors[0])).toMatch(/this application is mounted in another one \(koa-mount\)/)
   })
 
   it.each<readonly [string, unknown]>([

@@ -18,6 +18,6 @@ export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
 /** Whether the operation ended the session. */
 export const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === null
 
-/** The data of a session as JSON, by which changes are found. */
+/** The data of a session as JSON, to find changes. */
 export const textOf = (session: KoaSession | null): string | null =>
   session === null ? null : JSON.stringify(sessionData(session))

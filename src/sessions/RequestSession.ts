@@ -1,8 +1,8 @@
 /**
- * The session of one request: who is signed in by it. What the store knows of it is in its `stored`.
+ * The session of one request: who is signed in by it. Its `stored` is what the store knows of it.
  *
- * Its fields are private and change by the named transitions only. It is on the context under a symbol, and is what the
- * session authenticators ask.
+ * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
+ * session authenticators read it.
  */
 import type { Context } from 'koa'
 import { signedIn, signedOut } from '../core/events/channels.js'
@@ -32,10 +32,10 @@ export class RequestSession implements SessionSource {
   // transitions
   // -----------------------------------------------------------------------------------
 
-  /** A call of `sessions` takes it on. */
+  /** It now belongs to a call of `sessions`. */
   takenOn(owner: SessionOwner): void {
     this.#owner = owner
-    // who begins to listen later hears of later requests
+    // someone who subscribes later gets the events of later requests
     if (signedIn.hasSubscribers || signedOut.hasSubscribers) this.#reports = new SignInReports(owner.name, owner.ended)
   }
 
@@ -45,7 +45,7 @@ export class RequestSession implements SessionSource {
     this.stored.kept(ctx)
   }
 
-  /** Who is signed in by data that was read; a record that is not bound to the session and the application is nothing. */
+  /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
   recognized(id: string, data: object): SignedIn | undefined {
     const auth = signedInOf(data)
     if (auth === undefined || this.#owner === undefined) return undefined
@@ -58,13 +58,13 @@ export class RequestSession implements SessionSource {
     return auth
   }
 
-  /** A user is to be signed in under the next id. */
+  /** A user will be signed in under the next id. */
   signingIn(next: NextSignIn | undefined): void {
     this.#signingIn = next
     if (next !== undefined) this.stored.begun()
   }
 
-  /** A new id for koa-session. Who is being signed in, or is signed in already, is bound to it. */
+  /** Makes a new id for koa-session, and binds to it the user who is being signed in, or is signed in already. */
   renamed(ctx: Context): string {
     // before it is opened no user is signed in, and reading `ctx.session` would make koa-session ask for an id again
     const isOpen = this.#koaSession !== undefined
@@ -80,7 +80,7 @@ export class RequestSession implements SessionSource {
     return id
   }
 
-  /** The record is bound anew by the first key. */
+  /** The record was bound again, by the first key. */
   signedAnew(ctx: Context): void {
     const present = this.#present(ctx)
     if (present !== undefined) this.#bind(ctx, present)
@@ -99,7 +99,7 @@ export class RequestSession implements SessionSource {
     this.#reports?.over(id, isDropped(ctx) ? 'logOut' : 'renewed')
   }
 
-  /** What was read is over. */
+  /** The session that was read is over. */
   seenOver(id: string, data: object, reason: 'idle' | 'absolute' | 'logOutEverywhere'): void {
     if (this.#reports !== undefined && this.recognized(id, data) !== undefined) this.#reports.seenOver(id, reason)
   }
@@ -110,7 +110,7 @@ export class RequestSession implements SessionSource {
     this.stored.gone()
   }
 
-  /** The request is over, and what it did to the session is kept. */
+  /** The request is over, and its changes of the session are saved. */
   kept(): void {
     this.#reports?.kept()
   }
@@ -131,7 +131,7 @@ export class RequestSession implements SessionSource {
   // questions
   // -----------------------------------------------------------------------------------
 
-  /** Whether this call of `sessions` took it on. */
+  /** Whether it belongs to this call of `sessions`. */
   isOf(owner: SessionOwner): boolean {
     return this.#owner === owner && this.#koaSession !== undefined
   }
@@ -146,7 +146,7 @@ export class RequestSession implements SessionSource {
     return this.#koaSession
   }
 
-  /** Whether an older key bound who is signed in. */
+  /** Whether an older key bound the record of the user who is signed in. */
   get isSignedByOlderKey(): boolean {
     return this.#isSignedByOlderKey
   }
@@ -160,14 +160,14 @@ export class RequestSession implements SessionSource {
     return this.#owner?.rights ?? rightsByFlags
   }
 
-  /** The functions of the application that sign in and out; `undefined` where no call of `sessions` took it on. */
+  /** The functions of the application that sign in and out; `undefined` if it belongs to no call of `sessions`. */
   get signing(): Signing<never> | undefined {
     return this.#owner?.signing()
   }
 
   readonly isUnavailable = (): boolean => this.stored.error !== undefined
 
-  /** Whether a session holds the very record that was recognized or made in this request. */
+  /** Whether a session holds the same record that was recognized or made in this request. */
   readonly isSignedIn = (session: object): boolean => {
     const auth = signedInOf(session)
     return auth !== undefined && this.#signedIn !== undefined && areSame(auth, this.#signedIn)
@@ -192,7 +192,7 @@ interface Carrying {
   [key]?: RequestSession
 }
 
-/** The session of a request; made when it is first asked for. */
+/** The session of a request. The first call makes it. */
 export const requestSessionOf = (ctx: object): RequestSession => {
   const carrying: Carrying = ctx
   carrying[key] ??= new RequestSession()

@@ -7,7 +7,7 @@ import type { SignInBinding } from './SignedIn.js'
 import type { Signing } from './SignInFunctions.js'
 import type { Ended } from './SignInReports.js'
 
-/** The call, as a request sees it. */
+/** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
   /** The signing keys, as they are now. */
   readonly keys: () => unknown

@@ -1,7 +1,7 @@
 /**
  * `SessionStore` is the interface of a database that keeps sessions.
  *
- * A backend reads, inserts, updates and ends; it never decides which of the last three (`koaSessionStore.ts` does).
+ * A backend reads, inserts, updates and ends. It never decides which of these is needed (`koaSessionStore.ts` does).
  *
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
@@ -23,5 +23,5 @@ export interface SessionStore {
   readonly mark: (user: string, mark: string, lifetime: number) => Promise<void>
 }
 
-/** What a backend is given for an id. */
+/** The digest of an id, which a backend gets instead of the id. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url')

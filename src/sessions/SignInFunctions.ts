@@ -17,14 +17,15 @@ export interface LogInOptions {
 /** How an application signs its users in and out. */
 export interface Signing<U> {
   /**
-   * Signs a user in: refuses what another site made the browser send, gives the session a new id, drops what it held
-   * except `keep`, and resolves when the store has it. Rejects with `SignInRefused`, which is answered with 403 or 503.
+   * Signs a user in. It refuses a request that another site made the browser send, gives the session a new id, drops
+   * its data except `keep`, and resolves when the store has saved it. Rejects with `SignInRefused`, which is answered
+   * with 403 or 503.
    *
-   * In an operation that answers GET, HEAD or OPTIONS, another site is refused unless it navigated to it (a link, a redirect).
+   * A request by GET, HEAD or OPTIONS from another site is refused unless it is a navigation (a link, a redirect).
    */
   readonly logIn: (ctx: WithRequest, user: U, options?: LogInOptions) => Promise<void>
-  /** Ends the session, for copies of its cookie and for requests that are under way, too. Rejects as `logIn` does. */
+  /** Ends the session, also for copies of its cookie and for requests that are under way. Rejects as `logIn` does. */
   readonly logOut: (ctx: WithRequest) => Promise<void>
-  /** Ends all sessions of a user, by the identifier that they hold. Rejects with `SignInRefused` in an outage. */
+  /** Ends all sessions of a user, who is named by the identifier. Rejects with `SignInRefused` in an outage. */
   readonly logOutEverywhere: (id: string) => Promise<void>
 }

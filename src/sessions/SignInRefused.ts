@@ -1,5 +1,6 @@
 /**
- * What signing in and out throw when they cannot be done: the session's middleware answers it as a guard would.
+ * The error that `logIn` and `logOut` throw if they must refuse. The middleware of the sessions answers it like a
+ * guard.
  */
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'

@@ -1,5 +1,5 @@
 /**
- * Reports who signed in and out of an application, where somebody listens. Without a listener nothing is made.
+ * Reports who signed in and out of an application. Without a subscriber nothing is done.
  */
 import { report, signedIn, signedOut } from '../core/events/channels.js'
 import { sessionDigest, userDigest, type SignedOutReason, type SignInDigests } from '../core/events/SignInEvent.js'
@@ -8,20 +8,20 @@ import { sessionDigest, userDigest, type SignedOutReason, type SignInDigests } f
 interface Known {
   /** The user's identifier. */
   readonly user: string
-  /** Set where it was made in this request, and is not reported yet. */
+  /** Whether it was made in this request, and is not reported yet. */
   readonly isNew: boolean
   readonly subject: string | undefined
 }
 
-/** Sessions whose end was reported because a request of them showed it: their cookie may come again and again. */
+/** Sessions whose end was reported because a request showed it. Their cookies may be sent again and again. */
 export interface Ended {
-  /** Whether it is the first time, as far as is remembered. */
+  /** Whether this is the first request that shows the end of a session, among those that are remembered. */
   readonly first: (id: string) => boolean
 }
 
 const REMEMBERED = 1000
 
-/** Remembers the last ones. */
+/** Remembers the last sessions. */
 export const rememberedEnds = (): Ended => {
   const ids = new Set<string>()
   return {
@@ -54,17 +54,17 @@ export class SignInReports {
     this.#ended = ended
   }
 
-  /** A session was read by which a user is signed in. */
+  /** A session was read in which a user is signed in. */
   recognized(id: string, user: string): void {
     this.#known.set(id, { user, isNew: false, subject: undefined })
   }
 
-  /** A user signed in by a session. It is reported when the request is over and the session is still kept. */
+  /** A user signed in by a session. It is reported at the end of the request if the session is still kept. */
   made(id: string, user: string, subject: string | undefined): void {
     this.#known.set(id, { user, isNew: true, subject })
   }
 
-  /** A session is over: it is reported now, unless its sign-in was not. */
+  /** A session is over. It is reported now, unless its sign-in was not reported. */
   over(id: string, reason: SignedOutReason): void {
     const known = this.#known.get(id)
     this.#known.delete(id)
@@ -73,13 +73,13 @@ export class SignInReports {
     report(signedOut)(() => ({ application, reason, ...digestsOf(application, id, known.user) }))
   }
 
-  /** The same of one whose end a request showed: once. */
+  /** The same for a session whose end a request showed. It is reported once. */
   seenOver(id: string, reason: SignedOutReason): void {
     if (this.#ended.first(id)) this.over(id, reason)
     else this.#known.delete(id)
   }
 
-  /** The request is over, and what it made is kept. */
+  /** The request is over, and its changes are saved. */
   kept(): void {
     const application = this.#application
     for (const [id, { user, isNew, subject }] of this.#known) {

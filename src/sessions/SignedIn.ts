@@ -1,10 +1,11 @@
 /**
- * Who is signed in, as a session holds it under `auth`: an identifier, when they authenticated, the mark of the user at that
- * time, and a MAC that binds these to the id of the session and to the application.
+ * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's mark
+ * at that time, and a MAC. The MAC binds these to the id of the session and to the application.
  *
- * Rights are not in it: the user is loaded at each request. The mark is what `logOutEverywhere` changes, so that no index of
- * sessions is needed, and no comparison of clocks that differ between machines. Without the MAC, whoever writes into a
- * session, by a polluted prototype, by `Object.assign(ctx.session, body)` or in the database, would sign in as anybody.
+ * It contains no rights, because the user is loaded at each request. `logOutEverywhere` changes the mark. So no index
+ * of sessions is needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a
+ * session (by a polluted prototype, by `Object.assign(ctx.session, body)`, or in the database) could sign in as
+ * anybody.
  */
 import { ownField, sessionField } from '../core/session/sessionFields.js'
 import { signed, signedBy } from '../core/session/signingKeys.js'
@@ -23,7 +24,7 @@ export interface SignedIn extends SignIn {
 
 /** A user who is to be signed in. */
 export interface NextSignIn extends SignIn {
-  /** What records call the user, where the application says so. */
+  /** The name of the user in records, if the application gives one. */
   readonly subject: string | undefined
 }
 
@@ -37,7 +38,7 @@ export interface SignInBinding {
   readonly sessionId: string
 }
 
-/** The record in a session, whether it is genuine or not; `undefined` where none is. */
+/** The record in a session, genuine or not; `undefined` if there is none. */
 export const signedInOf = (session: object): SignedIn | undefined => {
   const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
@@ -51,11 +52,11 @@ export const signedInOf = (session: object): SignedIn | undefined => {
     : undefined
 }
 
-/** Whether two records are one. */
+/** Whether two records are equal. */
 export const areSame = (one: SignedIn, other: SignedIn): boolean =>
   one.id === other.id && one.at === other.at && one.mark === other.mark && one.mac === other.mac
 
-/** Makes the record. Throws for keys that are none. */
+/** Makes the record. Throws a TypeError if there is no signing key. */
 export const bind = ({ id, at, mark }: SignIn, binding: SignInBinding): SignedIn => ({
   id,
   at,
@@ -63,10 +64,11 @@ export const bind = ({ id, at, mark }: SignIn, binding: SignInBinding): SignedIn
   mac: signed(binding.keys, boundText({ id, at, mark }, binding)),
 })
 
-/** Which key bound a record: the first, an older one, or none, which makes it a forgery. */
+/** Which key bound a record: the first, an older one, or none. With none, it is a forgery. */
 export const boundBy = (auth: SignedIn, binding: SignInBinding): ReturnType<typeof signedBy> =>
   signedBy(binding.keys, boundText(auth, binding), auth.mac)
 
-// A JSON array, so that no two different records have one text; no cookie is called so, so that no signature of a cookie fits
+// A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
+// cookie fits
 const boundText = ({ id, at, mark }: SignIn, { name, sessionId }: SignInBinding): string =>
   JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark])

@@ -1,8 +1,8 @@
 /**
- * The session of one request as the store has it: what was read, what was written, what was ended, and whether the store
- * failed.
+ * The session of one request as the store knows it: what was read, written and ended, and whether the store failed.
  *
- * Its fields are private and change by the named transitions only. Who is signed in is not known here (`RequestSession.ts`).
+ * Its fields are private, and change only by the named transitions. It does not know who is signed in
+ * (`RequestSession.ts` does).
  */
 import type { Context } from 'koa'
 import { sessionOf, textOf } from './KoaSession.js'
@@ -16,9 +16,9 @@ export interface StoredId {
   isEnded: boolean
 }
 
-/** What the store has. */
+/** What the store knows of the session. */
 export class StoredSession {
-  /** The data as the store has it, as JSON; `null` for a session that was ended. */
+  /** The data in the store, as JSON; `null` for a session that was ended. */
   #text: string | null | undefined
   #error: { readonly error: unknown } | undefined
   #isLost = false
@@ -29,12 +29,12 @@ export class StoredSession {
   // transitions
   // -----------------------------------------------------------------------------------
 
-  /** It holds what the session holds now. */
+  /** The store has what the session holds now. */
   kept(ctx: Context): void {
     this.#text = textOf(sessionOf(ctx))
   }
 
-  /** It holds nothing: the user ended the session. */
+  /** The store has nothing, because the user ended the session. */
   gone(): void {
     this.#text = null
     this.#isLost = false
@@ -45,7 +45,7 @@ export class StoredSession {
     this.#isLost = false
   }
 
-  /** It failed: the session cannot be known or changed in this request. */
+  /** The store failed, so the session cannot be read or changed in this request. */
   failed(error: unknown): void {
     this.#error = { error }
   }
@@ -73,7 +73,10 @@ export class StoredSession {
     this.#isLost = true
   }
 
-  /** Changes it. Rejects with what `change` rejects with, and the session is not touched again in this request. */
+  /**
+   * Changes the session in the store. If `change` rejects, this rejects too, and the session is not changed again in
+   * this request.
+   */
   async changing(change: () => Promise<void>): Promise<void> {
     const changed = change().catch((error: unknown) => {
       this.failed(error)
@@ -87,7 +90,7 @@ export class StoredSession {
   // questions
   // -----------------------------------------------------------------------------------
 
-  /** Resolves when the last change has come to an end, also one that the operation forgot to await. */
+  /** Resolves when the last change has ended, even if the operation forgot to await it. */
   async settled(): Promise<void> {
     await this.#changing
   }

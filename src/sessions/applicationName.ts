@@ -1,7 +1,8 @@
 /**
- * What an application is called that was given no name: as the package is whose program runs.
+ * The default name of an application: the name of the package whose program runs.
  *
- * All processes of a service agree on it, wherever they are deployed, and two services on one Redis differ.
+ * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different
+ * ones.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,7 +21,7 @@ const nameIn = (file: string): string | undefined => {
     if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
     return typeof content.name === 'string' && content.name !== '' ? content.name : undefined
   } catch {
-    // there is none here, or none that can be read
+    // there is no readable package.json here
     return undefined
   }
 }

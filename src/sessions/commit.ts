@@ -1,6 +1,6 @@
 /**
- * When a session is kept: after the operation, if it changed or is about to end, and never after an exception. A request
- * that was refused prolongs nothing (koa-session's `rolling` would).
+ * When a session is saved: after the operation, if it changed or is about to end, and never after an exception. A
+ * request that was refused prolongs nothing (koa-session's `rolling` would).
  */
 import type { Context } from 'koa'
 import { hasData } from '../core/session/sessionFields.js'
@@ -10,7 +10,7 @@ import { unavailable } from './SignInRefused.js'
 import { StoreUnavailable } from '../stores/within.js'
 import { dropCookies } from './takeBack.js'
 
-/** What keeping a session needs to know of the application. */
+/** The options of the application that saving a session needs. */
 export interface CommitOptions {
   readonly https: boolean
   readonly cookieName: string
@@ -18,7 +18,7 @@ export interface CommitOptions {
   readonly idle: number
 }
 
-/** Throws where a `Secure` cookie would have to be sent over an unencrypted connection. */
+/** Throws if a `Secure` cookie would have to be sent over an unencrypted connection. */
 export const checkSecure = (ctx: Context, https: boolean): void => {
   if (https && !ctx.secure) {
     throw new Error(
@@ -27,7 +27,7 @@ export const checkSecure = (ctx: Context, https: boolean): void => {
   }
 }
 
-/** Runs a change of the store; its outage is a refusal, and the session is not touched again in this request. */
+/** Runs a change of the store. An outage is a refusal, and the session is not changed again in this request. */
 export const changing = async (session: RequestSession, change: () => Promise<void>): Promise<void> => {
   if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
   try {
@@ -37,21 +37,21 @@ export const changing = async (session: RequestSession, change: () => Promise<vo
   }
 }
 
-/** Keeps what changed, and prolongs what was used. */
+/** Saves a session that changed, and prolongs one that was used. */
 export const commit = async (ctx: Context, session: RequestSession, options: CommitOptions): Promise<void> => {
   await keep(ctx, session, options)
-  // the cookie of a session that is gone must not replace that of the sign-in that ended it
+  // the cookie of a session that has ended must not replace that of the sign-in that ended it
   if (session.stored.isLost) dropCookies(ctx, options.cookieName)
 }
 
 const keep = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
-  // an operation that forgot to await a sign-in
+  // waits for a sign-in that the operation forgot to await
   await session.stored.settled()
   const now = sessionOf(ctx)
   const { koaSession, stored } = session
   if (koaSession === undefined) return
   if (stored.error !== undefined) {
-    // an operation that needs no session is served all the same
+    // an operation that needs no session is served during an outage
     if (now === null || hasData(now)) throw unavailable(stored.error.error)
     return
   }
@@ -59,7 +59,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
     checkSecure(ctx, https)
     return changing(session, () => {
       if (now === null) return koaSession.manuallyCommit()
-      // a session that was ended in this request goes on under another id
+      // a session that was ended in this request continues under another id
       return stored.text === null ? koaSession.regenerate() : koaSession.save()
     })
   }
@@ -67,7 +67,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   if (!isAging(now._expire, idle) && !session.isSignedByOlderKey) return
   checkSecure(ctx, https)
   session.signedAnew(ctx)
-  // a session that cannot be prolonged now is at the next request
+  // if it cannot be prolonged now, the next request does it
   await koaSession.save().catch(() => undefined)
 }
 

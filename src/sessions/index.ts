@@ -1,9 +1,10 @@
 /**
- * koa-with-auth/sessions: sessions that hold in production, on koa-session.
+ * koa-with-auth/sessions: sessions for production, on koa-session.
  *
- * Reading guide: `sessions.ts` puts it together; `recognizing.ts` reads; `signing.ts` signs in and out; `RequestSession.ts` is who is signed
- * in by one request, `StoredSession.ts` what the store has of it; `commit.ts` decides what is kept when, `takeBack.ts` what is not; `SignedIn.ts` binds a sign-in to its session;
- * `SessionStore.ts` says what a database has to fit, `koaSessionStore.ts` what koa-session makes of it.
+ * Reading guide: `sessions.ts` puts it together. `recognizing.ts` reads sessions, `signing.ts` signs in and out.
+ * `commit.ts` decides when a session is saved, `takeBack.ts` undoes changes. `RequestSession.ts` knows who is signed in
+ * by one request, `StoredSession.ts` what the store has of it. `SignedIn.ts` binds a sign-in to its session.
+ * `SessionStore.ts` is the interface of a database, `koaSessionStore.ts` makes koa-session's store of it.
  */
 export { logIn, logOut } from './logIn.js'
 export { memoryStore } from './memoryStore.js'

@@ -1,9 +1,9 @@
 /**
- * A backend as koa-session's store.
+ * Makes koa-session's store from a backend.
  *
- * koa-session does not say whether an id is new, so what was read or written in a request is remembered: such an id is only
- * updated, any other only inserted. So a slow request that read a session before it was ended cannot bring it back
- * (D-S4), nor let it go on under another id.
+ * koa-session does not say whether an id is new. So the ids that a request read or wrote are remembered: such an id is
+ * only updated, any other only inserted. Then a slow request that read a session before it was ended can neither bring
+ * it back (D-S4), nor continue it under another id.
  */
 import { sessionField } from '../core/session/sessionFields.js'
 import { requestSessionOf } from './RequestSession.js'
@@ -21,19 +21,19 @@ export interface KoaSessionStore {
   readonly destroy: (id: string, options: { readonly ctx?: object }) => Promise<void>
 }
 
-/** How a store is used. */
+/** The limits of a store. */
 export interface StoreLimits {
-  /** How long a session lasts that is not used, in milliseconds. Without one: as long as was written with it. */
+  /** How long an unused session lasts, in milliseconds. Left out: as long as was written with it. */
   readonly idle?: number
-  /** How long an ended session is remembered, in milliseconds: as long as it could have lasted. */
+  /** How long an ended session is remembered, in milliseconds: at least as long as it could have lasted. */
   readonly lifetime: number
   /** The longest session, in characters of its JSON. */
   readonly maxLength: number
 }
 
 /**
- * Makes the store. It rejects with what the backend rejects with, and with a RangeError for a session that is too large;
- * `get` resolves to nothing for a string that holds no session, and for a session that was not used for too long.
+ * Makes the store. It rejects if the backend rejects, and with a RangeError for a session that is too large. `get`
+ * resolves to `undefined` for a string that is not a session, and for a session that was not used for too long.
  */
 export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength }: StoreLimits): KoaSessionStore => ({
   get: async (id, _maxAge, { ctx = {} }) => {
@@ -61,11 +61,11 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
   },
   destroy: async (id, { ctx = {} }) => {
     const session = requestSessionOf(ctx)
-    // an id that was made for this request, and never kept, needs no end
+    // an id that was made in this request, and never saved, need not be ended
     const known = session.stored.ids.get(id)
     if (known === undefined) return
     const goesOn = !known.isEnded && session.goesOn(ctx)
-    // another request has ended it meanwhile
+    // another request has ended the session meanwhile
     if (goesOn && (await store.read(digestOf(id))) === undefined) return session.stored.lost()
     await store.end(digestOf(id), lifetime)
     session.ended(id, ctx)
@@ -74,7 +74,7 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
 
 type SessionData = Record<string, unknown>
 
-// koa-session assigns every key to an object with methods and accessors of its own (D-S9)
+// koa-session assigns every key to an object that has methods and accessors (D-S9)
 const reserved = new Set(
   ['__proto__ constructor toJSON isNew length populated maxAge externalKey save regenerate commit manuallyCommit']
     .join(' ')
@@ -96,7 +96,8 @@ const parsed = (text: string): SessionData | undefined => {
   }
 }
 
-// Takes out what koa-session would take over the option for ever: how long the session lasted when it was written
+// Removes `_maxAge`, how long the session lasted when it was written: koa-session would prefer it to the option for
+// ever
 const inTime = (data: SessionData, idle: number | undefined): boolean => {
   const { _expire: expires, _maxAge: lasted } = data
   if (idle === undefined) return true
@@ -107,7 +108,7 @@ const inTime = (data: SessionData, idle: number | undefined): boolean => {
   return ends > Date.now()
 }
 
-// koa-session's data include what its session inherits
+// The data of koa-session include what its session inherits
 const unpolluted = (data: unknown): unknown =>
   typeof data !== 'object' || data === null
     ? data

@@ -5,7 +5,7 @@ import { declareFactory } from '../core/hooks.js'
 import type { SessionStore } from './SessionStore.js'
 
 interface Kept {
-  /** Nothing: it was ended. */
+  /** `undefined`: the session was ended. */
   readonly text: string | undefined
   readonly until: number
 }
@@ -13,7 +13,7 @@ interface Kept {
 const SWEEP_EVERY = 1000
 
 /**
- * A store that keeps sessions in memory, and drops those whose time is over.
+ * A store that keeps sessions in memory, and drops expired ones.
  *
  * @example
  * import { memoryStore } from 'koa-with-auth/sessions'

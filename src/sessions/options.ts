@@ -1,5 +1,5 @@
 /**
- * The options of `sessions` and their defaults. What is weak is refused here.
+ * The options of `sessions`, and their defaults. Weak options are refused here.
  */
 import type Koa from 'koa'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
@@ -26,7 +26,7 @@ import type { SessionStore } from './SessionStore.js'
 
 type Flag = boolean | null | undefined
 
-// What each of several users has at a field
+// The type of a field in each member of a union of users
 type FieldOf<U, K extends PropertyKey> = U extends unknown ? (K extends keyof U ? U[K] : undefined) : never
 
 type Unless<Holds, Option> = Holds extends true ? unknown : Option
@@ -34,8 +34,8 @@ type Unless<Holds, Option> = Holds extends true ? unknown : Option
 type Is<A, B> = [A] extends [B] ? true : false
 
 /**
- * What the options must have beside their own type, by what `loadUser` loads: `identify` for users without a `username`, and a
- * function for each flag that is no flag.
+ * What the options must also have, depending on what `loadUser` loads: `identify` for users without a `username`, and a
+ * function for each flag that is not a boolean.
  */
 export type NeedsOf<R> = NeedsAsInferred<[R][R extends unknown ? 0 : never]>
 
@@ -86,7 +86,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly maxLength?: number | undefined
 }
 
-/** The same with everything decided. */
+/** The options with their defaults. */
 export interface Decided {
   readonly loadUser: (id: string) => unknown
   readonly identify: (user: never) => unknown
@@ -108,7 +108,7 @@ const HOUR = 3_600_000
 const MAX_DAYS = 400
 
 const duration: Check = (place, value) => {
-  // RFC 6265bis: browsers keep a cookie for no longer
+  // RFC 6265bis: browsers keep no cookie longer
   if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * 24 * HOUR) return
   throw new TypeError(`${place} must be a number of milliseconds, at most ${MAX_DAYS} days`)
 }
@@ -133,7 +133,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
 const usernameOf = (user: unknown): unknown =>
   typeof user === 'object' && user !== null && 'username' in user ? user.username : undefined
 
-/** Checks the application and the options. TypeError for what is weak, or cannot work. */
+/** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
 export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   if (typeof app !== 'object' || app === null || typeof app.use !== 'function') {
     throw new TypeError('sessions(app, options): app must be a Koa application')

@@ -1,14 +1,17 @@
 /**
- * Reading a session: who is signed in by it, and whether it is over.
+ * Reads a session: who is signed in by it, and whether it is over.
  *
- * The session and the mark of its user are asked for at the same time, where its id says who is likely to be signed in.
+ * If the id says who is probably signed in, the session and the mark of its user are read at the same time.
  */
 import type { KoaSessionStore } from './koaSessionStore.js'
 import { requestSessionOf } from './RequestSession.js'
 import type { SessionIds } from './sessionIds.js'
 import type { SessionStore } from './SessionStore.js'
 
-/** A store for koa-session that resolves to nothing in an outage and for a session that is over, and to no forged sign-in. */
+/**
+ * A store for koa-session. `get` resolves to `undefined` in an outage and for a session that is over, and removes
+ * forged sign-ins.
+ */
 export const recognizing = (
   kept: KoaSessionStore,
   store: SessionStore,
@@ -41,11 +44,11 @@ export const recognizing = (
   },
 })
 
-// Asks for the mark of who is likely to be signed in while the session is read: both answers come in one round trip
+// Reads the mark of the user who is probably signed in while the session is read: both take one round trip
 const markedAsLikely = (store: SessionStore, likely: string | undefined): ((user: string) => Promise<string>) => {
   if (likely === undefined) return (user) => store.markOf(user)
   const mark = store.markOf(likely)
-  // a session that is gone needs no mark, nor what it failed with
+  // if the session is gone, the mark is not needed, and its failure does not matter
   mark.catch(() => undefined)
   return (user) => (user === likely ? mark : store.markOf(user))
 }

@@ -21,7 +21,7 @@ export interface RedisStoreOptions {
   readonly prefix?: string | undefined
 }
 
-// A session is kept as `+` and its text, and `-` when it was ended, so that one script can tell them apart
+// A session is stored as `+` and its text, or as `-` after it was ended, so that one script can distinguish them
 const live = '+'
 const ended = '-'
 const update = `local kept = redis.call('GET', KEYS[1])
@@ -34,11 +34,11 @@ const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(
 const checks = { command: hook(2), prefix: maybe(string) }
 
 /**
- * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
+ * A store in Redis. Rejects if `command` rejects. Throws a TypeError for options that cannot work.
  *
- * Clients connect again by themselves. While they are not connected, they should fail at once: a command that waits in their queue
- * is executed late, after its request was answered with 503. They should try again every second. You must listen to their `error`
- * event, or it ends the process. With `retry = (times: number) => Math.min(times * 100, 1000)`:
+ * Clients connect again by themselves. While they are not connected, commands should fail immediately: a command that
+ * waits in a queue runs late, after its request was answered with 503. They should try again every second. You must
+ * listen to their `error` event, or it ends the process. With `retry = (times: number) => Math.min(times * 100, 1000)`:
  *
  *     createClient({ url, disableOfflineQueue: true,
  *       socket: { connectTimeout: 2000, socketTimeout: 3000, reconnectStrategy: retry } })

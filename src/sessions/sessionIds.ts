@@ -1,29 +1,30 @@
 /**
- * The ids of sessions. One that is made at a sign-in also says who signed in, encrypted for the application alone.
+ * The ids of sessions. An id that is made at a sign-in also contains who signed in, encrypted with a key of the
+ * application.
  *
- * So the session and the mark of its user can be asked for at the same time: a store on another machine costs one round trip
- * a request, not two. What an id says is a guess: who is signed in is decided by the record in the session (`SignedIn.ts`).
+ * So the session and the mark of its user can be read at the same time, in one round trip to the store. The user in the
+ * id is only a guess: the record in the session decides who is signed in (`SignedIn.ts`).
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { signed } from '../core/session/signingKeys.js'
 
 /** Makes ids and reads them. */
 export interface SessionIds {
-  /** 32 random bytes and, of a session in which somebody is signed in, who. */
+  /** Makes an id of 32 random bytes. If a user is signed in, the id also contains who it is. */
   readonly made: (user: string | undefined) => string
-  /** Who is signed in according to an id; `undefined` where it says nothing that can be read. */
+  /** Who is signed in according to an id; `undefined` if it contains nothing that can be read. */
   readonly userOf: (id: string) => string | undefined
 }
 
-// A longer name would make a long cookie, and is asked for afterwards
+// A longer name would make the cookie too long, so its mark is read after the session
 const MAX_BYTES = 128
 
 const purpose = 'koa-with-auth/sessions/ids'
 
-/** An id that says nothing. */
+/** An id that contains no user. */
 export const randomId = (): string => randomBytes(32).toString('base64url')
 
-/** Makes and reads ids by the first of the signing keys; those of an older key say nothing. */
+/** Makes and reads ids with the first signing key. Users in ids of an older key cannot be read. */
 export const sessionIds = (keys: () => unknown): SessionIds => {
   let derived: { readonly from: string; readonly key: Buffer } | undefined
   const key = (): Buffer => {
@@ -31,7 +32,8 @@ export const sessionIds = (keys: () => unknown): SessionIds => {
     if (derived?.from !== from) derived = { from, key: createHash('sha256').update(from).digest() }
     return derived.key
   }
-  // no two ids have the same first bytes, and nothing relies on what was decrypted: neither a nonce nor a tag is needed
+  // No nonce is needed, because no two ids have the same first bytes. No tag is needed, because nothing relies on the
+  // result
   const begin = (random: string): Buffer => Buffer.from(random, 'base64url').subarray(0, 16)
   return {
     made: (user) => {

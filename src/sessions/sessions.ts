@@ -35,12 +35,12 @@ import { takeBack } from './takeBack.js'
 import { timedStore } from './timedStore.js'
 import { keepUncached } from './uncached.js'
 
-// Anonymous callers sign in
+// Anonymous callers can sign in, so there is no challenge
 const anonymous = headerPolicyOf({ _tag: 'AnyOf', members: [] })
 
 const apps = new WeakSet<object>()
 
-// Above the sessions every caller would be anonymous (D-S12)
+// A router that is mounted above the sessions throws, because every caller would be anonymous there (D-S12)
 const misplaced = (owner: SessionOwner): SessionSource => ({
   owner,
   rights: owner.rights,
@@ -111,7 +111,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs }
   const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
-  // Safe: it is the prototype of every context; a request that comes through the sessions carries its own
+  // Safe: it is the prototype of every context. A request that passes the sessions gets its own source
   carrySource(app.context as Context, misplaced(owner))
   const run = koaSession(
     {
@@ -120,7 +120,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       maxAge: idle,
       signed: true,
       httpOnly: true,
-      // without it: where the request is
+      // left out: as secure as the request
       ...(https !== undefined && { secure: https }),
       sameSite: settled.sameSite,
       autoCommit: false,
@@ -136,7 +136,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     carrySource(ctx, session)
     return session
   }
-  // it is read, and not opened, so that nothing can sign in or out by it: no answer could carry the cookie
+  // the session is only read: nothing can sign in or out, because no response could carry the cookie
   const atUpgrade = (ctx: Context, next: Next): Promise<void> => {
     begin(ctx)
     return run(ctx, next)
@@ -158,14 +158,14 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     } catch (error) {
       await takeBack(ctx, session, toTakeBack)
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
-      // closes a stream that will not be read
+      // closes a stream that nothing will read
       ctx.body = null
       restore(ctx.response, before)
       applyPolicy(ctx, anonymous, anonymous.whenRefused)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }
-  // what the audit of an application calls it
+  // the name that the audit of an application shows
   Object.defineProperty(atRequest, 'name', { value: 'sessions' })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
   const signs = signing<PrincipalFromAnswer<R>>({
@@ -181,8 +181,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   }
 }
 
-// koa-mount runs middleware of one application on a context of another, whose session it would take for its own
+// koa-mount runs this middleware on a context of the outer application, so it would use the session of that one
 const mounted =
-  'sessions(app): the request is of another application, inside of which this one is mounted (koa-mount), and so is its session. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
+  'sessions(app): this application is mounted in another one (koa-mount), so the request and its session belong to the outer one. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
 
 declareFactory('sessions', sessions)

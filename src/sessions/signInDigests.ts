@@ -1,5 +1,5 @@
 /**
- * Which sign-in a request belongs to. A socket or a stream outlives the request, and must end with the session.
+ * Says which sign-in a request belongs to. A socket or a stream outlives the request, and must end with the session.
  */
 import type { SignInDigests } from '../core/events/SignInEvent.js'
 import { signInDigestsOf } from '../core/session/SessionSource.js'

@@ -1,5 +1,6 @@
 /**
- * Signing in and out: a new id at each sign-in, nothing of the old session unless it is named, and an end that lasts.
+ * Signs in and out. Each sign-in gets a new id, and keeps only the data of the old session that are named. An ended
+ * session stays ended.
  */
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'koa'
@@ -18,7 +19,7 @@ import type { Signing, WithRequest } from './SignInFunctions.js'
 import { reportEverywhere } from './SignInReports.js'
 import { forged, unavailable } from './SignInRefused.js'
 
-/** What signing needs to know of the application. */
+/** The options of the application that signing needs. */
 export interface SigningOptions {
   readonly owner: SessionOwner
   readonly identify: (user: never) => unknown

@@ -1,13 +1,13 @@
 /**
- * What the SQLite store runs. Every statement finds its rows by a key or an index, so that it costs the same among a thousand
- * sessions and among a hundred million.
+ * The statements of the SQLite store. Each finds its rows by a key or an index, so it takes the same time for a
+ * thousand sessions and for a hundred million.
  */
 
-// A row that is deleted is on a page of its own, which is read and written on the event loop. A write makes one row at most, so
-// that a few are enough to keep up.
+// Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so
+// deleting a few keeps up.
 const SWEPT_AT_ONCE = 8
 
-/** The tables, where they are missing. */
+/** Creates the tables that are missing. */
 export const tables = `
   create table if not exists auth_sessions (id text primary key, text text, until integer not null) without rowid;
   create index if not exists auth_sessions_until on auth_sessions (until);
@@ -15,7 +15,7 @@ export const tables = `
   create index if not exists auth_marks_until on auth_marks (until);
 `
 
-/** Fails where a table is missing. */
+/** Fails if a table is missing. */
 export const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1'
 
 const sweep = (table: string, key: string) =>
@@ -24,7 +24,7 @@ const sweep = (table: string, key: string) =>
 /** The statements, by what they do; times are milliseconds since 1970. */
 export const statements = {
   read: 'select text from auth_sessions where id = ? and until > ?',
-  // one whose time is over is not there
+  // an expired row counts as missing
   insert:
     'insert into auth_sessions values (?, ?, ?) on conflict do update set text = excluded.text, until = excluded.until where auth_sessions.until <= ?',
   update: 'update auth_sessions set text = ?, until = ? where id = ? and text is not null and until > ?',
@@ -35,5 +35,5 @@ export const statements = {
   sweepMarks: sweep('auth_marks', 'user'),
 }
 
-/** Whether a sweep deleted as many as it may, so that there can be more. */
+/** Whether a sweep deleted as many rows as it may, so there may be more. */
 export const isFull = (deleted: number): boolean => deleted === SWEPT_AT_ONCE

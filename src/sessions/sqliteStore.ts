@@ -1,7 +1,7 @@
 /**
  * Sessions in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sessions/sqlite`.
  *
- * `stores/sqliteFile.ts` reads and writes the file. A power failure can undo the last moments, a sign-out among them; the
+ * `stores/sqliteFile.ts` reads and writes the file. A power failure can undo the last moments, such as a sign-out. The
  * end of a process undoes nothing.
  */
 import { declareFactory } from '../core/hooks.js'
@@ -13,7 +13,7 @@ import { check, isFull, statements, tables } from './sqliteStatements.js'
 
 /** Which file. */
 export interface SqliteStoreOptions {
-  /** `file:` and the path; it is created where it is missing. The tables' names begin with `auth_`. */
+  /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_`. */
   readonly url: string
 }
 
@@ -25,8 +25,8 @@ export interface SqliteStore extends SessionStore {
 const SWEEP_EVERY = 60_000
 
 /**
- * A store in an SQLite file; several processes of one machine can share it. Rejects when the file cannot be read or
- * written, or stays locked. TypeError for options that cannot work.
+ * A store in an SQLite file. Several processes of one machine can share it. Rejects when the file cannot be read or
+ * written, or stays locked. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
@@ -39,13 +39,13 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
   })
   const file = sqliteFile({ url, tables, check })
   let swept = 0
-  // the write that came with it is good without it
+  // if sweeping fails, the write before it is still good
   const sweep = async (): Promise<void> => {
     const now = Date.now()
     if (now - swept < SWEEP_EVERY) return
     swept = now
     for (const sql of [statements.sweepSessions, statements.sweepMarks]) {
-      // the rest is the next write's
+      // the next write sweeps the rest
       if (isFull(await file.tryWrite(sql, [now]))) swept = 0
     }
   }

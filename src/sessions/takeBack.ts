@@ -1,6 +1,6 @@
 /**
- * What is done about the session of an operation that threw, whoever answers the exception: nothing of it is kept. Its
- * cookie is not sent, an id that was made in the request is ended, and what was written under an older one is put back.
+ * Undoes the changes of a session by an operation that threw, even if a handler answers the exception. Its cookie is
+ * not sent, an id that was made in the request is ended, and the old data of an older id are written back.
  *
  * A session that was ended stays ended.
  */
@@ -8,7 +8,7 @@ import type { Context } from 'koa'
 import type { RequestSession } from './RequestSession.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 
-/** What taking back needs to know of the application. All times are in milliseconds. */
+/** The options of the application that this needs. All times are in milliseconds. */
 export interface TakeBackOptions {
   readonly store: SessionStore
   readonly cookieName: string
@@ -16,7 +16,10 @@ export interface TakeBackOptions {
   readonly absolute: number
 }
 
-/** Takes back what the request did. Never rejects: in an outage something can be left in the store, but its cookie was not sent. */
+/**
+ * Undoes what the request did. Never rejects: in an outage something may stay in the store, but its cookie was not
+ * sent.
+ */
 export const takeBack = async (
   ctx: Context,
   { stored }: RequestSession,

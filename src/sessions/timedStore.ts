@@ -1,5 +1,5 @@
 /**
- * A store of sessions whose answers come in time or not at all.
+ * Adds a time limit to a store of sessions.
  */
 import { within } from '../stores/within.js'
 import type { SessionStore } from './SessionStore.js'

@@ -1,5 +1,6 @@
 /**
- * The session kinds of one application: they let in whom its `loadUser` loads, and no user of another one.
+ * The session kinds of one application. They let in the users that its `loadUser` loads, and no user of another
+ * application.
  */
 import type { Authenticator } from '../core/Authenticator.js'
 import { declareFactory } from '../core/hooks.js'
@@ -15,17 +16,17 @@ import {
   type Users,
 } from '../core/session/sessionKind.js'
 
-/** Factories as those of `koa-with-auth`, whose principal is what `loadUser` of the application loads. */
+/** The same factories as those of `koa-with-auth`, with the application's own users as principals. */
 export interface SessionKinds<U> {
-  /** Passes for a user who is signed in and active. TypeError for options that cannot work. */
+  /** Passes for a user who is signed in and active. Throws a TypeError for options that cannot work. */
   readonly sessionAuth: (options?: SessionKindOptions) => Authenticator<U>
-  /** Passes for a superuser or a staff member; for others 401, or 403 where `refuse` says so. */
+  /** Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so. */
   readonly sessionAuthIsStaff: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
-  /** Passes for a superuser; for others 401, or 403 where `refuse` says so. */
+  /** Passes for a superuser. Others get 401, or 403 if `refuse` says so. */
   readonly sessionAuthSuperUser: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
 }
 
-/** Makes them for the users of one application. */
+/** Makes the kinds of one application. */
 export const typedKinds = <U>(users: Users): SessionKinds<U> => {
   const factory = (demanded: Demanded) =>
     declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {

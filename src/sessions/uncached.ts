@@ -1,15 +1,15 @@
 /**
- * No shared cache may keep an answer that sets the session's cookie: it would hand the session to the next visitor
- * (RFC 9111 §3 lets it keep the answer with all its fields).
+ * Keeps shared caches from storing a response that sets the session's cookie. They would send the session to the next
+ * visitor, because they may store all fields of a response (RFC 9111 §3).
  *
- * It is enforced when the head is written, so whoever wrote `Cache-Control`, and whenever, cannot undo it.
+ * This happens when the head is written, so no later `Cache-Control` can undo it.
  */
 import type { ServerResponse } from 'node:http'
 import { setGiven, type WriteHead } from '../koa/writeHead.js'
 
 /** Watches the head of a response. */
 export const keepUncached = (response: ServerResponse, cookieName: string): void => {
-  // Safe: it is called as it was
+  // Safe: it is called in the same way
   const writeHead = response.writeHead as WriteHead
   const names = [`${cookieName}=`, `${cookieName}.sig=`]
   const watched: WriteHead = function (status, ...rest) {
@@ -28,7 +28,7 @@ const setsCookie = (response: ServerResponse, names: ReadonlyArray<string>): boo
 
 const methods = ['setHeader', 'appendHeader', 'removeHeader'] as const
 
-// Who replaced `writeHead` before is called now, and may still write headers
+// An earlier replacement of `writeHead` is called now, and may still write headers
 const withoutCaching = <A>(response: ServerResponse, write: () => A): A => {
   forbidCaching(response)
   const originals = methods.map((method) => response[method])
@@ -52,11 +52,11 @@ const forbidCaching = (response: ServerResponse): void => {
   if (!isUncached(response.getHeader('Cache-Control'))) response.setHeader('Cache-Control', 'private, no-store')
 }
 
-// RFC 9213: a field for some caches alone replaces Cache-Control for them; the others are their makers' own
+// RFC 9213: a field for particular caches replaces Cache-Control for them. Their makers defined the others
 const decidesCaching = (name: string): boolean =>
   /^(?:cache-control|.*-cache-control|surrogate-control|edge-control|x-accel-expires)$/i.test(name)
 
-// What lets no shared cache keep an answer, and what does not matter to them; anything else is replaced
+// The directives that forbid shared caches, and those that shared caches ignore; anything else is replaced
 const harmless = /^(?:private|no-store|no-cache|must-revalidate|no-transform|max-age=\d+)$/i
 
 const isUncached = (value: ReturnType<ServerResponse['getHeader']>): boolean => {

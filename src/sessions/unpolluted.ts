@@ -1,8 +1,8 @@
 /**
- * The options of koa-session that are always the same.
+ * The options of koa-session that no application changes.
  */
 
-/** koa-session and its cookies read these whether they are given or not, from a polluted prototype, too (D-S12). */
+/** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 export const unpolluted = {
   externalKey: undefined,
   ContextStore: undefined,

@@ -1,12 +1,15 @@
 /**
  * Finds outages of a store from its answers. It publishes one record when an outage begins, and one when it has ended.
  *
- * Questions overlap. What was asked before the last change proves nothing about the time after it, so it changes nothing.
+ * Questions overlap. A question that was asked before the last change proves nothing about the time after it, so its
+ * answer changes nothing.
  */
 import { report, storeOutages } from '../core/events/channels.js'
 import type { StoreContent } from '../core/events/StoreOutageEvent.js'
 
-/** The questions to one store, and what became of each. One that failed must not be said to be answered later. */
+/**
+ * The questions to one store, and the result of each. A question that failed must not be reported as answered later.
+ */
 export interface Outages {
   /** Counts a question; returns its number. */
   readonly asked: () => number

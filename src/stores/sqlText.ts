@@ -1,11 +1,11 @@
 /**
- * A statement of SQL with its values in it, for what runs a string as a whole and binds none.
+ * Writes the values into a statement of SQL, for a client method that runs a whole string and binds no values.
  */
 
-/** What stands for a question mark: a string, a whole number, or null. */
+/** The value for a question mark: a string, a whole number, or null. */
 export type SqlValue = string | number | null
 
-// Hexadecimal digits, which no string can break out of, whatever quotes and control characters are in it
+// Hexadecimal digits, so that no quote or control character can end the literal
 const literal = (value: SqlValue): string =>
   value === null
     ? 'null'
@@ -13,7 +13,7 @@ const literal = (value: SqlValue): string =>
       ? value.toFixed(0)
       : `cast(x'${Buffer.from(value).toString('hex')}' as text)`
 
-/** Puts the values in the places of the question marks, of which there must be as many; else a TypeError. */
+/** Replaces the question marks by the values. Throws a TypeError if their numbers differ. */
 export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string => {
   const parts = sql.split('?')
   if (parts.length !== values.length + 1) throw new TypeError('as many values as question marks')

@@ -1,24 +1,24 @@
 /**
- * The connection to an SQLite file: opened when it is first used, and anew after a failure.
+ * The connection to an SQLite file. It is opened when it is first used, and again after a failure.
  *
- * It goes through `@libsql/client`, and never waits for a lock: SQLite's own waiting would hold the event loop
+ * It uses `@libsql/client`, and never waits for a lock: SQLite's own waiting would block the event loop
  * (`sqliteRetry.ts` waits instead).
  */
 import { createClient, type Client } from '@libsql/client'
 
-/** Which file, and what is in it. */
+/** A file and its tables. */
 export interface SqliteFileOptions {
-  /** `file:` and the path; it is created where it is missing. */
+  /** `file:` and the path. The file is created if it is missing. */
   readonly url: string
-  /** Creates what is missing. */
+  /** Statements that create the missing tables. */
   readonly tables: string
-  /** Fails where a table is missing. */
+  /** Statements that fail if a table is missing. */
   readonly check: string
 }
 
 /** A connection. */
 export interface SqliteConnection {
-  /** Asks the file. Rejects with what `ask` rejects with, and with why the file cannot be opened. */
+  /** Asks the file. Rejects if `ask` rejects, or if the file cannot be opened. */
   readonly use: <A>(ask: (client: Client) => Promise<A>) => Promise<A>
   /** Whether another connection holds the lock for writes now. */
   readonly isLocked: () => Promise<boolean>
@@ -26,8 +26,8 @@ export interface SqliteConnection {
   readonly close: () => void
 }
 
-// Opening holds the event loop, and what was closed is freed late: in an outage not for every request. It is measured by a
-// clock that is never set back, which would make the outage an hour longer.
+// Opening blocks the event loop, and closed clients are freed late. So the file is not opened for every request of an
+// outage. The clock for that is never set back, which could make the outage an hour longer.
 const limits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
 
 const probe = 'begin immediate; rollback'
@@ -48,13 +48,13 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
     let opened: Client | undefined
     try {
       opened = createClient({ url, timeout: 0, concurrency: 1 })
-      // a file that has lost its tables was not emptied by us: nothing is decided by it until it is restored
+      // this package never removes tables: a file without them decides nothing until it is restored
       await opened.executeMultiple(isMade ? check : tables)
       // readers and one writer do not wait for one another
       await opened.execute('pragma journal_mode = wal')
-      // waiting for the disk at every write would hold the event loop, and keep the other processes out meanwhile
+      // waiting for the disk at every write would block the event loop, and the other processes meanwhile
       await opened.execute('pragma synchronous = normal')
-      // what was written moves into the file a few pages at a time: a thousand, the default, hold the event loop for 20 ms
+      // checkpoints of few pages: those of a thousand pages, the default, block the event loop for 20 ms
       await opened.execute('pragma wal_autocheckpoint = 100')
       isMade = !url.includes(':memory:')
       openedAt = performance.now()
@@ -85,7 +85,7 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
       throw error
     })
   return {
-    // a look-up is short, and more promises would be a part of it
+    // no further promises here, because they would take a part of a short look-up
     use: (ask) => (client === undefined ? connected().then((opened) => run(opened, ask)) : run(client, ask)),
     isLocked: async () => {
       try {

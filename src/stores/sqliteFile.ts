@@ -1,8 +1,8 @@
 /**
- * An SQLite file that is read and written without holding the event loop: what the stores of sessions and of keys share.
+ * Reads and writes an SQLite file without blocking the event loop. The stores of sessions and of keys use it.
  *
- * A locked file is tried again (`sqliteRetry.ts`); after any other failure it is opened anew (`sqliteConnection.ts`). A power
- * failure can undo the last moments; the end of a process undoes nothing.
+ * A locked file is tried again (`sqliteRetry.ts`). After any other failure it is opened again (`sqliteConnection.ts`).
+ * A power failure can undo the last moments. The end of a process undoes nothing.
  */
 import type { ResultSet } from '@libsql/client'
 import type { Check } from '../core/options.js'
@@ -10,7 +10,7 @@ import { sqliteConnection, type SqliteFileOptions } from './sqliteConnection.js'
 import { sqliteRetry } from './sqliteRetry.js'
 import { withValues, type SqlValue } from './sqlText.js'
 
-/** The option `url` of a store; `elsewhere` says what several machines use in its place. */
+/** The option `url` of a store. `elsewhere` says what to use on several machines. */
 export const fileUrl =
   (elsewhere: string): Check =>
   (place, value) => {
@@ -23,7 +23,7 @@ export interface SqliteFile {
   readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<ResultSet>
   /** Runs statements as one transaction; resolves to how many rows the last one changed. */
   readonly write: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
-  /** The same, and rejects immediately where the file is locked. */
+  /** The same, but rejects immediately if the file is locked. */
   readonly tryWrite: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
   /** Closes it; the next question opens it again. */
   readonly close: () => void
@@ -31,15 +31,15 @@ export interface SqliteFile {
 
 const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
 
-/** A file that is opened when it is first asked; several processes of one machine can share it. */
+/** A file that is opened when it is first used. Several processes of one machine can share it. */
 export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
   const connection = sqliteConnection(options)
   const retry = sqliteRetry(connection)
   const tryWrite: SqliteFile['tryWrite'] = (sql, args) =>
     connection.use(async (client) => {
-      // A prepared statement that meets a lock stays half run until it is collected as garbage, and nothing else is committed
-      // on its connection until then; a string that is run as a whole is finished immediately. The second follows the first
-      // in the queue for the only connection.
+      // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
+      // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
+      // call follows the first in the queue of the only connection.
       const [, counted] = await Promise.all([
         client.executeMultiple(`begin immediate; ${withValues(sql, args)}; commit`),
         client.execute('select changes() as changed'),

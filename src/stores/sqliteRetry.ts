@@ -1,12 +1,12 @@
 /**
- * Waiting for a lock on an SQLite file, without holding the event loop: one wait is shared by all who ask meanwhile.
+ * Waits for a lock on an SQLite file without blocking the event loop. All callers share one wait.
  */
 import { isBusy, type SqliteConnection } from './sqliteConnection.js'
 
-/** Asks again while the file is locked; after a while it is an outage, and rejects with the failure. */
+/** Asks again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. */
 export type Retry = <A>(ask: () => Promise<A>) => Promise<A>
 
-// `roundMs`: for so long one wait looks whether the lock is gone
+// `roundMs`: how long one wait checks whether the lock is gone
 const limits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
 
 // locked, or closed by a request that failed
@@ -18,7 +18,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** Makes a retry for a connection. */
 export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): Retry => {
   let waiting: Promise<void> | undefined
-  // A lock has no queue: a process that asks seldom, beside one that writes without a pause, gets it by chance
+  // A lock has no queue. A process that asks seldom gets it by chance, if another one writes without a pause
   const round = async (): Promise<void> => {
     const until = performance.now() + limits.roundMs
     do await pause(limits.leastPauseMs + Math.random() * limits.furtherPauseMs)
@@ -32,6 +32,6 @@ export const sqliteRetry = ({ isLocked }: Pick<SqliteConnection, 'isLocked'>): R
     await waiting
     return ask().then(undefined, (next: unknown) => again(ask, next, until))
   }
-  // a lock is met immediately, so the time begins with the first failure
+  // a lock causes a failure immediately, so the time begins with the first one
   return (ask) => ask().then(undefined, (error: unknown) => again(ask, error, performance.now() + limits.giveUpAfterMs))
 }

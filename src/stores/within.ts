@@ -1,5 +1,5 @@
 /**
- * A store that answers in time or not at all: a failure, and silence, are both an outage.
+ * Adds a time limit to the questions of a store. A failure is an outage, and so is silence.
  */
 import type { StoreContent } from '../core/events/StoreOutageEvent.js'
 import { UnavailableError } from '../core/UnavailableError.js'
@@ -15,7 +15,7 @@ const names: Readonly<Record<StoreContent, string>> = {
   sessions: 'the session store',
 }
 
-/** Asks a store; rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
+/** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
 export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Promise<A>) => Promise<A>) => {
   const what = names[store]
   const outages = outagesOf(store)
@@ -36,16 +36,16 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
       }
       try {
         Promise.resolve(ask()).then((answer) => {
-          // an answer that comes too late is none
+          // an answer that comes too late is ignored
           if (isSilent) return
-          // some clients answer a failure as a value
+          // some clients resolve to an Error instead of rejecting
           if (answer instanceof Error) return fail(answer)
           clearTimeout(timer)
           outages.answered(question)
           resolve(answer)
         }, fail)
       } catch (error) {
-        // a store that throws instead of rejecting fails, too
+        // a store may throw instead of rejecting
         fail(error)
       }
     })
