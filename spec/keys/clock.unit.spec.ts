@@ -33,7 +33,7 @@ describeEveryKeyStore((store, name) => {
     vi.setSystemTime(NOW + 1000)
     expect(await verdictOf(key)).toBe('expired')
     await expect(keys.rotate(id, { overlap: HOUR })).rejects.toThrow('expired')
-    await expect(keys.issue({ owner, expiresAt })).rejects.toThrow('is over already')
+    await expect(keys.issue({ owner, expiresAt })).rejects.toThrow('must not be in the past')
     // one that is revoked is invalid, over or not
     await keys.revoke(id)
     expect(await verdictOf(key)).toBe('invalid')

@@ -1,12 +1,13 @@
 /**
- * Where API keys are kept: the one small interface that a database has to fit, in six methods.
+ * `KeyStore` is the interface of a database that keeps API keys. It has six methods.
  *
- * A store gets digests, never keys: who reads the database cannot use what is in it. A record has one digest that is current
- * and any number of older ones, each good until its time. All times are whole milliseconds since 1970; every method may
- * reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing/laws` checks a store of your own.
+ * A store gets digests, never keys. So somebody who reads the database cannot use a key. A record has one current
+ * digest, and any number of older ones, each with the time until which it works. All times are whole milliseconds since
+ * 1970. Every method may reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing/laws` checks a store of
+ * your own.
  */
 
-/** What is kept about a key; nothing in it can be used as one. */
+/** What is stored about a key. Nothing in it can be used as a key. */
 export interface KeyRecord {
   readonly id: string
   /** Whose it is. */
@@ -14,7 +15,7 @@ export interface KeyRecord {
   /** What its owner calls it; may be empty. */
   readonly name: string
   readonly scopes: ReadonlyArray<string>
-  /** How it begins; not there where the key was adopted. */
+  /** Its prefix; left out if the key was adopted. */
   readonly prefix?: string
   /** Its last four characters, by which its owner knows it. */
   readonly last4?: string
@@ -65,7 +66,7 @@ export interface KeyStore {
   readonly touch: (id: string, at: number) => Promise<void>
 }
 
-/** Scopes that cannot be changed: those that are kept, and those of a principal, may be the same array. */
+/** Frozen scopes, because a stored record and a principal may share the array. */
 export const frozenScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.isFrozen(scopes) ? scopes : Object.freeze([...scopes])
 
@@ -73,7 +74,7 @@ const isTime = (u: unknown): boolean => typeof u === 'number' && Number.isFinite
 const isTimeIfAny = (u: unknown): boolean => u === undefined || isTime(u)
 const isStringIfAny = (u: unknown): boolean => u === undefined || typeof u === 'string'
 
-/** Whether a value is a record, as a store must give them. */
+/** Whether a value is a record, as a store must return it. */
 export const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u is KeyRecord =>
   typeof u === 'object' &&
   u !== null &&

@@ -44,8 +44,8 @@ export interface ApiKeys<O> {
   /** Makes a key. Rejects with a TypeError for a value that cannot be kept, such as an `expiresAt` in the past. */
   readonly issue: (key: NewKey<O>) => Promise<IssuedKey>
   /**
-   * Gives a key a new secret. The record stays. Older secrets work for another `overlap` milliseconds; with 0 they stop at once.
-   * Rejects with `NoLiveKey` if there is no such key.
+   * Gives a key a new secret. The record stays. Older secrets work for another `overlap` milliseconds; with 0 they stop
+   * immediately. Rejects with `NoLiveKey` if there is no such key.
    */
   readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
   /**
@@ -79,7 +79,7 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
 })
 
 /**
- * API keys with a prefix, in a store. TypeError for options that cannot work.
+ * API keys with a prefix, in a store. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { apiKeyHeader } from 'koa-with-auth'
@@ -103,12 +103,12 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const timed = within('api-keys', timeout)
   const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
 
-  // Safe: it is what `options.owner` decodes to, and by default any string
+  // Safe: `options.owner` decodes to it; by default it is a string
   const seen = (record: KeyRecord, until?: number): ApiKey<O> => apiKeyOf(record, ownerIn(codec, record) as O, until)
   const verdict = (found: FoundKey | undefined): E.Either<AuthError, ApiKey<O>> => {
     if (found === undefined) return E.left(invalid)
     const { record, until } = found
-    if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find gave no KeyRecord')
+    if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find must resolve to a KeyRecord')
     if (record.revokedAt !== undefined) return E.left(invalid)
     const now = Date.now()
     if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return E.left(expired)
@@ -134,7 +134,8 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const overlap = checkOverlap(rotation)
       const key = form.make()
       const at = Date.now()
-      // not at all is not until now: where a clock is behind, or is set back, now is yet to come
+      // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set
+      // back
       const until = overlap === 0 ? 1 : at + overlap
       const change = { digest: digests.of(key), prefix, last4: key.slice(-4), at, until }
       if (!(await timed(() => store.rotate(id, change)))) {

@@ -1,12 +1,12 @@
 /**
- * What is asked for when a key is made, and what is refused: what no store could give back as it was, or what could not work.
+ * Checks the values of a new key. It refuses what a store could not return unchanged, and what could not work.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import { checkOptions, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import type { KeyRecord } from './KeyStore.js'
 
-/** A key to be made. */
+/** A new key. */
 export interface NewKey<O = string> {
   /** Whose it is. */
   readonly owner: O
@@ -14,7 +14,7 @@ export interface NewKey<O = string> {
   readonly name?: string | undefined
   /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** When it is over. Default never. */
+  /** When it expires. Default never. */
   readonly expiresAt?: Date | undefined
 }
 
@@ -22,7 +22,7 @@ export interface NewKey<O = string> {
 export interface AdoptedKey<O = string> extends NewKey<O> {
   /** When it was made. Default now. */
   readonly createdAt?: Date | undefined
-  /** Its last four characters, where they are known. */
+  /** Its last four characters, if they are known. */
   readonly last4?: string | undefined
 }
 
@@ -31,14 +31,14 @@ type Checked = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>
 const DAY = 86_400_000
 const MAX_DAYS = 400
 
-// Databases cut a string at NUL, and a lone surrogate becomes another character: two owners would be one
+// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
 const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
 
 const checkKeepable: Check = (place, u) => {
   if (!isKeepable(u)) throw new TypeError(`${place} must be a string of well-formed Unicode without NUL`)
 }
 
-/** An owner as a store keeps it. */
+/** The string for an owner in a store. */
 export const ownerText = (place: string, codec: t.Type<unknown, string, unknown>, owner: unknown): string => {
   if (!codec.is(owner)) throw new TypeError(`${place} is refused by the codec of apiKeys({ owner })`)
   const text = codec.encode(owner)
@@ -47,10 +47,10 @@ export const ownerText = (place: string, codec: t.Type<unknown, string, unknown>
   return text
 }
 
-// What io-ts says about the place of a mistake would hold the value, and it is not read
+// io-ts would keep the value in this context, and nothing reads it
 const noContext: t.Context = []
 
-/** An owner as the application knows it. Its value is in no error. */
+/** The owner of a record as the application's type. No error contains its value. */
 export const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyRecord): unknown => {
   const decoded = codec.validate(owner, noContext)
   if (E.isRight(decoded)) return decoded.right
@@ -92,14 +92,15 @@ const recordOf = (place: string, codec: t.Type<unknown, string, unknown>, given:
   }
 }
 
-/** What `issue` takes. TypeError for what cannot be kept. */
+/** Checks the argument of `issue`. Throws a TypeError for a value that cannot be stored. */
 export const checkIssued = (codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
   const record = recordOf('keys.issue', codec, checkOptions('keys.issue', given, newKey))
-  if ((record.expiresAt ?? Infinity) <= Date.now()) throw new TypeError('keys.issue({ expiresAt }) is over already')
+  if ((record.expiresAt ?? Infinity) <= Date.now())
+    throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
   return record
 }
 
-/** What `adopt` takes. TypeError for what cannot be kept. */
+/** Checks the arguments of `adopt`. Throws a TypeError for a value that cannot be stored. */
 export const checkAdopted = (
   codec: t.Type<unknown, string, unknown>,
   digest: unknown,
@@ -128,6 +129,6 @@ const overlap: Check = (place, value) => {
   throw new TypeError(`${place} must be milliseconds from 0 to ${MAX_DAYS} days`)
 }
 
-/** For how long older secrets stay good, in whole milliseconds. */
+/** How long older secrets still work, in whole milliseconds. */
 export const checkOverlap = (rotation: { readonly overlap: number }): number =>
   Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap }).overlap)

@@ -1,16 +1,18 @@
 /**
- * What a store is given for a key: its SHA-256, or with a pepper the HMAC of that. A key has 190 random bits, so a slow hash
- * would cost time and protect nothing.
+ * The digest that a store gets for a key: its SHA-256, or with a pepper the HMAC of that. A key has 190 random bits, so
+ * a slow hash would cost time and protect nothing.
  */
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 
 /** The digests of one application. */
 export interface Digests {
-  /** What a key is kept under. */
+  /** The digest that a new key is stored under. */
   readonly of: (key: string) => string
-  /** What it may have been kept under: one for each pepper. */
+  /** The digests that a key may be stored under: one for each pepper. */
   readonly all: (key: string) => ReadonlyArray<string>
-  /** The same of a key of which only the SHA-256 is known, in hex: what it is kept under, then what it may have been. */
+  /**
+   * The same for a key of which only the SHA-256 is known, in hex: the digest to store it under, then the older ones.
+   */
   readonly adopted: (sha256: string) => readonly [string, ...string[]]
 }
 

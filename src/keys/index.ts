@@ -1,8 +1,9 @@
 /**
- * koa-with-auth/keys: API keys that are shown once, kept as digests, rotated with an overlap and revoked at once.
+ * koa-with-auth/keys: API keys that are shown once, stored as digests, rotated with an overlap, and revoked
+ * immediately.
  *
- * Reading guide: `apiKeys.ts` puts it together; `keyForm.ts` is what a key looks like; `KeyStore.ts` says what a database has
- * to fit.
+ * Reading guide: `apiKeys.ts` puts it together. `keyForm.ts` makes and checks keys. `KeyStore.ts` is the interface of a
+ * database.
  */
 export type { ApiKey } from './ApiKey.js'
 export { apiKeys, NoLiveKey, type ApiKeys, type IssuedKey } from './apiKeys.js'

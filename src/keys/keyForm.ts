@@ -1,8 +1,8 @@
 /**
- * What an API key looks like: a prefix that says whose it is, `_`, 32 characters of randomness, 6 of a checksum.
+ * The form of an API key: a prefix that names the application, `_`, 32 random characters, and a checksum of 6.
  *
- * The checksum refuses typing errors and random guesses without a look-up, and lets secret scanners tell a key from what only
- * looks like one. It is no secret: whoever wants to can compute it.
+ * The checksum refuses typing errors and random guesses without a look-up. With it, secret scanners recognize keys
+ * among similar strings. It is no secret: anyone can compute it.
  */
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -11,11 +11,14 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM = 32
 const CHECKSUM = 6
 
-/** What a prefix may be: words of lower-case letters and digits, joined by `_`, as `acme` or `acme_live`. */
+/**
+ * Whether a value can be a prefix: words of lower-case letters and digits, joined by `_`, such as `acme` or
+ * `acme_live`.
+ */
 export const isPrefix = (u: unknown): u is string =>
   typeof u === 'string' && u.length >= 2 && u.length <= 32 && /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(u)
 
-// Bytes from 248 on would make the first letters likelier than the others
+// Bytes from 248 on are not used, because they would make the first letters likelier than the others
 const EVEN = 256 - (256 % alphabet.length)
 
 const random = (length: number): string => {
@@ -26,7 +29,7 @@ const random = (length: number): string => {
   return made
 }
 
-// Big-endian, six digits hold any 32 bits
+// Big-endian. Six digits can hold any 32 bits
 const checksum = (text: string): string => {
   let rest = crc32(text)
   let digits = ''
@@ -39,11 +42,11 @@ const checksum = (text: string): string => {
 
 /** The keys of one prefix. */
 export interface KeyForm {
-  /** Any key of this form within a string, its checksum not looked at. */
+  /** Matches a key of this form within a string. It does not check the checksum. */
   readonly pattern: RegExp
   /** A new key. */
   readonly make: () => string
-  /** Whether it is a key of this form with its checksum. */
+  /** Whether it is a key of this form with the right checksum. */
   readonly isKey: (text: string) => boolean
 }
 
@@ -58,7 +61,7 @@ export const keyForm = (prefix: string): KeyForm => {
       const text = `${prefix}_${random(RANDOM)}`
       return text + checksum(text)
     },
-    // the length first: what is sent may be megabytes long
+    // the length first, because the string may be megabytes long
     isKey: (text) =>
       text.length === length && whole.test(text) && checksum(text.slice(0, -CHECKSUM)) === text.slice(-CHECKSUM),
   }

@@ -14,7 +14,7 @@ interface Digest {
   readonly until?: number
 }
 
-// What is found is what is kept: whoever gets it cannot change it
+// `find` returns the stored record itself, so it must not be changed
 const frozen = (record: KeyRecord): KeyRecord => Object.freeze({ ...record, scopes: frozenScopes(record.scopes) })
 
 /**

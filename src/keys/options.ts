@@ -28,7 +28,7 @@ export interface ApiKeysOptions<O> {
   readonly timeout?: number | undefined
 }
 
-/** The same with everything decided. */
+/** The options with their defaults. */
 export interface Decided {
   readonly prefix: string
   readonly store: KeyStore
@@ -56,7 +56,7 @@ const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >=
 
 const pepper: Check = (place, value) => {
   const all: unknown = value instanceof Uint8Array ? [value] : value
-  // an empty array is a list of secrets that was not loaded; without one digests would need none
+  // an empty array is probably a list of secrets that failed to load, and digests would have no pepper
   if (Array.isArray(all) && all.length > 0 && all.every(isPepper)) return
   throw new TypeError(
     `${place} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
@@ -64,7 +64,7 @@ const pepper: Check = (place, value) => {
 }
 
 const pattern: Check = (place, value) => {
-  // with g and y an expression remembers where it was, and would refuse every second key
+  // with g and y an expression remembers its position, and would refuse every second key
   if (value instanceof RegExp && !value.global && !value.sticky) return
   throw new TypeError(`${place} must be a regular expression without the flags g and y`)
 }
@@ -88,7 +88,7 @@ const checks: Checks<ApiKeysOptions<unknown>> = {
   timeout: maybe(positive),
 }
 
-/** Checks the options, and adds the defaults. TypeError for what is weak, or cannot work. */
+/** Checks the options, and adds the defaults. Throws a TypeError for what is weak, or cannot work. */
 export const decided = <O>(options: ApiKeysOptions<O>): Decided => {
   const given = checkOptions('apiKeys', options, checks)
   const { owner = t.string, pepper: peppers = [], touch = 60_000, timeout = 2000 } = given

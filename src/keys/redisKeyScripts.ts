@@ -2,9 +2,10 @@
  * The Lua scripts of `redisKeyStore`. Redis runs each as a whole or not at all.
  */
 
-// A record is a hash, whose `made` holds what never changes, as JSON. Each of its digests is a string: the digest, until when it
-// is good, and the whole record, with blanks between. So a look-up is one GET, and whatever changes a record writes those strings again.
-// `limitOf` is nothing for a digest that Redis has lost, and for one that another record has taken since: those are left alone.
+// A record is a hash. Its field `made` is the JSON that never changes. Each of its digests is a string: the digest, the
+// time until which it works, and the whole record, with blanks between. So a look-up is one GET, and each change of a
+// record writes these strings again. `limitOf` returns nothing for a digest that Redis has lost, or that another record
+// has by now: these are not changed.
 const settle = `local function limitOf(begin, digest, made)
   local kept = redis.call('GET', begin .. digest) or ''
   local limit, record = string.match(string.sub(kept, #digest + 2), '^(%d*) (.*)$')
@@ -84,7 +85,7 @@ end
 redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[1])
 settle(KEYS[1], KEYS[2], ARGV[2])
 if #digests == 0 then
-  return redis.error_reply('LOST the digests of this key; it is listed as revoked, but its secrets may be good still')
+  return redis.error_reply('LOST the digests of this key; it is listed as revoked, but its secrets may still work')
 end
 return 1`,
   touch: `${settle}local used = redis.call('HGET', KEYS[1], 'lastUsedAt')

@@ -1,13 +1,14 @@
 /**
  * API keys in Redis or Valkey, for several processes: entry point `koa-with-auth/keys/redis`.
  *
- * It needs one function that sends a command, so any client fits; `redisStore` of `koa-with-auth/sessions/redis` says how
- * clients are best set up. Every change is one script, so it happens as a whole or not at all; for that all keys are in one
- * slot of a cluster. Let Redis evict none (`maxmemory-policy noeviction`) and write a log (`appendonly yes`): what it loses
- * when it starts again is lost, and with snapshots alone a key that was revoked since the last one is good again.
+ * It needs one function that sends a command, so any client fits. `redisStore` of `koa-with-auth/sessions/redis` says
+ * how to set up clients. Every change is one script, so it happens as a whole or not at all. For that, all keys are in
+ * one slot of a cluster. Redis must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly
+ * yes`). Data that it loses at a restart are gone: with snapshots only, a key that was revoked since the last one works
+ * again.
  *
- * What Redis has lost nevertheless is not made again. Where a part of a key is missing, so that it is not known what its secrets are,
- * `rotate`, `revoke` and `list` reject with an error that begins with `LOST` and says what was done.
+ * Data that Redis lost are not made again. If a part of a key is missing, its secrets are unknown. Then `rotate`,
+ * `revoke` and `list` reject with an error that begins with `LOST` and says what was done.
  */
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, hook, maybe, string } from '../core/options.js'
@@ -16,16 +17,16 @@ import { scripts } from './redisKeyScripts.js'
 
 /** How commands are sent. */
 export interface RedisKeyStoreOptions {
-  /** Sends a command and its arguments; `key` is the one that it concerns, for clusters that must know. */
+  /** Sends a command and its arguments. `key` is the key of the command, which clients of a cluster need. */
   readonly command: (args: string[], key: string) => Promise<unknown>
-  /** What the names of all keys begin with; for a cluster with a part in braces. Default `{koa-with-auth:keys}:`. */
+  /** The prefix of all keys. For a cluster, it must contain a part in braces. Default `{koa-with-auth:keys}:`. */
   readonly prefix?: string | undefined
 }
 
 const wrong = (): never => {
-  throw new TypeError('redisKeyStore({ command }): an answer is none that its scripts give')
+  throw new TypeError('redisKeyStore({ command }): it resolved to a value that the scripts of the store never return')
 }
-// clients that are set to can answer buffers
+// clients can be set up to return buffers
 const asString = (value: unknown): string =>
   typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
 const isNothing = (value: unknown): value is null | undefined | false =>
@@ -36,12 +37,13 @@ const recordOf = (answer: unknown): KeyRecord => {
   return typeof record === 'object' && record !== null && isKeyRecord(record) ? record : wrong()
 }
 
-// A client whose connection has lost count gives the answer to another question: never the key of somebody else
+// A client whose connection is out of step returns the answer of another command: it must not be somebody else's key
 const foundIn = (digest: string, answer: unknown): FoundKey | undefined => {
   if (isNothing(answer)) return undefined
   const text = asString(answer)
   const begin = digest.length + 1
-  if (!text.startsWith(`${digest} `)) throw new TypeError('redisKeyStore({ command }): it answered another question')
+  if (!text.startsWith(`${digest} `))
+    throw new TypeError('redisKeyStore({ command }): it resolved to the answer of another command')
   const blank = text.indexOf(' ', begin)
   const record = recordOf(text.slice(blank + 1))
   return blank === begin ? { record } : { record, until: timeIn(text.slice(begin, blank)) }
@@ -52,7 +54,7 @@ const timeIn = (text: string): number => (/^\d+$/.test(text) ? Number(text) : wr
 const checks = { command: hook(2), prefix: maybe(string) }
 
 /**
- * A store in Redis. Rejects with what `command` rejects with. TypeError for options that cannot work.
+ * A store in Redis. Rejects if `command` rejects. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { redisKeyStore } from 'koa-with-auth/keys/redis'

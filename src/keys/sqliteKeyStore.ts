@@ -1,8 +1,8 @@
 /**
  * API keys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/keys/sqlite`.
  *
- * How the file is asked is in `stores/sqliteFile.ts`. A power failure can undo the last moments, a revocation among them;
- * the end of a process undoes nothing.
+ * `stores/sqliteFile.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
+ * The end of a process undoes nothing.
  */
 import type { Row } from '@libsql/client'
 import { declareFactory } from '../core/hooks.js'
@@ -12,7 +12,7 @@ import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** Which file. */
 export interface SqliteKeyStoreOptions {
-  /** `file:` and the path; it is created where it is missing. The tables' names begin with `auth_key`. */
+  /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_key`. */
   readonly url: string
 }
 
@@ -21,7 +21,7 @@ export interface SqliteKeyStore extends KeyStore {
   readonly close: () => void
 }
 
-// A record is one JSON text, because the client takes as long for a few columns as SQLite for the look-up
+// A record is one JSON text, because a few columns would take the client as long as the look-up takes SQLite
 const tables = `
   create table if not exists auth_keys (id text primary key, owner text not null, record text not null) without rowid;
   create index if not exists auth_keys_owner on auth_keys (owner);
@@ -34,7 +34,7 @@ const finding = (count: number): string =>
   `select until, record from auth_key_digests join auth_keys using (id) where digest in (${Array(count).fill('?').join()})`
 const findingOne = finding(1)
 
-// as one transaction: the digest first, so that a record without one cannot be
+// one transaction, with the digest first, so that no record is without one
 const inserting = `
   insert into auth_key_digests select ?, ?, null where not exists (select 1 from auth_keys where id = ?)
     on conflict do nothing;
@@ -58,13 +58,13 @@ const recordIn = (row: Row): KeyRecord => {
   const text = row['record']
   const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
   if (typeof record === 'object' && record !== null && isKeyRecord(record)) return record
-  throw new TypeError('sqliteKeyStore: a row of auth_keys is none that it wrote')
+  throw new TypeError('sqliteKeyStore: a row of auth_keys is not a record of this store')
 }
 
 /**
- * A store in an SQLite file, through `@libsql/client`; several processes of one machine can share it, and it can be the file of
- * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. TypeError for options
- * that cannot work.
+ * A store in an SQLite file, by `@libsql/client`. Several processes of one machine can share it. It can be the file of
+ * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. Throws a
+ * TypeError for options that cannot work.
  *
  * @example
  * import { apiKeys } from 'koa-with-auth/keys'

@@ -1,18 +1,18 @@
 /**
- * What is kept of a password, as a string that says how it was made: Argon2id and scrypt in the PHC string format
- * (https://github.com/P-H-C/phc-string-format), bcrypt in its own.
+ * The stored form of a password, which says how it was made: for Argon2id and scrypt the PHC string format
+ * (https://github.com/P-H-C/phc-string-format), for bcrypt its own.
  *
- * It reads and writes; it hashes nothing. What could not have been made by a sound program is no stored password.
+ * It reads and writes this form, and hashes nothing. A string that no sensible program could have made is refused.
  */
 
-/** How much work Argon2id is: memory in KiB, passes, lanes. */
+/** The work of Argon2id: memory in KiB, passes, lanes. */
 export interface Argon2Cost {
   readonly m: number
   readonly t: number
   readonly p: number
 }
 
-/** How much work scrypt is: the binary logarithm of N, r, p. */
+/** The work of scrypt: the binary logarithm of N, r, p. */
 export interface ScryptCost {
   readonly ln: number
   readonly r: number
@@ -24,7 +24,7 @@ interface Derived {
   readonly key: Buffer
 }
 
-/** What is kept of a password. */
+/** A stored password. */
 export type StoredPassword =
   | (Derived & { readonly _tag: 'argon2id'; readonly cost: Argon2Cost })
   | (Derived & { readonly _tag: 'scrypt'; readonly cost: ScryptCost })
@@ -34,16 +34,17 @@ const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za
 const scrypt = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 const bcrypt = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 
-// An empty key would be equal to any, a long one cost any time
+// An empty key would equal any other, and a long one could take any time
 const SALT = [8, 64] as const
 const KEY = [16, 64] as const
-// What RFC 9106 and libsodium ask for at most, and seconds of work; whoever can write the database must not stop the service by it
+// The most that RFC 9106 and libsodium recommend: seconds of work. Somebody who can write the database must not stop
+// the service
 const MAX_MEMORY = 2 ** 21
 const MAX_ARGON2_WORK = 2 ** 22
 const MAX_LN = 21
 const MAX_SCRYPT_WORK = 2 ** 24
 const MAX_BCRYPT = 16
-// In KiB: of those that need more, one is verified at a time
+// In KiB. Hashes that need more are verified one at a time
 const LARGE = 2 ** 17
 
 const within = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
@@ -53,7 +54,7 @@ const derived = (salt: string | undefined, key: string | undefined): Derived | u
   return within(own.length, SALT) && within(other.length, KEY) ? { salt: own, key: other } : undefined
 }
 
-/** Reads what is kept; `undefined` for what is no stored password. Never throws. */
+/** Reads a stored password; `undefined` for any other string. Never throws. */
 export const parse = (text: string): StoredPassword | undefined => {
   if (text.length > 512) return undefined
   const argon = argon2id.exec(text)
@@ -75,7 +76,7 @@ export const parse = (text: string): StoredPassword | undefined => {
   return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
 }
 
-/** Whether it takes so much memory to verify that several at a time could exhaust the machine's. */
+/** Whether verifying it takes so much memory that several at a time could exhaust the machine's. */
 export const isLarge = (stored: StoredPassword): boolean => {
   if (stored._tag === 'bcrypt') return false
   return (stored._tag === 'argon2id' ? stored.cost.m : (2 ** stored.cost.ln * stored.cost.r) / 8) > LARGE
@@ -93,7 +94,7 @@ export const print = (stored: StoredPassword): string => {
   return `$argon2id$v=19$m=${stored.cost.m},t=${stored.cost.t},p=${stored.cost.p}${tail}`
 }
 
-// OWASP, Password Storage Cheat Sheet: each line is as much work as the others
+// OWASP, Password Storage Cheat Sheet: all lines are the same work
 const enoughArgon2: ReadonlyArray<readonly [m: number, t: number]> = [
   [47104, 1],
   [19456, 2],
@@ -109,7 +110,7 @@ const enoughScrypt: ReadonlyArray<readonly [ln: number, p: number]> = [
   [13, 10],
 ]
 
-/** Whether it is as much work as OWASP asks for, with a salt of 16 bytes; bcrypt is for old passwords only. */
+/** Whether it is as much work as OWASP recommends, with a salt of 16 bytes. bcrypt is for old passwords only. */
 export const isEnough = (stored: StoredPassword): boolean => {
   if (stored._tag === 'bcrypt' || stored.salt.length < 16) return false
   if (stored._tag === 'argon2id') return enoughArgon2.some(([m, t]) => stored.cost.m >= m && stored.cost.t >= t)

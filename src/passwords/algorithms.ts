@@ -1,6 +1,6 @@
 /**
- * What hashes passwords in this process: Argon2id of node:crypto, else of `@node-rs/argon2`, else scrypt; and for passwords that
- * were kept by bcrypt, `@node-rs/bcrypt`. All of them work on Node's threads, beside the event loop.
+ * The algorithms that hash passwords: Argon2id of node:crypto, or else of `@node-rs/argon2`, or else scrypt.
+ * `@node-rs/bcrypt` verifies old passwords of bcrypt. All work on Node's threads, not on the event loop.
  */
 import * as crypto from 'node:crypto'
 import type { Argon2Cost, ScryptCost } from './StoredPassword.js'
@@ -25,7 +25,7 @@ type NodeArgon2 = (
 /** Argon2id of node:crypto, which has it from 24.7 on. */
 export const argon2OfNode = (argon2: unknown = Reflect.get(crypto, 'argon2')): Derive<Argon2Cost> | undefined => {
   if (typeof argon2 !== 'function') return undefined
-  // Safe: what the documentation of node:crypto says; `works` tries it
+  // Safe: the type is from the documentation of node:crypto, and `works` tries it
   const derive = argon2 as NodeArgon2
   return (message, nonce, { m, t, p }, tagLength) =>
     new Promise((resolve, reject) => {
@@ -36,10 +36,10 @@ export const argon2OfNode = (argon2: unknown = Reflect.get(crypto, 'argon2')): D
     })
 }
 
-// Of `const enum Algorithm` and `Version`, which do not exist at run time
+// From `const enum Algorithm`, which does not exist at run time
 const ARGON2ID = 2
 
-/** Argon2id of `@node-rs/argon2`; `undefined` where it is not installed. */
+/** Argon2id of `@node-rs/argon2`; `undefined` if it is not installed. */
 export const argon2OfPackage = async (): Promise<Derive<Argon2Cost> | undefined> => {
   const found = await import('@node-rs/argon2').catch(() => undefined)
   if (found === undefined) return undefined
@@ -47,7 +47,7 @@ export const argon2OfPackage = async (): Promise<Derive<Argon2Cost> | undefined>
     found.hashRaw(password, { algorithm: ARGON2ID, salt, memoryCost: m, timeCost: t, parallelism: p, outputLen })
 }
 
-// One that is there may still not work: a build of OpenSSL without it, a binary for another system
+// One may exist but not work: in a build of OpenSSL without it, or as a binary for another system
 const works = async (derive: Derive<Argon2Cost> | undefined): Promise<Derive<Argon2Cost> | undefined> => {
   if (derive === undefined) return undefined
   const key = await derive(Buffer.from('password'), Buffer.alloc(16), { m: 8, t: 1, p: 1 }, 16).catch(() => undefined)
@@ -62,7 +62,7 @@ export const findArgon2 = async (): Promise<Derive<Argon2Cost> | undefined> =>
 export const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length) =>
   new Promise((resolve, reject) => {
     const N = 2 ** ln
-    // what RFC 7914 needs, and some room; Node's default would refuse more than 2^14
+    // the need of RFC 7914, and some room; Node's default would refuse more than 2^14
     const maxmem = 128 * r * (N + p + 8)
     crypto.scrypt(password, salt, length, { N, r, p, maxmem }, (error, key) => {
       if (error === null) resolve(key)
@@ -73,7 +73,7 @@ export const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length)
 /** Whether bcrypt makes a hash of a password. */
 export type VerifyBcrypt = (password: Buffer, stored: string) => Promise<boolean>
 
-/** bcrypt of `@node-rs/bcrypt`; `undefined` where it is not installed. */
+/** bcrypt of `@node-rs/bcrypt`; `undefined` if it is not installed. */
 export const findBcrypt = async (): Promise<VerifyBcrypt | undefined> => {
   const found = await import('@node-rs/bcrypt').catch(() => undefined)
   return found && ((password, stored) => found.verify(password, stored))

@@ -1,7 +1,7 @@
 /**
- * koa-with-auth/passwords: hashes that hold, verified beside the event loop.
+ * koa-with-auth/passwords: strong password hashes, which are verified without blocking the event loop.
  *
- * Reading guide: `passwords.ts` is what users call; `StoredPassword.ts` what is kept; `algorithms.ts` who computes; `line.ts` who
- * waits.
+ * Reading guide: `passwords.ts` is the API. `StoredPassword.ts` is the stored form, `algorithms.ts` hashes, `line.ts`
+ * is the queue.
  */
 export { hash, needsRehash, verify } from './passwords.js'

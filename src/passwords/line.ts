@@ -1,20 +1,20 @@
 /**
- * Work that waits in line: so many at a time, the rest in the order in which they came. Whoever comes when the line is full, or
- * waits too long, is turned away.
+ * A queue: some work is done at a time, and the rest waits in the order in which it came. Work is refused if the queue
+ * is full, or if it waits too long.
  */
 import { UnavailableError } from '../core/UnavailableError.js'
 
-/** How long a line may get. */
+/** The limits of a queue. */
 export interface LineOptions {
-  /** How many work at a time. */
+  /** How much work is done at a time. */
   readonly width: number
-  /** How many wait at most. */
+  /** How much work may wait. */
   readonly limit: number
-  /** How long they wait at most, in milliseconds. */
+  /** How long work may wait, in milliseconds. */
   readonly patience: number
 }
 
-/** Does some work when it is its turn; rejects with an `UnavailableError` where that does not come. */
+/** Does some work in its turn. Rejects with an `UnavailableError` if it is refused. */
 export type Line = <A>(work: () => Promise<A>) => Promise<A>
 
 interface Waiting {
@@ -41,8 +41,9 @@ export const makeLine = ({ width, limit, patience }: LineOptions): Line => {
         work().then(resolve, reject).finally(next)
       }
       if (working < width) return begin()
-      if (waiting.length >= limit) return reject(new UnavailableError('passwords: too many wait to be verified'))
-      const giveUp = () => reject(new UnavailableError(`passwords: none was verified within ${patience} ms`))
+      if (waiting.length >= limit) return reject(new UnavailableError('passwords: the queue is full'))
+      const giveUp = () =>
+        reject(new UnavailableError(`passwords: the wait in the queue was longer than ${patience} ms`))
       waiting.push({ since: performance.now(), begin, giveUp })
     })
 }

@@ -19,7 +19,7 @@ import { makeLine, type Line } from './line.js'
 import { isEnough, isLarge, parse, print, type Argon2Cost, type StoredPassword } from './StoredPassword.js'
 
 const MAX_BYTES = 4096
-// bcrypt reads no more of a password
+// bcrypt ignores the rest of a password
 const MAX_BCRYPT_BYTES = 72
 const SALT_BYTES = 16
 const KEY_BYTES = 32
@@ -35,11 +35,11 @@ const threads = (): number => Math.min(1024, Math.max(1, Number(process.env['UV_
 
 interface Shared {
   readonly line: Line
-  /** Where those wait that take much memory, so that one of them at a time is in the line. */
+  /** The queue of hashes that take much memory, so that at most one of them is in `line`. */
   readonly large: Line
   argon2?: Promise<Derive<Argon2Cost> | undefined>
   bcrypt?: Promise<VerifyBcrypt | undefined>
-  /** Whether Argon2id works here, once it was tried. */
+  /** Whether Argon2id works here; `undefined` before it was tried. */
   hasArgon2?: boolean
 }
 
@@ -82,8 +82,8 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
 }
 
 /**
- * Hashes a password for keeping, as a PHC string: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, else of
- * `@node-rs/argon2` where that is installed, else scrypt (N 2^14, r 8, p 5).
+ * Hashes a password, as a PHC string to store: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, or else of
+ * `@node-rs/argon2` if it is installed, or else scrypt (N 2^14, r 8, p 5).
  *
  * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode. Rejects with an
  * `UnavailableError` if the queue is full.
@@ -151,7 +151,7 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
   if (stored._tag === 'bcrypt') {
     const verifyBcrypt = await (shared().bcrypt ??= findBcrypt())
     if (verifyBcrypt === undefined) throw needs('bcrypt', 'npm install @node-rs/bcrypt')
-    // bcrypt would cut the one, and repeats what comes before the other
+    // bcrypt would cut a longer password, and repeats what is before a NUL
     if (password.length > MAX_BCRYPT_BYTES || password.includes(0)) return inVain(password)
     return verifyBcrypt(password, stored.text)
   }
@@ -163,8 +163,8 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
 }
 
 /**
- * Whether a password should be hashed again when it has just been verified: it was kept by another algorithm than `hash` takes
- * here, or with less work than OWASP asks for, or is no hash at all. Never throws.
+ * Whether a password that was just verified should be hashed again: if `hash` uses another algorithm here, if the hash
+ * took less work than OWASP recommends, or if `stored` is not a hash. Never throws.
  *
  * @example
  * import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
@@ -180,6 +180,6 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
 export const needsRehash = (stored: string): boolean => {
   const known = typeof stored === 'string' ? parse(stored) : undefined
   if (known === undefined || !isEnough(known)) return true
-  // Before the first hash it is not known whether there is something better; then one too many is made
+  // Before the first hash it is unknown whether Argon2id works. Then one hash too many may be made
   return known._tag === 'scrypt' && shared().hasArgon2 !== false
 }
