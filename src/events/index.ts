@@ -2,7 +2,7 @@
  * koa-with-auth/events publishes records on channels of `node:diagnostics_channel`: decisions, and changes of keys, sessions and
  * stores that affect them.
  *
- * Reading guide: `onDecision.ts` and its siblings are what users call; `core/events` has the records and the channels;
+ * Reading guide: `onDecision.ts` and its siblings are the API. `core/events` has the records and the channels.
  * `koa/watching.ts` publishes decisions.
  */
 export { onApiKey } from './onApiKey.js'

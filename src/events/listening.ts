@@ -1,10 +1,13 @@
 /**
- * Listens to one channel. A listener that fails changes nothing of what it hears about.
+ * Listens to one channel. A listener that fails does not change what it listens to.
  */
 import type { EventChannel } from '../core/events/channels.js'
 import { checkHook } from '../core/hooks.js'
 
-/** Calls `listener` with each record of a channel; returns a function that ends it. `name` is the caller's. */
+/**
+ * Calls `listener` with each record of a channel. Returns a function that stops this. `name` is that of the caller, for
+ * messages.
+ */
 export const listening = <R>(name: string, to: EventChannel<R>, listener: (record: R) => void): (() => void) => {
   checkHook(`${name}(listener)`, listener, 1)
   const warn = (error: unknown): void => {

@@ -7,8 +7,9 @@ import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**
- * Calls `listener` with a record of each API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store has kept it.
- * Returns a function that ends it. What the listener throws becomes a process warning; no key changes.
+ * Calls `listener` with a record of each API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store
+ * has saved it. Returns a function that stops this. If the listener throws, there is a process warning, and no key
+ * changes.
  *
  * @example
  * import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'

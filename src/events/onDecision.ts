@@ -7,8 +7,9 @@ import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**
- * Calls `listener` with the record of each decision, when its answer is settled: once for each request that a guard decided
- * about. Returns a function that ends it. What the listener throws becomes a process warning; no answer changes.
+ * Calls `listener` with the record of each decision, when the response has ended: once for each request that a guard
+ * decided about. Returns a function that stops this. If the listener throws, there is a process warning, and no
+ * response changes.
  *
  * @example
  * import { onDecision } from 'koa-with-auth/events'

@@ -7,8 +7,8 @@ import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**
- * Calls `listener` with a record of each fetch of a provider's keys: `refreshed`, or `failed` with the problem. Returns a function
- * that ends it. What the listener throws becomes a process warning; no answer changes.
+ * Calls `listener` with a record of each fetch of a provider's keys: `refreshed`, or `failed` with the problem. Returns
+ * a function that stops this. If the listener throws, there is a process warning, and no response changes.
  *
  * @example
  * import { onProviderKeys } from 'koa-with-auth/events'

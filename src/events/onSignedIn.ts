@@ -7,8 +7,8 @@ import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**
- * Calls `listener` with the record of each sign-in by `logIn`, when the request is over and the store has kept it. Returns a
- * function that ends it. What the listener throws becomes a process warning; no answer changes.
+ * Calls `listener` with the record of each sign-in by `logIn`, when the request is over and the store has saved it.
+ * Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
  *
  * @example
  * import { onSignedIn } from 'koa-with-auth/events'

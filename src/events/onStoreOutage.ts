@@ -7,8 +7,8 @@ import { declareFactory } from '../core/hooks.js'
 import { listening } from './listening.js'
 
 /**
- * Calls `listener` when an outage of a store begins, and when it is over, once each: what requests ask the store is how it is known.
- * Returns a function that ends it. What the listener throws becomes a process warning; no answer changes.
+ * Calls `listener` once when an outage of a store begins, and once when it is over, as requests to the store show it.
+ * Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
  *
  * @example
  * import { onStoreOutage } from 'koa-with-auth/events'

@@ -1,6 +1,6 @@
 /**
- * The files of the docs page: an exact list, no folder. What `swagger-ui-dist` brings is read from the installed package,
- * nothing comes from elsewhere, and nothing of a request becomes part of a path.
+ * The files of the docs page: an exact list, not a folder. The files of `swagger-ui-dist` are read from the installed
+ * package. Nothing comes from elsewhere, and no part of a request becomes part of a path.
  */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -10,16 +10,16 @@ import { here } from './here.js'
 import { pageScript } from './pageScript.js'
 import { pageStyle } from './pageStyle.js'
 
-/** Something that is served as it is. */
+/** A file that is served unchanged. */
 export interface Asset {
   /** The media type. */
   readonly type: string
   readonly content: Buffer
-  /** A validator (RFC 9110 §8.8.3) made of the content alone. */
+  /** A validator (RFC 9110 §8.8.3) that depends only on the content. */
   readonly etag: string
 }
 
-/** The name of an asset, and how to load it; loading rejects while the file cannot be read. */
+/** The name of an asset, and a function that loads it, or rejects while the file cannot be read. */
 export interface AssetSource {
   readonly name: string
   readonly load: () => Promise<Asset>
@@ -29,7 +29,7 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 const IMAGE = 'image/png'
 
-// What the page links to, and no other file of the package
+// The files that the page links to, and no others of the package
 const fromPackage: ReadonlyArray<readonly [name: string, type: string]> = [
   ['swagger-ui.css', STYLE],
   ['swagger-ui-bundle.js', SCRIPT],
@@ -42,13 +42,15 @@ const ours: ReadonlyArray<readonly [name: string, type: string, text: string]> =
   ['page.js', SCRIPT, pageScript],
 ]
 
-/** Something to serve, with its validator. */
+/** Makes an asset with its validator. */
 export const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)
   return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
 
-/** The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` where there is none. */
+/**
+ * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
+ */
 export const findSwaggerUi = (from: string | URL = here): string | undefined => {
   try {
     return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
@@ -57,7 +59,7 @@ export const findSwaggerUi = (from: string | URL = here): string | undefined => 
   }
 }
 
-/** The folder of the installed `swagger-ui-dist`. TypeError that says what to install where there is none. */
+/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
 export const requireSwaggerUi = (place: string, from?: string | URL): string => {
   const folder = findSwaggerUi(from)
   if (folder === undefined) {
@@ -66,7 +68,7 @@ export const requireSwaggerUi = (place: string, from?: string | URL): string => 
   return folder
 }
 
-/** All that the page links to. */
+/** All files that the page links to. */
 export const assetsIn = (folder: string): ReadonlyArray<AssetSource> => [
   ...fromPackage.map(([name, type]) => ({
     name,

@@ -1,6 +1,6 @@
 /**
- * The document of a router, built once, and again when the router has changed or when a request shows another name of
- * a cookie.
+ * The document of a router, built once. It is built again when the router has changed, or when a request shows another
+ * name of a cookie.
  */
 import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
@@ -20,9 +20,9 @@ export interface SerializedDocument {
 
 interface Edition<S, C> {
   readonly layers: ReadonlyArray<Seen<S, C>>
-  /** The schemes that only a request shows in full. */
+  /** The schemes that depend on the application of the request. */
   readonly asked: ReadonlyArray<Leaf>
-  /** By the schemes that a request showed. */
+  /** The documents, by the schemes of a request. */
   readonly documents: Map<string, SerializedDocument>
 }
 
@@ -33,12 +33,12 @@ interface Seen<S, C> {
   readonly functions: Layer<S, C>['stack']
 }
 
-// Applications have one name for their session's cookie; more come from a scheme that reads more of the request
+// Usually the session's cookie has one name in each application. A custom `schemeFor` may have more results
 const MAX_DOCUMENTS = 8
 
 /**
- * `openApi` for frequent use: the same document, and the same JSON, until a route is added. TypeErrors of options are thrown
- * here, those of `openApi` at the first request.
+ * `openApi` for frequent use: it returns the same document and the same JSON until a route is added. TypeErrors of
+ * options are thrown here, those of `openApi` at the first request.
  *
  * @example
  * import Router from '@koa/router'

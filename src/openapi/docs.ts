@@ -1,10 +1,11 @@
 /**
- * `docs`: the docs page of a router, where a user enters credentials once and tries its operations, and the OpenAPI
- * document that the page and other tools read.
+ * `docs`: the docs page of a router, and its OpenAPI document. On the page, a user enters credentials once and tries
+ * operations.
  *
- * It is made of operations like any other, so `withAuth` guards it, and none of them is in the document. It describes
- * the router as it is mounted; one that koa-mount mounts, which the router cannot see, needs `servers`. A plain router is known
- * by its path: where it is mounted without one, the document also describes its siblings there. An `apiApp` is known by marks.
+ * It consists of operations, so `withAuth` guards it. None of them is in the document. The document describes the
+ * router as it is mounted; if koa-mount mounts it, which the router cannot see, set `servers`. Operations of a plain
+ * router are recognized by their path: if it is mounted without one, the document also describes its siblings. Those of
+ * an `apiApp` have marks.
  */
 import { newRouter } from '../koa/newRouter.js'
 import type { RouterInstance } from '../koa/routerTypes.js'
@@ -15,7 +16,7 @@ import type { OpenApiOptions } from './documentOptions.js'
 import { addDocs } from './docsRoutes.js'
 import type { DocsPageOptions } from './pageOptions.js'
 
-/** What the docs page of a router is made of: the document's own options, and those of the page. */
+/** The options of a docs page and of its document. */
 export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The operations that a docs page is made of: the page, its document, and each asset under a path of its own, so that the
- * router's own matching is the list of what is served.
+ * The operations of a docs page: the page, its document, and each asset under its own path. So the router's matching
+ * decides what is served, and nothing else can be.
  */
 import type { RouterInstance } from '../koa/routerTypes.js'
 import type { Context, Next } from 'koa'
@@ -17,16 +17,19 @@ import { fieldsOf, htmlOf, originsOf, type Page } from './page.js'
 import { documentPart as documentOptionsOf, pageChecks, pageSettings, type DocsPageOptions } from './pageOptions.js'
 import { serveAsset, withoutSlash } from './serve.js'
 
-/** What a docs page is made of. */
+/** The parts of a docs page. */
 export interface DocsParts {
-  /** Who asked for it, for messages. */
+  /** The function that makes it, for messages. */
   readonly place: string
   readonly options: DocsPageOptions & OpenApiOptions
-  /** The folder of swagger-ui-dist; without it there is the document alone. */
+  /** The folder of swagger-ui-dist. Without it, there is only the document. */
   readonly folder: string | undefined
 }
 
-/** Registers them on a router. They describe another, or the same one. TypeError for options that cannot hold. */
+/**
+ * Registers them on the router `target`. They describe `described`, which may be the same router. Throws a TypeError
+ * for options that cannot work.
+ */
 export const addDocs = <S, C, T, D>(
   target: RouterInstance<S, C>,
   described: RouterInstance<T, D>,
@@ -36,7 +39,7 @@ export const addDocs = <S, C, T, D>(
   const document = documentOptionsOf(options)
   const settings = pageSettings(place, options)
   const { path, documentPath } = settings
-  // `auth: undefined` is a mistake that `withAuth` refuses; only its absence leaves them undecided
+  // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
   const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []
   const get = (at: string, handler: Handler, mark: (f: Function) => Function): void => {
     // Safe: a guard is middleware, and nothing here reads the router's own context
@@ -72,7 +75,7 @@ type Handler = (ctx: Context, next: Next) => unknown
 
 const placeOf = (ctx: Context): Place => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
 
-// An operation of the application's own at the same path counts, wherever it was registered
+// An operation of the application at the same path replaces the page, wherever it was registered
 const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
   const place = placeOf(ctx)
   const isOwn = isOwnAt(own, part, place)

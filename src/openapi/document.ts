@@ -1,8 +1,8 @@
 /**
- * The OpenAPI 3.1 document of a router: what guards what, read off the values that run.
+ * The OpenAPI 3.1 document of a router. What guards an operation is read from the guard itself.
  *
- * Pure: it reads what the router's layers carry, and nothing is declared twice. It does not serve the document, and knows
- * what `operation({ ... })` says, but not what a handler does.
+ * It reads the layers of the router, so nothing is declared twice. It does not serve the document. It knows what
+ * `operation({ ... })` says, but not what a handler does.
  */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -17,18 +17,21 @@ import { copied, securitySchemesOf } from './security.js'
 
 export type { OpenApiOptions } from './documentOptions.js'
 
-/** A document that lists paths. What no path can say is under `x-undescribed`, so that nothing is left out silently. */
+/**
+ * A document that lists paths. Routes that no path can describe are under `x-undescribed`, so nothing is left out
+ * silently.
+ */
 export type ApiDocument = OpenAPIV3_1.Document & {
   readonly paths: OpenAPIV3_1.PathsObject
   readonly 'x-undescribed'?: ReadonlyArray<Undescribed>
 }
 
 /**
- * The OpenAPI 3.1 document of a router: a plain one, one of `withAuth`, an `apiApp`. Build it of the router that is mounted
- * last, after its routes. With a request, the session's cookie has the name that koa-session was given.
+ * The OpenAPI 3.1 document of a router: a plain one, one of `withAuth`, or an `apiApp`. Build it after the routes, from
+ * the router that the application mounts. With a request, the session's cookie has the name that koa-session was given.
  *
- * TypeError for options that no document can be made of, for two security schemes under one name, for an `operationId`
- * that is used twice, and for a path parameter that its route does not have.
+ * Throws a TypeError for options that cannot work, for two security schemes under one name, for an `operationId` that
+ * is used twice, and for a path parameter that its route does not have.
  *
  * @example
  * import Router from '@koa/router'
@@ -50,7 +53,7 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
   return documentOf(router, options, request)
 }
 
-/** The same of a part of a router, as a docs page shows it: layers, and how they are tried. */
+/** The same for a part of a router, as a docs page shows it: its layers, and how they are tried. */
 export const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOpenApiOptions('openApi', options)
   const routes = routesOf(router, request)

@@ -1,25 +1,26 @@
 /**
- * What a document says beside its operations: the Info Object and the rest of OpenAPI's root, as its author gives them.
+ * The parts of a document besides its operations: the Info Object and the rest of OpenAPI's root, as its author gives
+ * them.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { checkOptions, list, maybe, nonEmpty, unchecked, withoutUndefined } from '../core/options.js'
 import type { Check, Checks, Given, OrUndefined } from '../core/options.js'
 import { withoutExtensions } from './operation.js'
 
-/** The API as a whole. Names that begin with `x-` go into the document as they are. */
+/** The API as a whole. Names that begin with `x-` go into the document unchanged. */
 export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'>> {
   /** The API's name. */
   readonly title: string
-  /** The API's own version. */
+  /** The version of the API. */
   readonly version: string
-  /** Where it is served; default: where the document comes from. */
+  /** Where it is served. Default: where the document comes from. */
   readonly servers?: OpenAPIV3_1.ServerObject[] | undefined
   /** The tags that operations have, in the order in which tools show them. */
   readonly tags?: OpenAPIV3_1.TagObject[] | undefined
   readonly externalDocs?: OpenAPIV3_1.ExternalDocumentationObject | undefined
   /**
-   * What operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable` replaces ours.
-   * Security schemes are read off the guards.
+   * The components that operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable`
+   * replaces ours. Security schemes come from the guards.
    */
   readonly components?: Omit<OpenAPIV3_1.ComponentsObject, 'securitySchemes'> | undefined
   readonly [extension: `x-${string}`]: unknown
@@ -50,15 +51,15 @@ const root = {
   components: maybe(ownComponents),
 }
 
-/** The checks of these options, for functions that take more options beside them. */
+/** The checks of these options, for functions that take further options. */
 export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
 
-/** TypeError for options that no document can be made of. `place` is who takes them. */
+/** Throws a TypeError for options that cannot work. `place` is the function that takes them. */
 export const checkOpenApiOptions = (place: string, options: OpenApiOptions): void => {
   checkOptions(place, withoutExtensions(options), documentChecks)
 }
 
-// What was left out, or is undefined, says nothing
+// An option that is undefined counts as left out
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
 
@@ -68,14 +69,14 @@ export const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
   return { title, ...given(options, (name) => name in info), version }
 }
 
-/** The rest of the root, without what is made of operations. */
+/** The rest of the root, without the parts that operations make. */
 export const rootOf = (options: OpenApiOptions): Given<Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'>> => ({
-  // what OpenAPI takes it for where there is none, said plainly
+  // OpenAPI's default, written out
   servers: [{ url: '/' }],
   ...given(options, (name) => name !== 'components' && (name in root || name.startsWith('x-'))),
 })
 
-/** What the author wrote, merged with what was derived: the author wins. */
+/** Merges the author's components with the derived ones. The author's win. */
 export const componentsOf = (
   derived: OpenAPIV3_1.ComponentsObject,
   own: OpenAPIV3_1.ComponentsObject = {},

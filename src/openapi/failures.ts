@@ -19,7 +19,7 @@ export type FailureStatus = keyof typeof names
 const isScoped = (description: Description): boolean =>
   description._tag === 'Scoped' || children(description).some(isScoped)
 
-// Whether some request is answered 401: not where bad credentials, too, count as none
+// Whether a request can be answered 401: not if bad credentials also count as absent
 const canRefuse = (description: Description): boolean => {
   switch (description._tag) {
     case 'Leaf':
@@ -34,7 +34,7 @@ const canRefuse = (description: Description): boolean => {
   }
 }
 
-/** The statuses that the guard of an operation can answer. Whether CSRF is checked is not known before a request. */
+/** The statuses that the guard of an operation can answer. Only a request shows whether CSRF is checked. */
 export const failuresOf = (description: Description | undefined, method: ListedMethod): ReadonlyArray<FailureStatus> =>
   description === undefined
     ? []
@@ -42,7 +42,7 @@ export const failuresOf = (description: Description | undefined, method: ListedM
         ...(canRefuse(description) ? [401 as const] : []),
         ...(isScoped(description) || (isAmbient(description) && !isSafe(method.toUpperCase())) ? [403 as const] : []),
         ...(isThrottled(description) ? [429 as const] : []),
-        // any hook can be asynchronous, and then be too late
+        // any hook can be async, and take too long
         503,
       ]
 
@@ -104,7 +104,7 @@ const Problem: OpenAPIV3_1.SchemaObject = {
   },
 }
 
-/** The components that these operations' responses refer to; only those, and made for who asks. */
+/** The components that these operations' responses refer to, and no others. They are copies for the caller. */
 export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPIV3_1.ComponentsObject => {
   const used = new Set<FailureStatus>()
   const written = new Set<string>()

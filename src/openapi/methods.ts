@@ -1,5 +1,5 @@
 /**
- * Which of a layer's methods OpenAPI can list, and which it has no field for.
+ * Divides a layer's methods into those that OpenAPI can list, and those that it has no field for.
  */
 
 /** The methods that a Path Item Object has fields for (OpenAPI 3.1, Path Item Object), in its order. */
@@ -8,7 +8,7 @@ export const listed = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch
 /** A method that OpenAPI lists. */
 export type ListedMethod = (typeof listed)[number]
 
-/** The methods of a layer, as OpenAPI sees them. */
+/** The methods of a layer, divided. */
 export interface Methods {
   readonly listed: ReadonlyArray<ListedMethod>
   /** Those that OpenAPI has no field for, as they are sent. */

@@ -1,30 +1,30 @@
 /**
- * Which operations a docs page describes: those of its own router, as they are mounted where the request came in.
+ * Which operations a docs page describes: those of its router, as they are mounted where the request came in.
  *
- * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the truth is in the
- * router that dispatches (`ctx.router`); of that, what lies below the place where the own router was mounted. The layers of
- * an application are marked as its own (R13); a plain router is known by its path alone. A page that is mounted beside its router
- * describes the router as it is.
+ * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page reads the
+ * router that dispatches (`ctx.router`), and of that the layers below the place where its router was mounted. Layers of
+ * an application are marked as its own (R13). Layers of a plain router are recognized by their path. A page that is
+ * mounted beside its router describes the router as it is.
  */
 import { applicationOf, applicationsOf } from '../koa/application.js'
 import { functionsOf } from '../koa/layer.js'
 import { partAmong, type Part } from '../koa/pageAsset.js'
 import type { Layer } from '../koa/routerTypes.js'
 
-/** What of a router is described. */
+/** The part of a router that is read here. */
 export interface MountedRouter {
   readonly stack: Layer[]
   readonly exclusive?: boolean | undefined
   readonly opts: { readonly prefix?: string | undefined; readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
-/** Where a request came in: the router that dispatches, and the path of the layer that runs, as it has it. */
+/** Where a request came in: the router that dispatches, and the path of the running layer in it. */
 export interface Place {
   readonly router: MountedRouter
   readonly layerPath: string
 }
 
-/** The operations to describe; always the same value for the same router and place. */
+/** Returns the operations to describe: the same value for the same router and place. */
 export type View = (place: Place) => MountedRouter
 
 /** Whether a layer serves a part. */
@@ -33,7 +33,7 @@ export const isPartOf =
   (layer: Layer): boolean =>
     partAmong(functionsOf(layer).map(({ written }) => written)) === part
 
-// The application that is described, by its operation that runs; nothing where a plain router is
+// The identity of the described application at the running operation; `undefined` for a plain router
 const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): object | undefined => {
   const application = applicationOf(own)
   if (application === undefined) return undefined
@@ -41,18 +41,18 @@ const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place
   const written = own.stack.find(isPart)
   const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
   if (written === undefined || running === undefined) return application.identity
-  // outer applications come ahead, and a copy of the router has an identity of its own at the same place
+  // identities of outer applications come first, and a copy of the router has another identity at the same position
   const identities = applicationsOf(written)
   return applicationsOf(running).at(identities.indexOf(application.identity) - identities.length)
 }
 
-/** Whether a layer can be one of the described router: a plain one is known by its path alone. */
+/** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
 export const isOwnAt = (own: MountedRouter, part: Part, place: Place): ((layer: Layer) => boolean) => {
   const identity = identityAt(own, part, place)
   return (layer) => identity === undefined || applicationsOf(layer).includes(identity)
 }
 
-/** How a router looks from its operation that serves a part, wherever that was mounted. */
+/** The operations of a router, seen from its operation that serves a part, wherever it is mounted. */
 export const viewOf = (own: MountedRouter, part: Part): View => {
   const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
   return (place) => {
@@ -71,13 +71,13 @@ export const viewOf = (own: MountedRouter, part: Part): View => {
   }
 }
 
-// The path behind the own prefix is the same wherever the router was mounted
+// The path after the router's own prefix is the same wherever the router is mounted
 const baseOf = (mounted: string, unmounted: string, prefix: string): string => {
   const tail = unmounted.startsWith(prefix) ? unmounted.slice(prefix.length) : unmounted
   return mounted.endsWith(tail) ? mounted.slice(0, -tail.length) : ''
 }
 
-// Asked at every request, because routes can be added
+// A getter, because routes can be added between requests
 const below = (
   base: string,
   router: MountedRouter,
@@ -94,6 +94,6 @@ const below = (
 const isBelow = (base: string, { path }: Layer): boolean =>
   base === '' || (typeof path === 'string' && path.startsWith(base) && /^(?:[/{]|$)/.test(path.slice(base.length)))
 
-// Mounting leaves a RegExp as it is
+// Mounting does not change a RegExp
 const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
   path instanceof RegExp && own.stack.some((layer) => layer.path === path)

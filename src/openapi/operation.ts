@@ -1,7 +1,7 @@
 /**
- * `operation`: what OpenAPI cannot read off a route, said behind its path.
+ * `operation`: describes what a route does not show OpenAPI. It is written after the path.
  *
- * It describes, and does nothing to a request. What guards the operation is not said here: that is read off its guard.
+ * It does nothing to a request. It does not say what guards the operation: that is read from the guard.
  */
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -22,7 +22,7 @@ import { aheadOfParams, operationMark } from '../core/marks.js'
 import { notWrapped } from '../koa/notWrapped.js'
 import { refuseUse } from '../koa/placement.js'
 
-/** OpenAPI 3.1's Operation Object without `security`, which is read off the guard. */
+/** OpenAPI 3.1's Operation Object without `security`, which comes from the guard. */
 export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security'>> & {
   readonly security?: undefined
   /** Leaves the operation out of the document. */
@@ -30,7 +30,7 @@ export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'se
   readonly [extension: `x-${string}`]: unknown
 }
 
-/** Middleware that describes its operation, and only goes on. */
+/** Middleware that describes its operation, and only calls `next`. */
 export interface Described {
   (ctx: unknown, next: Next): Promise<unknown>
 }
@@ -62,9 +62,9 @@ const checks: Checks<OperationOptions> = {
 }
 
 /**
- * Describes the operation after whose path it is written, before `withAuth` or behind it: summary, parameters, request
- * body, responses. The document adds `security`, the parameters of the path, and the answers of the guard. TypeError for
- * what OpenAPI's Operation Object does not have, and for `security`.
+ * Describes an operation: summary, parameters, request body, responses. Write it after the path, before or after
+ * `withAuth`. The document adds `security`, the parameters of the path, and the responses of the guard. Throws a
+ * TypeError for what OpenAPI's Operation Object does not have, and for `security`.
  *
  * @example
  * import Router from '@koa/router'
@@ -85,7 +85,7 @@ export const operation = (description: OperationOptions): Described => {
   const described = notWrapped(
     Object.assign((_ctx: unknown, next: Next) => next(), {
       [operationMark]: withoutUndefined(description),
-      // Middleware in front of a guard is wrapped where levels arrange a layer; what carries this stays what it is
+      // Levels wrap middleware that is before a guard, unless it has this `param`
       param: aheadOfParams,
     }),
   )
@@ -98,7 +98,7 @@ export const operation = (description: OperationOptions): Described => {
 
 declareFactory('operation', operation)
 
-/** Options without those whose name begins with `x-`, which OpenAPI leaves to everybody. */
+/** Options without those whose name begins with `x-`, which OpenAPI allows everywhere. */
 export const withoutExtensions = <T>(options: T): T =>
   typeof options !== 'object' || options === null || Array.isArray(options)
     ? options
@@ -108,7 +108,10 @@ export const withoutExtensions = <T>(options: T): T =>
 const isDescribed = (f: Function): f is Function & { readonly [operationMark]: Given<OperationOptions> } =>
   operationMark in f
 
-/** What the functions of a layer say about their operation. TypeError, naming `place`, where two of them do. */
+/**
+ * The description of an operation among the functions of its layer. Throws a TypeError that names `place` if there are
+ * two.
+ */
 export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): Given<OperationOptions> => {
   const [described, second] = functions.filter(isDescribed)
   if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) is in it twice; remove one`)

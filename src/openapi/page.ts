@@ -1,11 +1,11 @@
 /**
- * The docs page, as text and header fields. The same bytes for every request: nothing of a request is part of it.
+ * The docs page, as HTML and header fields. They are the same for every request, and contain nothing of a request.
  *
- * Whatever the API's author wrote is in it as HTML text or as an attribute; no script is written here at all, so
- * nothing has to be escaped for one. All references are relative: it works behind any prefix.
+ * The texts of the API's author are only in HTML text and attributes. There is no inline script, so nothing must be
+ * escaped for one. All references are relative, so the page works after any prefix.
  */
 
-/** What the page is made of. */
+/** The content of the page. */
 export interface Page {
   readonly title: string
   readonly description?: string | undefined
@@ -14,7 +14,7 @@ export interface Page {
   /** The path of the document, such as `/openapi.json`. */
   readonly documentPath: string
   readonly persistAuthorization: boolean
-  /** Origins other than its own that test calls go to. */
+  /** Other origins that test calls go to. */
   readonly origins: ReadonlyArray<string>
 }
 
@@ -22,7 +22,7 @@ export interface Page {
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'\u2028\u2029]/g, (character) => `&#${character.charCodeAt(0)};`)
 
-/** How the page at one path refers to another, both without a slash at their end. */
+/** A relative reference from a page at one path to another path, both without a slash at the end. */
 export const relativeReference = (from: string, to: string): string => {
   const up = '../'.repeat(from.split('/').length - 2)
   return `${up === '' ? './' : up}${to.slice(1)}`
@@ -56,8 +56,8 @@ export const htmlOf = ({ title, description, path, documentPath, persistAuthoriz
 }
 
 /**
- * The page's own header fields: nothing from elsewhere, no inline script, no frame around it. Test calls go to its own
- * origin, and to those of the servers that the document names.
+ * The header fields of the page. They allow nothing from elsewhere, no inline script, and no frame around the page.
+ * Test calls go to its own origin, and to those of the servers that the document names.
  */
 export const fieldsOf = ({ origins }: Page): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
@@ -75,7 +75,9 @@ export const fieldsOf = ({ origins }: Page): Readonly<Record<string, string>> =>
   'Cross-Origin-Opener-Policy': 'same-origin',
 })
 
-/** The origins of servers that a document names; a relative one is the page's own, one with variables is not known. */
+/**
+ * The origins of the servers in a document. A relative URL is the page's own origin, and one with variables is unknown.
+ */
 export const originsOf = (servers: ReadonlyArray<{ readonly url: string }>): ReadonlyArray<string> => [
   ...new Set(
     servers.flatMap(({ url }) => (/^https?:\/\/[^{}]+$/i.test(url) && URL.canParse(url) ? [new URL(url).origin] : [])),

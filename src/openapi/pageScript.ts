@@ -1,9 +1,10 @@
 /**
- * The script that starts Swagger UI on the docs page. A constant: what differs between pages is in `data-` attributes of
- * its element, and the address bar is not read (A-27), but for the fragment, which only opens an operation.
+ * The script that starts Swagger UI on the docs page. It is constant: what differs between pages is in `data-`
+ * attributes of its element. It does not read the address bar (A-27), except for the fragment, which only opens an
+ * operation.
  *
- * A key in a cookie is one that Swagger UI asks for but cannot send, because scripts may not set that header; so it is put
- * among the page's cookies while it is authorized, and taken away with the page.
+ * Swagger UI asks for a key in a cookie but cannot send it, because scripts may not set that header. So the script puts
+ * the key among the page's cookies while it is authorized, and removes it when the user leaves the page.
  */
 
 /** JavaScript for browsers. */

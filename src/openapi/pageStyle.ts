@@ -1,4 +1,4 @@
-/** What Swagger UI's own style sheet leaves to the page around it: background, both colour schemes, narrow screens. */
+/** What Swagger UI's style sheet does not style: the background, both colour schemes, narrow screens. */
 
 /** CSS. */
 export const pageStyle = `/* Swagger UI's own html.dark-mode comes above this, where its version has one */

@@ -1,25 +1,25 @@
 /**
  * The parameters of an operation: those of its path, and those that it declares.
  *
- * What is declared adds to what was read off the path under the same name, and wins.
+ * A declared parameter adds to the one of the path that has the same name, and wins.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import type { PathParameter } from './pathTemplates.js'
 
 type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
 
-/** The parameters of a path, under the names that the document gives them. */
+/** The parameters of a path, with their names in the document. */
 export interface PathParameters {
-  /** As the route names them. */
+  /** With the names of the route. */
   readonly own: ReadonlyArray<PathParameter>
-  /** As the document names them, one for each. */
+  /** Their names in the document, in the same order. */
   readonly names: ReadonlyArray<string>
 }
 
 /** Finds what a reference to a component refers to. */
 export type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
 
-/** Resolves references among the components of a document; `undefined` for what is elsewhere. */
+/** Resolves references among the components of a document; `undefined` for other references. */
 export const resolveAmong =
   (components: OpenAPIV3_1.ComponentsObject['parameters'] = {}): Resolve =>
   (parameter) => {
@@ -44,7 +44,7 @@ export const parametersOf = (
     if (said !== undefined && '$ref' in said && name === parameter.name) return said
     return { ...derived(parameter, said === undefined ? undefined : resolve(said)), name }
   })
-  // A path parameter that this path does not have belongs to another one of the route
+  // A path parameter that this path does not have belongs to another path of the route
   return [...ofPath, ...declared.filter((one) => inPath(one) === undefined)]
 }
 

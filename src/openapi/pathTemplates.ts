@@ -1,7 +1,7 @@
 /**
- * A router's pattern as OpenAPI's path templates: `/pets{/:id}` is `/pets/{id}` and `/pets`.
+ * Translates a router's pattern into OpenAPI's path templates: `/pets{/:id}` becomes `/pets/{id}` and `/pets`.
  *
- * It is read with the parser that the router reads it with. What no template can say (a RegExp) comes back as the reason.
+ * It uses the same parser as the router. For a pattern that has no template (a RegExp), it returns the reason.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -11,7 +11,7 @@ import { parse, type Key, type Text, type Token } from 'path-to-regexp'
 export interface PathTemplate {
   /** `/pets/{id}` */
   readonly path: string
-  /** The path with the names left out; OpenAPI takes two paths with the same outline for one (3.1, Paths Object). */
+  /** The path without names. For OpenAPI, two paths with the same outline are the same path (3.1, Paths Object). */
   readonly outline: string
   /** The outline, and which parameters are wildcards: patterns of the same shape match the same URLs. */
   readonly shape: string
@@ -22,11 +22,14 @@ export interface PathTemplate {
 /** A parameter of a path. */
 export interface PathParameter {
   readonly name: string
-  /** Whether it takes several segments. */
+  /** Whether it matches several segments. */
   readonly wildcard: boolean
 }
 
-/** The templates of a pattern, optional groups expanded, fullest first; or why one of them cannot be written. */
+/**
+ * The templates of a pattern, with and without its optional groups, the longest first; or why one of them cannot be
+ * written.
+ */
 export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
   if (typeof pattern !== 'string') return [E.left('a regular expression is not a path template')]
   return pipe(
@@ -45,7 +48,7 @@ const noSlash = 'a path begins with a slash'
 
 type Piece = Text | Key
 
-// An optional group is there, or it is not
+// With each optional group, and without it
 const expanded = (tokens: ReadonlyArray<Token>): ReadonlyArray<ReadonlyArray<Piece>> =>
   tokens.reduce<ReadonlyArray<ReadonlyArray<Piece>>>(
     (some, token) => {
@@ -58,7 +61,7 @@ const expanded = (tokens: ReadonlyArray<Token>): ReadonlyArray<ReadonlyArray<Pie
 const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate> => {
   const written = (of: (key: Key, at: number) => string): string => {
     const keys = pieces.filter((piece) => piece.type !== 'text')
-    // all groups left out: what is requested still begins with a slash
+    // without all groups: a requested path still begins with a slash
     return pieces.map((piece) => (piece.type === 'text' ? piece.value : of(piece, keys.indexOf(piece)))).join('') || '/'
   }
   const outline = written(() => '{}')
@@ -75,8 +78,8 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
   })
 }
 
-// 3.1, Paths Object: a name is once in a path. The router lets a mounted path repeat one (/users/:id/pets/:id), and
-// gives a handler the last, so that one keeps its name
+// 3.1, Paths Object: a name is unique in a path. The router allows a mounted path to repeat a name
+// (/users/:id/pets/:id), and gives a handler the last one, so that one keeps its name
 const parametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathParameter> =>
   keys.reduceRight<ReadonlyArray<PathParameter>>((behind, { name: given, type }) => {
     const name = given.replaceAll(/[{}/?#]/g, '_')

@@ -1,22 +1,22 @@
 /**
- * Where a router's operations are in a document, which has one place for each path template and method.
+ * Gives the operations of a router their places in a document, which has one for each path template and method.
  */
 import { undescribedPart, type RouteOperation, type Routes, type UndescribedPart } from './routes.js'
 
-/** An operation where the document has it. */
+/** An operation in its place. */
 export interface Placed extends RouteOperation {
   readonly path: string
-  /** Of the path's parameters, as the document has them. */
+  /** The names of the path's parameters in the document. */
   readonly names: ReadonlyArray<string>
 }
 
-/** What found its place, and what did not. */
+/** Operations that have a place, and those that have none. */
 export interface Places {
   readonly placed: ReadonlyArray<Placed>
   readonly shadowed: ReadonlyArray<UndescribedPart>
 }
 
-/** Places operations: one for each path and method, where the router runs several the one that it runs first. */
+/** Places operations, one for each path and method. If the router has several, it is the one that runs first. */
 export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
@@ -30,7 +30,8 @@ export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
     const other = taken.get(slot)
     const one = { ...operation, ...place }
     if (other === undefined || lastAnswers) taken.set(slot, one)
-    // Of two patterns that match the same URLs one never answers; else each does, and one is reported elsewhere
+    // If two patterns match the same URLs, one of them never answers. Otherwise both do, and one is reported as
+    // shadowed
     if (other === undefined || other.template.shape === one.template.shape) continue
     const [winner, loser] = lastAnswers ? [one, other] : [other, one]
     const reason = `${winner.route.place} has the same path template`
@@ -39,8 +40,10 @@ export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
   return { placed: [...taken.values()], shadowed }
 }
 
-/** The operations that keep their `operationId`: of a route that is several operations, the first. TypeError for one that two
- * routes have. */
+/**
+ * The operations that keep their `operationId`: for a route that has several operations, the first. Throws a TypeError if
+ * two routes have the same one.
+ */
 export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
   const holders = new Map<string, Placed>()
   for (const operation of placed) {

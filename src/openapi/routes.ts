@@ -1,6 +1,6 @@
 /**
- * The routes of a router as OpenAPI's operations: one for each path template and method, in the order in which the router
- * tries them; and apart from them what OpenAPI has no words for.
+ * Reads the routes of a router as OpenAPI's operations: one for each path template and method, in the order in which
+ * the router tries them. What OpenAPI cannot describe is reported separately.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { modernPath } from '../koa/pathSyntax.js'
@@ -15,15 +15,15 @@ import type { Given } from '../core/options.js'
 import { templatesOf, type PathTemplate } from './pathTemplates.js'
 import { copied, securityOf, type Security } from './security.js'
 
-/** What of a router is read. */
+/** The part of a router that is read here. */
 export interface Routed<S, C> {
   readonly stack: Layer<S, C>[]
-  /** Of the layers that match, the last one alone runs. */
+  /** Whether only the last of the matching layers runs. */
   readonly exclusive?: boolean | undefined
   readonly opts?: { readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
-/** A layer, and what it says about itself. */
+/** A layer, and its description. */
 export interface Route {
   /** `GET /pets/:id`, for messages. */
   readonly place: string
@@ -42,7 +42,7 @@ export interface RouteOperation {
 
 /** A route, or a part of one, that OpenAPI cannot list among its paths. */
 export interface Undescribed {
-  /** As the router has it. */
+  /** The path in the router. */
   readonly path: string
   readonly methods: ReadonlyArray<string>
   readonly reason: string
@@ -51,21 +51,21 @@ export interface Undescribed {
   readonly security?: OpenAPIV3_1.SecurityRequirementObject[]
 }
 
-/** What of a route is not among the paths. */
+/** A part of a route that is not among the paths. */
 export interface UndescribedPart {
   readonly route: Route
   readonly entry: Undescribed
 }
 
-/** The operations of a router, and what is not among them. */
+/** The operations of a router, and the parts of routes that are not among them. */
 export interface Routes {
   readonly operations: ReadonlyArray<RouteOperation>
   readonly undescribed: ReadonlyArray<UndescribedPart>
-  /** Of two for one method and path, whether the last one answers instead of the first. */
+  /** Whether the last of two operations with one method and path answers, instead of the first. */
   readonly lastAnswers: boolean
 }
 
-/** Reads a router. TypeError for a route that says two things about itself. */
+/** Reads a router. Throws a TypeError for a route with two descriptions. */
 export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
   const secured = new Map<Requirement, Security>()
   const securityBehind = (requirement: Requirement): Security => {
@@ -93,7 +93,7 @@ const readOne = (
   const described = descriptionAmong(functions, place)
   if (described.undocumented === true) return []
 
-  // older routers write patterns in other words
+  // older routers have another syntax of patterns
   const templates = templatesOf(modernPath(layer)?.path ?? path)
   const written = templates.flatMap((template) => (E.isRight(template) ? [template.right] : []))
   const route: Route = { place, described, security: securityBehind(requirement), templates: written }
@@ -108,7 +108,7 @@ const readOne = (
   return [{ operations, undescribed }]
 }
 
-/** Tells of a part of a route that is not among the paths. */
+/** Reports a part of a route that is not among the paths. */
 export const undescribedPart = (
   route: Route,
   path: string | RegExp,

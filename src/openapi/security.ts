@@ -1,7 +1,7 @@
 /**
- * What a requirement is in OpenAPI: requirement objects, and the security schemes that they name.
+ * Writes a requirement for OpenAPI: as requirement objects, and the security schemes that they name.
  *
- * A name is a function of its scheme alone, so that no operation changes the names of another's.
+ * A name depends only on its scheme, so no operation changes the names of another.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
@@ -18,20 +18,20 @@ export interface NamedScheme {
   readonly scheme: SecurityScheme
 }
 
-/** What an operation demands. */
+/** What an operation requires. */
 export interface Security {
-  /** What its authenticator demands; `undefined` where anyone may call. */
+  /** What its authenticator demands; `undefined` if anyone may call. */
   readonly description: Description | undefined
-  /** The list that OpenAPI wants; left out where no alternative has a scheme (plain functions). */
+  /** The list for OpenAPI; `undefined` if no alternative has a scheme (plain functions). */
   readonly requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject> | undefined
   readonly schemes: ReadonlyArray<NamedScheme>
-  /** What OpenAPI has no word for, as a sentence in CommonMark. */
+  /** What OpenAPI cannot express, as a sentence in CommonMark. */
   readonly remark: string | undefined
 }
 
 const anyone: Security = { description: undefined, requirements: [], schemes: [], remark: undefined }
 
-// A padlock needs a scheme, so a reader of the page would take the operation for a public one
+// The page shows a padlock only for a scheme. Without a remark, the operation would look public
 const remarkOf = (description: Description): string | undefined => {
   const all = leaves(description)
   const functions = all.filter(({ scheme }) => scheme === undefined)
@@ -41,7 +41,7 @@ const remarkOf = (description: Description): string | undefined => {
     : 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
 }
 
-/** What a requirement demands. A request adds what only it can show. */
+/** What a requirement demands. Some schemes depend on the application of the request. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
   const description = effective(requirement)?.description
   if (description === undefined) return anyone
@@ -51,7 +51,7 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
       anonymous: alternative.length === 0,
       members: namedIn(alternative, request),
     }))
-  // What is made of plain functions alone must not become `{}`: that says that anonymous callers are welcome
+  // Alternatives of plain functions must not become `{}`, which means that anonymous callers pass
   const listed = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
   return {
     description,
@@ -61,13 +61,13 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
   }
 }
 
-/** A copy of the list: a change of one operation of a document changes no other. */
+/** A copy of the list, so that a change of one operation of a document changes no other. */
 export const copied = (
   requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
 ): OpenAPIV3_1.SecurityRequirementObject[] =>
   requirements.map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, [...scopes]])))
 
-// A tool that knows OpenID Connect takes the discovery document, and every other the token
+// A tool that knows OpenID Connect uses the discovery document, and any other the token
 const waysToSay = ({ leaf, scopes }: Demand): ReadonlyArray<Demand> => {
   const { discovery, ...plain } = leaf
   if (discovery === undefined) return [{ leaf, scopes }]
@@ -95,7 +95,7 @@ const namedIn = (alternative: Alternative, request: Request | undefined): Readon
     return scheme === undefined || name === undefined ? [] : [{ name, scheme, scopes }]
   })
 
-// Of one scheme that is demanded twice, all scopes
+// If one scheme is demanded twice, all its scopes are listed
 const requirementOf = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject =>
   Object.fromEntries(
     members.map(({ name }) => [
@@ -116,13 +116,13 @@ const distinct = (
   })
 }
 
-/** Who uses a scheme. */
+/** A use of a scheme. */
 export interface SchemeUse extends NamedScheme {
   /** An operation that demands it, for messages. */
   readonly place: string
 }
 
-/** The schemes of all operations by name. TypeError for two that differ under one name. */
+/** The schemes of all operations by name. Throws a TypeError if two that differ have one name. */
 export const securitySchemesOf = (
   uses: ReadonlyArray<SchemeUse>,
 ): Readonly<Record<string, OpenAPIV3_1.SecuritySchemeObject>> => {
@@ -132,7 +132,7 @@ export const securitySchemesOf = (
     if (other === undefined) known.set(use.name, use)
     else if (other.scheme !== use.scheme && !isDeepStrictEqual(other.scheme, use.scheme)) throw clash(other, use)
   }
-  // Safe: OpenAPI's own model; the types of openapi-types do not know mutualTLS, nor flows that are written as data
+  // Safe: it is OpenAPI's own model, but openapi-types does not know mutualTLS, or flows that are written as data
   return Object.fromEntries([...known].map(([name, { scheme }]) => [name, structuredClone(scheme)])) as Record<
     string,
     OpenAPIV3_1.SecuritySchemeObject

@@ -1,13 +1,13 @@
 /**
- * Answers of the docs page: an asset with its validator, or 304 for who has it already. They read nothing of a request but
- * its path and its preconditions.
+ * Responses of the docs page: an asset with its validator, or a 304 if the client has it already. They read only the
+ * path and the preconditions of a request.
  */
 import type { Context } from 'koa'
 import type { Asset } from './assets.js'
 
 /**
- * Serves an asset. Caches keep it and ask every time, so that an update is seen immediately; where a guard or upstream
- * middleware said more about caching, `keepCaching` leaves that as it is.
+ * Serves an asset. Caches keep it, but ask before each use, so updates are seen immediately. With `keepCaching`, a
+ * `Cache-Control` that a guard or middleware above has set stays.
  */
 export const serveAsset = (
   ctx: Context,
@@ -25,7 +25,7 @@ export const serveAsset = (
   ctx.body = content
 }
 
-/** Sends who asked for `/docs/` to `/docs`, below which everything that the page refers to is found. */
+/** Redirects `/docs/` to `/docs`, because the references of the page are relative to that. */
 export const withoutSlash = (ctx: Context): void => {
   ctx.status = 308
   ctx.set('Location', `../${ctx.path.slice(0, -1).split('/').at(-1)}`)

@@ -1,13 +1,13 @@
 /**
- * The response of an upgrade: what hooks and the guard see as `ctx.res`. It is silent while the request is decided, so that
- * nothing that a hook writes is sent; then it answers on the socket, or is never sent.
+ * The response of an upgrade: hooks and the guard see it as `ctx.res`. It is silent while the request is decided, so
+ * nothing that a hook writes is sent. Then it answers on the socket, or is never sent.
  *
- * It never carries a cookie: what an upgrade reads, it does not change.
+ * It never sets a cookie, because an upgrade only reads sessions.
  */
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-// How long a refused client has to read its answer, in milliseconds
+// How long a refused client may read the response, in milliseconds
 const LINGER = 2000
 
 /** A response without a socket until it answers. */
@@ -19,10 +19,10 @@ export class UpgradeResponse extends ServerResponse {
     this.shouldKeepAlive = false
   }
 
-  /** Whether the socket is free: no answer to an earlier request is under way on it. */
+  /** Whether the socket is free: no response to an earlier request is being written to it. */
   isNext(socket: Duplex): boolean {
     try {
-      // Safe, here and below: what is used of a Socket is what any stream has
+      // Safe, here and below: only those parts of a Socket are used that every stream has
       this.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
       this.detachSocket(socket as Parameters<ServerResponse['detachSocket']>[0])
       return true
@@ -32,8 +32,9 @@ export class UpgradeResponse extends ServerResponse {
   }
 
   /**
-   * Sends what is written from now on, and closes the socket after it. What the client still sends is read and dropped for
-   * a while (RFC 9112 §9.6): a close with unread bytes resets the connection, and the client might lose the answer.
+   * Sends what is written from now on, and then closes the socket. What the client still sends is read and dropped for
+   * a while (RFC 9112 §9.6): closing with unread bytes would reset the connection, and the client might lose the
+   * response.
    */
   answer(socket: Duplex): void {
     this.#isSilent = false
@@ -44,7 +45,7 @@ export class UpgradeResponse extends ServerResponse {
       socket.end()
       socket.resume()
     })
-    // Koa waits for the socket, and would report its errors; that a client is gone is none
+    // Koa waits for the socket, and would report its errors, but a client that has gone is no error
     this.removeAllListeners('socket')
     this.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
   }
@@ -52,7 +53,7 @@ export class UpgradeResponse extends ServerResponse {
   override writeHead(...given: ReadonlyArray<unknown>): this {
     if (this.#isSilent) return this
     this.removeHeader('Set-Cookie')
-    // Safe: it is called as it was
+    // Safe: it is called with the same arguments
     return Reflect.apply(super.writeHead, this, given) as this
   }
 
@@ -68,7 +69,7 @@ export class UpgradeResponse extends ServerResponse {
     if (!this.#isSilent) super.flushHeaders()
   }
 
-  // an answer of 1xx is none
+  // a 1xx is not the response
   override writeContinue(): void {}
   override writeProcessing(): void {}
   override writeEarlyHints(): void {}

@@ -1,12 +1,11 @@
 /**
- * A token among the subprotocols as if it were in `Authorization`, for the kinds that read tokens there, `httpBearer` and
- * `httpJwt`.
+ * Treats a token among the subprotocols as if it were in `Authorization`, where `httpBearer` and `httpJwt` read tokens.
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware } from 'koa'
 import { fromWebSocketProtocol } from './fromWebSocketProtocol.js'
 
-/** Presents the token while a request is decided; the field is as it was afterwards. */
+/** Writes the token to `Authorization` while a request is decided, and restores the field afterwards. */
 export const presentToken = (prefix: string): Middleware => {
   const read = fromWebSocketProtocol({ prefix })
   return async (ctx, next) => {
@@ -15,7 +14,7 @@ export const presentToken = (prefix: string): Middleware => {
     const { headers } = ctx.req
     const before = headers.authorization
     const all = [before ?? [], [sent.value].flat().map((token) => `Bearer ${token}`)].flat()
-    // several are malformed, as several lines of the field are; readers take an array for these
+    // several tokens are malformed, like several lines of the field: readers return an array for these
     Object.assign(headers, { authorization: all.length === 1 ? all[0] : all })
     try {
       return await next()

@@ -1,5 +1,5 @@
 /**
- * Where a page can put a token of a WebSocket handshake: browsers let it set the subprotocols and no other header field.
+ * Reads a token from the subprotocols of a WebSocket handshake. Browsers let a page set no other header field of it.
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
@@ -8,7 +8,7 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, nameLike } from '../core/options.js'
 import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
 
-/** How a token differs from the names of protocols. */
+/** The options of `fromWebSocketProtocol`. */
 export interface FromWebSocketProtocolOptions {
   /** The prefix of the token, such as `bearer.`, in exactly this letter case. */
   readonly prefix: string

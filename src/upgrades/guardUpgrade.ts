@@ -109,9 +109,9 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
   const { own, route } = decided(options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
-    // Node can have dropped the very field; it is an upgrade all the same, and not safe
+    // Node may have dropped this field, but it still is an upgrade, and not safe
     request.headers.upgrade ??= ''
-    // a client that is gone is no error, now or before the handshake
+    // a client that disconnects before the handshake is no error
     socket.on('error', ignore)
     const response = new UpgradeResponse(request)
     if (!response.isNext(socket)) {
@@ -191,7 +191,7 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   )
 }
 
-// RFC 9112 §3.2; Node asks for it of no upgrade
+// RFC 9112 §3.2; Node does not require it of upgrades
 const namesHost = (request: Request): boolean => {
   const [host, ...others] = hostsOf(request)
   return host !== undefined && host !== '' && others.length === 0

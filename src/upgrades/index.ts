@@ -1,7 +1,7 @@
 /**
  * koa-with-auth/upgrades: WebSocket handshakes and other upgrades, under the same authenticators as operations.
  *
- * Reading guide: `guardUpgrade.ts` is the whole idea; `UpgradeResponse.ts` says how a refusal is sent.
+ * Reading guide: `guardUpgrade.ts` is the guard. `UpgradeResponse.ts` sends refusals.
  */
 export { guardUpgrade, type Admitted, type GuardUpgradeOptions, type UpgradeGuard } from './guardUpgrade.js'
 export { fromWebSocketProtocol, type FromWebSocketProtocolOptions } from './fromWebSocketProtocol.js'

@@ -1,19 +1,19 @@
 /**
- * How an application serves an upgrade: Koa itself runs it on a context of the application, answers, and reports its errors. Of the
- * application's middleware only what has a part for upgrades (settings, sessions) is run, by that part.
+ * How an application serves an upgrade. Koa itself runs it on a context of the application, responds, and reports
+ * errors. Of the application's middleware, only settings and sessions run, by the part that they have for upgrades.
  */
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import { upgradeMark } from '../core/marks.js'
 
-/** The listener of an application for upgrades, with middleware above and below the application's own parts. */
+/** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
 export const servedBy = (
   app: Koa,
   above: ReadonlyArray<Middleware>,
   below: ReadonlyArray<Middleware>,
 ): ReturnType<Koa['callback']> => {
   if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
-  // Safe: it has all that an application has
+  // Safe: it inherits everything from the application
   const served = Object.create(app, {
     middleware: { value: [...above, ...partsOf(app), ...below] },
     createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
@@ -23,7 +23,7 @@ export const servedBy = (
 
 const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
   middleware.flatMap((one) => {
-    // Safe: this package alone puts it there
+    // Safe: only this package puts it there
     const part = Reflect.get(one, upgradeMark) as Middleware | undefined
     return part ?? []
   })

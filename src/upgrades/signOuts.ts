@@ -1,8 +1,9 @@
 /**
- * Sign-outs that happen while an upgrade is decided: its socket is not registered yet, so only the guard can end it.
+ * Ends upgrades whose user signs out while they are decided. Their socket is not registered yet, so only the guard can
+ * end them.
  *
- * A sign-in that was read, and is over when the decision is made, is refused. From then on, until the caller of the guard
- * had a turn of the event loop to register the socket, a sign-out destroys it.
+ * If the sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys the socket,
+ * until the caller of the guard had a turn of the event loop to register it.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -24,7 +25,10 @@ interface Hearing {
 
 const hearings = new WeakMap<IncomingMessage, Hearing>()
 
-/** Hears of sign-outs from now on, where the application does, too: else it ends no sockets. Returns a function that stops it. */
+/**
+ * Listens to sign-outs from now on, if the application listens too; otherwise it does not end sockets. Returns a
+ * function that stops this.
+ */
 export const hearSignOuts = (request: IncomingMessage, socket: Duplex): (() => void) => {
   if (!signedOut.hasSubscribers) return () => {}
   const hearing: Hearing = { socket, records: [], signIn: undefined }
@@ -39,7 +43,7 @@ export const hearSignOuts = (request: IncomingMessage, socket: Duplex): (() => v
   return () => void signedOut.unsubscribe(hear)
 }
 
-/** The same authenticator, which refuses a request whose sign-in ended while it was decided. */
+/** Makes an authenticator that also refuses a request whose sign-in ended while it was decided. */
 export const stillSignedIn = (self: Authenticator<unknown>): Authenticator<unknown> => {
   const { description } = self
   const refused = constantFailure(description, invalid)
