@@ -1,21 +1,21 @@
 /**
- * What protects each operation of a router: plain data, to be kept and compared, and as text.
+ * What protects each operation of a router, as plain data to store and compare, and as a table.
  *
- * It is read off a router in `auditRouter.ts`.
+ * `auditRouter.ts` reads it from a router.
  */
 import type { Extent } from './shadows.js'
 import { visible } from './visible.js'
 import type { Way } from './Way.js'
 
 /**
- * Who gets in: `guarded`, who authenticates; `optional`, anonymous callers, too; `public`, anyone, because a level says so;
- * `undecided`, anyone, because no level says anything.
+ * Who gets in. `guarded`: authenticated callers. `optional`: anonymous callers, too. `public`: anyone, because a level
+ * says so. `undecided`: anyone, because no level decided.
  */
 export type Access = 'guarded' | 'optional' | 'public' | 'undecided'
 
 /** One operation of a router. */
 export interface AuditedOperation {
-  /** What it is called: `GET /users/:id`. GET answers HEAD, too; ALL is every method. */
+  /** Its name: `GET /users/:id`. GET also answers HEAD. ALL means every method. */
   readonly operation: string
   readonly method: string
   /** The path, with all prefixes. */
@@ -23,46 +23,53 @@ export interface AuditedOperation {
   readonly access: Access
   /** What protects it: `bearer, or API key in header X-API-Key`. */
   readonly protection: string
-  /** The ways in, one for each alternative; none where no guard asks (`public`, `undecided`). */
+  /** The ways in, one for each alternative; empty if no guard asks (`public`, `undecided`). */
   readonly ways: ReadonlyArray<Way>
   /**
-   * Whether writes from other sites are refused: `not needed` where nothing is written, or where browsers send no credential
-   * by themselves. Read off `apiApp` and `authSettings`, those of `app.use` only where the application is known.
+   * Whether writes from other sites are refused. `not needed`: it writes nothing, or browsers send no credential by
+   * themselves. This is read from `apiApp` and `authSettings`, and from those of `app.use` if the application is
+   * audited.
    */
   readonly csrf: 'checked' | 'off' | 'not needed'
-  /** The origins whose writes are accepted all the same. */
+  /** The other origins whose writes are accepted. */
   readonly trustedOrigins: ReadonlyArray<string>
-  /** Whether the OpenAPI document lists it, or it is a part of the docs page. */
+  /** Whether the OpenAPI document lists it, or whether it is a part of the docs page. */
   readonly docs: 'listed' | 'hidden' | 'page'
-  /** The level that decided, `operation`, `router /api`, `application`; several, from the outermost, where `also` adds. */
+  /** The level that decided: `operation`, `router /api`, `application`. With `also`, all levels, from the outermost. */
   readonly decidedBy: ReadonlyArray<string>
-  /** What answers its requests before it does. */
+  /** The operations that answer its requests first. */
   readonly shadowedBy: ReadonlyArray<Shadow>
   /** The names of the functions that run before its guard. */
   readonly beforeGuard: ReadonlyArray<string>
-  /** The names of the middleware that runs behind its guard, before the handler. */
+  /** The names of the middleware that runs after its guard, before the handler. */
   readonly behindGuard: ReadonlyArray<string>
-  /** What cannot be put into words: a plain function as authenticator, a RegExp as path. */
+  /** The parts that cannot be described: a plain function as authenticator, a RegExp as path. */
   readonly undescribed: ReadonlyArray<'authenticator' | 'path'>
 }
 
-/** An operation that answers first what another one matches, too. */
+/** An operation that answers requests first that another one matches, too. */
 export interface Shadow {
   readonly operation: string
   readonly access: Access
-  /** How much of the other one it takes; of a RegExp, or of several captures in one segment, it may be `unknown`. */
+  /**
+   * How many requests of the other one it takes. `unknown` is possible for a RegExp, and for several captures in one
+   * segment.
+   */
   readonly extent: Extent
   /** A request that it takes: `GET /users/me`. */
   readonly example?: string
 }
 
-/** Middleware of `router.use`, which can answer by itself. */
+/** Middleware of `router.use`, which can answer requests itself. */
 export interface AuditedMiddleware {
   /** Where it runs: `/api/*` is `/api` and everything below it. */
   readonly path: string
   /** The names of its functions. */
   readonly functions: ReadonlyArray<string>
-  /** Whether all that it sees has passed a guard: not where an operation behind it, or one that is public, matches. */
+  /**
+   * Whether each request that it sees has passed a guard. `no` if it also runs for an operation that is public, or
+   * before a guard.
+   */
   readonly guarded: 'yes' | 'no' | 'never runs'
 }
 
@@ -70,7 +77,7 @@ export interface AuditedMiddleware {
 export interface Audit {
   readonly operations: ReadonlyArray<AuditedOperation>
   readonly middleware: ReadonlyArray<AuditedMiddleware>
-  /** The table; no part of the data. */
+  /** The table. It is not a part of the data. */
   toString(): string
 }
 
@@ -78,7 +85,10 @@ export interface Audit {
 // destructors
 // -------------------------------------------------------------------------------------
 
-/** An audit as text: a line for each operation, then one for each layer of middleware, aligned, in the order of registration. */
+/**
+ * An audit as a table: a line for each operation, then a line for each layer of middleware, in the order of
+ * registration.
+ */
 export const table = ({ operations, middleware }: Omit<Audit, 'toString'>): string =>
   [
     aligned(['OPERATION', 'PROTECTED BY', 'DECIDED BY', 'NOTES'], operations.map(operationCells)),

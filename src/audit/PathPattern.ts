@@ -2,8 +2,9 @@
  * The paths that a pattern of path-to-regexp accepts, as a nondeterministic finite automaton (NFA) over characters.
  * `comparePatterns.ts` walks two of them together, to find a path that both accept.
  *
- * It accepts every path that the pattern accepts, and no others where `isExact`: path-to-regexp keeps the second capture
- * of a segment from holding the text between them, which is left out here. It does not read RegExp paths.
+ * It accepts every path that the pattern accepts. If `isExact`, it accepts no others. One rule is left out:
+ * path-to-regexp does not let the second capture of a segment contain the text between the two. It does not read RegExp
+ * paths.
  *
  * @see https://github.com/pillarjs/path-to-regexp
  */
@@ -15,15 +16,15 @@ export interface PathPattern {
   readonly states: ReadonlyArray<State>
   /** Where each alternative begins. */
   readonly starts: ReadonlyArray<number>
-  /** Whether it accepts nothing that the pattern refuses. */
+  /** Whether it accepts no other paths than the pattern. */
   readonly isExact: boolean
-  /** Whether it has no captures: it accepts one path, in its spellings. */
+  /** Whether it has no captures: then it accepts one path, in its spellings. */
   readonly isLiteral: boolean
   /** Whether letter case counts. */
   readonly isSensitive: boolean
-  /** Its segments, for a first look. */
+  /** Its segments, for a quick comparison. */
   readonly shapes: ReadonlyArray<PathShape>
-  /** Paths that it accepts, as different as a few can be. */
+  /** A few paths that it accepts, as different as possible. */
   readonly samples: ReadonlyArray<string>
 }
 
@@ -31,11 +32,11 @@ export interface PathPattern {
 export interface State {
   /** The transition to the next state; `undefined` in an accepting state. */
   readonly next: Step | undefined
-  /** The transition back to this state: what may come once more. */
+  /** The transition back to this state, for a character that may be repeated. */
   readonly again: Step | undefined
 }
 
-/** The label of a transition: this character, one that is no slash, or any. */
+/** The label of a transition: this character, any character but a slash, or any character. */
 export type Step =
   | { readonly _tag: 'Text'; readonly char: string; readonly isSensitive: boolean }
   | { readonly _tag: 'Segment' }
@@ -48,10 +49,10 @@ export interface PathOptions {
   readonly end?: boolean | undefined
 }
 
-// path-to-regexp itself refuses more
+// path-to-regexp refuses more
 const MAX_ALTERNATIVES = 256
 
-/** The automaton of a path; `undefined` for what path-to-regexp does not take. */
+/** The automaton of a path; `undefined` for a path that path-to-regexp refuses. */
 export const make = (
   path: string,
   { sensitive = false, strict = false, end = true }: PathOptions,
@@ -61,7 +62,7 @@ export const make = (
   const text = (chars: string): Step[] => stepsOfText(chars, sensitive)
   const stepsOf = (token: Token): Step[] =>
     token.type === 'text' ? text(token.value) : token.type === 'param' ? [{ _tag: 'Segment' }] : [{ _tag: 'Anything' }]
-  // What may follow: a slash at the end, and where the path only begins so, everything below it
+  // What may follow: a slash, and if the path is only a beginning, everything below it
   const endings: Step[][] = end
     ? [[], ...(strict ? [] : [text('/')])]
     : [[], text('/'), [...text('/'), { _tag: 'Anything' }]]
@@ -78,7 +79,7 @@ export const make = (
   }
 }
 
-/** The automaton of all paths that begin with a string, letter case aside. */
+/** The automaton of all paths that begin with a string, in any letter case. */
 export const startingWith = (text: string): PathPattern => ({
   states: [...statesOf(stepsOfText(text, false)), ...statesOf([...stepsOfText(text, false), { _tag: 'Anything' }])],
   starts: [0, text.length + 1],
@@ -112,7 +113,7 @@ const alternativesOf = (tokens: ReadonlyArray<Token>): Token[][] =>
     [[]],
   )
 
-// One capture a segment, and one that may hold slashes at most: then no capture limits another
+// At most one capture in each segment, and at most one wildcard: then no capture limits another
 const isPlain = (tokens: ReadonlyArray<Token>): boolean => {
   const wildcards = tokens.filter(({ type }) => type === 'wildcard').length
   const segments = tokens
@@ -145,7 +146,7 @@ const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyA
 // destructors
 // -------------------------------------------------------------------------------------
 
-/** Whether a step takes a character. */
+/** Whether a step accepts a character. */
 export const takes = (step: Step, char: string): boolean => {
   switch (step._tag) {
     case 'Text':
@@ -168,6 +169,6 @@ export const move = ({ states }: PathPattern, from: ReadonlyArray<number>, char:
   return [...reached].sort((one, other) => one - other)
 }
 
-/** Whether a set of states holds an accepting one. */
+/** Whether a set of states contains an accepting one. */
 export const accepts = ({ states }: PathPattern, indexes: ReadonlyArray<number>): boolean =>
   indexes.some((index) => states[index]?.next === undefined)

@@ -1,17 +1,17 @@
 /**
- * The shape of a path: its segments, for a first look at two patterns. Most have no path in common, and their shapes show it
- * without a walk of the automata (`PathPattern.ts`).
+ * The shape of a path: its segments, for a quick comparison of two patterns. Most patterns have no path in common.
+ * Their shapes show it without a walk of the automata (`PathPattern.ts`).
  */
 import type { Token } from 'path-to-regexp'
 
-/** The segments of an alternative, up to where anything may follow. */
+/** The segments of an alternative, up to the place where anything may follow. */
 export interface PathShape {
-  /** The text of each, letter case aside; `undefined` where it has a capture. */
+  /** The text of each, without regard to letter case; `undefined` for one with a capture. */
   readonly segments: ReadonlyArray<string | undefined>
   readonly isOpen: boolean
 }
 
-/** What has shapes: one for each alternative. */
+/** Something with a shape for each alternative. */
 interface Shaped {
   readonly shapes: ReadonlyArray<PathShape>
 }
@@ -24,7 +24,7 @@ export const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): PathShape =
   const known = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
   const written = known.map((token) => (token.type === 'text' ? token.value : capture)).join('')
   const segments = written.split('/')
-  // a slash at the end counts for nothing, and what is beside a wildcard is not known as a whole
+  // a slash at the end does not count, and a segment with a wildcard is not known as a whole
   const whole =
     wildcardAt < 0 ? segments.slice(0, segments.findLastIndex((one) => one !== '') + 1) : segments.slice(0, -1)
   return {
@@ -39,7 +39,7 @@ export const shapeBelow = (text: string): PathShape => ({
   isOpen: true,
 })
 
-/** Whether the shapes show that no path is accepted by both. */
+/** Whether the shapes prove that no path is accepted by both. */
 export const areApart = (one: Shaped, other: Shaped): boolean =>
   one.shapes.every((shape) => other.shapes.every((another) => differ(shape, another)))
 

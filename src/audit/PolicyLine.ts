@@ -1,28 +1,28 @@
 /**
- * One line of a policy file: an operation and all that a reviewer must see of it, in fields that are separated by `; `.
+ * One line of a policy file: an operation and what a reviewer must see of it, in fields that are separated by `; `.
  *
  * ```text
  * GET /api/reports; bearer with scopes reports; by application; csrf not needed; docs listed
  * USE /api/*; unguarded cors
  * ```
  *
- * Fields are kept escaped, as they are written, so that reading a line and writing it again changes nothing.
+ * Fields stay escaped, as in the file, so reading a line and writing it again changes nothing.
  */
 import type { Audit, AuditedOperation, Shadow } from './Audit.js'
 import { escaped, isVisible, visible } from './visible.js'
 import { anyone, type Way } from './Way.js'
 
-/** What a policy says about one operation, or about one function of middleware that runs unguarded. */
+/** What a policy says about an operation, or about a function of middleware that runs unguarded. */
 export interface PolicyLine {
-  /** What it is called: `GET /users/:id`, or `USE /api/*` for middleware. */
+  /** Its name: `GET /users/:id`, or `USE /api/*` for middleware. */
   readonly operation: string
-  /** Who may call, in words: `bearer, or anonymous`, `public`; of middleware `unguarded cors`. */
+  /** Who may call, in words: `bearer, or anonymous`, `public`; for middleware `unguarded cors`. */
   readonly who: string
-  /** Which level decided; left out of middleware, as are the next two. */
+  /** Which level decided. This and the next two are left out for middleware. */
   readonly by?: string
   readonly csrf?: string
   readonly docs?: string
-  /** What runs before and behind its guard, and what answers first. */
+  /** What runs before and after its guard, and what answers first. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -64,7 +64,7 @@ const lineOf = (audited: AuditedOperation): PolicyLine => {
   }
 }
 
-/** How a note begins about what runs once the guard has let a caller in, and may refuse. */
+/** The beginning of a note about middleware after the guard, which may refuse, too. */
 export const BEHIND = 'behind its guard'
 
 const inNote = ({ operation, extent }: Shadow): string =>
@@ -81,10 +81,10 @@ const wayInWords = ({ credentials, scopes, authorizations, takesAnything }: Way)
     scopes.length > 0 ? ` with scopes ${scopes.map(scope).join(' ')}` : '',
   ].join('')
 
-/** A string as a field: on one line, and without what separates fields. */
+/** A string as a field: on one line, without the characters that separate fields. */
 export const field = (text: string): string => (text === '' ? '\\u{}' : visible(text).replaceAll(';', escaped(';')))
 
-// as a part of `who`: without what separates those, and none of the words that mean something else there
+// as a part of `who`: without the words and characters that have a meaning there
 const word = (text: string): string =>
   field(text)
     .replace(/,(?= (?:or|and) )/g, escaped(','))
@@ -107,11 +107,11 @@ const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.
 // destructors
 // -------------------------------------------------------------------------------------
 
-/** The line as it is in the file. */
+/** The line in the file. */
 export const textOf = ({ operation, who, by, csrf, docs, notes }: PolicyLine): string =>
   [operation, who, by, csrf, docs, ...notes].filter((one) => one !== undefined).join('; ')
 
-/** Reads a line; `undefined` for what is none. */
+/** Reads a line; `undefined` if it is not a line of a policy. */
 export const lineFrom = (text: string): PolicyLine | undefined => {
   if (!isVisible(text)) return undefined
   const [operation = '', who = '', ...rest] = text.split('; ')
@@ -128,7 +128,7 @@ export const lineFrom = (text: string): PolicyLine | undefined => {
   return isLine ? { operation, who, by, csrf, docs, notes } : undefined
 }
 
-/** The ways into an operation, as a line has them in words. */
+/** The ways into an operation, from the words of a line. */
 export const waysIn = (who: string): ReadonlyArray<Way> =>
   /^(?:public|undecided|unguarded)\b/.test(who) ? [anyone] : who.split(OR).map(wayFrom)
 

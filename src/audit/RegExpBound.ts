@@ -1,17 +1,17 @@
 /**
- * What can be proven of a RegExp without reading all of it: which paths it cannot accept.
+ * Proves which paths a RegExp cannot accept, without reading all of it.
  *
- * Two proofs are known. What it accepts begins with its literal beginning; and where it accepts a path in no letter case, it
- * does not accept it. A RegExp that neither one settles is `unknown` to the audit.
+ * There are two proofs. Each path that it accepts begins with its literal beginning. And if it refuses a path in every
+ * letter case, it does not accept the path. If both fail, the audit says `unknown`.
  */
 import { startingWith, type PathPattern } from './PathPattern.js'
 
-/** A pattern that accepts all that a RegExp accepts, and more. */
+/** A pattern that accepts all paths that a RegExp accepts, and more. */
 export const boundOf = (regexp: RegExp): PathPattern => startingWith(literalBeginning(regexp))
 
-// Up to the first character that is syntax, or that something behind it repeats or makes optional
+// Up to the first character of syntax, or one that a quantifier repeats or makes optional
 const literalBeginning = ({ source, flags }: RegExp): string => {
-  // with these flags `^` is not the beginning, and letter case is another one
+  // with these flags, `^` is not the beginning, or letter case works in another way
   if (!source.startsWith('^') || /[muv]/.test(flags) || hasAlternatives(source)) return ''
   let text = ''
   for (const [token, escaped, plain] of source.slice(1).matchAll(/\\(.)|(.)/gs)) {
@@ -24,7 +24,7 @@ const literalBeginning = ({ source, flags }: RegExp): string => {
 
 const punctuation = (char: string): string | undefined => (/\w/.test(char) ? undefined : char)
 
-// Outside of all groups, where the whole expression is one of several
+// Outside of all groups, where `|` makes the whole expression one of several
 const hasAlternatives = (source: string): boolean => {
   let rest = source.replace(/\\./gs, '').replace(/\[[^\]]*\]/g, '')
   for (let before = ''; before !== rest;) {
@@ -39,7 +39,7 @@ export const refusesInEveryCase = (regexp: RegExp, paths: ReadonlyArray<string>)
   const { source, flags } = regexp
   // without `u` a RegExp with the flag i treats all spellings alike
   if (flags.includes('i')) return !/[uv]/.test(flags)
-  // what a RegExp must not find, it finds more often with the flag i
+  // a negation matches less with the flag i, so the test with the flag would prove nothing
   if (/\(\?<?!|\[\^/.test(source)) return false
   const anyCase = new RegExp(source, `${flags}i`)
   return !paths.some((path) => anyCase.test(path))

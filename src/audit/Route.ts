@@ -1,5 +1,5 @@
 /**
- * What the audit reads of a router: its layers and its operations, each with the paths that it accepts.
+ * What the audit reads from a router: its layers and operations, each with the paths that it accepts.
  */
 import {
   layersOf,

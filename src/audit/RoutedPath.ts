@@ -1,7 +1,8 @@
 /**
- * The path of a layer, and how it lies to another one: apart, within, or across.
+ * The path of a layer, and its relation to another one: apart, within, around, or overlapping.
  *
- * Of paths as path-to-regexp writes them all of it is known; of a RegExp only what trying shows, and the rest is `unknown`.
+ * For patterns of path-to-regexp, the relation is known. For a RegExp, only trying paths shows something, and the rest
+ * is `unknown`.
  */
 import { modernPath } from '../koa/pathSyntax.js'
 import { findPath, type Found } from './comparePatterns.js'
@@ -15,38 +16,38 @@ import { boundOf, refusesInEveryCase } from './RegExpBound.js'
 export interface RoutedPath {
   /** `undefined` for a RegExp. */
   readonly pattern: PathPattern | undefined
-  /** Accepts all that the path accepts, and perhaps more. */
+  /** A pattern that accepts all that the path accepts, and perhaps more. */
   readonly bound: PathPattern | undefined
-  /** Whether it accepts a path, as the router has it. */
+  /** Whether the router's RegExp accepts a path. */
   readonly matches: (path: string) => boolean
   readonly regexp: RegExp
 }
 
-/** What is read of a layer. */
+/** The part of a layer that is read here. */
 export type LayerPath = Pick<RouterLayer, 'path' | 'regexp' | 'opts'>
 
-/** How two paths lie to one another. */
+/** The relation of two paths. */
 export interface Relation {
   /** Whether a request can match both. */
   readonly overlap: 'yes' | 'no' | 'unknown'
   /** A path that both accept. */
   readonly example?: string
-  /** Whether the second accepts all that the first does; `false` where that is not known. */
+  /** Whether the second accepts all that the first does; `false` if unknown. */
   readonly isWithin: boolean
-  /** Whether the first accepts all that the second does; `false` where that is not known. */
+  /** Whether the first accepts all that the second does; `false` if unknown. */
   readonly isAround: boolean
-  /** Whether the second accepts something that the first does not; `false` where that is not known. */
+  /** Whether the second accepts something that the first does not; `false` if unknown. */
   readonly isNarrower: boolean
 }
 
-// What `router.use(f)` stands for: everything below the prefix
+// How the router writes `router.use(f)`: everything below the prefix
 const below = String.raw`(?:\/|$)`
 
 /** Reads the path of a layer. */
 export const routedPath = (layer: LayerPath): RoutedPath => {
   const { regexp } = layer
   const pattern = patternOf(layer)
-  // a layer without one (its path is empty) cannot be asked, and ends in a 500
+  // a layer without one (its path is empty) matches nothing, and ends in a 500
   const own = regexp === undefined ? /(?!)/ : withoutPosition(regexp)
   return {
     pattern,
@@ -69,7 +70,7 @@ const patternOf = (layer: LayerPath): PathPattern | undefined => {
   return prefix === '' ? make('{*all}', {}) : make(prefix, { sensitive: true, end: false })
 }
 
-/** How the first path lies to the second. */
+/** The relation of the first path to the second. */
 export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   if (first.pattern !== undefined && second.pattern !== undefined) {
     return relatePatterns(first, first.pattern, second, second.pattern)
@@ -83,7 +84,7 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   const [example] = shared
   const isLiteral = known?.isLiteral === true
   if (example === undefined) {
-    // A path without captures is tried in all its spellings, but for letter case
+    // A path without captures is tried in all its spellings, except for letter case
     const other = first.pattern === undefined ? first : second
     const isProven = isLiteral && (known.isSensitive || refusesInEveryCase(other.regexp, paths))
     return { ...apart, overlap: isProven ? 'no' : 'unknown' }
@@ -92,7 +93,7 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   return {
     overlap: 'yes',
     example,
-    // spelling aside
+    // without regard to spelling
     isWithin: isLiteral && known === first.pattern,
     isAround: isLiteral && known === second.pattern && missed.length === 0,
     isNarrower: [...probes, `${example}x`, `${example}/x`].some((path) => second.matches(path) && !first.matches(path)),

@@ -1,15 +1,15 @@
 /**
- * A way in: what a caller must send together, and what must have been granted. An operation has several where it takes
- * alternatives, one with no credentials where anonymous callers get in.
+ * A way in: what a caller must send together, and what must have been granted. An operation with alternatives has
+ * several. If anonymous callers get in, one has no credentials.
  *
- * It says less than a description, and just enough to compare two policies: which callers get in.
+ * It says less than a description, but enough to compare which callers two policies let in.
  */
 import type { Description } from '../core/Description.js'
 import { leafInWords } from './words.js'
 
 /** One way into an operation. */
 export interface Way {
-  /** What is sent, in words: `bearer`, `API key in header X-API-Key`. None for anonymous callers. */
+  /** What is sent, in words: `bearer`, `API key in header X-API-Key`. Empty for anonymous callers. */
   readonly credentials: ReadonlyArray<string>
   /** The scopes that must have been granted. */
   readonly scopes: ReadonlyArray<string>
@@ -21,14 +21,14 @@ export interface Way {
 
 const anonymous: Way = { credentials: [], scopes: [], authorizations: 0, takesAnything: false }
 
-/** The way into what is public. */
+/** The way into a public operation. */
 export const anyone: Way = { ...anonymous, takesAnything: true }
 
 // -------------------------------------------------------------------------------------
 // constructors
 // -------------------------------------------------------------------------------------
 
-/** The ways into what an authenticator guards, in the order tried. */
+/** The ways that an authenticator leaves open, in the order tried. */
 export const waysOf = (description: Description): ReadonlyArray<Way> => {
   switch (description._tag) {
     case 'Leaf':
@@ -69,14 +69,14 @@ const distinct = (ways: ReadonlyArray<Way>): ReadonlyArray<Way> => [
 // order
 // -------------------------------------------------------------------------------------
 
-/** Whether who gets in by the first gets in by the second, too: it demands no more. */
+/** Whether every caller who gets in by the first also gets in by the second: it demands no more. */
 export const demandsNoMore = (first: Way, second: Way): boolean =>
   isWithin(second.credentials, first.credentials) &&
   second.scopes.every((scope) => first.scopes.includes(scope)) &&
   second.authorizations <= first.authorizations &&
   (second.takesAnything || !first.takesAnything)
 
-// As multisets: two bearer tokens are more than one
+// As multisets, because two bearer tokens are more than one
 const isWithin = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): boolean => {
   const left = [...all]
   return some.every((one) => {

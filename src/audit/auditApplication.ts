@@ -1,8 +1,8 @@
 /**
- * What protects each operation of a Koa application: of the routers that it mounts with `app.use`, one after the other.
+ * What protects each operation of a Koa application: those of the routers that it mounts with `app.use`, in this order.
  *
- * Its other middleware is listed as what it is to the audit: functions that run unguarded. What such a function mounts inside
- * itself (koa-mount) cannot be seen.
+ * Its other middleware is listed as functions that run unguarded. The audit cannot see what such a function mounts
+ * inside itself (koa-mount).
  */
 import { defaults, type Settings } from '../core/Settings.js'
 import { additionOf } from '../koa/authSettings.js'
@@ -26,19 +26,19 @@ export const isApplication = (u: unknown): u is AnyApplication =>
   'callback' in u &&
   typeof u.callback === 'function'
 
-/** The router whose `routes()` a function is; `undefined` for another function. */
+/** The router whose `routes()` returned a function; `undefined` for another function. */
 export const routerOf = (f: Function): AnyRouter | undefined => {
   // a guard has a getter there, which throws
   const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
-  // Safe: what has a stack of layers; reading it refuses the rest
+  // Safe: it has a stack of layers; reading the router refuses anything else
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
 }
 
-/** The routers that an application mounts, in the order in which they are asked. */
+/** The routers that an application mounts, in the order in which requests reach them. */
 export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
   middleware.flatMap((f) => routerOf(f) ?? [])
 
-/** The audit of an application; `undefined` where it mounts no router. */
+/** The audit of an application; `undefined` if it mounts no router. */
 export const auditApplication = ({ middleware }: AnyApplication): Audit | undefined => {
   if (routersOf({ middleware }).length === 0) return undefined
   const audits: Audit[] = []

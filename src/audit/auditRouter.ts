@@ -1,8 +1,8 @@
 /**
- * `audit`: reads off a router what protects each of its operations.
+ * `audit`: reads from a router what protects each of its operations.
  *
- * It reads what runs: the guards in the layers. It sends no requests, changes nothing, and knows nothing of what is
- * above the router: `app.use` middleware, a proxy.
+ * It reads the guards in the layers, which are what runs. It sends no requests, and changes nothing. It knows nothing
+ * of middleware above the router (`app.use`, a proxy).
  */
 import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
@@ -54,16 +54,16 @@ export const audit = (router: AnyRouter): Audit => auditOf(readingOf('audit(rout
 
 declareFactory('audit', audit)
 
-/** What is read of a router, with its functions. */
+/** The result of reading a router, with its functions. */
 export interface Reading {
   readonly routes: ReadonlyArray<Route>
   readonly middleware: ReadonlyArray<MiddlewareLayer>
   readonly runsFirst: RunsFirst
-  /** What settles the cross-site check of one of its operations. */
+  /** The settings of the cross-site check of an operation. */
   readonly settingsOf: (route: Route) => CrossOriginPolicy
 }
 
-/** Reads a router; TypeError for what is none. `outer`: the settings above it, where they are known. */
+/** Reads a router. Throws a TypeError for anything else. `outer`: the settings above it, if they are known. */
 export const readingOf = (place: string, router: AnyRouter, outer: Settings = defaults): Reading => {
   const layers = pathLayersOf(place, router)
   const runsFirst = orderOf(router)
@@ -77,7 +77,7 @@ export const readingOf = (place: string, router: AnyRouter, outer: Settings = de
   }
 }
 
-/** What was read, as data. `before`: the operations of routers that are asked before this one. */
+/** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
 export const auditOf = (
   { routes, middleware, runsFirst, settingsOf }: Reading,
   before: ReadonlyArray<Route> = [],
@@ -107,7 +107,7 @@ export const auditOf = (
     middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),
   })
 
-/** An audit that is a table as a string. */
+/** Makes an audit whose `toString` is the table. */
 export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
   Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
 
@@ -115,7 +115,7 @@ export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
 // one operation
 // -------------------------------------------------------------------------------------
 
-// What its guard enforces; nothing where the handler runs before it
+// What its guard enforces; `undefined` if the handler runs before the guard
 const demandOf = (route: Route): Description | undefined =>
   route.isBehindItsHandler ? undefined : Requirement.effective(route.requirement)?.description
 
@@ -153,7 +153,7 @@ const crossSiteOf = (
 const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
   if (isAssetAmong(functions) || partAmong(functions) !== undefined) return 'page'
   const described = functions.find((f) => operationMark in f)
-  // Safe: `operation` alone writes it
+  // Safe: only `operation` writes it
   const options = described && (Reflect.get(described, operationMark) as { readonly undocumented?: boolean })
   return options?.undocumented === true ? 'hidden' : 'listed'
 }

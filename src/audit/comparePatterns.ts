@@ -1,22 +1,22 @@
 /**
- * Compares two patterns by the product construction: both automata read the same path, and the pairs of their state sets
- * are searched breadth first, for a path that both accept, or one that only the first does.
+ * Compares two patterns by the product construction: both automata read the same path, and the pairs of their state
+ * sets are searched breadth first, for a path that both accept, or that only the first accepts.
  *
- * The alphabet is finite: all characters that neither pattern names have the same transitions, so one of them represents
- * the others. What is found is a shortest path, confirmed by the RegExps that the router itself uses; that there is none
- * is a proof.
+ * The alphabet is finite, because one character can represent all that neither pattern names: they have the same
+ * transitions. A result is a shortest path, confirmed by the RegExps of the router. No result is a proof that there is
+ * no such path.
  *
  * @see https://en.wikipedia.org/wiki/Powerset_construction
  */
 import { accepts, move, type PathPattern } from './PathPattern.js'
 
-/** What a search came to. */
+/** The result of a search. */
 export type Found = { readonly path: string } | 'none' | 'unknown'
 
-/** Which paths are looked for. */
+/** Which paths to search for. */
 export type Wanted = 'of both' | 'of the first alone'
 
-// Pairs of state sets; patterns of a hundred routers do not come near it
+// Pairs of state sets. The patterns of a hundred routers stay far below it
 const MAX_PAIRS = 5000
 
 /** A pair of state sets, and a path that leads to it. */
@@ -26,7 +26,7 @@ interface Reached {
   readonly second: ReadonlyArray<number>
 }
 
-/** Looks for a path that `confirm` confirms. */
+/** Searches for a path that `confirm` confirms. */
 export const findPath = (
   wanted: Wanted,
   first: PathPattern,
@@ -62,7 +62,7 @@ export const findPath = (
 const isWanted = (wanted: Wanted, first: boolean, second: boolean): boolean =>
   first && (wanted === 'of both' ? second : !second)
 
-// What is named here, in both cases, and one for all others
+// The characters that are named here, in both cases, and one for all others
 const charsAt = (reached: Reached, first: PathPattern, second: PathPattern, unnamed: string): ReadonlySet<string> => {
   const named = [...namedAt(first, reached.first), ...namedAt(second, reached.second)]
   const cases = named.flatMap((char) => [char.toLowerCase(), char.toUpperCase()]).filter(({ length }) => length === 1)

@@ -1,31 +1,31 @@
 /**
- * What differs between two policies, as a reviewer reads it: what was opened comes first, what was closed last.
+ * The differences of two policies, for a reviewer: openings come first, closings last.
  *
  * | what changed                                     | it is                                          |
  * |--------------------------------------------------|------------------------------------------------|
  * | more callers get in than before                  | opened                                         |
  * | fewer callers get in                             | closed                                         |
- * | other callers get in, or the same by another level | changed                                      |
- * | what ran behind its guard does not any more | opened |
- * | an operation is new                              | opened where anonymous callers get in or CSRF is off, else changed |
+ * | other callers get in, or the same by another level | changed                                    |
+ * | middleware after its guard was removed           | opened                                         |
+ * | an operation is new                              | opened if anonymous callers get in or CSRF is off, else changed |
  * | an operation is gone                             | closed                                         |
- * | CSRF off, an origin trusted, an open operation in front | opened; the reverse closed              |
+ * | CSRF off, an origin trusted, an open operation before it | opened; the reverse closed             |
  */
 import { BEHIND, textOf, waysIn, type PolicyLine } from './PolicyLine.js'
 import { anyone, change, type Way } from './Way.js'
 
-/** What a difference means to who may call. */
+/** What a difference means for callers. */
 export type Direction = 'opened' | 'changed' | 'closed'
 
 /** One difference between two policies. */
 export interface Difference<L extends PolicyLine = PolicyLine> {
   readonly direction: Direction
   readonly operation: string
-  /** As a reviewer reads it: `GET /export: was bearer, is public`. */
+  /** In words: `GET /export: was bearer, is public`. */
   readonly text: string
-  /** The line before; left out where the operation is new. */
+  /** The line before; left out if the operation is new. */
   readonly was?: L
-  /** The line now; left out where the operation is gone. */
+  /** The line now; left out if the operation is gone. */
   readonly is?: PolicyLine
 }
 
@@ -48,10 +48,10 @@ export const differencesOf = <L extends PolicyLine>(
   return directions.flatMap((direction) => all.filter((one) => one.direction === direction))
 }
 
-// One function of middleware is not another one that has changed
+// A function of middleware is compared as a whole: another function is not a change of it
 const nameOf = (line: PolicyLine): string => (line.by === undefined ? textOf(line) : line.operation)
 
-// As multisets: two operations of one name are two lines
+// As multisets, because two operations may have one name
 const without = <L extends PolicyLine>(
   lines: ReadonlyArray<L>,
   others: ReadonlyArray<PolicyLine>,
@@ -126,7 +126,7 @@ const together = (changes: ReadonlyArray<Change>): Direction => {
   return changes.includes('closed') && !changes.includes('other') ? 'closed' : 'changed'
 }
 
-// `by operation` is written with the name of its field; who may call has none
+// The field `by operation` begins with its name; `who` does not
 const part = (was = '', is = '', how: () => Change, name = ''): ReadonlyArray<Part> => {
   if (was === is) return []
   const value = (text: string): string => text.slice(name === '' ? 0 : name.length + 1)
@@ -134,14 +134,14 @@ const part = (was = '', is = '', how: () => Change, name = ''): ReadonlyArray<Pa
   return [{ change: how(), text: `${what}was ${value(was)}, is ${value(is)}` }]
 }
 
-// Which sites' writes get in, as ways in: every site where the check is off
+// The sites whose writes get in, as ways in: every site if the check is off
 const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
   if (csrf === 'csrf off') return [anyone]
   const [, origins] = /^csrf checked except from (.+)$/.exec(csrf) ?? []
   return (origins?.split(' ') ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
 }
 
-// What runs in front of a guard matters where there is one. What runs behind it may refuse, so less of it may open
+// Middleware before a guard matters only if there is a guard. Middleware after it may refuse, so removing some may open
 const notes = (was: PolicyLine, is: PolicyLine): ReadonlyArray<Part> => [
   ...is.notes
     .filter((note) => !was.notes.includes(note))

@@ -1,8 +1,8 @@
 /**
- * What `seal` refuses: each finding names the operation and the fix.
+ * The findings for which `seal` refuses a router. Each names the operation and the fix.
  *
- * An operation that lets in anonymous callers must be public on purpose, which is why it has to be listed, `optional(...)`
- * included; and nothing may answer in front of a guard that was not listed either.
+ * An operation that lets in anonymous callers must be public on purpose. So it must be listed, also with
+ * `optional(...)`. And no unlisted function may answer before a guard.
  */
 import { isSettings } from '../koa/authSettings.js'
 import { originalOf } from '../koa/layer.js'
@@ -12,7 +12,7 @@ import type { Reading } from './auditRouter.js'
 import { middlewareName } from './middleware.js'
 import type { Route } from './Route.js'
 
-/** What may be open, and what may run unguarded, as `seal` was given it. */
+/** What may be open, and what may run unguarded: the options of `seal`. */
 export interface Allowed {
   readonly public: ReadonlyArray<string>
   readonly middleware: ReadonlyArray<Function>
@@ -25,7 +25,7 @@ export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): Re
     ...audit.operations.flatMap((operation, at) => openness(operation, reading.routes[at]!, allowed)),
     ...audit.operations.flatMap(shadowing),
     ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
-      // what runs before the guard of a public operation is as public as that
+      // middleware before the guard of a public operation is as public as the operation
       guard === undefined || audit.operations[at]?.access !== 'guarded'
         ? []
         : ahead.filter(isUnlisted).map(beforeGuard(name)),
@@ -37,7 +37,9 @@ export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): Re
   ]
 }
 
-/** What no list can allow: what is undecided or for tests, and what is guarded but answered by something open. */
+/**
+ * What no list can allow: operations that are undecided or for tests, and guarded ones that an open one answers first.
+ */
 export const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> => [
   ...audit.operations.flatMap((operation, at) => undecided(operation, reading.routes[at]!)),
   ...audit.operations.flatMap(shadowing),
@@ -83,8 +85,8 @@ const inFront =
     }
   }
 
-// dd-trace wraps functions as they come in, and keeps their names. So a listed function that is nowhere in the router is
-// taken for one of its name.
+// dd-trace wraps functions when they are added, and keeps their names. So if a listed function is nowhere in the
+// router, a function with its name counts as the listed one.
 const unlistedAmong = ({ routes, middleware }: Reading, allowed: Allowed): ((f: Function) => boolean) => {
   const present = new Set([...routes, ...middleware].flatMap(({ functions }) => functions.map(originalOf)))
   const wrapped = allowed.middleware.filter((f) => f.name !== '' && !present.has(f))

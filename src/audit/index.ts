@@ -1,8 +1,9 @@
 /**
- * koa-with-auth/audit: what protects each operation of a router, and a router that does not start with one left open.
+ * koa-with-auth/audit: what protects each operation of a router, and `seal`, which refuses a router with an unlisted
+ * open one.
  *
- * Reading guide: `auditRouter.ts` reads a router, `words.ts` says what protects it, `shadows.ts` what answers first, and
- * `findings.ts` is what `seal` refuses.
+ * Reading guide: `auditRouter.ts` reads a router. `words.ts` says in words what protects it. `shadows.ts` finds what
+ * answers first. `findings.ts` is what `seal` refuses.
  */
 export { audit } from './auditRouter.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'

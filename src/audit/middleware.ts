@@ -1,8 +1,8 @@
 /**
- * The `use` middleware of a router, and whether a guard covers it: it runs for requests that an operation matches, in the
- * order of registration, and can answer them by itself.
+ * The `use` middleware of a router, and whether a guard covers it. It runs for requests that an operation matches, in
+ * the order of registration, and can answer them itself.
  *
- * What `app.use` mounts, and what answers where no operation matches, is no part of a router.
+ * Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
  */
 import { isSettings } from '../koa/authSettings.js'
 import { functionName } from '../koa/RoutedOperation.js'
@@ -15,7 +15,7 @@ export interface MiddlewareLayer {
   /** Where it runs: `/api/*` is the path `/api` and everything below it. */
   readonly path: string
   readonly functions: ReadonlyArray<Function>
-  /** Whether each request that it sees has passed a guard; `never` where it sees none. */
+  /** Whether each request that it sees has passed a guard. */
   readonly guarded: 'yes' | 'no' | 'never runs'
 }
 
@@ -45,8 +45,8 @@ const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
     : path
 }
 
-// How the router writes `use(f)` and `use('', f)`
+// The router's own patterns for `use(f)` and `use('', f)`
 const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
 
-/** What a function of middleware is called. */
+/** The name of a function of middleware. */
 export const middlewareName = (f: Function): string => (isSettings(f) ? 'authSettings' : functionName(f))

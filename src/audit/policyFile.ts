@@ -1,6 +1,6 @@
 /**
- * A policy as a file: a first line that says what it is, then a line for each operation, sorted, so that a change of
- * protection is a line in the diff of a pull request.
+ * A policy as a file: a first line with its format, then a sorted line for each operation. So a change of protection is
+ * a line in the diff of a pull request.
  *
  * Empty lines and lines that begin with `#` are comments.
  */
@@ -21,7 +21,7 @@ export interface PlacedLine extends PolicyLine {
 export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
   [FIRST, explanation, ...lines.map(textOf), ''].join('\n')
 
-/** The lines of a file, or what is wrong with it. */
+/** Reads the lines of a file, or returns what is wrong with it. */
 export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<PlacedLine>> => {
   const text = decoded(bytes)
   if (text === undefined) return E.left('is no UTF-8')

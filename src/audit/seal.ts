@@ -1,8 +1,8 @@
 /**
- * `seal`: a router that refuses to start unless all that anonymous callers reach was meant for them.
+ * `seal` refuses a router at the start, unless everything that anonymous callers reach is listed.
  *
- * It checks what `audit` reports. It knows nothing of middleware above the router (`app.use`), or of what answers where no
- * operation matches.
+ * It checks the report of `audit`. It knows nothing of middleware above the router (`app.use`), or of what answers if
+ * no operation matches.
  */
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, type Check, type Checks } from '../core/options.js'

@@ -1,9 +1,8 @@
 /**
- * What `seal` checks against a policy file: the file is the list of what may be open, and of how the rest is guarded.
+ * Checks a router against a policy file for `seal`. The file lists what may be open, and how the rest is guarded.
  *
- * A router knows less than its application does: settings above it, and routers in front of it, are not its own. So what the
- * file says of those may be weaker than what the router says, but not stricter. What the file has of other routers is
- * not looked at.
+ * A router knows less than its application: it does not know settings above it, and routers before it. So for these,
+ * the file may be weaker than the router, but not stricter. Lines of other routers in the file are ignored.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { readFileSync } from 'node:fs'

@@ -1,9 +1,9 @@
 /**
- * Closes a router: what was checked is what is served. Its routes can be read, mounted and copied, but not changed.
+ * Closes a router, so that what was checked is served. Its routes can be read, mounted and copied, but not changed.
  *
- * A tracer may still replace a function of a layer by one that calls it, because it does so at `app.use`. It may not replace a
- * guard by what is none: a request to such an operation is answered with a 500. Copies (`withAuth(a)(router)`, a router that it
- * is mounted into) are routers of their own and stay open.
+ * A tracer may still replace a function of a layer by one that calls it, because it does so at `app.use`. It must not
+ * replace a guard by a function that is no guard: requests to such an operation are answered with a 500. Copies
+ * (`withAuth(a)(router)`, a router that it is mounted on) are separate routers, and stay open.
  */
 import { sealedMark } from '../core/marks.js'
 import type { Requirement } from '../core/Requirement.js'
@@ -22,7 +22,7 @@ const refuseLayer = (given: ReadonlyArray<unknown>): never => {
   return refuse(layer === undefined ? 'a change of the router' : labelOf(layer))()
 }
 
-/** The guard of a sealed layer, and what runs in its place: the guard, or what a tracer had put there. */
+/** The guard of a sealed layer, and the function that runs at its place: the guard, or a tracer's wrapper of it. */
 interface Sealed {
   readonly index: number
   readonly runs: Function
@@ -31,15 +31,15 @@ interface Sealed {
 
 /** Closes a router. */
 export const close = (router: AnyRouter): void => {
-  // Safe: what was read as a router of @koa/router is one
+  // Safe: reading it has checked that it is a router of @koa/router
   const closed = router as unknown as RouterInstance & { readonly [sealedMark]?: boolean }
   if (closed[sealedMark] === true) return
   for (const layer of closed.stack) closeLayer(layer)
   const { match } = closed
   Object.defineProperties(closed, {
-    // not writable: the router reads it anew for each request
+    // not writable, because the router reads it for each request
     stack: { value: Object.freeze(watched([...closed.stack], refuseLayer)), enumerable: true, writable: false },
-    // none of these is enumerable: a router that this one is mounted into has its own
+    // none of these is enumerable: a router that this one is mounted on has its own
     [sealedMark]: { value: true },
     param: { value: refuse('router.param(...)'), configurable: true },
     prefix: { value: refuse('router.prefix(...)'), configurable: true },
@@ -63,7 +63,7 @@ const closeLayer = (layer: Layer & { readonly [sealedMark]?: Sealed }): void => 
   const { runs, written } = functions[index] ?? {}
   if (isGuard(written))
     Object.defineProperty(layer, sealedMark, { value: { index, runs, requirement: written.requirement } })
-  // its elements can be replaced, and nothing else
+  // a tracer can replace its elements, but nothing else can change
   Object.seal(watched(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
   Object.freeze(layer.methods)
   Object.freeze(layer)

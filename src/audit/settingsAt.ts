@@ -1,7 +1,8 @@
 /**
- * What settles the cross-site check of an operation: `authSettings` and `apiApp`, in the order in which a request meets them.
+ * The settings of the cross-site check of an operation: from `authSettings` and `apiApp`, in the order in which a
+ * request passes them.
  *
- * It runs nothing: what each of them adds is read off a mark.
+ * It runs nothing, because marks say what each of them adds.
  */
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import type { Settings } from '../core/Settings.js'
@@ -13,7 +14,7 @@ import type { PathLayer, Route } from './Route.js'
 import { relate } from './RoutedPath.js'
 import type { RunsFirst } from './shadows.js'
 
-/** What holds at an operation. Where settings hold for some of its requests only, the weaker of the two. */
+/** The settings of an operation. If some hold only for a part of its requests, the weaker ones count. */
 export const settingsAt = (
   route: Route,
   layers: ReadonlyArray<PathLayer>,

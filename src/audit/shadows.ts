@@ -1,47 +1,50 @@
 /**
- * Which operation answers first what another one matches, too: all that match a request run in turn, so the first that does
- * not call `next` decides, with its own guard (SECURITY D-R8).
+ * Finds operations that answer first what another one matches, too. All that match a request run in turn, so the first
+ * one that does not call `next` decides, with its own guard (D-R8).
  *
- * A narrower path in front of a wider one is no shadow: `/users/me` has its own line in the audit, and what it takes
- * from `/users/:id` is all that it answers.
+ * A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
+ * `/users/:id` only what it answers itself.
  */
 import type { AnyRouter } from '../koa/RoutedOperation.js'
 import type { PathLayer, Route } from './Route.js'
 import { relate } from './RoutedPath.js'
 
-/** How much of an operation another one takes; of a RegExp, or of several captures in one segment, it may be `unknown`. */
+/**
+ * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
+ * one segment.
+ */
 export type Extent = 'all' | 'part' | 'unknown'
 
-/** An operation in front of another one. */
+/** An operation that runs before another one. */
 export interface Ahead {
   readonly route: Route
   readonly extent: Extent
-  /** A request that both match, as `GET /users/me`. */
+  /** A request that both match, such as `GET /users/me`. */
   readonly example?: string
 }
 
 /** Whether the first of two layers that match a request runs before the second, or instead of it. */
 export type RunsFirst = (first: PathLayer, second: PathLayer) => boolean
 
-/** In which order a router runs its layers. */
+/** The order in which a router runs its layers. */
 export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
   switch (opts.exclusive) {
     case undefined:
     case false:
       return (first, second) => first.index < second.index
-    // the layer with the fewest captures alone
+    // only the layer with the fewest captures
     case 'specificity':
       return (first, second) => {
         const difference = first.layer.paramNames.length - second.layer.paramNames.length
         return difference < 0 || (difference === 0 && first.index < second.index)
       }
-    // the last layer alone
+    // only the last layer
     default:
       return (first, second) => first.index > second.index
   }
 }
 
-/** What answers first, in the order of registration. */
+/** The operations that answer first, in the order of registration. */
 export const aheadOf = (route: Route, others: ReadonlyArray<Route>, runsFirst: RunsFirst): ReadonlyArray<Ahead> =>
   others
     .filter((other) => other.layer !== route.layer && runsFirst(other, route))

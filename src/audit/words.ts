@@ -1,8 +1,8 @@
 /**
  * What an authenticator demands, in words: `bearer, or API key in header X-API-Key`.
  *
- * Different trees read differently: what is made of several is in parentheses inside others. The words say what a
- * client sends and what must have been granted; what a hook makes of it cannot be seen from outside.
+ * Different trees have different words: a group within another one is in parentheses. The words say what a client
+ * sends, and what must have been granted. They cannot say what a hook decides.
  */
 import { challengesOf, schemeOf, type Description, type Leaf } from '../core/Description.js'
 import type { SecurityScheme } from '../core/SecurityScheme.js'
@@ -29,13 +29,13 @@ export const inWords = (description: Description): string => {
 
 const parenthesized = (description: Description): string => `(${inWords(description)})`
 
-// As a member of a list: no comma of its own
+// As a member of a list, without commas outside of parentheses
 const listed = (description: Description): string => {
   const hasCommas = description._tag === 'Scoped' && description.scopes.length > 0
   return isAlternatives(description) || hasCommas ? parenthesized(description) : inWords(description)
 }
 
-// As what one word belongs to
+// As something that one word before it refers to
 const unit = (description: Description): string =>
   isAlternatives(description) || description._tag === 'Scoped' ? parenthesized(description) : inWords(description)
 
@@ -63,14 +63,14 @@ const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
   }
 }
 
-/** Schemes that are known by their type alone. */
+/** The words for schemes that only their type describes. */
 export const schemeNames = {
   oauth2: 'OAuth 2.0',
   openIdConnect: 'OpenID Connect',
   mutualTLS: 'client certificate',
 }
 
-// A plain function, or a kind that says no more than how it is challenged
+// A plain function, or a kind of which only the challenge is known
 const undescribed = (leaf: Leaf): string => {
   const name = challengeName(leaf)
   return name === undefined || name === 'Custom' ? 'custom' : `custom ${name}`
