@@ -20,7 +20,7 @@ export interface Leaf {
   readonly scheme: SecurityScheme | undefined
   /** The scheme, if it depends on the application, such as on the name of its session cookie. */
   readonly schemeFor?: (request?: Request) => SecurityScheme
-  /** Where a client finds out how to get the credential. OpenAPI lists it as an alternative name of the scheme. */
+  /** Where a client finds out how to get the credential. OpenAPI lists it as an alternative to the scheme. */
   readonly discovery?: OpenIdConnectScheme
   /** What OpenAPI calls the scheme. Without it, a name is derived. */
   readonly schemeName?: string

@@ -9,12 +9,12 @@ export type OneOrMore = string | readonly [string, ...string[]]
 interface Named {
   /** Compared exactly with `iss`. */
   readonly issuer: string
-  /** In the place of the general one. */
+  /** Replaces the general one. */
   readonly audience?: OneOrMore | undefined
 }
 
 interface Asymmetric extends Named {
-  /** In the place of the general ones. */
+  /** Replace the general ones. */
   readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
 }
 
@@ -33,7 +33,7 @@ export type IssuerWithKeys =
       readonly secret?: undefined
     })
   | (Asymmetric & {
-      /** A PEM, or what `node:crypto` makes of one. */
+      /** A PEM, or a KeyObject of `node:crypto`. */
       readonly publicKey: string | KeyObject
       readonly jwksUri?: undefined
       readonly jwks?: undefined
@@ -48,7 +48,7 @@ export type IssuerWithKeys =
       readonly publicKey?: undefined
     })
 
-/** An issuer: a string is found by discovery. */
+/** An issuer. A string means discovery. */
 export type Issuer = string | IssuerWithKeys
 
 /** The options that name a source of keys. */

@@ -1,4 +1,4 @@
-/** What is made of an issuer: whose tokens are taken, and by which keys they are verified. */
+/** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { bare, checkOptions, nonEmpty, unchecked } from '../core/options.js'
 import { algorithmsFor } from './algorithms.js'
 import { severalOf, sources } from './Issuer.js'
@@ -6,7 +6,7 @@ import { discoveredKeys, keysFrom, type KeyTerms } from './issuerKeys.js'
 import { fetchedKeys, type KeySource } from './keySet.js'
 import { checkUrl } from './urls.js'
 
-/** An issuer whose tokens are taken. */
+/** An issuer whose tokens are accepted. */
 export interface Provider {
   readonly issuer: string
   readonly audiences: ReadonlyArray<string>
@@ -16,13 +16,13 @@ export interface Provider {
   readonly isDiscovered: boolean
 }
 
-/** What issuers have in common. */
+/** The options that all issuers share. */
 export interface Common extends KeyTerms {
   readonly audience: unknown
   readonly algorithms: unknown
 }
 
-/** Checks the issuers, and makes a provider of each, by its name. */
+/** Checks the issuers, and makes a provider for each, by its name. */
 export const providersOf = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
   const { place } = common
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
@@ -56,7 +56,7 @@ const providerOf = (given: unknown, common: Common): Provider => {
     const options = { audience: undefined, algorithms: undefined, hasSecret: false }
     return { ...settled(given, options, common), keys: fetchedKeys(fetch, policy, events(given)), isDiscovered: true }
   }
-  // Safe: `checkOptions` refuses what is no object; its members are checked there and below
+  // Safe: `checkOptions` refuses anything but an object; its members are checked there and below
   const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
   const { issuer, audience, algorithms, ...others } = all as Readonly<Record<string, unknown>> & typeof all
   const rest = bare(others)

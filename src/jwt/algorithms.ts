@@ -1,13 +1,13 @@
 /**
- * Which algorithms a token may be signed with (RFC 7518 §3.1, RFC 8725 §3.1), and which keys fit them.
+ * The algorithms that a token may be signed with (RFC 7518 §3.1, RFC 8725 §3.1), and the keys that fit them.
  */
 import type { KeyObject } from 'node:crypto'
 
-/** With a public key. */
+/** Algorithms with a public key. */
 export type AsymmetricAlgorithm =
   'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519'
 
-/** With a shared secret. */
+/** Algorithms with a shared secret. */
 export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
 
 /** Algorithms of signatures. `none` is not among them. */
@@ -20,7 +20,7 @@ const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed
 // RFC 7518 §3.2: at least as many bytes as the hash has
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
 
-/** Checks what an issuer's tokens may be signed with; HS256 is the default of a secret. */
+/** Checks the algorithms of an issuer. The default for a secret is HS256. */
 export const algorithmsFor = (place: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
   if (given === undefined) return hasSecret ? ['HS256'] : defaults
   if (!Array.isArray(given) || given.length === 0) {
@@ -34,7 +34,7 @@ export const algorithmsFor = (place: string, given: unknown, hasSecret: boolean)
     if (typeof name === 'string' && Object.hasOwn(secretBytes, name)) {
       if (hasSecret) continue
       throw new TypeError(
-        `${place}({ algorithms }): ${name} needs { issuer, secret }, and is mixed with no other kind: a public key would be the secret`,
+        `${place}({ algorithms }): ${name} needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret`,
       )
     }
     const known = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
@@ -56,7 +56,7 @@ export const checkSecret = (place: string, secret: Uint8Array, algorithms: Reado
 
 const MIN_RSA_BITS = 2048
 
-// By what Node calls the key: its type, or its curve
+// By Node's name for the key: its type, or its curve
 const fitting: Readonly<Record<string, RegExp>> = {
   rsa: /^[RP]S/,
   prime256v1: /^ES256$/,

@@ -1,8 +1,8 @@
 /**
- * What the claims of a token must say (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4): pure checks, which know no keys.
+ * The rules for the claims of a token (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4). They are pure, and know no keys.
  *
- * A check answers why the token is refused. `expired` may be reported only for a token whose signature is good, which is the
- * caller's business. What every object inherits is no claim, so a polluted prototype fills none in.
+ * A check returns why the token is refused. The caller must report `expired` only if the signature is good. Inherited
+ * properties are not claims, so a polluted prototype adds none.
  */
 import { ownField } from '../core/session/sessionFields.js'
 
@@ -21,12 +21,12 @@ export interface JwtClaims {
   readonly [claim: string]: unknown
 }
 
-/** What must hold of every token. */
+/** The rules for every token. */
 export interface ClaimRules {
   readonly profile: 'any' | 'rfc9068'
   /** In seconds. */
   readonly clockTolerance: number
-  /** In seconds; `iat` is demanded where it is set. */
+  /** In seconds. If it is set, tokens must have `iat`. */
   readonly maxTokenAge: number | undefined
   /** The clients (`azp`, `client_id`) that are let in. */
   readonly authorizedParties: ReadonlyArray<string> | undefined
@@ -40,7 +40,7 @@ export type Json = Readonly<Record<string, unknown>>
 
 const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
 
-/** Why a token is refused at a time, in seconds; an absent `exp` is allowed where it is not demanded (introspection). */
+/** Why a token is refused at a time, in seconds. Without `isExpDemanded` (introspection), `exp` may be absent. */
 export const refusalByTime = (
   claims: Json,
   { clockTolerance, maxTokenAge }: Pick<ClaimRules, 'clockTolerance' | 'maxTokenAge'>,
@@ -64,7 +64,7 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean =
   return Array.isArray(aud) && aud.every((one) => typeof one === 'string') && aud.some((one) => audiences.includes(one))
 }
 
-// RFC 7519 §4.1, RFC 9068 §2.2: strings where they are present
+// RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
 const strings = ['sub', 'jti', 'client_id', 'azp']
 
 const areStrings = (claims: Json): boolean =>
@@ -72,15 +72,18 @@ const areStrings = (claims: Json): boolean =>
 
 const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
-// OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Whichever is there must be allowed
+// OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Each one that is present must be allowed
 const isAuthorized = (claims: Json, parties: ReadonlyArray<string>): boolean => {
   const clients = ['azp', 'client_id'].map((name) => ownField(claims, name)).filter((one) => one !== undefined)
   return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
 
-/** Whether what does not depend on the time holds; not the issuer, by which the key set was chosen. */
+/**
+ * Whether the claims follow the rules that do not depend on the time. The issuer is not checked, because it has chosen
+ * the keys.
+ */
 export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
-  // RFC 7800: a token bound to a key is never taken as a plain bearer
+  // RFC 7800: a token that is bound to a key is never accepted as a plain bearer token
   if (ownField(claims, 'cnf') !== undefined) return false
   if (!isFor(ownField(claims, 'aud'), audiences) || !areStrings(claims)) return false
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false

@@ -1,12 +1,12 @@
 /**
- * The compact form of a token (RFC 7515 §7.1), read strictly before jose sees it: jose takes blanks and padding.
+ * Reads the compact form of a token (RFC 7515 §7.1) strictly. jose would accept blanks and padding.
  *
- * Nothing in here is verified. It is good for choosing a key set, and for refusing.
+ * Nothing here is verified. It may only be used to choose a key set, and to refuse.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Json } from './claims.js'
 
-/** What a token says of itself, unverified. */
+/** The content of a token, unverified. */
 export interface Compact {
   readonly header: Json
   readonly claims: Json
@@ -16,7 +16,7 @@ export interface Compact {
 
 const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
-/** A token's header and claims; `undefined` where it is no compact JWS with a JSON object as its payload. */
+/** A token's header and claims; `undefined` if it is not a compact JWS with a JSON object as its payload. */
 export const readCompact = (token: string): Compact | undefined => {
   if (!compact.test(token)) return undefined
   const [header, payload, signature] = token.split('.').map(bytesOf)
@@ -41,7 +41,7 @@ const objectIn = (bytes: Buffer): Json | undefined => {
   }
 }
 
-/** A JSON object, as such; `undefined` for every other value. */
+/** A JSON object; `undefined` for any other value. */
 export const objectOf = (value: unknown): Json | undefined =>
   // Safe: an object that JSON.parse made has nothing but string keys
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined

@@ -1,18 +1,18 @@
 /**
- * Discovery: where a provider says that its keys or its introspection endpoint are (RFC 8414, then OpenID Connect).
+ * Discovery: asks a provider for the address of its keys or its introspection endpoint (RFC 8414, then OpenID Connect).
  */
 import { ownField } from '../core/session/sessionFields.js'
 import type { Json } from './claims.js'
 import { fetchJson, Outage } from './fetchJson.js'
 import { isLoopback, isSecure } from './urls.js'
 
-/** Asks a provider; the signal ends all of it. */
+/** Asks a provider. The signal ends all requests of it. */
 export type Ask<A> = (signal: AbortSignal) => Promise<A>
 
-/** The documents of an issuer, in the order asked. */
+/** The addresses of an issuer's discovery documents, in the order tried. */
 export const documentsOf = (issuer: string): readonly [oauth: string, openId: string] => {
   const { origin, pathname } = new URL(issuer)
-  // RFC 8414 §3.1: between host and path, without a terminating slash; OpenID Connect Discovery §4: behind it
+  // RFC 8414 §3.1: between host and path, without a slash at the end; OpenID Connect Discovery §4: after the path
   const path = pathname.replace(/\/$/, '')
   return [
     `${origin}/.well-known/oauth-authorization-server${path}`,
@@ -20,7 +20,7 @@ export const documentsOf = (issuer: string): readonly [oauth: string, openId: st
   ]
 }
 
-// A provider without the first document answers 404, or anything else, a page for people included
+// A provider without the first document may answer 404 or anything else, such as an HTML page
 const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> => {
   const [oauth, openId] = documentsOf(issuer)
   const init = { signal, headers: { Accept: 'application/json' } }
@@ -32,7 +32,7 @@ const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> =>
   }
 }
 
-/** Finds an address of a provider; the document is read again after `maxAge` ms, and after `forget`. */
+/** Finds an address of a provider. The document is read again after `maxAge` ms, and after `forget`. */
 export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
   let known: { readonly url: string; readonly readAt: number } | undefined
   const find: Ask<string> = async (signal) => {
@@ -40,7 +40,7 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     if (known !== undefined && age !== undefined && age >= 0 && age < maxAge) return known.url
     const readAt = Date.now()
     const document = await documentOf(issuer, signal)
-    // RFC 8414 §3.3: exactly, so that no provider speaks for another
+    // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (ownField(document, 'issuer') !== issuer)
       throw new Outage('answered a discovery document of another issuer', true)
     const url = ownField(document, member)

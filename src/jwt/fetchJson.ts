@@ -1,15 +1,15 @@
 /**
- * A JSON object of a provider: by HTTP, in time, of a bounded size, without following redirects.
+ * Fetches a JSON object from a provider: with a time limit, a size limit, and without following redirects.
  *
- * What goes wrong is an `Outage`, whose message names the kind of problem and holds nothing that was answered or sent.
+ * Any problem is an `Outage`. Its message names the kind of problem, and contains nothing that was sent or received.
  */
 import type { Json } from './claims.js'
 import { objectOf } from './compact.js'
 
-/** A provider that does not answer as it should. */
+/** The error for a provider that does not answer as it should. */
 export class Outage extends Error {
   override readonly name = 'Outage'
-  /** Whether it answered at all, if wrongly. */
+  /** Whether there was an answer, although a wrong one. */
   readonly isAnswer: boolean
   constructor(problem: string, isAnswer: boolean) {
     super(problem)
@@ -19,13 +19,13 @@ export class Outage extends Error {
 
 const MAX_BYTES = 1024 * 1024
 
-/** Fetches an object. Rejects with an `Outage` for everything but a 200 of a JSON object. */
+/** Fetches an object. Rejects with an `Outage` for anything but a 200 with a JSON object. */
 export const fetchJson = async (url: string, init: RequestInit): Promise<Json> => {
   const response = await fetch(url, { ...init, redirect: 'manual' }).catch((error: unknown) => {
     throw new Outage(problemOf(error), false)
   })
   if (response.status !== 200) {
-    // it is not read, and an unread body keeps its connection
+    // an unread body would keep its connection
     await response.body?.cancel().catch(() => undefined)
     throw new Outage(`answered ${response.status}`, true)
   }
@@ -52,7 +52,7 @@ const textOf = async ({ body }: Response): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-// The error of JSON.parse quotes what it read
+// The error of JSON.parse would quote the text
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -1,7 +1,7 @@
 /**
  * `httpIntrospection`: opaque tokens. It asks the authorization server about them (RFC 7662).
  *
- * Every token costs a request once in a while, so answers are kept for a short time; a refusal never is.
+ * Each token costs a request now and then, so answers are kept for a short time. A refusal is never kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
@@ -20,7 +20,7 @@ import { keyOf, tokenCache } from './tokenCache.js'
 import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import type { Good } from './verifier.js'
 
-/** What introspection says of a token that is active. */
+/** The answer of introspection for an active token. */
 export interface IntrospectionClaims {
   readonly active: true
   readonly aud: string | ReadonlyArray<string>
@@ -34,22 +34,22 @@ export interface IntrospectionClaims {
   readonly [claim: string]: unknown
 }
 
-/** What an authenticator of opaque tokens is made of. */
+/** The options of an authenticator of opaque tokens. */
 export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
-  /** Who asks: the resource server's own credentials, sent as Basic. */
+  /** The resource server's own credentials, sent as Basic. */
   readonly client: IntrospectionClient
-  /** How answers are kept, by the SHA-256 of the token; by default 1000 for 30 000 ms. `false`: not at all. */
+  /** How answers are kept, by the SHA-256 of the token. Default: 1000 of them, for 30 000 ms. `false`: not at all. */
   readonly cache?: false | CacheOptions | undefined
   /** How long the server may take, discovery included, in milliseconds. Default 2000. */
   readonly timeout?: number | undefined
 } & (
     | {
-        /** Where to ask. */
+        /** The address of the introspection endpoint. */
         readonly endpoint: string
         readonly issuer?: undefined
       }
     | {
-        /** Whose discovery document says where to ask (RFC 8414, then OpenID Connect). */
+        /** The issuer whose discovery document names the endpoint (RFC 8414, then OpenID Connect). */
         readonly issuer: string
         readonly endpoint?: undefined
       }
@@ -96,7 +96,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const cache = policy === undefined ? undefined : tokenCache<string>(policy)
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(place, client))
   const isAcceptable = (claims: Json): boolean =>
-    // RFC 7662 §2.2: `true` itself
+    // RFC 7662 §2.2: only `true`
     ownField(claims, 'active') === true &&
     isFor(ownField(claims, 'aud'), audiences) &&
     ownField(claims, 'cnf') === undefined &&
@@ -113,7 +113,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       const refusal = refusalNow(claims)
       if (refusal !== undefined) return E.left(refusal)
       const payload = JSON.stringify(claims)
-      // Safe: `refusalNow` refuses an `exp` that is no number
+      // Safe: `refusalNow` refuses an `exp` that is not a number
       cache?.set(key, payload, ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000, now)
       return E.right({ payload, claims })
     } catch (error) {
@@ -128,7 +128,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     const key = keyOf(token)
     const kept = cache?.get(key, Date.now())
     if (kept !== undefined) {
-      // Safe: it was a JSON object when it was kept
+      // Safe: only a JSON object is kept
       const claims = JSON.parse(kept) as Json
       if (refusalNow(claims) === undefined) return E.right({ payload: kept, claims })
     }
@@ -138,7 +138,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     asked.set(key, now)
     return now
   }
-  // Safe: it lets in what the hook answers; without a hook `R` is what the server said
+  // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
   return tokenKind({ scheme: opaqueBearer }, options, check) as Authenticator<PrincipalFromAnswer<R>>
 }
 
@@ -151,12 +151,12 @@ const refused: Result = E.left(invalid)
 // RFC 7662 §2.2: it may be left out
 const isOf = (issuer: string, iss: unknown): boolean => iss === undefined || iss === issuer
 
-// RFC 9449 §5: bound to a key, so never taken as a plain bearer
+// RFC 9449 §5: bound to a key, so never accepted as a plain bearer token
 const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
 
-// What one request's hook changes in its claims another does not see
+// A copy, because the hook of one request must not change the claims of another
 const ownCopy = (result: Result): Result =>
-  // Safe: it was made of a JSON object
+  // Safe: the payload was made from a JSON object
   E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as Json })
 
 const refusalNow = (claims: Json): AuthError | undefined => {

@@ -20,14 +20,16 @@ import { tokenCache } from './tokenCache.js'
 import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { verifier, type Verified } from './verifier.js'
 
-/** What an authenticator of JSON Web Tokens is made of. */
+/** The options of an authenticator of JSON Web Tokens. */
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
    */
   readonly issuer: Issuer | readonly [Issuer, ...Issuer[]]
-  /** What tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
+  /**
+   * The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256.
+   */
   readonly algorithms?: readonly [Algorithm, ...Algorithm[]] | undefined
   /**
    * `'any'`: `typ` is absent, `JWT` or `at+jwt`. `'rfc9068'`: `typ` is `at+jwt`, and the token has iat, jti, sub and client_id, so
@@ -42,11 +44,14 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   readonly authorizedParties?: readonly [string, ...string[]] | undefined
   /** How the keys of a provider are kept. */
   readonly keys?: KeyOptions | undefined
-  /** How many verified tokens are remembered, and how long; default: 1000 for 60 000 ms, by their SHA-256. `false`: none. */
+  /**
+   * How many verified tokens are remembered, and how long, by their SHA-256. Default: 1000, for 60 000 ms. `false`:
+   * none.
+   */
   readonly verified?: false | CacheOptions | undefined
 }
 
-/** An authenticator of tokens, which can load its keys ahead. */
+/** An authenticator of tokens that can load its keys at the start. */
 export interface HttpJwt<P> extends Authenticator<P> {
   /**
    * Loads the keys, so that the first request does not wait. It resolves within `keys.timeout` plus a second, and never rejects. If
@@ -105,7 +110,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   }
   const scheme = { scheme: bearerJwt, discovery: discoveryOf(all) }
   const made = tokenKind(scheme, options, verifier(providers, rules, cache))
-  // Safe: it lets in what the hook answers, as `authenticator` computes it; without a hook `R` is the claims
+  // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
 
@@ -122,7 +127,7 @@ const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>): ClaimRules
 
 const bearerJwt: HttpScheme = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
 
-// OpenAPI 3.1 names one discovery document a scheme
+// OpenAPI 3.1 allows one discovery document for each scheme
 const discoveryOf = ([first, ...others]: ReadonlyArray<Provider>): OpenIdConnectScheme | undefined =>
   first?.isDiscovered === true && others.length === 0
     ? { type: 'openIdConnect', openIdConnectUrl: documentsOf(first.issuer)[1] }

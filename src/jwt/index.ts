@@ -1,8 +1,9 @@
 /**
  * koa-with-auth/jwt: access tokens of an identity provider, with jose.
  *
- * Reading guide: `httpJwt.ts` puts it together; `verifier.ts` decides about a token; `claims.ts` holds the rules; `keySet.ts`
- * says when keys are fetched, and what holds in an outage; `protectedResource.ts` is what MCP asks of a server.
+ * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules.
+ * `keySet.ts` fetches keys, and decides what happens in an outage. `protectedResource.ts` is what MCP requires of a
+ * server.
  */
 export { httpJwt, type HttpJwt, type HttpJwtOptions } from './httpJwt.js'
 export { httpIntrospection, type HttpIntrospectionOptions, type IntrospectionClaims } from './httpIntrospection.js'

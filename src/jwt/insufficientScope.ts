@@ -1,5 +1,5 @@
 /**
- * A 403 that asks for more scopes, for a handler that learns from the request's content which scopes it needs (step-up).
+ * Answers a 403 that asks for more scopes, for a handler that reads from the request which scopes it needs (step-up).
  */
 import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'

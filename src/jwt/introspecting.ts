@@ -1,4 +1,4 @@
-/** How an authorization server is asked about a token (RFC 7662 §2.1). */
+/** Asks an authorization server about a token (RFC 7662 §2.1). */
 import { checkOptions, nonEmpty } from '../core/options.js'
 import type { Json } from './claims.js'
 import { discovery, type Ask } from './discovery.js'
@@ -16,13 +16,16 @@ const DISCOVERY_AGE = 600_000
 // RFC 6749 §2.3.1: form-encoded before they are joined
 const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
 
-/** The header field that says who asks. TypeError for what are no credentials of a client. */
+/** The Authorization field for the client. Throws a TypeError for credentials that cannot be a client's. */
 export const basicOf = (place: string, client: IntrospectionClient): string => {
   const { id, secret } = checkOptions(`${place}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
   return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
 }
 
-/** Asks about a token; rejects with an Outage for every answer but a 200 of a JSON object. The address is the endpoint, or the issuer that says where it is. */
+/**
+ * Asks about a token. Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
+ * the issuer whose discovery document names it.
+ */
 export const asking = (address: string, isEndpoint: boolean, basic: string) => {
   checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
   const { find, forget } = discovery(address, 'introspection_endpoint', DISCOVERY_AGE)
@@ -37,7 +40,7 @@ export const asking = (address: string, isEndpoint: boolean, basic: string) => {
         body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
       })
     } catch (error) {
-      // it may have moved
+      // the address may have changed
       forget()
       throw error
     }

@@ -1,4 +1,4 @@
-/** The keys of an issuer: fixed ones, as they are written, or those that are fetched. */
+/** The keys of an issuer: given ones, or fetched ones. */
 import { createPublicKey, KeyObject } from 'node:crypto'
 import type { JSONWebKeySet } from 'jose'
 import { checkPublicKey, checkSecret } from './algorithms.js'
@@ -10,14 +10,14 @@ import type { KeyPolicy } from './policies.js'
 import { keysIn, signingKeysOf, type Keys } from './signature.js'
 import { checkUrl } from './urls.js'
 
-/** What keys are made with: who asks, for messages; how long they are kept; whom their outages are reported to. */
+/** What is needed to get keys: the caller for messages, how long keys are kept, and who hears of outages. */
 export interface KeyTerms {
   readonly place: string
   readonly policy: KeyPolicy
   readonly events: (issuer: string) => KeyEvents
 }
 
-/** The keys of an issuer, from the source that it names. TypeError for a source that cannot hold. */
+/** The keys of an issuer, from the source that it names. Throws a TypeError for a source that cannot work. */
 export const keysFrom = (
   source: (typeof sources)[number],
   value: unknown,
@@ -27,7 +27,7 @@ export const keysFrom = (
   switch (source) {
     case 'jwksUri': {
       checkUrl(`${place}({ issuer: { jwksUri } })`, value, true)
-      // Safe: `checkUrl` refuses what is no string
+      // Safe: `checkUrl` refuses anything but a string
       const url = value as string
       return fetchedKeys((signal) => fetchKeys(url, signal), policy, events(issuer))
     }
@@ -62,7 +62,7 @@ const publicKeyOf = (place: string, value: unknown): KeyObject => {
   if (value instanceof KeyObject) return value
   const wrong = `${place}({ publicKey }) must be a PEM of a public key, or a KeyObject`
   if (typeof value !== 'string') throw new TypeError(wrong)
-  // Node would take the public half of it
+  // Node would use its public half
   if (value.includes('PRIVATE KEY'))
     throw new TypeError(`${place}({ publicKey }) is a private key; pass the public one`)
   try {
@@ -91,7 +91,7 @@ export const discoveredKeys = (issuer: string, maxAge: number) => {
     try {
       return await fetchKeys(url, signal)
     } catch (error) {
-      // it may have moved
+      // the address may have changed
       forget()
       throw error
     }

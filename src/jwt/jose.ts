@@ -3,5 +3,5 @@
  */
 import * as module from 'jose'
 
-/** What jose exports. */
+/** The exports of jose. */
 export const jose = (): typeof module => module

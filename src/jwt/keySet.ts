@@ -1,10 +1,10 @@
 /**
- * The keys of a provider that are asked for by HTTP: when they are fetched, how long they are good, and what holds while the
- * provider is down. jose has neither stale-if-error nor a pause after a failed fetch, so both are here.
+ * The keys of a provider that are fetched by HTTP: when they are fetched, how long they can be used, and what happens
+ * while the provider is down. jose has no stale-if-error, and no pause after a failed fetch, so both are here.
  *
  * | the known keys are       | and                             | so                                                  |
  * |--------------------------|---------------------------------|-----------------------------------------------------|
- * | younger than `maxAge`    |                                 | they are used; late in it they are fetched ahead    |
+ * | younger than `maxAge`    |                                 | they are used; near the end they are fetched ahead  |
  * | older, or there are none | the last fetch went well        | every request waits for one fetch                   |
  * | older                    | the last fetch failed           | they are used for `staleIfError`; a fetch each `retry` |
  * | none, or too old         | it failed less than `retry` ago | 503, without a fetch                                |
@@ -20,24 +20,24 @@ import { keysIn, type Keys } from './signature.js'
 
 /** Where the keys of an issuer come from. */
 export interface KeySource {
-  /** The keys in force; a promise where they must be fetched first. */
+  /** The current keys; a promise if they must be fetched first. */
   readonly current: () => Evaluation<Keys>
   /** How many fetches have begun. */
   readonly begun: () => number
-  /** The keys to try where those had none for a token; `began` is what `begun` was when the request came. */
+  /** Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. */
   readonly afterMiss: (than: Keys, began: number) => Promise<E.Either<AuthError, Keys | undefined>>
-  /** Fetches what is not there yet. Never rejects. */
+  /** Fetches missing keys. Never rejects. */
   readonly ready: () => Promise<void>
 }
 
-/** Keys that are given: they are there, and there are no others. */
+/** Given keys, which never change. */
 export const fixedKeys = (keys: Keys): KeySource => {
   const right = E.right(keys)
   const none = Promise.resolve(E.right(undefined))
   return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
 }
 
-// The last part of their age, in which keys are fetched while the old ones are used
+// From this part of `maxAge` on, new keys are fetched while the old ones are used
 const AHEAD = 0.8
 
 interface Known {
@@ -45,31 +45,31 @@ interface Known {
   readonly right: E.Either<never, Keys>
   readonly text: string
   readonly loadedAt: number
-  /** Which fetch it was. */
+  /** The number of the fetch. */
   readonly fetch: number
 }
 
 interface State {
   known: Known | undefined
-  /** When the last fetch failed; `undefined` where it went well. */
+  /** When the last fetch failed; `undefined` if it succeeded. */
   failedAt: number | undefined
-  /** When keys were fetched last for a token whose key was not among them. */
+  /** When keys were last fetched for a token whose key was not among them. */
   missedAt: number | undefined
   begun: number
   loading: Promise<boolean> | undefined
 }
 
-// A clock that was set back makes nothing younger
+// A clock that was set back must not make anything younger
 const isWithin = (since: number | undefined, now: number, ms: number): boolean =>
   since !== undefined && now >= since && now - since < ms
 
-/** What others must know of fetched keys. */
+/** Calls for changes of fetched keys. */
 export interface KeyEvents {
-  /** Whose they are. */
+  /** The issuer of the keys. */
   readonly issuer: string
   /** An outage has begun, with this problem. */
   readonly failed: (problem: string) => void
-  /** These keys are no longer in force. */
+  /** These keys were replaced. */
   readonly replaced: (keys: Keys) => void
 }
 
@@ -88,7 +88,7 @@ export const fetchedKeys = (
     try {
       const jwks = await fetch(AbortSignal.timeout(timeout))
       const text = JSON.stringify(jwks)
-      // what was verified with the same keys stays verified
+      // the same object for the same keys, so that verified tokens stay verified
       const before = state.known
       const keys = before?.text === text ? before.keys : keysIn(jwks)
       state.known = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
@@ -131,7 +131,7 @@ export const fetchedKeys = (
     if (isPaused(now)) return stillGood(now)
     const isDown = state.failedAt !== undefined
     const loading = refresh()
-    // in an outage no request waits for an answer that may not come
+    // in an outage, no request waits for an answer that may not come
     const good = isDown ? stillGood(now) : undefined
     return good !== undefined && E.isRight(good) ? good : loading.then(() => stillGood(Date.now()))
   }
@@ -142,7 +142,7 @@ export const fetchedKeys = (
     const { known } = state
     if (known !== undefined && known.keys !== than) return known.right
     if (isPaused(now)) return outage(now)
-    // fetched for this very request: no provider has the key
+    // the keys were fetched after this request came, so the provider does not have the key
     if (known !== undefined && known.fetch > began) {
       state.missedAt = now
       return unknown

@@ -1,5 +1,5 @@
 /**
- * What a server of the Model Context Protocol wants to know of a request: the SDK's `AuthInfo`.
+ * The SDK's `AuthInfo` of a request, for a server of the Model Context Protocol.
  */
 import type { Context } from 'koa'
 import { ownField } from '../core/session/sessionFields.js'
@@ -7,7 +7,7 @@ import type { Json } from './claims.js'
 import { tokenOf } from './presented.js'
 import { scopesOf } from './scopesOf.js'
 
-/** The SDK's own shape, so that nothing of the SDK has to be installed. */
+/** The SDK's type, written out, so that the SDK need not be installed. */
 export interface AuthInfo {
   readonly token: string
   readonly clientId: string
@@ -27,8 +27,8 @@ const clientOf = (claims: Json): string =>
     .find((one): one is string => typeof one === 'string') ?? ''
 
 /**
- * The `AuthInfo` of the token that let a request in; `undefined` where none did. In a list it is also that of a good token that
- * `requireScopes` did not allow while another alternative passed: its scopes are its own.
+ * The `AuthInfo` of the token that let a request in; `undefined` if no token did. In a list, it may also be that of a
+ * good token whose scopes `requireScopes` refused, while another alternative passed.
  *
  * @example
  * import type { Context } from 'koa'

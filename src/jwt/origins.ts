@@ -1,8 +1,8 @@
 /**
- * Which pages may call a protected resource: the `Origin` that a browser sends with a request (RFC 6454 §7).
+ * Checks which pages may call a protected resource, by the `Origin` that a browser sends (RFC 6454 §7).
  *
- * The MCP transport demands it for every method: a page that has a name of its own point to 127.0.0.1 (DNS rebinding) sends its
- * own origin.
+ * The MCP transport requires it for every method. A page whose own name points to 127.0.0.1 (DNS rebinding) still sends
+ * its own origin.
  */
 import type { Request } from 'koa'
 import { fromHeader } from '../core/RequestFields.js'
@@ -18,7 +18,10 @@ const isOrigin = (u: unknown): u is string => {
   return host !== '' && `${protocol}//${host}` === u
 }
 
-/** A check of requests; `undefined` where no origins are named. TypeError for what no browser sends. */
+/**
+ * Makes a check of requests; `undefined` if no origins are named. Throws a TypeError for an origin that no browser
+ * sends.
+ */
 export const originCheck = (
   place: string,
   origins: Origins | undefined,
@@ -37,7 +40,7 @@ export const originCheck = (
   return (request) => {
     const sent = field(request)
     if (O.isNone(sent)) return true
-    // twice is nothing that a browser sends, and `null` is an origin that hides
+    // no browser sends two, and `null` hides the origin
     if (typeof sent.value !== 'string' || sent.value === 'null') return false
     return allowed === undefined || allowed.has(sent.value)
   }

@@ -1,25 +1,25 @@
 /**
- * How long things are good: the options `keys`, `verified` and `cache`, with their defaults, in milliseconds.
+ * The options `keys`, `verified` and `cache` with their defaults, in milliseconds.
  */
 import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
 
-/** How the keys of a provider are kept. All in milliseconds. */
+/** How the keys of a provider are kept. All times are in milliseconds. */
 export interface KeyOptions {
-  /** How long fetched keys are good without asking again. Default 600 000. */
+  /** How long fetched keys are used without a new fetch. Default 600 000. */
   readonly maxAge?: number | undefined
-  /** How often at most tokens with unknown keys cost a fetch. Default 30 000. */
+  /** The shortest time between two fetches for tokens with unknown keys. Default 30 000. */
   readonly cooldown?: number | undefined
   /** How long a fetch may take, discovery included. Default 5000. */
   readonly timeout?: number | undefined
-  /** How long keys that are older than `maxAge` serve while the provider is down. Default 3 600 000. */
+  /** How long keys older than `maxAge` are used while the provider is down. Default 3 600 000. */
   readonly staleIfError?: number | undefined
-  /** How long nothing is fetched after a fetch that failed. Default 10 000. */
+  /** The pause after a failed fetch. Default 10 000. */
   readonly retry?: number | undefined
-  /** Whether keys are fetched anew before they are too old, while the old ones serve. Default `true`. */
+  /** Whether new keys are fetched before the old ones are too old. Default `true`. */
   readonly refreshAhead?: boolean | undefined
 }
 
-/** The same, settled. */
+/** The options with their defaults. */
 export type KeyPolicy = Required<Given<KeyOptions>>
 
 /** How verified tokens are kept. */
@@ -39,7 +39,7 @@ const defaultKeys: KeyPolicy = {
   refreshAhead: true,
 }
 
-/** A number of seconds or milliseconds; 0 means never. */
+/** A number of seconds or milliseconds; 0 is allowed. */
 export const duration: Check = (place, value) => {
   if (value !== 0) positive(place, value)
 }
@@ -53,13 +53,13 @@ const keyChecks: Checks<KeyOptions> = {
   refreshAhead: maybe(flag),
 }
 
-/** Settles how keys are kept. */
+/** Checks the options, and adds the defaults. */
 export const keyPolicyOf = (place: string, options: KeyOptions = {}): KeyPolicy => ({
   ...defaultKeys,
   ...checkOptions(place, options, keyChecks),
 })
 
-/** Settles how verified tokens are kept; `undefined`: not at all. */
+/** Checks the options of a cache, and adds the defaults; `undefined` for `false`. */
 export const cachePolicyOf = (
   place: string,
   options: false | CacheOptions = {},

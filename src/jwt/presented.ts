@@ -1,21 +1,21 @@
 /**
- * The token that let a request in, for what a handler asks about it later. It travels on the Koa context.
+ * The token that let a request in, for handlers. It is on the Koa context.
  */
 import type { Context, Request } from 'koa'
 import type { Json } from './claims.js'
 import type { ProtectedResource } from './protectedResource.js'
 
-/** A token that was taken. */
+/** A token that was accepted. */
 export interface Presented {
   readonly token: string
-  /** The claims, or what introspection answered, made anew for every reader. */
+  /** The claims, or the answer of introspection: a new copy for each reader. */
   readonly claims: () => Json
   readonly resource: ProtectedResource | undefined
 }
 
 const key = Symbol.for('koa-with-auth/token')
 
-/** Lets a request carry the token that it presented, or none. */
+/** Puts the token of a request on its context, or removes it. */
 export const carryToken = (request: Request, presented: Presented | undefined): void => {
   request.ctx[key] = presented
 }

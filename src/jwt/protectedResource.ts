@@ -11,17 +11,17 @@ import { severalOf, type OneOrMore } from './Issuer.js'
 import { originCheck, type Origins } from './origins.js'
 import { checkUrl } from './urls.js'
 
-/** What a protected resource says of itself. */
+/** The options of a protected resource. */
 export interface ProtectedResourceOptions {
-  /** Its identifier, an https URL; tokens must name it in `aud`. */
+  /** Its identifier, an https URL. Tokens must name it in `aud`. */
   readonly resource: string
   /** The issuers of its tokens. */
   readonly authorizationServers: OneOrMore
   /** The scopes that a client can ask for. */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** Its name for people. */
+  /** Its name, for humans. */
   readonly name?: string | undefined
-  /** The URL of its documentation for people. */
+  /** The URL of its documentation, for humans. */
   readonly documentation?: string | undefined
   /**
    * The origins whose pages may call it, or `'any'`. A request with another `Origin`, or with `null`, gets a 403, also for safe
@@ -33,9 +33,9 @@ export interface ProtectedResourceOptions {
 /** A protected resource; `app.use(resource.metadata)` publishes it, `httpJwt({ protectedResource })` protects it. */
 export interface ProtectedResource {
   readonly resource: string
-  /** Where the document is. */
+  /** The URL of the document. */
   readonly metadataUrl: string
-  /** Middleware that serves the document, and leaves every other path alone. Mount it above the routers, at the root. */
+  /** Middleware that serves the document, and no other path. Mount it above the routers, at the root. */
   readonly metadata: Middleware
   /** Whether the request's origin may call; `undefined` if origins are not checked. */
   readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
@@ -47,7 +47,7 @@ const documentFields = {
   'Content-Type': 'application/json',
   'Cache-Control': 'public, max-age=3600',
 }
-// Pages of every origin may read it, with whatever fields they send
+// Pages of every origin may read it, with any request fields
 const corsFields = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'GET, HEAD, OPTIONS',
@@ -94,7 +94,7 @@ export const protectedResource = (options: ProtectedResourceOptions): ProtectedR
   const servers = severalOf(`${place}({ authorizationServers })`, authorizationServers)
   for (const server of servers) checkUrl(`${place}({ authorizationServers })`, server)
   const { origin, pathname } = new URL(resource)
-  // RFC 9728 §3.1: between host and path; a slash that is all of the path is left out
+  // RFC 9728 §3.1: between host and path; a path of only `/` is left out
   const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
   const document = JSON.stringify({
     resource,
@@ -116,7 +116,7 @@ const publishing =
   (path: string, document: string): Middleware =>
   (ctx: Context, next: Next) => {
     if (ctx.path !== path) return next()
-    // with credentials `*` would admit no origin
+    // browsers refuse `*` together with this field
     ctx.remove('Access-Control-Allow-Credentials')
     ctx.set(corsFields)
     switch (ctx.method) {

@@ -11,8 +11,8 @@ const listed = (claim: unknown): ReadonlyArray<string> => {
 }
 
 /**
- * The scopes in the claims of a token: `scope` (RFC 9068 §2.2.3, RFC 7662 §2.2), else `scp` (Entra, Okta); a string with blanks,
- * or an array. Without either none.
+ * The scopes in the claims of a token: those of `scope` (RFC 9068 §2.2.3, RFC 7662 §2.2), or else of `scp` (Entra,
+ * Okta). The claim is a string with blanks, or an array.
  *
  * @example
  * import { scopesOf } from 'koa-with-auth/jwt'

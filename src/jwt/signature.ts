@@ -1,5 +1,5 @@
 /**
- * Whether a token's signature is good: jose's word, and nothing else.
+ * Checks a token's signature, with jose.
  */
 import type { CompactVerifyGetKey, JSONWebKeySet } from 'jose'
 import { ownField } from '../core/session/sessionFields.js'
@@ -7,16 +7,16 @@ import type { Json } from './claims.js'
 import { objectOf } from './compact.js'
 import { jose } from './jose.js'
 
-/** A set of keys, as one value: two sets are the same if they are this very object. */
+/** A set of keys. Sets are compared by identity. */
 export interface Keys {
   /** Finds the key for a token's header. */
   readonly find: CompactVerifyGetKey
 }
 
-/** What jose says; `unknown key`: no key of the set can have signed it, so another set could. */
+/** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
 export type Signature = 'good' | 'bad' | 'unknown key'
 
-/** Asks jose. Never throws. */
+/** Checks a signature. Never throws. */
 export const checkSignature = async (
   token: string,
   { find }: Keys,
@@ -30,20 +30,20 @@ export const checkSignature = async (
   } catch (error) {
     if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key'
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return 'bad'
-    // a token without `kid`, where several keys could have signed it
+    // the token has no `kid`, and several keys could have signed it
     for await (const key of error) {
       try {
         await compactVerify(token, key, options)
         return 'good'
       } catch {
-        // the next may be it
+        // the next key may be the right one
       }
     }
     return 'bad'
   }
 }
 
-// RFC 7518 §6: what a public key is made of
+// RFC 7518 §6: the members of a public key
 const members: Readonly<Record<string, ReadonlyArray<string>>> = {
   RSA: ['n', 'e'],
   EC: ['crv', 'x', 'y'],
@@ -58,14 +58,16 @@ const isSigningKey = (jwk: Json): boolean => {
   return parts !== undefined && isForSigning && parts.every((part) => typeof ownField(jwk, part) === 'string')
 }
 
-/** The keys of a JSON Web Key Set that can verify a signature; `undefined` where it is none, or has no such key. */
+/**
+ * The keys of a JSON Web Key Set that can verify a signature; `undefined` if it is not such a set, or has no such key.
+ */
 export const signingKeysOf = (value: unknown): JSONWebKeySet | undefined => {
   const keys = ownField(objectOf(value) ?? {}, 'keys')
   if (!Array.isArray(keys)) return undefined
   const signing = keys.map(objectOf).filter((jwk) => jwk !== undefined && isSigningKey(jwk))
-  // Safe: `isSigningKey` has looked at what jose needs, and jose looks at the rest
+  // Safe: `isSigningKey` has checked what jose needs, and jose checks the rest
   return signing.length === 0 ? undefined : ({ keys: signing } as unknown as JSONWebKeySet)
 }
 
-/** Keys that are looked up by the header's `kid` and `alg`. */
+/** Makes a set of keys, which are found by the header's `kid` and `alg`. */
 export const keysIn = (jwks: JSONWebKeySet): Keys => ({ find: jose().createLocalJWKSet(jwks) })

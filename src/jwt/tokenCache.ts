@@ -1,21 +1,21 @@
 /**
- * What was found out about tokens, kept for a while by the SHA-256 of the token, so that no token is kept.
+ * Keeps results about tokens for a while, by the SHA-256 of the token, so that no token is kept.
  *
- * It holds what passed and nothing else, and forgets the oldest first. What an entry is still worth is its reader's business.
+ * It keeps only what passed, and drops the oldest first. Its reader checks whether an entry is still valid.
  */
 import { hash } from 'node:crypto'
 
-/** Kept values. */
+/** A cache of values. */
 export interface TokenCache<V> {
-  /** What was kept, if it is neither too old nor from a future that a clock set back has made. */
+  /** The value, unless it is too old, or from the future because the clock was set back. */
   readonly get: (key: string, now: number) => V | undefined
-  /** Keeps a value until a time, at most; all in milliseconds. */
+  /** Keeps a value, at most until a time. All times are in milliseconds. */
   readonly set: (key: string, value: V, until: number, now: number) => void
-  /** Drops what a condition is true of. */
+  /** Drops the values for which a condition is true. */
   readonly drop: (when: (value: V) => boolean) => void
 }
 
-/** By what a token is kept. */
+/** The key of a token. */
 export const keyOf = (token: string): string => hash('sha256', token, 'base64')
 
 interface Entry<V> {
@@ -24,7 +24,7 @@ interface Entry<V> {
   readonly until: number
 }
 
-/** A cache of so many values, each for so long. */
+/** Makes a cache of `size` values, each for `maxAge`. */
 export const tokenCache = <V>({ size, maxAge }: { readonly size: number; readonly maxAge: number }): TokenCache<V> => {
   const entries = new Map<string, Entry<V>>()
   return {
@@ -36,7 +36,7 @@ export const tokenCache = <V>({ size, maxAge }: { readonly size: number; readonl
       return undefined
     },
     set: (key, value, until, now) => {
-      // what is renewed becomes the youngest
+      // a value that is set again becomes the youngest
       entries.delete(key)
       const oldest = entries.size >= size ? entries.keys().next() : undefined
       if (oldest?.done === false) entries.delete(oldest.value)

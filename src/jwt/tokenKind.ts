@@ -1,5 +1,5 @@
 /**
- * What kinds of tokens have in common: the options of `httpBearer`, the protected resource, and a look at the `Origin`.
+ * The common part of the token kinds: the options of `httpBearer`, the protected resource, and the check of `Origin`.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
@@ -20,13 +20,13 @@ import type { Good } from './verifier.js'
 import { carryToken } from './presented.js'
 import type { ProtectedResource } from './protectedResource.js'
 
-/** What every kind of token takes. */
+/** The options of every token kind. */
 export interface TokenOptions<C, R> {
-  /** Who the token must be for: one of these must be in `aud`. Default: the protected resource. */
+  /** The audience of tokens: one of these must be in `aud`. Default: the protected resource. */
   readonly audience?: OneOrMore | undefined
-  /** A decoder of io-ts; what it refuses is `invalid`. Its type is the claims' type. */
+  /** A decoder of io-ts. Claims that it refuses are `invalid`. Its type is the type of the claims. */
   readonly claims?: t.Decoder<unknown, C> | undefined
-  /** Decides about a token that is good, for every request. Default: answers the claims. */
+  /** Decides about a good token, for each request. Default: returns the claims. */
   readonly authenticate?: ((request: Request, claims: C) => R) | undefined
   /** The resource that it protects: its audience, the document in every challenge, and its origins. */
   readonly protectedResource?: ProtectedResource | undefined
@@ -65,7 +65,7 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
 /** Decides about tokens. */
 export type Check = (token: string) => Evaluation<Good>
 
-/** Who tokens must be for. TypeError where none is named. */
+/** The audience of tokens. Throws a TypeError if there is none. */
 export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore => {
   const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === undefined) {
@@ -85,7 +85,7 @@ export const tokenKind = <C, R>(
 ): Authenticator<unknown> => {
   const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
   const admit = (request: Request, token: string, { payload, claims }: Good): unknown => {
-    // Safe: without a decoder the claims are what `C` is by default
+    // Safe: without a decoder, the claims have the default type of `C`
     const decoded = decoder === undefined ? E.right(claims as C) : decoder.decode(claims)
     if (E.isLeft(decoded)) return refused
     carryToken(request, { token, claims: () => JSON.parse(payload) as Json, resource })
@@ -123,7 +123,7 @@ export const tokenKind = <C, R>(
   return make(description, (request) => {
     if (isAllowed?.(request) === false) return fromElsewhere
     return andThen(bearer.evaluate(request), (result) => {
-      // of a token that does not let in, nothing is given to a handler that another let in
+      // a handler that another alternative let in must not see a token that was refused
       if (E.isLeft(result)) carryToken(request, undefined)
       return result
     })

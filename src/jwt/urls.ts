@@ -1,5 +1,5 @@
 /**
- * Addresses of providers: https, or http where nothing leaves the machine.
+ * Addresses of providers: https, or http on the same machine.
  */
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
@@ -10,11 +10,11 @@ export const isLoopback = (url: string): boolean => {
   return protocol === 'http:' && loopback.test(hostname)
 }
 
-/** Whether it is a URL that a token may depend on: https, or http on a loopback address. */
+/** Whether it is a URL that can be trusted for tokens: https, or http on a loopback address. */
 export const isSecure = (u: unknown): u is string =>
   typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
 
-/** Checks the identifier of an issuer or a resource, or an address. TypeError that names the place. */
+/** Checks the identifier of an issuer or a resource, or an address. Throws a TypeError that names the place. */
 export const checkUrl = (place: string, url: unknown, mayHaveQuery = false): void => {
   if (!isSecure(url)) {
     throw new TypeError(`${place} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)

@@ -1,8 +1,8 @@
 /**
- * Verifies tokens, and keeps for a while which ones were verified.
+ * Verifies tokens, and remembers verified ones for a while.
  *
- * What costs nothing is checked first: form, type, issuer, audience, time. Then the signature. That a token expired is reported
- * only where its signature is good.
+ * The cheap checks come first: form, type, issuer, audience, time. Then the signature is checked. `expired` is reported
+ * only if the signature is good.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
@@ -15,14 +15,14 @@ import { keyOf, type TokenCache } from './tokenCache.js'
 
 /** A token that was verified. */
 export interface Verified {
-  /** Its claims, as they are written in it: every reader parses claims of its own. */
+  /** Its claims, as JSON: each reader parses its own copy. */
   readonly payload: string
   readonly provider: Provider
   /** The keys that it was verified with. */
   readonly keys: Keys
 }
 
-/** Claims that are good now, with what they are read from. */
+/** Claims that are valid now, and their JSON. */
 export interface Good {
   readonly payload: string
   readonly claims: Json
@@ -34,16 +34,16 @@ const malformedToken: Result = E.left(malformed)
 const refused: Result = E.left(invalid)
 const over: Result = E.left(expired)
 
-/** Decides about tokens: at once about those that are kept, else later. The promise never rejects. */
+/** Decides about tokens, sync for those that are remembered. The promise never rejects. */
 export const verifier = (
   providers: ReadonlyMap<string, Provider>,
   rules: ClaimRules,
   cache: TokenCache<Verified> | undefined,
 ): ((token: string) => Result | Promise<Result>) => {
-  // A token that is kept is good for as long as its keys are in force and its times hold
+  // A remembered token is good while its keys are the current ones and its times are valid
   const stillGood = ({ payload, keys }: Verified, current: Keys, now: number): Result | undefined => {
     if (keys !== current) return undefined
-    // Safe: it was a JSON object when it was verified
+    // Safe: only a JSON object is verified
     const claims = JSON.parse(payload) as Json
     return refusalByTime(claims, rules, now / 1000) === undefined ? E.right({ payload, claims }) : undefined
   }
@@ -63,12 +63,12 @@ export const verifier = (
     return E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right)
   }
 
-  // The provider that the token says it is of, where all but its signature and its time is right
+  // The provider that the token names, if everything but its signature and its expiry is right
   const providerOf = ({ header, claims }: Compact): Provider | undefined => {
     const iss = ownField(claims, 'iss')
     const provider = typeof iss === 'string' ? providers.get(iss) : undefined
     if (provider === undefined || !isOfType(header, rules.profile)) return undefined
-    // RFC 7797 §7: not in a JWT; other extensions are refused by jose (RFC 7515 §4.1.11)
+    // RFC 7797 §7: not allowed in a JWT; jose refuses other extensions (RFC 7515 §4.1.11)
     const b64 = ownField(header, 'b64')
     if (b64 !== undefined && b64 !== true) return undefined
     const alg = ownField(header, 'alg')
@@ -96,7 +96,7 @@ export const verifier = (
     const now = Date.now()
     const refusal = refusalByTime(claims, rules, now / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
-    // Safe: `refusalByTime` refuses a token whose `exp` is no number
+    // Safe: `refusalByTime` refuses an `exp` that is not a number
     cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, now)
     return E.right({ payload, claims })
   }
