@@ -215,16 +215,16 @@ describe('violations', () => {
     const router = new Router()
     router.get('/users/:id', withAuth(null), handler)
     router.get('/users/me', withAuth(bearer), handler)
-    expect(await broken(serving(router), router)).toStrictEqual(['GET /users/me: GET /users/:id answers in its place'])
+    expect(await broken(serving(router), router)).toStrictEqual(['GET /users/me: GET /users/:id answers instead'])
   })
 
   it('a router that is not the one that is mounted', async () => {
     const router = new Router()
     router.get('/x', withAuth(bearer), handler)
-    expect(await broken(new Koa().use(new Router().routes()), router)).toStrictEqual(['GET /x: no request came to it'])
+    expect(await broken(new Koa().use(new Router().routes()), router)).toStrictEqual(['GET /x: no request reached it'])
     const open = new Router()
     open.get('/y', withAuth(null), handler)
-    expect(await broken(new Koa(), open)).toStrictEqual(['GET /y: no request came to it'])
+    expect(await broken(new Koa(), open)).toStrictEqual(['GET /y: no request reached it'])
   })
 
   it('D-R10 a param hook that looks something up before the guard is one that ran', async () => {
@@ -300,7 +300,7 @@ describe('options', () => {
     expect(name).toMatch(/^GET \/\^/)
     expect(await broken(app, router, { fields, paths: { [name]: '/r7' }, params: { id: '42' } })).toStrictEqual([])
     expect(await broken(app, router, { paths: { [name]: '/r7' }, params: { id: '42' } })).toContain(
-      'GET /pets/:id: no request came to it',
+      'GET /pets/:id: no request reached it',
     )
   })
 

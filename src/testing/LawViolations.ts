@@ -1,14 +1,14 @@
 /**
- * What a check found: every broken law with a counterexample and the fix, in one Error.
+ * The result of a failed check: every broken law with a counterexample and the fix, in one Error.
  *
- * An Error and nothing else, so that every test runner shows it: vitest, jest, mocha, node:test.
+ * It is only an Error, so every test runner shows it: vitest, jest, mocha, node:test.
  */
 
 /** One law that does not hold. */
 export interface Violation {
-  /** Which law, in words. */
+  /** The law, in words. */
   readonly law: string
-  /** What was sent, and what came of it. It holds credentials of the test. */
+  /** What was sent, and the result. It contains credentials of the test. */
   readonly counterexample: string
   /** What to do. */
   readonly fix: string
@@ -20,7 +20,7 @@ const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
   `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   fix: ${fix}`
 
 /**
- * Thrown by the checks of this kit. `violations` has the content of its message as data.
+ * The error of this kit's checks. `violations` has the content of its message as data.
  *
  * @example
  * import { httpBearer } from 'koa-with-auth'
@@ -48,7 +48,7 @@ export class LawViolations extends Error {
   }
 }
 
-/** Throws what was found, if anything was. */
+/** Throws the violations, if there are any. */
 export const refuse = (subject: string, violations: ReadonlyArray<Violation>): void => {
   if (violations.length > 0) throw new LawViolations(subject, violations)
 }

@@ -1,9 +1,10 @@
 /**
- * koa-with-auth/testing: handlers are tested without credentials, an application is checked over HTTP, and requests are made
- * for tests. Works in every test runner, and needs none; the laws, which need fast-check, are in koa-with-auth/testing/laws.
+ * koa-with-auth/testing: tests handlers without credentials, checks an application over HTTP, and makes requests for
+ * tests. It needs no test runner, and works in every one. The laws, which need fast-check, are in
+ * koa-with-auth/testing/laws.
  *
- * Reading guide: `withPrincipal.ts`; `guarded/expectGuarded.ts`, which lays `guarded/tripwires.ts` and sends the requests of
- * `attacks/`; `request/RequestSpec.ts`, what a client would send.
+ * Reading guide: `withPrincipal.ts` is for handlers. `guarded/expectGuarded.ts` lays `guarded/tripwires.ts`, and sends
+ * the requests of `attacks/`. `request/RequestSpec.ts` is a request as data.
  */
 
 // handlers

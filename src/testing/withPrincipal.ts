@@ -97,7 +97,7 @@ const copyOf = (router: RouterInstance, opened: (guard: Marked) => Function): Ro
     )
     return copy
   })
-  // What the original's levels would decide about it is not known here
+  // It is unknown what the levels of the original would decide about a new operation
   const refuse = (): never => {
     throw new Error('withPrincipal(principal)(router) is a copy; register on the router itself, and copy it then')
   }

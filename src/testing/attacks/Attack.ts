@@ -1,8 +1,9 @@
 /**
- * Requests that must be refused: wrong credentials, hostile ones, right ones sent twice or spelled otherwise.
+ * Requests that must be refused: with wrong and hostile credentials, and with valid ones that are sent twice or spelled
+ * in another way.
  *
- * They are made of the locations where credentials travel and of the requests that are let in. One of them that is right by
- * chance, another of the valid ones, is left out.
+ * They are made from the locations of credentials and from valid requests. An attack that happens to be valid is left
+ * out.
  */
 import { BasicCredentials } from '../../core/Credentials.js'
 import { notoriousTexts } from './notoriousTexts.js'
@@ -15,13 +16,13 @@ export interface Attack {
   /** What is wrong with it. */
   readonly what: string
   readonly spec: RequestSpec
-  /** Credentials that it carries, and that are in no answer by chance. */
+  /** Credentials in it that are long enough not to be in a response by chance. */
   readonly secrets: ReadonlyArray<string>
-  /** What is left without what is wrong; who is let in by that is let in lawfully, by another credential. */
+  /** The request without the wrong credential. If it is let in by another credential, so may be the attack. */
   readonly rest?: RequestSpec
 }
 
-/** What attacks are made of. */
+/** What attacks are made from. */
 export interface Target {
   readonly locations: ReadonlyArray<CredentialLocation>
   /** Requests that are let in. */
@@ -34,14 +35,14 @@ const MIN_SECRET = 8
 const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
 
-// A string where it belongs; for Basic as user name and as password, and as it is
+// A string at the place of a credential; for Basic as user name, as password, and as it is
 const spelled = (place: CredentialLocation, text: string): ReadonlyArray<string> =>
   isBasic(place) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
 
 const pair = (username: string, password: string): string =>
   BasicCredentials.encode({ username, password }).slice('Basic '.length)
 
-/** An unknown credential where one belongs. */
+/** An unknown credential in a place. */
 export const unknownIn = (place: CredentialLocation, secret: string): Attack => ({
   what: `an unknown credential in ${named(place)}`,
   spec: putting(place, [isBasic(place) ? pair(secret, secret) : secret], {}),
@@ -66,7 +67,7 @@ export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): Read
     ...(place.in === 'authorization' ? otherSchemes(place) : []),
   ])
 
-// What is in the field instead of the scheme or the credential
+// Values of the field without the scheme or the credential
 const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
   ['', name, `${name} `, WRONG, `Token ${WRONG}`, `Negotiate ${WRONG}`].map((value) => ({
     what: 'an Authorization field of another scheme, or of none',
@@ -113,7 +114,10 @@ const changed = (
   ]
 }
 
-/** A credential as it arrives. Blanks around a field's value are no part of it (RFC 9110 §5.5), nor are quotes around a cookie's (RFC 6265 §4.1.1). */
+/**
+ * A credential as a server reads it. Blanks around a field's value do not belong to it (RFC 9110 §5.5), nor do quotes
+ * around a cookie's (RFC 6265 §4.1.1).
+ */
 export const plain = (place: CredentialLocation, text: string): string => {
   if (place.in === 'query') return text
   const value = text.replace(/^[ \t]+|[ \t]+$/g, '')

@@ -1,8 +1,8 @@
 /**
- * Whether a credential that was sent is in what came back.
+ * Finds credentials that were sent in a response.
  */
 
-/** A credential as a string can hold it: as it is, in base64, in a URL. */
+/** The forms in which a string can contain a credential: as it is, in base64, in a URL. */
 export const traces = (secret: string): ReadonlyArray<string> => {
   const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
   return [
@@ -10,6 +10,6 @@ export const traces = (secret: string): ReadonlyArray<string> => {
   ]
 }
 
-/** The first of these secrets that a string holds. */
+/** The first of these secrets that a string contains. */
 export const leaked = (text: string, secrets: ReadonlyArray<string>): string | undefined =>
   secrets.find((secret) => traces(secret).some((trace) => text.includes(trace)))

@@ -1,11 +1,12 @@
 /**
- * Credentials that are nearly right: what a comparison by prefix, in any letter case, as a number or as a pattern lets in.
+ * Credentials that are nearly right. A comparison by prefix, in any letter case, as a number or as a pattern would let
+ * them in.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { BasicCredentials } from '../../core/Credentials.js'
 import type { CredentialLocation } from '../request/CredentialLocation.js'
 
-/** Other spellings of the credential in a place; of a Basic one, of its user name and of its password. */
+/** Other spellings of the credential in a place; for Basic, of its user name and of its password. */
 export const misspellings = (place: CredentialLocation, value: string): ReadonlyArray<string> => {
   const distinct = (texts: ReadonlyArray<string>) => [...new Set(texts)].filter((text) => text !== value)
   if (place.in === 'authorization' && place.name.toLowerCase() === 'basic') {
@@ -25,7 +26,7 @@ const otherLengths = (text: string): ReadonlyArray<string> => [
   `${text}x`,
   `x${text}`,
   `${text}${text}`,
-  // two fields as Node joins them
+  // as Node joins two fields
   `${text}, x`,
   `x, ${text}`,
   `${text},${text}`,
@@ -43,7 +44,7 @@ const otherCases = (text: string): ReadonlyArray<string> => [
 const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<string> =>
   [
     ...otherTexts(password).map((text) => ({ username, password: text })),
-    // user names may well be the same in any letter case
+    // without other letter cases, because an application may ignore the case of user names
     ...otherLengths(username).map((text) => ({ username: text, password })),
     { username, password: '' },
     { username: '', password },

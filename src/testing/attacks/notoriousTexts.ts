@@ -1,10 +1,10 @@
 /**
- * Credentials that careless code takes for somebody.
+ * Credentials that careless code accepts.
  */
 
 /**
- * Strings that careless code takes for somebody: what nothing becomes as a string, names that every object has, patterns, and
- * what is far too long. The empty text is the first.
+ * Strings that careless code accepts: empty values as strings, names that every object has, patterns, and one that is
+ * far too long. The empty string is the first.
  */
 export const notoriousTexts: ReadonlyArray<string> = [
   '',

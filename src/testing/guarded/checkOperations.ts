@@ -1,5 +1,5 @@
 /**
- * Every operation of a served application is sent what must be refused, and every violation is kept.
+ * Sends each operation of a served application requests that it must refuse, and collects all violations.
  */
 import { blindAttacks, informedAttacks, type Attack } from '../attacks/Attack.js'
 import { refuse, type Violation } from '../LawViolations.js'
@@ -28,13 +28,13 @@ export interface GuardedOptions extends Filling {
   readonly within?: number | undefined
 }
 
-/** What was done to an operation. */
+/** The check of an operation. */
 export interface CheckedOperation {
-  /** As `GET /pets`. */
+  /** Its name, such as `GET /pets`. */
   readonly operation: string
   /** `optional`: anyone may call, also anonymously. */
   readonly protection: 'guarded' | 'optional' | 'public'
-  /** How many requests it was sent. */
+  /** How many requests were sent. */
   readonly requests: number
 }
 
@@ -44,7 +44,7 @@ export interface CheckedOperation {
 
 const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
 
-// Once without a credential by every method; the attacks by one, because one guard is before all
+// One request without a credential for each method. The attacks use one method, because all methods have the same guard
 const attacksOn = (
   { methods, locations, description }: Tested,
   target: string,
@@ -124,13 +124,13 @@ const checkOperation = async (
   }
   for (let at = 0; at < attacks.length; at += AT_ONCE) {
     const unanswered = await Promise.all(attacks.slice(at, at + AT_ONCE).map(check))
-    // each of the others would wait as long
+    // each of the others would take the time limit, too
     if (unanswered.includes(true)) break
   }
   return summed(violations)
 }
 
-// Of violations of one law the first, and how many there are
+// The first violation of each law, and the number of others
 const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> => {
   const laws = [...new Set(violations.map(({ law }) => law))]
   return laws.flatMap((law) => {
@@ -141,7 +141,7 @@ const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> 
 }
 
 const unreachable = ({ name }: Tested): Violation => ({
-  law: `${name}: it is not known where to send requests`,
+  law: `${name}: the path for requests is unknown`,
   counterexample: name,
   fix: `name the path: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
 })

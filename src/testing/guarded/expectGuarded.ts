@@ -1,9 +1,9 @@
 /**
  * `expectGuarded` checks that every operation of a served application refuses callers who are not authenticated.
  *
- * It starts the application on a free port and sends every operation requests without a credential, with hostile and wrong ones in
- * all the locations that its description names, and with repeated ones. No handler runs meanwhile. It does not check operations
- * that no router has, and it does not check what `use` middleware answers by itself.
+ * It starts the application on a free port. It sends each operation requests without a credential, with hostile and
+ * wrong ones in all places that its description names, and with repeated ones. No handler runs meanwhile. It does not
+ * check operations that no router has, or what `use` middleware answers itself.
  */
 import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../../core/options.js'
 import { checkAll, type CheckedOperation, type GuardedOptions } from './checkOperations.js'

@@ -1,6 +1,6 @@
 /**
- * What an answer to a bare or wrong request must be: a refusal with a challenge, of the operation that was asked, and no
- * handler run.
+ * Judges the response to a request without a valid credential. It must be a refusal of this operation, with a
+ * challenge, and no handler must have run.
  */
 import { challengesOf } from '../../core/Description.js'
 import type { Attack } from '../attacks/Attack.js'
@@ -11,7 +11,7 @@ import { valuesOf, type Answer } from './serve.js'
 import { printed, type RequestSpec } from '../request/RequestSpec.js'
 import type { Trace } from './tripwires.js'
 
-/** A request and what came of it. */
+/** A request, and its result. */
 export interface Asked {
   readonly spec: RequestSpec
   readonly answer: Answer | Error
@@ -20,12 +20,12 @@ export interface Asked {
   readonly error: unknown
 }
 
-/** What was asked for. */
+/** What is expected of the result. */
 export interface Expectation {
   readonly tested: Tested
   readonly attack: Attack
   readonly statuses: ReadonlyArray<number> | undefined
-  /** Asks whether the rest of the request is let in by itself; `false` where there is no rest. */
+  /** Returns whether the rest of the request is let in alone; `false` if there is no rest. */
   readonly isLawful: false | (() => Promise<boolean>)
 }
 
@@ -39,7 +39,7 @@ const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: A
   })
 }
 
-/** Of an operation that anyone may call: it is reached, and no one is refused. */
+/** Judges an operation that anyone may call: it must be reached, and refuse no one. */
 export const judgePublic = (asked: Asked, expected: Expectation): Violation | undefined => {
   const { answer, trace } = asked
   const violation = violationOf(expected, asked)
@@ -57,11 +57,11 @@ export const judgePublic = (asked: Asked, expected: Expectation): Violation | un
 
 const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
   violation(
-    'no request came to it',
+    'no request reached it',
     'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
   )
 
-/** Of a guarded operation: who is not authenticated is refused. */
+/** Judges a guarded operation: it must refuse callers who are not authenticated. */
 export const judge = async (asked: Asked, expected: Expectation): Promise<Violation | undefined> => {
   const { answer, trace } = asked
   const { tested, attack } = expected
@@ -69,7 +69,7 @@ export const judge = async (asked: Asked, expected: Expectation): Promise<Violat
   const { ran } = trace
   if (ran !== undefined && ran.by !== tested) {
     return violation(
-      `${ran.by.name} answers in its place`,
+      `${ran.by.name} answers instead`,
       `register ${tested.name} before ${ran.by.name}, or guard that one; middleware that only calls next() belongs in router.use`,
     )
   }
@@ -78,13 +78,13 @@ export const judge = async (asked: Asked, expected: Expectation): Promise<Violat
     if (expected.isLawful !== false && (await expected.isLawful())) return undefined
     return violation(
       'a handler ran without authentication',
-      'check the authenticator by itself: checkAuthenticator(a, { valid })',
+      'check the authenticator alone: checkAuthenticator(a, { valid })',
     )
   }
   if (answer instanceof Error)
-    return violation('it gave no answer', 'settle what the authenticator asks, within its time limit')
+    return violation('it gave no answer', 'the authenticator must settle within its time limit')
   const secret = leaked(JSON.stringify(answer.lines) + answer.body, attack.secrets)
-  if (secret !== undefined) return violation('a credential that was sent is in the answer', 'answer constant texts')
+  if (secret !== undefined) return violation('a credential that was sent is in the answer', 'answer constant strings')
   return judgeRefusal(answer, asked, expected, violation)
 }
 
@@ -107,14 +107,14 @@ const judgeRefusal = (
         )
       : violation(
           `it answers ${status} instead of ${statuses.join(' or ')}`,
-          'let the error mapper say 401; what else a refusal may answer is named by { statuses }',
+          'let the error mapper answer 401, or name the other statuses of a refusal in { statuses }',
         )
   }
   if (status !== 401) return undefined
   const challenges = valuesOf(answer, 'WWW-Authenticate').map((line) => line.toLowerCase())
-  // another guarded operation may come before it, and offer its own
+  // another guarded operation may come first, and offer its own challenge
   const asked = trace.reached.at(-1) ?? tested
-  // of a group only what has not passed is offered
+  // a group offers only the challenges of members that have not passed
   const missing =
     asked.description === undefined || !isBare ? [] : challengesOf(asked.description).map(({ scheme }) => scheme)
   const unnamed = missing.filter((scheme) => !challenges.some((line) => names(line, scheme.toLowerCase())))

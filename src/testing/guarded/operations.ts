@@ -1,5 +1,6 @@
 /**
- * The operations of a router as something to send requests to: a name, a target for every method, and its layer.
+ * The operations of a router, with what is needed to send requests to them: a name, a target for each method, and the
+ * layer.
  */
 import { compile } from 'path-to-regexp'
 import { leaves, admitsAnonymous, type Description } from '../../core/Description.js'
@@ -11,16 +12,16 @@ import { locationOf, type CredentialLocation } from '../request/CredentialLocati
 /** One operation of a router. */
 export interface Tested {
   readonly layer: Layer
-  /** What a client can send, HEAD last. */
+  /** The methods that a client can send, HEAD last. */
   readonly methods: ReadonlyArray<string>
   readonly path: string
-  /** `GET /pets`; `ALL /pets` where it answers every method. */
+  /** `GET /pets`; `ALL /pets` if it answers every method. */
   readonly name: string
   /** As they were written, before tripwires. */
   readonly functions: ReadonlyArray<Function>
-  /** Where requests go; `undefined` where that is not known, such as for a RegExp. */
+  /** The path for requests; `undefined` if it is unknown, such as for a RegExp. */
   readonly target: string | undefined
-  /** What is demanded; `undefined` where anyone may call. */
+  /** What its guard demands; `undefined` if anyone may call. */
   readonly description: Description | undefined
   readonly locations: ReadonlyArray<CredentialLocation>
 }
@@ -32,7 +33,7 @@ export const isOpen = ({ description }: Tested): boolean => description === unde
 export interface Filling {
   /** Values of path parameters, by name; `1` for the others. */
   readonly params?: Readonly<Record<string, string>> | undefined
-  /** Whole targets, by the operation's name or its path: for a RegExp, or where the values matter together. */
+  /** Whole targets, by the operation's name or its path: for a RegExp, or for values that must fit together. */
   readonly paths?: Readonly<Record<string, string>> | undefined
 }
 
@@ -63,7 +64,7 @@ const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
     return [name, type === 'wildcard' ? [value] : value] as const
   })
   try {
-    // as the router reads it
+    // without the patterns that `compile` cannot read
     return compile(layer.path.replaceAll('(.*)', ''))(Object.fromEntries(values))
   } catch {
     return undefined

@@ -1,19 +1,19 @@
 /**
- * Requests over HTTP to an application on the loopback address, with lines in any order and repeated.
+ * Serves an application on the loopback address, and sends it requests with header lines in any order and repeated.
  */
 import { Agent, createServer, request as send, type RequestListener, type Server } from 'node:http'
 import type { Context } from 'koa'
 import { PROBE } from './tripwires.js'
 import type { HeaderLine, RequestSpec } from '../request/RequestSpec.js'
 
-/** An answer as it came. */
+/** A response. */
 export interface Answer {
   readonly status: number
   readonly lines: ReadonlyArray<HeaderLine>
   readonly body: string
 }
 
-/** What of a Koa application is needed, whatever its types. */
+/** The part of a Koa application that is needed here. */
 export interface Application {
   callback(): RequestListener
   on(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown
@@ -22,20 +22,20 @@ export interface Application {
 
 /** An application that is served. */
 export interface Served {
-  /** Sends a request; an answer that does not come is the Error. */
+  /** Sends a request. If there is no response, it resolves to the Error. */
   readonly ask: (probe: string, spec: RequestSpec) => Promise<Answer | Error>
-  /** What the application's `error` event reported about a request. */
+  /** The error that the application's `error` event reported for a request. */
   readonly errorOf: (probe: string) => unknown
   readonly close: () => Promise<void>
 }
 
-/** Serves an application on a free port. Its errors are kept instead of printed. */
+/** Serves an application on a free port. Its errors are collected instead of printed. */
 export const serve = async (app: Application, within: number): Promise<Served> => {
   const errors = new Map<string, unknown>()
   const keep = (error: unknown, ctx?: Context): void => {
     if (ctx !== undefined) errors.set(ctx.get(PROBE), error)
   }
-  // ahead of `callback`, which adds one that prints where there is none
+  // before `callback`, which adds a listener that prints if there is none
   app.on('error', keep)
   const server = createServer(app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -85,6 +85,6 @@ const ask = (
     }
   })
 
-/** All values of a header, each by itself. */
+/** All values of a header, each one separately. */
 export const valuesOf = ({ lines }: Answer, name: string): ReadonlyArray<string> =>
   lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)

@@ -1,9 +1,9 @@
 /**
- * Tripwires: for a while a router answers with copies of its layers in which nothing follows the guards but a wire
- * that reports whether a handler would have run.
+ * Tripwires: for a while, a router uses copies of its layers. In these, a wire follows the guard instead of the
+ * handlers, and reports whether a handler would have run.
  *
- * No handler of the user's runs meanwhile, so a violation does no harm and needs no database. Middleware ahead of a guard, and
- * above the router, runs as ever. The router's own layers are not touched: it may be sealed.
+ * So no handler runs, and a violation does no harm and needs no database. Middleware before a guard, and above the
+ * router, runs as usual. The router's own layers are not changed, because it may be sealed.
  */
 import type { Context } from 'koa'
 import { tripwiresMark } from '../../core/marks.js'
@@ -14,24 +14,24 @@ import { copyLayer } from '../../koa/routerCopy.js'
 import type { Layer, RouterInstance } from '../../koa/routerTypes.js'
 import type { Tested } from './operations.js'
 
-/** The field with which a request says which one it is. */
+/** The field that identifies a request. */
 export const PROBE = 'X-Koa-With-Auth-Probe'
 
 /** What happened to a request inside the router. */
 export interface Trace {
-  /** The operations whose guard it came to, in order; of one without a guard, itself. */
+  /** The operations whose guards it reached, in order. An operation without a guard is reached itself. */
   readonly reached: Tested[]
-  /** Whether it came behind a guard: a handler would have run. */
+  /** Set if it passed the guard, so that a handler would have run. */
   ran: { readonly by: Tested; readonly auth: unknown } | undefined
 }
 
-/** Tripwires that are laid. */
+/** Tripwires on a router. */
 export interface Tripwires {
   readonly traceOf: (probe: string) => Trace
   readonly remove: () => void
 }
 
-/** Lays them; `remove` brings the handlers back. Error where others are laid already. */
+/** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
 export const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
   if (Reflect.get(router, tripwiresMark) === true) {
     throw new Error('expectGuarded is at work on this router already; await the first')
@@ -91,7 +91,7 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwir
   return copy
 }
 
-// What the user wrote behind a guard does not run
+// The same guard without the middleware that the user wrote after it
 const alone = (guard: LayerFunction): LayerFunction => {
   const { written } = guard
   if (!isGuard(written) || written.then === undefined || written.then.length === 0) return guard

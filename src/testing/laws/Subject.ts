@@ -1,7 +1,7 @@
 /**
- * An authenticator under test: how it is asked, and what can come of that.
+ * An authenticator under test: how it is called, and what the result can be.
  *
- * It is asked as a guard asks it, after the middleware above it; unlike a guard this notices what is thrown, and
+ * It is called as a guard calls it, after the middleware above. Unlike a guard, this also notices what is thrown, and
  * what never ends.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -17,7 +17,7 @@ import { HOST } from '../request/fixedRequests.js'
 import { withBasic, type RequestSpec } from '../request/RequestSpec.js'
 import { verdictOf, type Verdict } from './Verdict.js'
 
-/** A request that must be let in; or its credential alone, which is put where the description says. */
+/** A request that must be let in; or only its credential, which is put into the place that the description names. */
 export type ValidRequest = RequestSpec | string | BasicCredentials
 
 /** How the laws are checked. */
@@ -32,9 +32,9 @@ export interface LawOptions {
   readonly seed?: number | undefined
   /** Middleware that runs before the authenticator, such as sessions and `authSettings`. Default: none. */
   readonly above?: ReadonlyArray<Middleware> | undefined
-  /** The application whose `keys` and settings requests carry. Default a new one. */
+  /** The application whose `keys` and settings the requests have. Default: a new one. */
   readonly app?: ContextFactory | undefined
-  /** Whether two principals of the same request are the same. Default: deeply equal. */
+  /** Whether two principals of the same request are equal. Default: deeply equal. */
   readonly equal?: ((one: unknown, other: unknown) => boolean) | undefined
 }
 
@@ -42,26 +42,28 @@ export interface LawOptions {
 export interface Subject {
   readonly description: Description
   readonly valid: ReadonlyArray<RequestSpec>
-  /** Where its credentials travel: as described, and, where something has no scheme, as valid requests carry them. */
+  /**
+   * The places of its credentials: those that are described; and if something has no scheme, those in valid requests.
+   */
   readonly locations: ReadonlyArray<CredentialLocation>
-  /** Whether every leaf says where its credential travels. */
+  /** Whether every leaf has a place. */
   readonly isDescribed: boolean
   readonly runs: number
   readonly seed: number
   readonly equal: (one: unknown, other: unknown) => boolean
   readonly within: number
-  /** Asks about a request of its own for every call. */
+  /** Calls it with a new request each time. */
   readonly ask: (spec: RequestSpec) => Promise<Verdict>
-  /** The same, of requests that were asked about before from memory: several laws look at one verdict. */
+  /** The same, but remembers results, because several laws look at one. */
   readonly askOnce: (spec: RequestSpec) => Promise<Verdict>
   readonly requestOf: (spec: RequestSpec) => Request
-  /** What the application has decided for a request. */
+  /** The settings of the application for a request. */
   readonly settingsFor: (spec: RequestSpec) => Promise<Settings>
 }
 
 const DEFAULT_WITHIN = 1000
 const DEFAULT_RUNS = 100
-// Once something has never ended, a check waits for it no longer than this: it is red already
+// After something has not ended once, later calls wait only so long: the check has failed already
 const IMPATIENT = 25
 
 const atLeastOne: Check = (place, value) => {
@@ -79,7 +81,7 @@ const checks: Checks<LawOptions> = {
   equal: maybe(hook(2)),
 }
 
-/** Prepares what the laws ask. TypeError for options that cannot work. */
+/** Prepares the subject of the laws. Throws a TypeError for options that cannot work. */
 export const subjectOf = (place: string, member: AuthenticatorLike, given: LawOptions): Subject => {
   const options = checkOptions(place, given, checks)
   const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, seed = 1, above = [], app } = options
@@ -121,7 +123,7 @@ export const subjectOf = (place: string, member: AuthenticatorLike, given: LawOp
   }
 }
 
-// RFC 9112 §3.2: every request has one
+// RFC 9112 §3.2: every request has a Host
 const withHost = (spec: RequestSpec): RequestSpec =>
   spec.fields?.some(([name]) => name.toLowerCase() === 'host') === true
     ? spec
@@ -152,7 +154,7 @@ const asked = async (
   request: Request,
   above: ReadonlyArray<Middleware>,
 ): Promise<Verdict> => {
-  let verdict: Verdict = { _tag: 'Threw', error: new Error('the middleware above did not go on') }
+  let verdict: Verdict = { _tag: 'Threw', error: new Error('the middleware above did not call next()') }
   const last = async (): Promise<void> => {
     verdict = verdictOf(await evaluate(request))
   }

@@ -1,10 +1,10 @@
 /**
- * What asking an authenticator came to, also in ways that none of them may come to.
+ * The result of calling an authenticator, also results that are forbidden.
  */
 import { inspect } from 'node:util'
 import { is as isAuthError, type AuthError } from '../../core/AuthError.js'
 
-/** What asking came to. */
+/** The result of a call. */
 export type Verdict =
   | { readonly _tag: 'Passed'; readonly principal: unknown }
   | { readonly _tag: 'Failed'; readonly error: AuthError }
@@ -12,7 +12,7 @@ export type Verdict =
   | { readonly _tag: 'NoEither'; readonly answer: unknown }
   | { readonly _tag: 'NeverSettled' }
 
-/** Reads what an evaluation gave. */
+/** Reads the result of an evaluation. */
 export const verdictOf = (result: unknown): Verdict => {
   if (typeof result === 'object' && result !== null && '_tag' in result) {
     if (result._tag === 'Right' && 'right' in result) return { _tag: 'Passed', principal: result.right }

@@ -1,8 +1,8 @@
 /**
  * The laws of an authenticator. Check your own with them: each law in a separate test, or all together.
  *
- * It is asked about requests without a socket, as a guard would ask it; a hook that asks a store asks it many times. What is
- * checked is what can be seen from outside: not whether secrets are compared in constant time.
+ * It is called with requests without a socket, as a guard would call it. A hook that asks a store asks it many times.
+ * Only what can be seen from outside is checked, not whether secrets are compared in constant time.
  *
  * | law            | a violation is, for example                                                |
  * |----------------|-------------------------------------------------------------------------|
@@ -74,8 +74,8 @@ export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): R
 }
 
 /**
- * Checks every law of an authenticator; rejects with `LawViolations`, which lists all that do not hold. TypeError for options
- * that cannot work.
+ * Checks every law of an authenticator. Rejects with `LawViolations`, which lists all that do not hold, and with a
+ * TypeError for options that cannot work.
  *
  * @example
  * import { apiKeyHeader, constantTimeEqual } from 'koa-with-auth'

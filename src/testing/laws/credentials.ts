@@ -1,12 +1,10 @@
 /**
- * Credentials, wrong by chance and hostile, as fast-check arbitraries.
+ * Wrong and hostile credentials, as fast-check arbitraries.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { notoriousTexts } from '../attacks/notoriousTexts.js'
 
-/**
- * Secrets of 16 letters and digits or more: too long to be in an answer by chance.
- */
+/** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
 export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
 
 /**
@@ -15,7 +13,7 @@ export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{
 export const hostileTexts = (): Arbitrary<string> =>
   fc.oneof(
     fc.constantFrom(...notoriousTexts),
-    // RFC 9110 §5.5: what a field can hold
+    // RFC 9110 §5.5: what a field can contain
     fc.string({ unit: fc.constantFrom(...fieldCharacters), maxLength: 40 }),
   )
 

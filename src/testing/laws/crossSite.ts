@@ -1,5 +1,6 @@
 /**
- * The law of other sites: a write that a page elsewhere makes a browser send is refused, where browsers send the credential.
+ * The law of other sites: if browsers send a credential by themselves, a write that another site makes a browser send
+ * is refused.
  */
 import { leaves, type Leaf } from '../../core/Description.js'
 import { carries } from './description.js'
@@ -16,12 +17,12 @@ const isSentByBrowsers = (leaf: Leaf): boolean => {
   )
 }
 
-/** ValidRequest credentials that browsers send by themselves, in a write that another site made them send. */
+/** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
 export const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: RequestSpec }>(
   'refuses writes that another site makes a browser send with a valid credential',
   ({ description, valid }) =>
     valid
-      // what lets it in is nothing but such credentials
+      // only requests whose credentials are all sent by browsers
       .filter((spec) => {
         const sent = leaves(description).filter((leaf) => {
           const place = locationOf(leaf)

@@ -1,5 +1,5 @@
 /**
- * Laws of what an authenticator says of itself: that is what OpenAPI, the challenges, `Vary` and the check for CSRF go by.
+ * Laws of an authenticator's description, on which OpenAPI, the challenges, `Vary` and the check for CSRF rely.
  */
 import type { AuthError } from '../../core/AuthError.js'
 import { branchesOf } from '../../core/AuthError.js'
@@ -24,14 +24,14 @@ interface Asked {
   readonly what: string
   readonly spec: RequestSpec
   readonly judge: (verdict: Verdict) => string | undefined
-  /** What is left without what is looked at; who is let in by that is let in lawfully, by another credential. */
+  /** The request without this credential. If it is let in by another credential, so may be the whole. */
   readonly rest?: RequestSpec
 }
 
 const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLocation> =>
   leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
 
-/** Whether a request carries something in a place. */
+/** Whether a request has a value in a place. */
 export const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
 
 const placesOf = (demands: ReadonlyArray<{ readonly leaf: Leaf }>): ReadonlyArray<CredentialLocation | undefined> =>
@@ -52,7 +52,7 @@ const isAbsent = (verdict: Verdict): boolean =>
   (verdict._tag === 'Failed' && verdict.error._tag === 'absent') ||
   (verdict._tag === 'Passed' && verdict.principal === undefined)
 
-// What it says it demands, sent with an unknown credential, is something: looked at where no valid request shows it
+// An unknown credential in the described places must not count as absent. Checked if no valid request uses these places
 const carrying = (subject: Subject): ReadonlyArray<Asked> =>
   alternativesOf(subject.description)
     .map(placesOf)
@@ -70,7 +70,7 @@ const carrying = (subject: Subject): ReadonlyArray<Asked> =>
           : undefined,
     }))
 
-// Who is let in without a complete alternative was let in by something that is not described
+// A request without a complete alternative must not be let in: something that is not described would decide
 const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
   const described = describedPlaces(subject)
   const alternatives = alternativesOf(subject.description).map(placesOf)
@@ -104,7 +104,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
   })
 }
 
-// The credential of a header, in a cookie or the query string, where no description puts it
+// A valid credential in another place, which no description names
 const elsewhere = (subject: Subject): ReadonlyArray<Asked> => {
   const described = describedPlaces(subject)
   const isDescribed = (place: CredentialLocation) =>

@@ -1,6 +1,6 @@
 /**
- * The laws of an error mapper, to check your own: it answers every failure, says 401 to what is 401, and reveals nothing that
- * was sent.
+ * The laws of an error mapper. Check your own with them: it answers every failure, answers 401 where it must, and
+ * reveals nothing that was sent.
  */
 import fc from 'fast-check'
 import type { ErrorMapper } from '../../core/ErrorMapper.js'
@@ -17,9 +17,9 @@ import { inWords, shown } from './Verdict.js'
 
 /** How the laws are checked. */
 export interface MapperOptions {
-  /** How many failures each law is tried with. Default 200. */
+  /** How many failures each law is checked with. Default 200. */
   readonly runs?: number | undefined
-  /** Where the random failures begin. Default 1. */
+  /** The seed of the random failures. Default 1. */
   readonly seed?: number | undefined
 }
 
@@ -36,7 +36,7 @@ const cases: fc.Arbitrary<Case> = secrets().chain((secret) =>
   })),
 )
 
-// Asked once; every law looks at the same answers
+// Called once, because every law looks at the same responses
 const answersOf = (mapper: ErrorMapper, { runs = 200, seed = 1 }: MapperOptions): ReadonlyArray<Answered> =>
   fc.sample(cases, { numRuns: runs, seed }).map((one) => {
     const request = mockRequest(one.spec)
@@ -84,8 +84,8 @@ export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = 
 }
 
 /**
- * Checks every law of an error mapper; rejects with `LawViolations`, which lists all that do not hold. TypeError for what is no
- * mapper.
+ * Checks every law of an error mapper. Rejects with `LawViolations`, which lists all that do not hold, and with a
+ * TypeError for anything but a mapper.
  *
  * @example
  * import { perFailure } from 'koa-with-auth'
@@ -103,5 +103,5 @@ export const checkErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {
     )
   })
 
-// What throws, as a promise that rejects
+// Turns an exception into a promise that rejects
 const rejecting = (check: () => void): Promise<void> => Promise.resolve().then(check)

@@ -1,5 +1,5 @@
 /**
- * Failures and challenges as fast-check arbitraries: what an error mapper must be able to answer.
+ * Failures and challenges as fast-check arbitraries, for error mappers.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import * as AuthErrors from '../../core/AuthError.js'
@@ -23,7 +23,7 @@ export const challenges = (): Arbitrary<Challenge> =>
     )
     .map(([scheme, parameters]) => Challenges.make(scheme, Object.fromEntries(parameters)))
 
-/** Failures without a challenge; `message` is that of what was raised. */
+/** Failures without a challenge; `message` is that of the exception. */
 export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthError> =>
   fc.oneof(
     fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.invalid, AuthErrors.expired, AuthErrors.forged),
@@ -33,7 +33,7 @@ export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrar
     message.map((text) => AuthErrors.raised(new Error(text))),
   )
 
-/** Failures as they leave one authenticator: alone, or with their challenge. */
+/** Failures of one authenticator: without or with their challenge. */
 export const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))

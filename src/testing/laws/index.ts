@@ -1,8 +1,9 @@
 /**
- * koa-with-auth/testing/laws: what must hold of an authenticator, an error mapper and a store of API keys, checked with
- * fixed and random requests. Needs fast-check; works in every test runner.
+ * koa-with-auth/testing/laws: the laws of authenticators, error mappers and stores of API keys, checked with fixed and
+ * random requests. It needs fast-check, and works in every test runner.
  *
- * Reading guide: `authenticatorLaws.ts` is the list of laws, `Subject.ts` what is asked, `verdicts.ts` how a law is checked.
+ * Reading guide: `authenticatorLaws.ts` is the list of laws. `Subject.ts` calls the authenticator. `verdicts.ts` checks
+ * a law.
  */
 
 export { checkAuthenticator, lawsOf, type LawTest } from './authenticatorLaws.js'

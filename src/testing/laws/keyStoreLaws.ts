@@ -1,7 +1,7 @@
 /**
  * The laws of a store of API keys. Check your own with them: each law in a separate test, or all together.
  *
- * They write to the store, under ids and owners of their own that are random; give it a database for tests.
+ * They write to the store, with random ids and owners. Give them a database for tests.
  *
  * | law       | a violation is, for example                                            |
  * |-----------|---------------------------------------------------------------------|
@@ -57,7 +57,7 @@ export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> =>
   }))
 
 /**
- * Checks every law of a store of API keys; rejects with `LawViolations`, which lists all that do not hold.
+ * Checks every law of a store of API keys. Rejects with `LawViolations`, which lists all that do not hold.
  *
  * @example
  * import { memoryKeyStore } from 'koa-with-auth/keys'

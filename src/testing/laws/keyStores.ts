@@ -1,5 +1,5 @@
 /**
- * What must hold of a store of API keys, law by law; `keyStoreLaws.ts` checks them.
+ * The laws of a store of API keys. `keyStoreLaws.ts` checks them.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { KeyRecord, KeyStore } from '../../keys/KeyStore.js'
@@ -7,11 +7,11 @@ import type { KeyRecord, KeyStore } from '../../keys/KeyStore.js'
 /** A store on trial. */
 export interface Trial {
   readonly store: KeyStore
-  /** Says what was done, and what must have come of it. */
+  /** Compares the result of a call with the expected one. */
   readonly expect: (done: string, actual: unknown, expected: unknown) => void
 }
 
-/** What must hold of a store. */
+/** A law of a store. */
 export interface KeyStoreLaw {
   readonly name: string
   readonly fix: string
@@ -38,7 +38,7 @@ const kept = async (store: KeyStore, more: Partial<KeyRecord> = {}) => {
 
 const rotationAt = (at: number, until: number) => ({ digest: newDigest(), prefix: 'acme', last4: 'wxyz', at, until })
 
-/** All of them. */
+/** All laws. */
 export const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   {
     name: 'keeps every field as it was',

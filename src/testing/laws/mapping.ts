@@ -1,5 +1,5 @@
 /**
- * What each law of an error mapper says; `errorMapperLaws.ts` checks them.
+ * The laws of an error mapper. `errorMapperLaws.ts` checks them.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { inspect, isDeepStrictEqual } from 'node:util'
@@ -10,20 +10,20 @@ import { leaked } from '../attacks/leaked.js'
 import { mockRequest } from '../request/mockRequest.js'
 import type { RequestSpec } from '../request/RequestSpec.js'
 
-/** A failure, the request that it answers, and the secret that both hold. */
+/** A failure, its request, and the secret in both. */
 export interface Case {
   readonly error: AuthError
   readonly spec: RequestSpec
   readonly secret: string
 }
 
-/** A case and what a mapper made of it. */
+/** A case, and the mapper's response. */
 export interface Answered extends Case {
   readonly answer: unknown
   readonly request: Request
 }
 
-/** A law: the fix where it does not hold. */
+/** A law. `judge` returns the fix if it does not hold. */
 export interface MapperLaw {
   readonly name: string
   readonly judge: (answered: Answered, mapper: ErrorMapper) => string | undefined
@@ -126,7 +126,7 @@ const pure: MapperLaw = {
   },
 }
 
-/** All of them. */
+/** All laws. */
 export const laws: ReadonlyArray<MapperLaw> = [answersAll, rightStatus, sendable, discreet, pure]
 
 /** What a mapper returns, or throws. */

@@ -1,5 +1,5 @@
 /**
- * The law of secrecy: no credential that was sent is in a failure, in the response it becomes, or in an exception.
+ * The law of secrecy: no credential that was sent is in a failure, in its response, or in an exception.
  */
 import { inspect } from 'node:util'
 import { defaultErrorMapper } from '../../core/ErrorMapper.js'
@@ -19,7 +19,7 @@ interface Asked {
 
 const MIN_SECRET = 8
 
-// Also good credentials, refused for another reason
+// Also with valid credentials that are refused for another reason
 const asking = (subject: Subject): ReadonlyArray<Asked> => [
   ...attacksOn(subject).filter(({ secrets }) => secrets.length > 0),
   ...subject.valid.map((spec) => ({
@@ -45,12 +45,12 @@ const toldBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject): st
 const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSpec, requestOf: Subject['requestOf']) =>
   JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
 
-/** Nothing that was sent comes back. */
+/** No credential that was sent comes back. */
 export const secrecy: Law = lawAbout<Asked>(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
   asking,
   (verdict, { spec, secrets }, subject) =>
     leaked(toldBy(verdict, spec, subject), secrets) === undefined
       ? undefined
-      : 'leave what was sent out of failures, challenges and messages of exceptions: they come to logs and to the client',
+      : 'leave what was sent out of failures, challenges and messages of exceptions: they end up in logs and at the client',
 )

@@ -1,5 +1,5 @@
 /**
- * Laws of what an authenticator answers: it always answers, admits valid callers and no others, and does so every time.
+ * Laws of an authenticator's results: it always answers, admits valid callers and no others, and does so every time.
  */
 import fc from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
@@ -13,13 +13,13 @@ import { randomAttacks } from './randomAttacks.js'
 import type { Subject } from './Subject.js'
 import { inWords, letSomebodyIn, type Verdict } from './Verdict.js'
 
-/** A law: the first violation that is found, the simplest requests first. */
+/** A law. `find` returns the first violation, and tries the simplest requests first. */
 export interface Law {
   readonly name: string
   readonly find: (subject: Subject) => Promise<Violation | undefined>
 }
 
-/** A law that asks about requests one after the other. */
+/** A law that is checked with one request after the other. */
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   name: string,
   of: (subject: Subject) => ReadonlyArray<A>,
@@ -29,7 +29,7 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   find: async (subject) => {
     for (const asked of of(subject)) {
       const verdict = await subject.askOnce(asked.spec)
-      // no law can be shown to hold
+      // then no law can be checked
       const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
       if (fix !== undefined) return { law: name, counterexample: toldOf(asked, verdict), fix }
     }
@@ -38,19 +38,19 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
 })
 
 const settle = ({ within }: Subject): string =>
-  `settle every promise within ${within} ms; give what asks a store a time limit of its own`
+  `settle every promise within ${within} ms; give questions to a store a shorter time limit`
 
 const toldOf = (asked: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
   `${asked.what === undefined ? '' : `${asked.what}: `}${printed(asked.spec)}\n${inWords(verdict)}`
 
-/** Every request that must be refused, beside those without a credential: the fixed ones first, then the random ones. */
+/** All requests with a credential that must be refused: the fixed ones first, then the random ones. */
 export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
   ...blindAttacks(subject.locations),
   ...informedAttacks(subject),
   ...fc.sample(randomAttacks(subject), { numRuns: subject.runs, seed: subject.seed }),
 ]
 
-// Without any credential: nothing at all, valid requests stripped, and requests that claim to be somebody
+// Without any credential: an empty request, valid requests without theirs, and requests that claim to be a user
 const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
   const stripped = valid.map(({ remoteAddress: _, ...spec }) =>
     [...locations, ...locationsIn(spec)].reduce<RequestSpec>((rest, place) => without(place, rest), spec),
@@ -60,7 +60,7 @@ const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
 
 const whole = ({ valid }: Subject): ReadonlyArray<{ readonly spec: RequestSpec }> => valid.map((spec) => ({ spec }))
 
-/** It answers every request: an Either, in time, and no exception. */
+/** It answers every request with an Either, in time, and never throws. */
 export const total = lawAbout<{ readonly spec: RequestSpec }>(
   'is total: never throws, never rejects, settles in time',
   (subject) => [...whole(subject), ...bare(subject), ...attacksOn(subject)],
@@ -94,12 +94,12 @@ export const refusesOthers = lawAbout<Attack>(
     if (!letSomebodyIn(verdict)) return undefined
     if (rest !== undefined && letSomebodyIn(await askOnce(rest))) return undefined
     return what.includes('sent twice')
-      ? 'never guess which of two counts: read with fromHeader, fromAuthorization, fromQuery or fromCookie, which tell both'
+      ? 'never guess which of two counts: read with fromHeader, fromAuthorization, fromQuery or fromCookie, which return both'
       : 'compare the whole credential, the second parameter of a hook, with constantTimeEqual, or look it up exactly; await promises, and unwrap Options before they become a principal'
   },
 )
 
-/** ValidRequest requests are let in, as somebody. */
+/** Valid requests are let in, with a principal. */
 export const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is valid', whole, (verdict) => {
   if (verdict._tag !== 'Passed')
     return 'it must let in every request given as valid; is it the right credential? A hook is called with the request first, then with the credential: (request, credential) => ...'
@@ -118,7 +118,7 @@ const unfinished = (principal: unknown): string | undefined => {
     : undefined
 }
 
-/** The same request gets the same verdict, whatever was asked in between, alone and beside others. */
+/** The same request gets the same verdict, whatever other requests come before or at the same time. */
 export const deterministic: Law = {
   name: 'is deterministic: the same request gets the same verdict',
   find: async (subject) => {
@@ -136,7 +136,7 @@ export const deterministic: Law = {
           fix:
             other._tag === 'NeverSettled'
               ? settle(subject)
-              : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable; what differs lawfully in a principal is named by the option equal',
+              : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable; if principals may differ, say with the option equal which ones are the same',
         }
       }
     }

@@ -1,13 +1,14 @@
 /**
- * Where a credential travels, read off a description: a header, a query parameter, a cookie, the Authorization field.
+ * The place of a credential, read from a description: a header, a query parameter, a cookie, or the Authorization
+ * field.
  *
- * What has no scheme (a plain function, a bare ReaderTaskEither) has no place; for it the locations of a request that is let
- * in are taken (`locationsIn`).
+ * A kind without a scheme (a plain function, a bare ReaderTaskEither) has no place. For it, the places in a valid
+ * request are used (`locationsIn`).
  */
 import type { Leaf } from '../../core/Description.js'
 import { isCookieField, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './RequestSpec.js'
 
-/** Where a credential travels. */
+/** The place of a credential. */
 export type CredentialLocation =
   | { readonly in: 'header' | 'query' | 'cookie'; readonly name: string }
   | { readonly in: 'authorization'; readonly name: string }
@@ -16,7 +17,7 @@ export type CredentialLocation =
 // constructors
 // -------------------------------------------------------------------------------------
 
-/** Where the credential of a leaf travels; `undefined` where it has no scheme, or none that a request line can carry. */
+/** The place of a leaf's credential; `undefined` if it has no scheme, or one that is not in a request. */
 export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => {
   switch (scheme?.type) {
     case 'apiKey':
@@ -31,7 +32,7 @@ export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => 
   }
 }
 
-// What every client sends, and no credential
+// Fields that every client sends, and that contain no credential
 const ordinary = /^(?:host|origin|accept.*|content-.*|sec-fetch-.*|user-agent|connection|referer|date)$/i
 
 /** Every place of a request that could hold a credential. */
@@ -52,7 +53,7 @@ export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation
 const keyOf = ({ in: where, name }: CredentialLocation): string =>
   `${where} ${where === 'header' || where === 'authorization' ? name.toLowerCase() : name}`
 
-/** Places, each once. */
+/** Each place once. */
 export const distinct = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<CredentialLocation> => [
   ...new Map(locations.map((place) => [keyOf(place), place])).values(),
 ]
@@ -61,7 +62,7 @@ export const distinct = (locations: ReadonlyArray<CredentialLocation>): Readonly
 // destructors
 // -------------------------------------------------------------------------------------
 
-/** A place as it is called in a message. */
+/** The name of a place in messages. */
 export const named = ({ in: where, name }: CredentialLocation): string => {
   switch (where) {
     case 'header':
@@ -88,7 +89,7 @@ const isHere = (place: CredentialLocation, [name, value]: HeaderLine): boolean =
   return name.toLowerCase() === 'authorization' && start === `${place.name.toLowerCase()} `
 }
 
-/** What a request carries in a place: as it is written, of an Authorization field without its scheme. */
+/** The values in a place of a request, unchanged; those of an Authorization field without the scheme. */
 export const valuesAt = (place: CredentialLocation, spec: RequestSpec): ReadonlyArray<string> => {
   const fields = spec.fields ?? []
   switch (place.in) {
@@ -135,7 +136,7 @@ const withoutCookie = (cookie: string, line: HeaderLine): ReadonlyArray<HeaderLi
   return rest.length === 0 ? [] : [[line[0], rest.map((pair) => pair.join('=')).join('; ')]]
 }
 
-/** A request that carries a value in a place, after what is there. */
+/** A request with another value in a place, after those that are there. */
 export const adding = (place: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
   const fields = spec.fields ?? []
   switch (place.in) {
@@ -155,6 +156,6 @@ export const adding = (place: CredentialLocation, value: string, spec: RequestSp
   }
 }
 
-/** A request that carries these values in a place, and nothing else there. */
+/** A request with these values in a place, and no others there. */
 export const putting = (place: CredentialLocation, values: ReadonlyArray<string>, spec: RequestSpec): RequestSpec =>
   values.reduce((with_, value) => adding(place, value, with_), without(place, spec))

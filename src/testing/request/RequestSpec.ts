@@ -1,8 +1,8 @@
 /**
  * A request of a client, as data. The laws are checked with such requests, and tests write them.
  *
- * Sketches are made with the codecs of the credentials, joined, and turned into a Koa request by `mockRequest`. Nothing
- * here is sent anywhere.
+ * Specs are made with the codecs of the credentials, merged, and turned into a Koa request by `mockRequest`. Nothing is
+ * sent here.
  *
  * @example
  * import { withBearer, withQuery, mergeRequests } from 'koa-with-auth/testing'
@@ -20,18 +20,18 @@ import { checkOptions, maybe, string, withoutUndefined, type Check, type Checks 
 /** A header line. */
 export type HeaderLine = readonly [name: string, value: string]
 
-/** What a client would send; what is left out is `GET /` without any field. */
+/** A request of a client. The default is `GET /` without fields. */
 export interface RequestSpec {
   readonly method?: string | undefined
   /** The target in origin-form: path and query. */
   readonly url?: string | undefined
   /** Header lines in order, repetitions included. */
   readonly fields?: ReadonlyArray<HeaderLine> | undefined
-  /** Where it comes from, as in `request.socket.remoteAddress`. Requests over HTTP have their real address. */
+  /** The client's address, as in `request.socket.remoteAddress`. Requests over HTTP have their real address. */
   readonly remoteAddress?: string | undefined
 }
 
-/** A spec without properties that are none of a spec's; TypeScript alone accepts them in a variable. */
+/** A spec without other properties. TypeScript alone would accept others in a variable. */
 export type ExactSpec<S> = S & { readonly [K in Exclude<keyof S, keyof RequestSpec>]: never }
 
 // -------------------------------------------------------------------------------------
@@ -52,7 +52,10 @@ const specChecks: Checks<RequestSpec> = {
   remoteAddress: maybe(string),
 }
 
-/** TypeError for a property that a spec does not have, and for a value that no request has: its test would test nothing. */
+/**
+ * Throws a TypeError for a property that a spec does not have, and for a wrong value: with these, a test would test
+ * nothing.
+ */
 export const checkSpec = (place: string, spec: RequestSpec): RequestSpec => checkOptions(place, spec, specChecks)
 
 /**
@@ -118,10 +121,10 @@ export const withQuery = (name: string, value: string): RequestSpec => ({
 /** The path of a spec, without its query. */
 export const pathOf = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
 
-/** The query of a spec, as it is written; `''` where there is none. */
+/** The query of a spec, unchanged; `''` if there is none. */
 export const queryOf = ({ url = '/' }: RequestSpec): string => url.split('?').slice(1).join('?')
 
-/** The request line and the fields, as a counterexample is printed. */
+/** The request line and the fields, for counterexamples. */
 export const printed = ({ method = 'GET', url = '/', fields = [], remoteAddress }: RequestSpec): string =>
   [
     `${method} ${shortened(url)}`,
@@ -145,7 +148,8 @@ export const replaceQuery = (query: string, spec: RequestSpec): RequestSpec => (
 })
 
 /**
- * Joins specs to one request: fields and queries of all, cookies in one field, of the rest the last that says something.
+ * Merges specs into one request: with the fields and queries of all, the cookies in one field, and otherwise the last
+ * value that is given.
  *
  * @example
  * import { withBearer, withCookie, mergeRequests } from 'koa-with-auth/testing'
@@ -172,5 +176,5 @@ const joinedCookies = (fields: ReadonlyArray<HeaderLine>): ReadonlyArray<HeaderL
   })
 }
 
-/** Whether a field is the one of cookies. */
+/** Whether a field is `Cookie`. */
 export const isCookieField = (name: string): boolean => name.toLowerCase() === 'cookie'

@@ -1,12 +1,14 @@
 /**
- * Requests without a credential that are always tried: those that claim to be somebody, and a write from another site.
+ * Requests without a credential that are always tried: some that claim to be a user, and a write from another site.
  */
 import type { HeaderLine, RequestSpec } from './RequestSpec.js'
 
 /** The host that requests name. */
 export const HOST = 'api.example'
 
-/** Fields that must decide nothing: who trusts one of these admits everyone (CVE-2025-29927 and its like). */
+/**
+ * Fields that must not decide anything: code that trusts one of them admits everyone (CVE-2025-29927 and similar ones).
+ */
 export const decidingNothing: ReadonlyArray<HeaderLine> = [
   ['X-User', 'admin'],
   ['X-Forwarded-User', 'admin'],
@@ -19,7 +21,7 @@ export const decidingNothing: ReadonlyArray<HeaderLine> = [
   ['__proto__', 'x'],
 ]
 
-/** Requests that claim to be somebody, without any credential. */
+/** Requests that claim to be a user, without any credential. */
 export const impostors: ReadonlyArray<RequestSpec> = [
   ...decidingNothing.map((line): RequestSpec => ({ fields: [line] })),
   { url: '/?user=admin&userId=1&role=admin&isSuperuser=true' },
@@ -28,7 +30,7 @@ export const impostors: ReadonlyArray<RequestSpec> = [
   { method: 'HEAD' },
 ]
 
-/** A write that a page elsewhere makes a browser send. */
+/** A write that a page of another site makes a browser send. */
 export const crossSite: RequestSpec = {
   method: 'POST',
   fields: [

@@ -1,28 +1,28 @@
 /**
  * A Koa request without a socket, to test code that reads a request and writes no response.
  *
- * What an authenticator can ask a request is answered as it would be over HTTP: fields, raw lines, query, cookies. What
- * only a connection has (its address, TLS) is missing unless the spec tells it.
+ * An authenticator reads the same as over HTTP: fields, raw lines, query, cookies. What only a connection has (an
+ * address, TLS) is missing, except the address of the spec.
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Request } from 'koa'
 import { checkSpec, type ExactSpec, type RequestSpec } from './RequestSpec.js'
 
-/** What of a Koa application is needed, whatever its types: it gives requests their settings and signing keys. */
+/** The part of a Koa application that is needed here. It gives requests their settings and signing keys. */
 export interface ContextFactory {
   createContext(req: IncomingMessage, res: ServerResponse): { readonly request: Request }
 }
 
-// What Node's parser calls; it keeps the raw lines and derives `headers` from them
+// Node's parser calls it. It keeps the raw lines, and derives `headers` from them
 const receive = (req: IncomingMessage, lines: string[]): void => {
   // Safe: Node's own method, which the line at the end of this file probes
   Reflect.apply(Reflect.get(req, '_addHeaderLines') as Function, req, [lines, lines.length])
 }
 
 /**
- * Makes the request of a spec, `GET /` without fields by default; `app` gives it its settings and signing keys. TypeError for a
- * property that a spec does not have.
+ * Makes the request of a spec. The default is `GET /` without fields. `app` gives it settings and signing keys. Throws
+ * a TypeError for a property that a spec does not have.
  *
  * @example
  * import { httpBearer } from 'koa-with-auth'
@@ -34,7 +34,7 @@ const receive = (req: IncomingMessage, lines: string[]): void => {
  */
 export const mockRequest = <S extends RequestSpec = RequestSpec>(
   spec?: ExactSpec<S>,
-  // one for each request, so that what is set on it is gone with it
+  // a new one for each request, so that nothing stays on it
   app: ContextFactory = new Koa(),
 ): Request => {
   const {
@@ -50,12 +50,12 @@ export const mockRequest = <S extends RequestSpec = RequestSpec>(
   req.url = url
   receive(req, fields.flat())
   const res = new ServerResponse(req)
-  // as Koa begins
+  // the initial status of Koa
   res.statusCode = 404
   return app.createContext(req, res).request
 }
 
-// Without this, what reads `headers` would find nothing, and checks of absence would pass for ever
+// Otherwise, code that reads `headers` would find nothing, and tests of absent credentials would always pass
 if (mockRequest({ fields: [['Probe', 'a']] }).headers['probe'] !== 'a') {
   throw new Error('koa-with-auth/testing: this version of Node fills the fields of a request in another way')
 }
