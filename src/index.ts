@@ -2,8 +2,8 @@
  * koa-with-auth: authentication for Koa. An authenticator is written once, as a value; `withAuth` mounts it on the
  * application, a router or one operation.
  *
- * Reading guide: `core/Authenticator.ts` is the whole idea; `core/AuthError.ts` says how it fails; `authenticators/` holds
- * the kinds, one a file; `koa/levels.ts` and `koa/guard.ts` bring them to a router.
+ * Reading guide: `core/Authenticator.ts` is the main idea. `core/AuthError.ts` says how it fails. `authenticators/` has
+ * the kinds, one in each file. `koa/levels.ts` and `koa/guard.ts` bring them to a router.
  */
 import type { Authenticator as Decides } from './core/Authenticator.js'
 import * as AuthErrors from './core/AuthError.js'
@@ -15,12 +15,12 @@ export const Authenticator = Authenticators
 /** A function that decides who a request acts for, with a description of what it demands. */
 export type Authenticator<P> = Decides<P>
 
-// The same types as they are declared, by names that a compiler can write into a user's declarations: an alias is not enough
-/** `Authenticator`, as declarations name what was inferred. */
+// The same types again, because a compiler cannot write an alias into a user's declarations
+/** `Authenticator`, for inferred types in declarations. */
 export type { Authenticator as TypedAuthenticator } from './core/Authenticator.js'
-/** `AuthError`, as declarations name what was inferred. */
+/** `AuthError`, for inferred types in declarations. */
 export type { AuthError as AnyAuthError } from './core/AuthError.js'
-/** `Challenge`, as declarations name what was inferred. */
+/** `Challenge`, for inferred types in declarations. */
 export type { Challenge as AuthChallenge } from './core/Challenge.js'
 
 // the algebra

@@ -1,30 +1,32 @@
 /**
- * What the command was asked to do.
+ * The options of the command.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { parseArgs } from 'node:util'
 
-/** What is done with the audit: printed, written as a policy file, or compared with one or with an OpenAPI document. */
+/**
+ * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.
+ */
 export type Task =
   | { readonly _tag: 'Print' }
   | { readonly _tag: 'Write'; readonly file: string }
   | { readonly _tag: 'Check'; readonly file: string }
   | { readonly _tag: 'OpenApi'; readonly file: string }
 
-/** How the result is written. */
+/** The format of the result. */
 export type Format = 'text' | 'json' | 'sarif'
 
-/** An audit of a module, as it was asked for. */
+/** The options of an audit. */
 export interface Options {
   readonly _tag: 'Audit'
   readonly module: string
-  /** The export to audit; `undefined` for the one that can be. */
+  /** The export to audit; `undefined` for the only one that can be audited. */
   readonly exportName: string | undefined
   readonly task: Task
   readonly format: Format
 }
 
-/** What can be asked for. */
+/** A request to the command. */
 export type Request = Options | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }
 
 /** The text of `--help`. */
@@ -94,5 +96,5 @@ const flags = {
   version: { type: 'boolean' },
 } as const
 
-// What Node says beyond that is advice on arguments that begin with a dash
+// The rest of Node's message is advice on arguments that begin with a dash
 const firstSentence = (error: unknown): string => String(error instanceof Error ? error.message : error).split('. ')[0]!

@@ -1,8 +1,8 @@
 /**
- * Where an OpenAPI document and the guards differ: operations that only one of them has, and demands that are not the same.
+ * The differences of an OpenAPI document and the guards: operations that only one of them has, and different demands.
  *
- * What counts is what is sent, not what a scheme is called: `http bearer` is the same under any name. A plain function has no
- * scheme, so of an operation that nothing else guards a document may say anything.
+ * Schemes are compared by what is sent, not by their names: `http bearer` is the same under any name. A plain function
+ * has no scheme, so for an operation that only a function guards, the document may say anything.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Audit, AuditedOperation } from '../audit/Audit.js'
@@ -23,7 +23,7 @@ export interface DocumentDifference {
   readonly isOpener: boolean
 }
 
-/** Reads a document; the reason where it is none of OpenAPI 3. */
+/** Reads a document. Returns the reason if it is not one of OpenAPI 3. */
 export const documentFrom = (text: string): E.Either<string, object> => {
   const parsed = E.tryCatch(
     (): unknown => JSON.parse(text.replace(/^\uFEFF/, '')),
@@ -37,7 +37,7 @@ export const documentFrom = (text: string): E.Either<string, object> => {
     : E.left('has no paths')
 }
 
-/** All differences, those first where the guards let in more than the document says. */
+/** All differences. Those where the guards let in more than the document says come first. */
 export const documentDifferences = (
   document: object,
   routers: ReadonlyArray<AnyRouter>,
@@ -77,7 +77,7 @@ const difference = (name: string, what: string, isOpener: boolean): DocumentDiff
 const differing = (own: Described, other: Described): ReadonlyArray<DocumentDifference> => {
   if (own.ways === undefined) return []
   const said = other.ways ?? [anyone]
-  // a document need not name the discovery of a token beside the token
+  // a document need not list the discovery beside the token
   const namesDiscovery = said.some(isDiscovery)
   const demanded = own.ways.filter((way) => namesDiscovery || !isDiscovery(way))
   const how = change(said, demanded)
@@ -92,7 +92,7 @@ const differing = (own: Described, other: Described): ReadonlyArray<DocumentDiff
       ]
 }
 
-// An open operation that the guards' own document leaves out: one is `undocumented`, one has a RegExp as its path
+// Open operations that the guards' own document leaves out: an `undocumented` one, or one with a RegExp as path
 const hidden = (
   { operation, method, path, access, docs }: AuditedOperation,
   written: ReadonlyMap<string, Described>,

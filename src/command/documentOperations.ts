@@ -1,5 +1,5 @@
 /**
- * The operations of an OpenAPI document, with what each demands.
+ * Reads the operations of an OpenAPI document, and what each demands.
  */
 import { anyone, type Way } from '../audit/Way.js'
 import { schemeNames } from '../audit/words.js'
@@ -8,11 +8,11 @@ import { listed } from '../openapi/methods.js'
 /** An operation of a document. */
 export interface Described {
   readonly name: string
-  /** What it demands; `undefined` where it says nothing. */
+  /** What it demands; `undefined` if the document does not say. */
   readonly ways: ReadonlyArray<Way> | undefined
 }
 
-/** By method and outline of the path, in which parameters have no names. */
+/** The operations, by method and outline of the path, in which parameters have no names. */
 export const describedIn = (document: object): ReadonlyMap<string, Described> => {
   const { paths, servers, security: everywhere, components } = entriesOf(document)
   const base = basePathOf(servers)
@@ -69,6 +69,6 @@ const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>)
   }
 }
 
-/** The properties of an object; none of anything else. */
+/** The properties of an object; no properties for anything else. */
 export const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
   typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}

@@ -1,5 +1,5 @@
 /**
- * Which export of a module is audited, and what is made of it: a function that makes a router or an application is called.
+ * Finds the export of a module to audit, and audits it. A function that makes a router or an application is called.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Audit } from '../audit/Audit.js'
@@ -8,13 +8,13 @@ import { auditApplication, isApplication, routerOf, routersOf } from '../audit/a
 import { audit } from '../audit/auditRouter.js'
 import type { AnyRouter } from '../koa/RoutedOperation.js'
 
-/** What was audited: its audit, and the routers that it is made of. */
+/** An audit, and the routers that it is made from. */
 export interface Audited {
   readonly audit: Audit
   readonly routers: ReadonlyArray<AnyRouter>
 }
 
-/** An export, and what messages call it. */
+/** An export, and its name in messages. */
 export interface Export {
   readonly name: string
   readonly value: unknown
@@ -24,7 +24,7 @@ export interface Export {
 // the export
 // -------------------------------------------------------------------------------------
 
-/** The export of that name, or the one that can be audited: the default export, else the only one. */
+/** The export of that name; without a name, the default export, or else the only one that can be audited. */
 export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
   const exports = exportsOf(namespace)
   const known = [...exports.keys()].join(', ') || 'nothing'
@@ -49,7 +49,8 @@ export const chosen = (namespace: object, name: string | undefined): E.Either<st
     : E.left(`exports several that can be audited: ${named.map(([one]) => one).join(', ')}; choose with --export`)
 }
 
-// The default export of CommonJS is all that it exports; what a compiler made of an ES module has another one inside
+// The default export of CommonJS contains all exports. If a compiler made it from an ES module, it contains a default
+// export itself
 const exportsOf = (namespace: object): ReadonlyMap<string, unknown> => {
   const named = new Map<string, unknown>(Object.entries(namespace).filter(([name]) => name !== 'module.exports'))
   const own = named.get('default')
@@ -67,7 +68,7 @@ const isAuditable = (u: unknown): boolean =>
 // its audit
 // -------------------------------------------------------------------------------------
 
-/** The audit of an export; a function is called, a promise awaited. Rejects with what the function throws. */
+/** Audits an export. A function is called, a promise awaited. Rejects with what the function throws. */
 export const auditedOf = async ({ name, value }: Export): Promise<E.Either<string, Audited>> => {
   const made = await value
   if (typeof made !== 'function' || routerOf(made) !== undefined) return judged(name, made)
@@ -79,7 +80,7 @@ export const auditedOf = async ({ name, value }: Export): Promise<E.Either<strin
       `its ${name} is a function that takes ${made.length === 1 ? 'a parameter' : `${made.length} parameters`}; export one without`,
     )
   }
-  // Safe: it takes no parameter, and what it returns is judged
+  // Safe: it takes no parameter, and its result is checked
   const returned: unknown = await (made as () => unknown)()
   return judged(`${name}()`, returned)
 }

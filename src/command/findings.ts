@@ -1,7 +1,7 @@
 /**
- * What a reviewer of an audit should look at, and of a comparison.
+ * The findings of an audit or a comparison that a reviewer should look at.
  *
- * Unlike `seal` it knows of no list of what may be open, so what is open is a note, and what no level decided an error.
+ * Unlike `seal`, it has no list of what may be open. So an open operation is a note, and an undecided one is an error.
  */
 import type { Audit, AuditedOperation } from '../audit/Audit.js'
 import type { Difference } from '../audit/differences.js'
@@ -10,7 +10,7 @@ import { visible } from '../audit/visible.js'
 import type { DocumentDifference } from './documentDifferences.js'
 import type { Finding, Severity } from './sarif.js'
 
-/** What an audit has that should be looked at. */
+/** The findings of an audit. */
 export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Finding> => [
   ...operations.flatMap(ofOperation),
   ...middleware
@@ -58,7 +58,7 @@ const finding = (rule: Finding['rule'], operation: string, what: string, severit
   severity,
 })
 
-/** The differences to a policy file. */
+/** Findings for the differences from a policy file. */
 export const findingsOfPolicy = (differences: ReadonlyArray<Difference<PlacedLine>>): ReadonlyArray<Finding> =>
   differences.map(({ direction, operation, text, was }) => ({
     rule: `policy-${direction}`,
@@ -68,7 +68,7 @@ export const findingsOfPolicy = (differences: ReadonlyArray<Difference<PlacedLin
     line: was?.lineNumber,
   }))
 
-/** The differences to a document. */
+/** Findings for the differences from a document. */
 export const findingsOfDocument = (differences: ReadonlyArray<DocumentDifference>): ReadonlyArray<Finding> =>
   differences.map(({ isOpener, operation, text }) => ({
     rule: 'document-differs',

@@ -1,7 +1,7 @@
 /**
- * Imports a module of either system. This is a separate module, because a compiler to CommonJS writes `require` for `import()`
- * (`.ci/modules.mjs`).
+ * Imports an ES module or a CommonJS module. This is a separate module, because a compiler to CommonJS writes `require`
+ * for `import()` (`.ci/modules.mjs`).
  */
 
-/** All that the module at this URL exports. */
+/** The exports of the module at this URL. */
 export const importModule = (url: string): Promise<object> => import(url) as Promise<object>

@@ -1,8 +1,8 @@
 /**
- * Keeps a module that is loaded from being served: it listens to no port, opens no connection, asks no name server, and its
- * output is no part of the result.
+ * Isolates a loaded module: it cannot listen to a port, open a connection or ask a name server, and its output is not a
+ * part of the result.
  *
- * Unlike the rest of the package, it changes what Node is made of. So only the command uses it, in a separate process.
+ * Unlike the rest of the package, it changes functions of Node. So only the command uses it, in a separate process.
  */
 import dgram from 'node:dgram'
 import dns from 'node:dns'
@@ -54,7 +54,7 @@ export const isolate = (listened: () => never): Attempts => {
   return attempts
 }
 
-// Of a Resolver, the methods of what it extends, too
+// A Resolver also has the methods of the class that it extends
 const namesOf = (target: object): string[] => {
   const names = Object.getOwnPropertyNames(target)
   const above: unknown = Object.getPrototypeOf(target)

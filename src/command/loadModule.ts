@@ -1,7 +1,7 @@
 /**
- * Loads a module and audits what it exports, or says in one line why that cannot be done.
+ * Loads a module and audits what it exports, or returns in one line why that is impossible.
  *
- * It runs the module's own code, in this process. `isolation.ts` keeps that from being served.
+ * It runs the code of the module in this process. `isolation.ts` keeps it from being served.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { statSync } from 'node:fs'

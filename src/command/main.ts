@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * The program `koa-with-auth`: arguments in, a result on stdout and an exit code out; what went wrong is one line on stderr.
+ * The program `koa-with-auth`. It reads arguments, prints a result to stdout, and ends with an exit code. A problem is one
+ * line on stderr.
  *
- * It ends when the result is written, whatever the module has left running.
+ * It ends when the result is written, even if the module has left something running.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { writeSync } from 'node:fs'
@@ -27,7 +28,7 @@ const exit = process.exit.bind(process)
 const print = process.stdout.write.bind(process.stdout)
 
 const end = (code: number): never => {
-  // what the module wants to do at the end is not asked for
+  // listeners of the module must not run
   process.removeAllListeners('exit')
   return exit(code)
 }
@@ -36,7 +37,7 @@ const fail = (reason: string): never => {
   try {
     writeSync(2, `koa-with-auth: ${visible(reason)}\n`)
   } catch {
-    // whoever read it has gone
+    // the reader has gone
   }
   return end(2)
 }
@@ -53,7 +54,7 @@ const run = async (options: Options): Promise<void> => {
     fail(`${module}: ${reason}${attempts.network ? '; it tries to use the network, which the command blocks' : ''}`)
   // what the module prints is not the result
   Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
-  // what fails in the background because there is no network does not count; the module may do without
+  // without a network something may fail in the background, which the module may not need
   const raised = (error: unknown): void => {
     if (!attempts.network) failed(`throws: ${firstLine(error)}`)
   }

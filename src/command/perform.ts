@@ -1,5 +1,5 @@
 /**
- * The command apart from its process: an audit, a task and what is in the files come to a result and an exit code.
+ * The command without its process: from an audit, a task and the content of files to a result and an exit code.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -15,13 +15,13 @@ import { findingsOf, findingsOfDocument, findingsOfPolicy } from './findings.js'
 import type { Format, Options } from './Options.js'
 import { sarifOf, type Finding } from './sarif.js'
 
-/** What is printed, and the exit code: 1 where there are differences. */
+/** The output, and the exit code: 1 if there are differences. */
 export interface Result {
   readonly text: string
   readonly code: 0 | 1
 }
 
-/** Does what was asked for; the reason where that cannot be done. */
+/** Performs the task, or returns why that is impossible. */
 export const perform = (options: Options, { audit, routers }: Audited, version: string): E.Either<string, Result> => {
   const { module, task, format } = options
   const inFormat = formatted(format, version)

@@ -1,5 +1,5 @@
 /**
- * Findings and differences as a SARIF 2.1.0 log, for code scanning.
+ * Writes findings as a SARIF 2.1.0 log, for code scanning.
  *
  * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
  */
@@ -10,18 +10,18 @@ import { pathToFileURL } from 'node:url'
 /** How bad a result is (SARIF §3.27.10). */
 export type Severity = 'error' | 'warning' | 'note'
 
-/** One thing to show to a reviewer, in strings that can be shown (`visible`). */
+/** A finding for a reviewer. Its strings can be printed (`visible`). */
 export interface Finding {
   readonly rule: RuleName
-  /** What it is about: `GET /export`. */
+  /** The operation: `GET /export`. */
   readonly operation: string
   readonly text: string
   readonly severity: Severity
-  /** The line of the file that it is in, from 1, where that is known. */
+  /** The line in the file, from 1, if it is known. */
   readonly line?: number | undefined
 }
 
-/** What can be found, as SARIF's `shortDescription` says it. */
+/** The rules, with SARIF's `shortDescription`. */
 const rules = {
   'undecided-operation': 'No level decides who may call an operation.',
   'open-operation': 'Anonymous callers get into an operation.',
@@ -66,7 +66,7 @@ const resultOf = ({ rule, operation, text, severity, line }: Finding, uri: strin
       logicalLocations: [{ fullyQualifiedName: operation, kind: 'function' }],
     },
   ],
-  // so that a finding stays the same one when lines move
+  // so that a finding keeps its identity when lines move
   partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${operation}`) },
 })
 
@@ -75,7 +75,7 @@ const messageOf = (text: string): string => text.replace(/[{}]/g, '$&$&')
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-/** A file as a URI: relative to the working directory, where it is below it. */
+/** A file as a URI: relative to the working directory, if it is in it. */
 const uriOf = (file: string): string => {
   const path = relative(process.cwd(), resolve(file))
   if (path.startsWith('..') || isAbsolute(path)) return pathToFileURL(file).href
