@@ -1,7 +1,8 @@
 /**
- * An application of spec/apps in a folder outside of the repository, with the packed package and the peers that it names.
+ * Copies an application of spec/apps to a folder outside of the repository, with the packed package and the peers that
+ * it names.
  *
- * What it does not name comes from the repository's own node_modules, one folder up, so that nothing is fetched.
+ * Other packages come from the repository's own node_modules, one folder up, so nothing is fetched.
  */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'

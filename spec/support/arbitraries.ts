@@ -1,4 +1,7 @@
-/** What the laws quantify over: requests, credentials, failures, descriptions, and authenticators that tell who was asked. */
+/**
+ * The arbitraries of the laws: requests, credentials, failures, descriptions, and authenticators that report which ones
+ * were called.
+ */
 import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'

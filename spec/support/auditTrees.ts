@@ -1,4 +1,4 @@
-/** Random trees of routers, with decisions at every level, whose operations tell by themselves that they ran. */
+/** Random trees of routers, with decisions at every level. Their operations report that they ran. */
 import Router, { type RouterInstance } from '@koa/router'
 import fc from 'fast-check'
 import { also, httpBearer, lenient, optional } from 'koa-with-auth'

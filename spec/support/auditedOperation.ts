@@ -1,4 +1,4 @@
-/** Operations as an audit has them, without a router. */
+/** Operations of an audit, made without a router. */
 import type { Audit, AuditedOperation } from 'koa-with-auth/audit'
 
 /** An operation that one bearer token guards, but for what is given. */

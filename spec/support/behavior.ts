@@ -1,5 +1,5 @@
 /**
- * One application for one test, on a real socket: what it answered, and whom its handlers met.
+ * One application for one test, on a real socket. It reports its answers, and the principals that its handlers saw.
  *
  * Requests go out by `node:http`, because `fetch` decides itself about Host, Origin and repeated header lines.
  */

@@ -1,4 +1,6 @@
-/** Authenticators whose credential browsers send by themselves, and others, each with a request that it lets in. */
+/**
+ * Authenticators with a credential that browsers send by themselves, and others, each with a request that it lets in.
+ */
 import { readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import {

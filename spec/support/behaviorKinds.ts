@@ -1,4 +1,4 @@
-/** Every kind that has a hook, as one table: where its credential travels, and what its hook gets. */
+/** A table of all kinds that have a hook: where the credential is, and what the hook gets. */
 import type { Request } from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer, type Authenticator } from 'koa-with-auth'
 import { basic, bearer, challenge, type Sending } from './behavior.js'

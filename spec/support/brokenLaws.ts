@@ -1,4 +1,4 @@
-/** What the testing kit says of an authenticator. */
+/** The laws that the testing kit finds broken for an authenticator. */
 import { httpBearer, type AuthenticatorLike } from 'koa-with-auth'
 import { LawViolations, type Violation } from 'koa-with-auth/testing'
 import { checkAuthenticator, type LawOptions } from 'koa-with-auth/testing/laws'

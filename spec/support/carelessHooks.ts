@@ -1,4 +1,4 @@
-/** Hooks that spill the credential that they were given, in every way that a hook can fail. */
+/** Hooks that reveal the credential, in every way in which a hook can fail. */
 import { either as E, option as O } from 'fp-ts'
 import createError from 'http-errors'
 

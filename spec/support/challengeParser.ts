@@ -1,6 +1,6 @@
 /**
- * Reads one challenge as a client would (RFC 9110 §11.3): `scheme [ 1*SP #auth-param ]`. Strict: what the grammar does not
- * know is an error, and so is a parameter that occurs twice (§11.2).
+ * Reads one challenge as a client would (RFC 9110 §11.3): `scheme [ 1*SP #auth-param ]`. It is strict: anything outside
+ * of the grammar is an error, and so is a parameter that occurs twice (§11.2).
  */
 
 export interface ParsedChallenge {

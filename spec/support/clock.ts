@@ -1,4 +1,4 @@
-/** A clock that a test sets; timers and sockets go on by themselves. */
+/** A clock that a test sets. Timers and sockets are not affected. */
 import { onTestFinished, vi } from 'vitest'
 
 export interface Clock {

@@ -1,4 +1,7 @@
-/** Three kinds of credential whose hooks tell that they were asked, and the answers that combinations of them must get. */
+/**
+ * Three kinds of credential whose hooks report that they were called, and the answers that combinations of them must
+ * get.
+ */
 import { either as E } from 'fp-ts'
 import { apiKeyHeader, AuthError, httpBasicAuth, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { expect } from 'vitest'

@@ -1,4 +1,7 @@
-/** The requests of `spec/data/bad-inputs.json`: what they are as bytes, what they must get, what must hold for each. */
+/**
+ * The requests of `spec/data/bad-inputs.json`: their bytes, the answers that they must get, and what must hold for
+ * each.
+ */
 import { readFileSync } from 'node:fs'
 import { sendRaw, valuesOf, type RawAnswer } from './rawSocket.js'
 

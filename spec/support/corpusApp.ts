@@ -1,4 +1,4 @@
-/** The application that `spec/data/bad-inputs.json` describes; and the same in other words. */
+/** The application that `spec/data/bad-inputs.json` describes, and the same one written in another way. */
 import { BlockList, isIP } from 'node:net'
 import Router from '@koa/router'
 import { readonlyArray as RA } from 'fp-ts'

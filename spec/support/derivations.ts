@@ -1,4 +1,7 @@
-/** What hashing and verifying passwords costs in this process: counted, because the time of it depends on the machine. */
+/**
+ * Counts the derivations of password hashes in this process. Their time is not measured, because it depends on the
+ * machine.
+ */
 import { hash } from 'koa-with-auth/passwords'
 
 type Derive = (password: Buffer, salt: Buffer, cost: object, length: number) => Promise<Buffer>

@@ -1,9 +1,10 @@
 /**
- * Random applications whose document is compared with what they do: trees of routers, levels and described authenticators,
- * and a client that knows nothing but the document and its credentials.
+ * Random applications whose document is compared with their behaviour: trees of routers, levels and described
+ * authenticators, and a client that knows only the document and its credentials.
  *
- * No credential is twice in the authenticator of one level, and those of `also` are monotone: where half of an all-of is
- * sent for another member, `optional` and `firstPresent` take it for a failed attempt, which no list of alternatives tells.
+ * No credential is in the authenticator of one level twice, and those of `also` are monotone. Otherwise `optional` and
+ * `firstPresent` take a part of an all-of that is sent for another member as a failed attempt, which no list of
+ * alternatives can say.
  */
 import Router, { type RouterInstance } from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'

@@ -1,4 +1,7 @@
-/** The examples in the documentation: every `@example` of the sources, and the fenced `ts` blocks of the Markdown files. */
+/**
+ * Finds the examples in the documentation: every `@example` of the sources, and the fenced `ts` blocks of the Markdown
+ * files.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { repository } from './typecheck.js'
 

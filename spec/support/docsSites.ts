@@ -1,4 +1,4 @@
-/** Applications with a docs page, served for one test, and what their pages are made of. */
+/** Applications with a docs page, served for one test, and the parts of their pages. */
 import Koa from 'koa'
 import { afterEach } from 'vitest'
 import { ask, listen } from './server.js'

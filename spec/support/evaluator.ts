@@ -1,6 +1,6 @@
 /**
- * What a tree of authenticators must come to, written from the rules alone: it imports nothing of the source, and is as
- * plain as can be, so that reading it is checking it. It knows no requests: every leaf has its outcome.
+ * The expected result of a tree of authenticators, from the rules alone. It imports nothing from the sources, and is so
+ * simple that reading it is enough to check it. It knows no requests: every leaf has its outcome.
  */
 
 export type Outcome = keyof typeof strengths

@@ -1,4 +1,4 @@
-/** The example API and its page at `/`, as `npm start` puts them together, with a database of their own. */
+/** The example API and its page at `/`, combined as `npm start` does, with a separate database. */
 import type Koa from 'koa'
 import { afterAll, beforeAll } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'

@@ -1,4 +1,4 @@
-/** The examples as things to test: their files, the rows of their README, and how often their handlers ran. */
+/** What specs need of the examples: their files, the rows of their README, and how often their handlers ran. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Layer } from '@koa/router'
 

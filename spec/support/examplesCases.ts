@@ -1,4 +1,4 @@
-/** For every operation of the examples: what lets in, what does not, and what it answers. */
+/** For every operation of the examples: requests that it lets in, requests that it refuses, and its answers. */
 
 export interface Case {
   readonly file: string

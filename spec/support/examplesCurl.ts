@@ -1,4 +1,4 @@
-/** Runs the curl lines that the documentation shows: as requests of our own, and with curl itself where there is one. */
+/** Runs the curl lines of the documentation: as requests from Node, and with curl itself if it is installed. */
 import { execFile, spawnSync } from 'node:child_process'
 import { ask } from './server.js'
 

@@ -1,4 +1,7 @@
-/** The project in a folder of its own, and commands run in it: `npm start` deletes `dist`, which other suites read. */
+/**
+ * Copies the project to a separate folder and runs commands there, because `npm start` deletes `dist`, which other
+ * suites read.
+ */
 import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'

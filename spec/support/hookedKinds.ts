@@ -1,4 +1,4 @@
-/** An application with one operation for each kind of authenticator; all their hooks answer what the test says. */
+/** An application with one operation for each kind of authenticator. All hooks return what the test sets. */
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'
 import { type Middleware } from 'koa'

@@ -1,4 +1,4 @@
-/** Hooks as they must not be written: what they answer, throw, resolve to or reject with can be anything. */
+/** Bad hooks: they return, throw, resolve to or reject with any value. */
 import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import { AuthError } from 'koa-with-auth'

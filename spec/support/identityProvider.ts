@@ -1,4 +1,7 @@
-/** An identity provider on loopback: it signs with jose and Node, publishes its keys by real HTTP, and can fail in every way. */
+/**
+ * An identity provider on loopback. It signs with jose and Node, publishes its keys by real HTTP, and can fail in every
+ * way.
+ */
 import { generateKeyPairSync, sign as signBytes, type KeyObject } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,7 @@
-/** Every store of API keys, on the real thing: memory, an SQLite file, Redis by each client that fits, alone and as a cluster. */
+/**
+ * Every store of API keys with its real database: memory, an SQLite file, Redis by each client that fits, alone and as
+ * a cluster.
+ */
 import { createHash } from 'node:crypto'
 import { memoryKeyStore, type KeyRecord, type KeyStore } from 'koa-with-auth/keys'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'

@@ -1,4 +1,4 @@
-/** The layers of a router as words: what each guard demands, and what is around it. */
+/** Describes the layers of a router in words: what each guard demands, and what is around it. */
 import type { RouterInstance } from '@koa/router'
 import { option as O } from 'fp-ts'
 import { also, authenticator, Challenge, type Authenticator } from 'koa-with-auth'

@@ -1,4 +1,7 @@
-/** A real server that is given levels anew for every request: a router for each but the innermost, an operation. */
+/**
+ * A real server that gets new levels for each request: a router for each level except the innermost, which is an
+ * operation.
+ */
 import { Agent, request as send } from 'node:http'
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'

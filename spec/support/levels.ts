@@ -1,4 +1,6 @@
-/** The six levels at which a requirement can be decided, every order in which they can be built, and who must win. */
+/**
+ * The six levels at which a requirement can be decided, every order in which they can be built, and which one must win.
+ */
 import { Agent, request as send } from 'node:http'
 import Koa, { type Next } from 'koa'
 import Router, { type RouterInstance } from '@koa/router'

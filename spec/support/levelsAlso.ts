@@ -1,7 +1,8 @@
 /**
- * The six levels again, where a level can also add to what it inherits; the rule as a fold that knows nothing of routers.
+ * The six levels again, where a level can also add to what it inherits. The rule is a fold that knows nothing of
+ * routers.
  *
- * Every level has a key of its own, in a header named after it, so that several can be sent together.
+ * Every level has a different key, in a header with its name, so that several can be sent together.
  */
 import { also, apiKeyHeader, type Guard } from 'koa-with-auth'
 import { canonical, guardOf, handler, levels, nested, type Level, type Middleware, type Order } from './levels.js'

@@ -1,4 +1,4 @@
-/** What mistakes in configuration are made of, and what is said about them. */
+/** Values for mistakes in configuration, and the messages about them. */
 
 export class Strategy {
   authenticate(): boolean {

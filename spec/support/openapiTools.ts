@@ -1,4 +1,4 @@
-/** OpenAPI tools of others, run on a document: a validator, a linter, a maker of types. */
+/** Runs OpenAPI tools of others on a document: a validator, a linter, a generator of types. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -1,4 +1,4 @@
-/** A site that verifies passwords, as a program of its own: `GET /basic`; and `/site` for what it tells about itself. */
+/** A site that verifies passwords, as a separate program: `GET /basic`. `/site` reports about the site itself. */
 import Koa from 'koa'
 import Router from '@koa/router'
 import { httpBasicAuth, withAuth } from 'koa-with-auth'

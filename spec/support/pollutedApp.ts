@@ -1,6 +1,6 @@
 /**
- * An application whose process has a merge that pollutes prototypes, as a program of its own: what it does to a prototype must
- * not reach other tests. It prints its port.
+ * An application whose process has a merge that pollutes prototypes. It is a separate program, because that must not
+ * reach other tests. It prints its port.
  */
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'

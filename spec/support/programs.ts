@@ -1,4 +1,7 @@
-/** Programs that some suites need beyond npm. Without one they are skipped, and say so; where `CI` is set it is an error. */
+/**
+ * Programs that some suites need, which npm does not install. If one is missing, the suites are skipped and say so. If
+ * `CI` is set, that is an error.
+ */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 

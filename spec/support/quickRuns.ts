@@ -1,4 +1,4 @@
-/** For `npm run test:quick`: fewer cases of each property that does not say how many it needs. */
+/** For `npm run test:quick`: fewer cases of each property that does not name their number. */
 import fc from 'fast-check'
 
 fc.configureGlobal({ numRuns: 20 })

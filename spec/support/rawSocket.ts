@@ -1,4 +1,7 @@
-/** Requests as bytes over a socket, where an HTTP client would hide the case. One character of a string is one byte. */
+/**
+ * Sends requests as bytes over a socket, for cases that an HTTP client would hide. One character of a string is one
+ * byte.
+ */
 import { connect } from 'node:net'
 
 export interface RawAnswer {

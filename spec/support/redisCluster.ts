@@ -1,6 +1,6 @@
 /**
- * A real Redis Cluster on free ports of the loopback address, for the time of a suite: three masters with a replica each. A
- * node can be paused and killed, and then its replica is promoted as it would be in production, only sooner.
+ * A real Redis Cluster on free ports of the loopback address, for the time of a suite: three masters with a replica
+ * each. A node can be paused and killed. Then its replica is promoted as in production, only sooner.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

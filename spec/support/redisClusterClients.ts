@@ -1,4 +1,4 @@
-/** The clients of a cluster as they come, connected to all of its nodes, or through a relay to each. */
+/** The clients of a cluster with their default settings, connected to all of its nodes, or by a relay to each. */
 import { Cluster } from 'ioredis'
 import type { RedisStoreOptions } from 'koa-with-auth/sessions/redis'
 import { createCluster } from 'redis'

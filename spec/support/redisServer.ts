@@ -1,6 +1,6 @@
 /**
- * A real redis-server on a free port of the loopback address, for the time of a suite: it can be paused, stopped and started
- * again on the same port. Its folder is temporary; by default it keeps nothing on disk.
+ * A real redis-server on a free port of the loopback address, for the time of a suite. It can be paused, stopped, and
+ * started again on the same port. Its folder is temporary. By default it keeps nothing on disk.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /**
- * How many round trips a program makes to its servers: relays that hold every answer until nothing more is asked. Whatever was
+ * Counts the round trips of a program to its servers. Relays hold every answer until nothing more is asked. So what was
  * asked meanwhile, on any connection, was asked at the same time.
  */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'

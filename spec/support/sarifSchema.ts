@@ -1,6 +1,7 @@
 /**
- * What SARIF 2.1.0 says of the parts that the command writes, with all other properties refused: a JSON Schema by hand, after
- * §3.13 (sarifLog), §3.14 (run), §3.19 (toolComponent), §3.27 (result), §3.28 (location) and §3.49 (reportingDescriptor).
+ * A JSON Schema for the parts of SARIF 2.1.0 that the command writes. It refuses all other properties. It was written
+ * by hand, from §3.13 (sarifLog), §3.14 (run), §3.19 (toolComponent), §3.27 (result), §3.28 (location) and §3.49
+ * (reportingDescriptor).
  *
  * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
  */

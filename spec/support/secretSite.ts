@@ -1,6 +1,6 @@
 /**
- * A site with API keys and passwords, as a program of its own: what it reports, logs and keeps stays in its memory, and `POST
- * /snapshot` writes that memory into a file.
+ * A site with API keys and passwords, as a separate program. What it reports, logs and stores stays in its memory.
+ * `POST /snapshot` writes that memory into a file.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Kinds of credentials that can be sent together, each as its codec writes it, and what takes them. */
+/** Kinds of credentials that can be sent together, each as its codec writes it, with their authenticators. */
 import fc, { type Arbitrary } from 'fast-check'
 import {
   apiKeyCookie,

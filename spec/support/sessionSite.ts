@@ -1,4 +1,7 @@
-/** A site with sessions as a child process, and the files that it runs from. Any other program that prints its port will do. */
+/**
+ * A site with sessions as a child process, and the files that it runs from. It can start any other program that prints
+ * its port.
+ */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,7 @@
 /**
- * A small site with sessions, as a program of its own: `sessionSite.ts` starts it. Set up by its environment: STORE, where the
- * store is, KEYS, TIMEOUT. Anybody signs in as whom he names; what is asked under `/site` concerns no session.
+ * A small site with sessions, as a separate program that `sessionSite.ts` starts. Its environment sets it up: STORE,
+ * where the store is, KEYS, TIMEOUT. A user signs in by giving any name. Requests below `/site` have nothing to do with
+ * sessions.
  */
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'

@@ -1,4 +1,4 @@
-/** A fault under load, from its first moment to its last consequence, and what must hold then whatever the fault is. */
+/** A fault under load, from its first moment to its last consequence, and what must hold for every fault. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Site, SiteState } from './sessionSite.js'

@@ -1,4 +1,4 @@
-/** Fifty people working on a site, and some who should not get in; what each of them was answered. */
+/** Fifty clients working on a site, some that must not get in, and the answers to each. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { siteClient, type Reply, type SiteClient } from './sessionSiteClient.js'
 

@@ -1,7 +1,7 @@
 /**
- * For how long an event loop was held, by what runs on it and not by a machine that is busy with other things: the histogram
- * of perf_hooks counts both, and on a busy machine most of it is the latter. Two things are taken off: what this thread waited
- * for a processor, as Linux tells, and the longest that a thread beside it, which does nothing, had to wait for its turn.
+ * Measures how long an event loop was blocked by its own code, and not by a busy machine. The histogram of perf_hooks
+ * counts both, and on a busy machine most of it is the latter. Two times are subtracted: how long this thread waited
+ * for a processor, as Linux reports it, and the longest time that an idle thread beside it waited for its turn.
  */
 import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'

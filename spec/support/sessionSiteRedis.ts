@@ -1,4 +1,4 @@
-/** Redis failing under a site with fifty clients: the same suite for every client library. */
+/** Faults of Redis under a site with fifty clients: one suite for every client library. */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeWithRedis, redisServer } from './redisServer.js'

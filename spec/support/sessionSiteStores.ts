@@ -1,4 +1,4 @@
-/** The stores of a site that is started as a program of its own, by the name in its environment. */
+/** The stores of a site that runs as a separate program, by the name in its environment. */
 import { Cluster, Redis } from 'ioredis'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/sessions/redis'

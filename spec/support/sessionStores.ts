@@ -1,4 +1,4 @@
-/** Every store of sessions, on the real thing: memory, an SQLite file, Redis by each client that fits. */
+/** Every store of sessions with its real database: memory, an SQLite file, Redis by each client that fits. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

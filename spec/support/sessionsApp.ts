@@ -1,4 +1,6 @@
-/** One application with sessions for one test, its users and its store watched, and visitors who keep their cookies. */
+/**
+ * One application with sessions for one test. Its users and its store are watched, and its visitors keep their cookies.
+ */
 import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'

@@ -1,7 +1,7 @@
 /**
- * Spec files of one worker share a process and its modules, which saves loading them 250 times. So each file begins with what
- * the package keeps on `globalThis` gone, and must leave the process as it found it: what it does not put back fails it here,
- * and not some other file later.
+ * Spec files of one worker share a process and its modules, which saves loading them 250 times. So before each file,
+ * what the package keeps on `globalThis` is removed. A file must leave the process as it found it. If it does not, it
+ * fails here, and not some other file later.
  */
 import { afterAll, expect, vi } from 'vitest'
 

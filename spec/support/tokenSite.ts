@@ -1,4 +1,4 @@
-/** An operation behind an authenticator of tokens, asked by real HTTP; it counts how often it runs. */
+/** An operation after an authenticator of tokens, called by real HTTP. It counts how often it runs. */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Authenticator } from 'koa-with-auth'

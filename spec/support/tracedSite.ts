@@ -1,4 +1,6 @@
-/** The site of traced/site.mjs as a process, with a tracer or without. Needs `dist`, as the published package is. */
+/**
+ * Runs the site of traced/site.mjs as a process, with a tracer or without. It needs `dist`, like the published package.
+ */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

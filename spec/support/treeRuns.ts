@@ -1,4 +1,4 @@
-/** Runs of trees: what a tree, or something made of it, comes to for the request of its client. */
+/** Runs trees, or what is made from them, with the request of their client. */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
 import { AuthError, type Authenticator } from 'koa-with-auth'

@@ -1,4 +1,4 @@
-/** Trees of authenticators: random ones, the real thing for each, and the request that their client sends. */
+/** Random trees of authenticators, the real authenticator for each, and the request that its client sends. */
 import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import {

@@ -1,4 +1,4 @@
-/** Rejections that are not handled, for the time of a suite: Node would end the process for one. */
+/** Collects unhandled rejections for the time of a suite. Node would end the process for one. */
 import { afterAll, beforeAll } from 'vitest'
 
 /** Notes them instead of vitest; tells those since it was asked last. */

@@ -1,4 +1,4 @@
-/** A server whose upgrades are guarded, with a plain protocol behind them, and upgrades as bytes. */
+/** A server with guarded upgrades and a simple protocol after them, and upgrades as bytes. */
 import { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'

@@ -1,4 +1,4 @@
-/** The words that this repository does not use, and where they are used: in comments, strings, names and Markdown. */
+/** The words that this repository does not use, and a search for them in comments, strings, names and Markdown. */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { repository } from './typecheck.js'

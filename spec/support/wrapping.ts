@@ -1,4 +1,4 @@
-/** What tracers do to the functions of a router's layers, and routers that are built while they do. */
+/** The ways in which tracers change the functions of a router's layers, and routers that are built meanwhile. */
 import Router from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Guard } from 'koa-with-auth'

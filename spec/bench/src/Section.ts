@@ -1,4 +1,4 @@
-/** What the benchmark reports: rows with a figure and its bounds, what they should come to, and whether they do. */
+/** The report of the benchmark: rows with a figure and its bounds, their targets, and whether these are met. */
 import type { Estimate } from './statistics.js'
 
 export type Unit = 'times' | 'us' | 'KB' | 'bytes' | 'ms' | 'req/s' | 't' | 'modules'

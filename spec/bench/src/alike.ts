@@ -1,4 +1,7 @@
-/** Whether contestants answer alike: status, all headers and body. What answers differently is not compared. */
+/**
+ * Checks that contestants send the same answers: status, all headers and body. Contestants with different answers are
+ * not compared.
+ */
 import type { RequestListener } from 'node:http'
 import { answerOf, type Answered, type Headers } from './stub.js'
 

@@ -1,8 +1,9 @@
 /**
- * What a request allocates: `node --expose-gc dist/allocations.js <contestant>` prints the bytes of many short looks.
+ * Measures what a request allocates. `node --expose-gc dist/allocations.js <contestant>` prints the bytes of many short
+ * samples.
  *
- * The young generation is given a fixed size that holds everything of one look, so nothing is collected within it; the heap is
- * collected before each. What the optimizer still compiles makes early looks too large: the median of all looks counts.
+ * The young generation has a fixed size that holds a whole sample, so nothing is collected during one. The heap is
+ * collected before each. Early samples are too large, because the optimizer is still compiling, so the median counts.
  */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,7 @@
-/** The checks that somebody would write by hand: the same hooks, syntax, refusal of doubled credentials, headers and bodies. */
+/**
+ * Checks that a developer would write by hand: the same hooks, syntax, refusal of repeated credentials, headers and
+ * bodies.
+ */
 import type { Context } from 'koa'
 
 const bodyOf = (status: number, title: string): string =>

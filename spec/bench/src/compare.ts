@@ -1,4 +1,4 @@
-/** A run beside the figures that were kept: what moved beyond the bounds of both. */
+/** Compares a run with the stored figures: which ones moved beyond the bounds of both. */
 import { inDigits, type Figures } from './report.js'
 import type { Row, Section } from './Section.js'
 

@@ -1,4 +1,4 @@
-/** What a listener of decisions costs, beside the same application without one. */
+/** The cost of a listener of decisions, compared with the same application without one. */
 import type { RequestListener } from 'node:http'
 import { onDecision } from '../../../dist/events/index.js'
 import { koaApps, koaLists } from './koaApps.js'

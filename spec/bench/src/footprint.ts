@@ -1,6 +1,6 @@
 /**
- * Start-up time and memory of 10,000 routes under three levels, and the time of building the document. Each figure is measured
- * in processes of its own: `node --expose-gc dist/footprint.js <what>` prints one number.
+ * Start-up time and memory of 10,000 routes under three levels, and the time to build the document. Each figure is
+ * measured in separate processes: `node --expose-gc dist/footprint.js <what>` prints one number.
  */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Measures in a process of its own: what other measurements left behind in the compiled code does not count. */
+/** Measures in a separate process, so that other measurements do not affect its compiled code. */
 import { spawn } from 'node:child_process'
 
 /** The JSON that a module prints when it is run with these arguments. Rejects when the process fails. */

@@ -1,7 +1,8 @@
 /**
- * The check of an API key that a careful developer would write by hand: one header line, the form and the checksum of the key, its
- * SHA-256, one statement of one client, no longer than a time limit, what came of it looked at before it is believed, whether
- * it is revoked or over, and a principal with Dates. It knows one kind of key and one database; it has no touch, no events.
+ * The check of an API key that a careful developer would write by hand: one header line, the form and the checksum of
+ * the key, its SHA-256, one statement of one client with a time limit, a check of the result, whether the key is
+ * revoked or expired, and a principal with Dates. It knows one kind of key and one database. It has no touch, and no
+ * events.
  */
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'

@@ -1,8 +1,8 @@
 /**
- * API keys: a request with one beside the look-up that a careful developer would write by hand, on SQLite and on Redis; and what
- * a look-up costs among many keys, beside one among a thousand.
+ * API keys: a request with one, compared with the look-up that a careful developer would write by hand, on SQLite and
+ * on Redis; and a look-up among many keys, compared with one among a thousand.
  *
- * By hand is in `keyByHand.ts`: the same work with the same client, for this one kind of key.
+ * `keyByHand.ts` has the one by hand: the same work with the same client, for this one kind of key.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * Beside the check written by hand: two applications that have all kinds in one process. `node dist/koa.js <pace as JSON>` asks
- * whether they answer alike, and prints the ratios of each round.
+ * Compares with the check by hand: two applications, with all kinds in one process. `node dist/koa.js <pace as JSON>`
+ * checks that they send the same answers, and prints the ratios of each round.
  */
 import { fileURLToPath } from 'node:url'
 import { expectAlike } from './alike.js'

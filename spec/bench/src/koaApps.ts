@@ -1,4 +1,6 @@
-/** The contestants on Koa. All of them answer the same operation, `/x` unless they say otherwise, with the principal. */
+/**
+ * The contestants on Koa. All of them answer the same operation with the principal: `/x`, unless they say otherwise.
+ */
 import type { RequestListener } from 'node:http'
 import Router, { type RouterMiddleware } from '@koa/router'
 import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'

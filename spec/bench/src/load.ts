@@ -1,6 +1,6 @@
 /**
- * A load generator that does little itself: 20 connections, one request at a time on each. All answers of a server to the same
- * request have the same length, so after the first one bytes are counted, and only the status is read.
+ * A load generator that does little work: 20 connections, with one request at a time on each. All answers of a server
+ * to one request have the same length. So after the first one, it counts bytes and reads only the status.
  */
 import { connect, type Socket } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** What is compared: each measurement races its contestants and tells its rows. */
+/** The comparisons: each measures its contestants, and returns its rows. */
 import type { RequestListener } from 'node:http'
 import { fastifyApps, honoApps } from './otherApps.js'
 import { expectAlike } from './alike.js'

@@ -1,4 +1,4 @@
-/** The contestants on other frameworks, each beside its own bare application. */
+/** The contestants on other frameworks, each with the bare application of its framework. */
 import auth from '@fastify/auth'
 import basic from '@fastify/basic-auth'
 import bearerPlugin from '@fastify/bearer-auth'

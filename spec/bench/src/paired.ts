@@ -1,4 +1,7 @@
-/** Contestants in one process, in short batches and in turning order, so that each round compares them under one weather. */
+/**
+ * Runs contestants in one process, in short batches and in changing order, so that each round compares them under the
+ * same conditions.
+ */
 import { estimate, median, type Estimate } from './statistics.js'
 
 export interface Contestant {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:scale -- processes`: requests per second of one, two, four and eight processes, bare Koa beside a guarded
- * operation whose sessions are in a Redis Cluster; and what a session takes of Redis' memory.
+ * `npm run bench:scale -- processes`: requests per second of one, two, four and eight processes, for bare Koa and for a
+ * guarded operation whose sessions are in a Redis Cluster; and the memory of a session in Redis.
  */
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,7 @@
-/** What the two applications are asked: first whether they answer alike, then how long they take. */
+/**
+ * The requests to the two applications: first to check that they send the same answers, then to measure how long they
+ * take.
+ */
 import type { Question } from './alike.js'
 import { headersOf, type Headers } from './stub.js'
 import { cookieOf } from './twoApps.js'

@@ -1,4 +1,7 @@
-/** `npm run bench:scale -- sqlite 1000000`, `npm run bench:scale -- processes`: what many sessions and many processes cost. */
+/**
+ * `npm run bench:scale -- sqlite 1000000`, `npm run bench:scale -- processes`: the costs of many sessions and of many
+ * processes.
+ */
 import { cpus } from 'node:os'
 import { processes } from './processes.js'
 import { sqliteScale } from './sqliteScale.js'

@@ -1,4 +1,4 @@
-/** What `remembered` saves, and what `throttled` costs beside the limiter that it calls. */
+/** The time that `remembered` saves, and the time that `throttled` adds to the limiter that it calls. */
 import { hash as digestOf } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import Router, { type RouterMiddleware } from '@koa/router'

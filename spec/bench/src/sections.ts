@@ -1,4 +1,4 @@
-/** The sections by name, and how long each measures: whole, or with `--quick`. */
+/** The sections by name, and how long each one measures, in full or with `--quick`. */
 import { allocations } from './allocations.js'
 import { events } from './events.js'
 import { footprint } from './footprint.js'

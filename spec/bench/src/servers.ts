@@ -1,6 +1,6 @@
 /**
- * The servers that are asked over sockets. `node dist/servers.js <name>`, started by `fork`, tells the port on which it listens; to
- * each message it answers with the processor time that it has taken.
+ * The servers for measurements over sockets. `node dist/servers.js <name>`, started by `fork`, reports the port on
+ * which it listens. It answers each message with the processor time that it has used.
  */
 import { createServer } from 'node:http'
 import { createServer as createRawServer, type AddressInfo, type Server } from 'node:net'

@@ -1,10 +1,11 @@
 /**
- * Over real sockets of the loopback interface: requests per second of one process. All servers are up at once, each a process
- * of its own; they are asked in short turns, in another order in each round, so that ratios are those of one weather.
+ * Measures requests per second of one process over real sockets of the loopback interface. All servers run at the same
+ * time, each in a separate process. They are asked in short turns, in another order in each round, so that ratios
+ * compare the same conditions.
  *
- * Two machines' work is done on one: where the load generator is the slower half, all servers look alike. So its own limit is a
- * row, from a server that answers with fixed bytes; and the processor time of each server is in its row, which does not
- * depend on the generator.
+ * One machine does the work of two. If the load generator is slower than the servers, all servers look alike. So a row
+ * shows its limit, with a server that answers fixed bytes. And each row has the processor time of its server, which
+ * does not depend on the generator.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { get } from 'node:http'

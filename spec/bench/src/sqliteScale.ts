@@ -1,6 +1,7 @@
 /**
- * `npm run bench:scale -- sqlite [sessions] [folder]`: a file of so many sessions of which half are over; what a look-up and a
- * write with its part of the sweep take, and for how long they hold the event loop. The file is removed afterwards.
+ * `npm run bench:scale -- sqlite [sessions] [folder]`: fills a file with sessions, half of them expired. It measures
+ * how long a look-up and a write with its part of the sweep take, and how long they block the event loop. It removes
+ * the file afterwards.
  */
 import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 /**
- * How long an application waits for the package when it starts, and how large the package is. Each import is one of a process of
- * its own, into which Koa and the router are loaded already: `node dist/start.js <module system>` prints milliseconds and modules.
+ * Measures how long an application loads the package at its start, and the size of the package. Each import runs in a
+ * separate process that has loaded Koa and the router already: `node dist/start.js <module system>` prints milliseconds
+ * and modules.
  */
 import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'

@@ -1,4 +1,7 @@
-/** Medians, and 95 % bounds by the bootstrap over rounds: rounds are drawn anew, the statistic is computed of each drawing. */
+/**
+ * Medians, and 95 % bounds by the bootstrap over rounds: rounds are drawn again and again, and the statistic is
+ * computed for each drawing.
+ */
 
 export const quantile = (values: ReadonlyArray<number>, q: number): number => {
   const sorted = [...values].sort((a, b) => a - b)

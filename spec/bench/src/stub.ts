@@ -1,4 +1,4 @@
-/** Requests without a socket: what Node's parser would hand to a framework, and an answer that goes nowhere. */
+/** Requests without a socket, as Node's parser would pass them to a framework, and responses that are not sent. */
 import { IncomingMessage, ServerResponse, type RequestListener } from 'node:http'
 import { Socket } from 'node:net'
 

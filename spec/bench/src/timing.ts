@@ -1,11 +1,11 @@
 /**
- * Whether the time of `constantTimeEqual` tells something about a secret: Welch's t-test after dudect (Reparaz, Balasch and
- * Verbauwhede, "Dude, is my code constant time?", 2017).
+ * Tests whether the time of `constantTimeEqual` reveals something about a secret: Welch's t-test after dudect (Reparaz,
+ * Balasch and Verbauwhede, "Dude, is my code constant time?", 2017).
  *
- * Two classes of input are timed call by call, in a random order drawn for each pair. From both, what is slower than the 90th
- * percentile of all samples is cropped: interrupts and collections, which hide small differences. |t| of at least 4.5 tells the
- * classes apart. `===` is put through the same test: it shows that the test can see. One class beside itself shows that the
- * test sees nothing where there is nothing.
+ * Two classes of input are timed call by call, in a random order for each pair. Samples above the 90th percentile of
+ * all samples are dropped: interrupts and garbage collections, which hide small differences. If |t| is at least 4.5,
+ * the classes differ. `===` is also tested, which shows that the test can find a difference. One class is tested
+ * against itself, which shows that the test finds none where there is none.
  */
 import { constantTimeEqual } from '../../../dist/index.js'
 import type { Row, Section } from './Section.js'

@@ -1,4 +1,6 @@
-/** The contestants that verify a provider's tokens: the same key, issuer and audience, each in its own framework. */
+/**
+ * The contestants that verify a provider's tokens, with the same key, issuer and audience, each in its own framework.
+ */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Two applications that answer alike: one with checks written by hand, one with this layer. Each has all kinds of authenticators,
- * as applications have, so that what the kinds share has met all of them.
+ * Two applications with the same answers: one with checks by hand, one with this library. Each has all kinds of
+ * authenticators, as in real applications, so that the code which the kinds share is compiled for all of them.
  */
 import type { RequestListener } from 'node:http'
 import Router, { type RouterMiddleware } from '@koa/router'

@@ -1,4 +1,4 @@
-/** Credentials as fast-check arbitraries: right is what the codecs admit. */
+/** Credentials as fast-check arbitraries. Well-formed ones are those that the codecs accept. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { BasicCredentials } from 'koa-with-auth'
 

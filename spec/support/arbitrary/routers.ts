@@ -1,5 +1,5 @@
 /**
- * Routers with levels as a fast-check arbitrary: nested, guarded at any of their levels, each with what its operations demand.
+ * Routers with levels as a fast-check arbitrary: nested, guarded at any level, each with what its operations demand.
  */
 import Router, { type RouterInstance } from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'
