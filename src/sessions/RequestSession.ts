@@ -136,7 +136,7 @@ export class RequestSession implements SessionSource {
     return this.#owner === owner && this.#koaSession !== undefined
   }
 
-  /** Whether a session that is ended now goes on under another id. */
+  /** Whether a session that is being ended continues under another id. */
   goesOn(ctx: object): boolean {
     return this.#signingIn === undefined && !isDropped(ctx)
   }
