@@ -2,14 +2,10 @@
  * `npm start`: serves the example API (api/) below `/api`, its docs page at `/api/docs`, and the small examples below
  * `/examples`, and prints what to try.
  *
- * Environment: PORT (3000), HOST (127.0.0.1), DATABASE_URL (`file:example.db`, created where it is missing), IP_ALLOW_LIST
- * (see ipAllowList.ts), KEYS (session signing keys of 32 characters or more, separated by commas; without it random ones,
- * so that a restart signs everybody out), REDIS_URL (`redis://...`: sessions, API keys and issued tokens are kept there instead of in
- * the database, and wrong passwords are counted there, so that several processes with the same KEYS serve one site).
+ * settings.ts lists the environment variables.
  */
-import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { BlockList, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { redisStore } from 'koa-with-auth/sessions/redis'
@@ -21,30 +17,22 @@ import { clientKeys, withDemoKey } from './api/clients.js'
 import { openDatabase } from './api/database.js'
 import { databaseTokens, redisTokens } from './api/tokens.js'
 import { application } from './app.js'
-
-const setting = (name: string, otherwise: string): string => process.env[name]?.trim() || otherwise
+import { isLoopback, settingsIn, type Settings } from './settings.js'
 
 const fail = (message: string): never => {
   console.error(message)
   process.exit(1)
 }
 
-const port = setting('PORT', '3000')
-const host = setting('HOST', '127.0.0.1')
-const keys = setting('KEYS', randomBytes(32).toString('hex')).split(',')
-const databaseUrl = setting('DATABASE_URL', 'file:example.db')
-const allowedAddresses = setting('IP_ALLOW_LIST', '127.0.0.1,::1')
-
-if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
-  fail(`PORT must be a number from 0 to 65535, not ${JSON.stringify(port)}`)
+const settingsOrExit = (): Settings => {
+  try {
+    return settingsIn(process.env)
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error))
+  }
 }
 
-if (keys.some((key) => key.length < 32)) fail('KEYS must be keys of at least 32 characters each, separated by commas')
-
-// Node's name for a set of addresses, whatever they are for
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addAddress('::1', 'ipv6')
+const { port, host, keys, databaseUrl, allowedAddresses, redisUrl } = settingsOrExit()
 
 const toTry = (url: string) => `\
 The docs page is at ${url}/api/docs: choose Authorize, enter a credential, and try each operation.
@@ -73,7 +61,6 @@ More of them are in examples/README.md. Stop with Ctrl-C.`
 const database = await openDatabase(databaseUrl).catch((error: Error) =>
   fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),
 )
-const redisUrl = setting('REDIS_URL', '')
 // In an outage a command fails at once instead of waiting for its connection
 const redis = createClient({ url: redisUrl, disableOfflineQueue: true })
 redis.on('error', ({ message }: Error) => console.error(`Redis: ${message}`))
@@ -101,9 +88,9 @@ const examples = application(keys).callback()
 const isExample = (url = '') => /^\/examples(?:[/?]|$)/i.test(url)
 const server = createServer((req, res) => void (isExample(req.url) ? examples : api)(req, res))
 
-server.listen(Number(port), host, () => {
+server.listen(port, host, () => {
   const { address, family, port: listening } = server.address() as AddressInfo
-  if (!loopback.check(address, family === 'IPv6' ? 'ipv6' : 'ipv4')) {
+  if (!isLoopback(address)) {
     console.error(
       `Warning: ${address} is no loopback address, and the users, passwords and keys of this example are known to everyone. Do not serve it to a network: set HOST=127.0.0.1.`,
     )
