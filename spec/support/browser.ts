@@ -33,6 +33,10 @@ export const browsing = () => {
     const context = await browser!.newContext(options)
     onTestFinished(() => context.close())
     const page = await context.newPage()
+    // a click waits until what it meets is still: Swagger UI's buttons move for half a second
+    const devtools = await context.newCDPSession(page)
+    await devtools.send('Animation.enable')
+    await devtools.send('Animation.setPlaybackRate', { playbackRate: 1000 })
     const watched: Watched = { page, complaints: [], origins: new Set(), dialogs: [] }
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) watched.complaints.push(message.text())
