@@ -23,8 +23,8 @@ const program = (make: string) => `
 
 describe('without swagger-ui-dist', () => {
   let project: PackedProject
-  beforeAll(async () => {
-    project = await packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts'])
+  beforeAll(() => {
+    project = packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts'])
   }, 400_000)
   afterAll(() => project?.remove())
 

@@ -44,8 +44,8 @@ const beside = [...required, '@types/koa', '@types/node']
 
 describe('the packed package', () => {
   let project: PackedProject
-  beforeAll(async () => {
-    project = await packedProject(beside)
+  beforeAll(() => {
+    project = packedProject(beside)
   }, 400_000)
   afterAll(() => project?.remove())
 
@@ -65,8 +65,8 @@ describe('the packed package', () => {
     }
   })
 
-  it('holds no examples, no spec, no tests; also when examples were built', async () => {
-    const files = await project.listFiles({
+  it('holds no examples, no spec, no tests; also when examples were built', () => {
+    const files = project.listFiles({
       'dist/examples/server.js': '',
       'examples/mine.ts': '',
       'spec/unit/mine.spec.ts': '',

@@ -1,9 +1,10 @@
 /** The package built from the sources into a folder, as `npm run build` does, without declarations and without type checks. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
 import { sources } from './docExamples.js'
+import { madeOnce } from './madeOnce.js'
 import { repository } from './typecheck.js'
 
 const configuration = `${repository}tsconfig.cjs.json`
@@ -15,9 +16,9 @@ const { options } = ts.parseJsonConfigFileContent(
   configuration,
 )
 
-/** Builds it. Its peers must be found from the folder, because the entry points are loaded to read what they export. */
-export const buildPackage = (folder: string): void => {
-  mkdirSync(folder, { recursive: true })
+const build = (folder: string): void => {
+  // the entry points are loaded to read what they export, so their peers must be found
+  symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
   cpSync(`${repository}package.json`, join(folder, 'package.json'))
   for (const path of sources()) {
     const built = join(folder, path.replace(/^src/, 'dist/cjs').replace(/ts$/, 'js'))
@@ -26,4 +27,10 @@ export const buildPackage = (folder: string): void => {
     writeFileSync(built, ts.transpileModule(text, { compilerOptions: options, fileName: path }).outputText)
   }
   execFileSync(process.execPath, [`${repository}.ci/modules.mjs`, folder])
+}
+
+/** Builds it into a folder. */
+export const buildPackage = (folder: string): void => {
+  const built = madeOnce('built', build)
+  for (const one of ['package.json', 'dist']) cpSync(join(built, one), join(folder, one), { recursive: true })
 }

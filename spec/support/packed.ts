@@ -1,15 +1,13 @@
 /** The package as npm packs it, installed in an empty project outside of the repository. */
-import { execFile } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { madeOnce } from './madeOnce.js'
 import { repository } from './typecheck.js'
 
-const run = promisify(execFile)
-
-const npm = (cwd: string, ...args: string[]) =>
-  run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd })
+const npm = (cwd: string, ...args: string[]): string =>
+  execFileSync('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, encoding: 'utf8' })
 
 /** What `npm pack` says about a package. */
 export interface PackedFiles {
@@ -25,7 +23,7 @@ export interface PackedProject {
   /** The tarball. */
   readonly tarball: string
   /** Packs again, scripts left out: what the package would hold now. */
-  readonly listFiles: (withFiles: Readonly<Record<string, string>>) => Promise<ReadonlyArray<string>>
+  readonly listFiles: (withFiles: Readonly<Record<string, string>>) => ReadonlyArray<string>
   readonly files: ReadonlyArray<string>
   /** The size of the tarball in bytes. */
   readonly packedBytes: number
@@ -35,8 +33,7 @@ export interface PackedProject {
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly files: string[] }
 
 // A copy, so that packing (which builds) disturbs neither the repository nor another suite
-const copyRepository = (): string => {
-  const copy = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-source-')))
+const copyRepository = (copy: string): void => {
   const configuration = [
     'package.json',
     'tsconfig.json',
@@ -53,7 +50,6 @@ const copyRepository = (): string => {
     cpSync(repository + path, join(copy, path), { recursive: true, filter: (from) => !from.includes('node_modules') })
   }
   symlinkSync(`${repository}node_modules`, join(copy, 'node_modules'))
-  return copy
 }
 
 const parsePacked = (stdout: string): PackedFiles => {
@@ -62,45 +58,46 @@ const parsePacked = (stdout: string): PackedFiles => {
   return packed!
 }
 
-/** Packs, and installs the tarball in an empty project with these packages beside it, taken from the repository. */
-export const packedProject = async (beside: ReadonlyArray<string>): Promise<PackedProject> => {
-  const source = copyRepository()
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-user-')))
-  const remove = () => {
-    for (const path of [source, folder]) rmSync(path, { recursive: true, force: true })
-  }
-  const { stdout } = await npm(source, 'pack', '--json').catch((error: unknown) => {
-    remove()
-    throw error
-  })
-  const packed = parsePacked(stdout)
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
+// `source`: what is packed, and the tarball; `user`: an empty project with the package in it; `packed.json`: what npm said
+const pack = (folder: string): void => {
+  const [source, user] = [join(folder, 'source'), join(folder, 'user')]
+  mkdirSync(source)
+  mkdirSync(user)
+  copyRepository(source)
+  const packed = parsePacked(npm(source, 'pack', '--json'))
+  writeFileSync(join(folder, 'packed.json'), JSON.stringify(packed))
+  writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
   // Peers are left out here: they come from the repository, so that nothing of them is fetched
-  await npm(
-    folder,
-    'install',
-    '--prefer-offline',
-    '--legacy-peer-deps',
-    '--ignore-scripts',
-    join(source, packed.filename),
-  )
+  const tarball = join(source, packed.filename)
+  npm(user, 'install', '--prefer-offline', '--legacy-peer-deps', '--ignore-scripts', tarball)
+}
+
+/** Packs, and installs the tarball in an empty project with these packages beside it, taken from the repository. */
+export const packedProject = (beside: ReadonlyArray<string>): PackedProject => {
+  const once = madeOnce('packed', pack)
+  const packed = JSON.parse(readFileSync(join(once, 'packed.json'), 'utf8')) as PackedFiles
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-user-')))
+  cpSync(join(once, 'user'), folder, { recursive: true, verbatimSymlinks: true })
   for (const name of beside) {
     mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
     symlinkSync(realpathSync(`${repository}node_modules/${name}`), join(folder, 'node_modules', name))
   }
   return {
     folder,
-    tarball: join(source, packed.filename),
+    tarball: join(once, 'source', packed.filename),
     files: packed.files.map(({ path }) => path),
     packedBytes: packed.size,
-    listFiles: async (withFiles) => {
+    listFiles: (withFiles) => {
+      const source = mkdtempSync(join(tmpdir(), 'koa-with-auth-source-'))
+      cpSync(join(once, 'source'), source, { recursive: true, verbatimSymlinks: true })
       for (const [path, text] of Object.entries(withFiles)) {
         mkdirSync(dirname(join(source, path)), { recursive: true })
         writeFileSync(join(source, path), text)
       }
-      const { stdout } = await npm(source, 'pack', '--json', '--dry-run', '--ignore-scripts')
-      return parsePacked(stdout).files.map(({ path }) => path)
+      const { files } = parsePacked(npm(source, 'pack', '--json', '--dry-run', '--ignore-scripts'))
+      rmSync(source, { recursive: true, force: true })
+      return files.map(({ path }) => path)
     },
-    remove,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -19,8 +19,8 @@ const resolutions: Readonly<Record<string, ts.CompilerOptions>> = {
 }
 
 let project: PackedProject
-beforeAll(async () => {
-  project = await packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts', 'jose', '@types/koa', '@types/node'])
+beforeAll(() => {
+  project = packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts', 'jose', '@types/koa', '@types/node'])
   cpSync(fixtures, project.folder, { recursive: true })
   mistakes.forEach(({ wrong, right }, at) => {
     writeFileSync(join(project.folder, `wrong${at}.ts`), `${prelude}\n${wrong}\n`)
