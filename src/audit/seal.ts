@@ -26,9 +26,9 @@ export interface SealOptions {
    */
   readonly middleware?: ReadonlyArray<Function> | undefined
   /**
-   * A policy file that `koa-with-auth audit --write` made. It replaces both lists. Everything that the router has is a finding if
-   * the file does not have it, or has it otherwise. A path is relative to the working directory. The file is read when `seal` is
-   * called, so deploy it with the application.
+   * A policy file that `koa-with-auth audit --write` made. It replaces both lists. Everything in the router that is not
+   * in the file, or differs from it, is a finding. A path is relative to the working directory. The file is read when
+   * `seal` is called, so deploy it with the application.
    */
   readonly lock?: string | URL | undefined
 }
@@ -55,7 +55,7 @@ const checks: Checks<SealOptions> = {
  * - an operation that no level decided about;
  * - an operation that is public or optional and not listed, and an entry of the list that matches no such operation;
  * - a guarded operation whose requests a public one answers first;
- * - middleware of `router.use`, or in front of a guard, that is not listed. `authSettings` and `operation` need not be.
+ * - middleware of `router.use`, or before a guard, that is not listed. `authSettings` and `operation` need not be.
  *
  * Call it before `app.use`, because some tracers replace functions there. Routes, middleware, `param` hooks and prefixes that are
  * added later are a TypeError, too. `withAuth(a)(router)` makes a copy of the router: seal the copy.

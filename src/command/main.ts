@@ -19,7 +19,7 @@ import { perform } from './perform.js'
 const MAX_LOADING = 60_000
 
 const version = (): string => {
-  // from dist/cjs/openapi; by its name the package is not found where it is built
+  // relative to dist/cjs/openapi, because Node does not find the package by its name where it is built
   const manifest: unknown = createRequire(here)('../../../package.json')
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : ''
 }

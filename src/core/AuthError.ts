@@ -171,7 +171,7 @@ export const Ord: ord.Ord<AuthError> = deepFreeze<ord.Ord<AuthError>>({
   compare,
 })
 
-/** The failures that a fold met, in the order tried. */
+/** The failures of a list or a group, in the order tried; for any other failure, only itself. */
 export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
 
 /**

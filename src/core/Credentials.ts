@@ -2,7 +2,7 @@
  * The credentials that clients send, as io-ts codecs: `decode` is total and strict, `encode` writes what a client would.
  *
  * Law, for every codec here and every credential `c` that it admits: `codec.decode(codec.encode(c))` is `right(c)`.
- * They do not look anything up, and their failures never hold the value.
+ * They look nothing up, and their failures never contain the value.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -109,7 +109,7 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
 
 const isQueryKey = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.isWellFormed()
 
-/** A key in the query string, after percent-decoding: any text that is not empty. */
+/** A key in the query string, after percent-decoding: any string that is not empty. */
 export const QueryKey: t.Type<string, string, unknown> = codec(
   'QueryKey',
   isQueryKey,
@@ -132,7 +132,7 @@ const isCookieKey = pattern(
 )
 const isQuoted = (value: string): boolean => value.length >= 2 && value.startsWith('"') && value.endsWith('"')
 
-/** A key in a cookie: one matching pair of quotes around it is taken off (RFC 6265 §4.1.1), nothing else is decoded. */
+/** A key in a cookie. One matching pair of quotes around it is removed (RFC 6265 §4.1.1). Nothing is decoded. */
 export const CookieKey: t.Type<string, string, unknown> = codec(
   'CookieKey',
   isCookieKey,

@@ -26,13 +26,13 @@ export interface Leaf {
   readonly schemeName?: string
   /** What the principal must be, in words for the audit, such as `a superuser`. */
   readonly demands?: string
-  /** What the answer to a failure asks the client to send. */
+  /** The challenge for a failure: what the client should send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */
   readonly ambient: boolean
   /** Set where guesses are counted (`throttled`), so that a 429 is possible. */
   readonly throttled?: true
-  /** Whether a request carries such a credential, good or bad; left out where that is not known (a plain function). */
+  /** Whether a request has such a credential, good or bad; left out if that is unknown (a plain function). */
   readonly isSent?: (request: Request) => boolean
   /** Whether a page of the request's origin may read the challenges. Left out: CORS middleware decides. */
   readonly exposesChallenges?: (request: Request) => boolean
@@ -158,7 +158,7 @@ export const isAmbient = (description: Description): boolean => leaves(descripti
 export const isThrottled = (description: Description): boolean =>
   leaves(description).some(({ throttled }) => throttled === true)
 
-/** The request fields that any alternative reads, each once; `['*']` when one of them cannot be known. */
+/** The request fields that any alternative reads, each once; `['*']` if one of them is unknown. */
 export const fieldsOf = (description: Description): ReadonlyArray<string> => {
   const fields = leaves(description).flatMap(({ scheme, exposesChallenges }) => [
     ...[fieldOf(scheme) ?? []].flat(),

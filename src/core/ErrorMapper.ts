@@ -1,5 +1,6 @@
 /**
- * An error mapper decides which HTTP response a failure becomes. It is a pure function from `AuthError` to a record.
+ * An error mapper decides which HTTP response a failure becomes. It is a pure function from `AuthError` to an
+ * `AuthResponse`.
  *
  * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges, Cache-Control and
  * Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an HTTP error.
@@ -27,7 +28,10 @@ import { deepFreeze } from './freeze.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkOptions, hook, maybe, type Checks } from './options.js'
 
-/** A response as data. An object body is sent as JSON: `application/problem+json` if it says nothing else (RFC 9457). */
+/**
+ * A response as data. An object body is sent as JSON; for a failure, as `application/problem+json` (RFC 9457), unless
+ * `headers` says otherwise.
+ */
 export interface AuthResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>> | undefined
@@ -40,7 +44,7 @@ export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse
 const DEFAULT_RETRY_AFTER = 5
 const MAX_RETRY_AFTER = 2 ** 31
 
-/** RFC 9457 problem details: constant texts, no echo of what was sent. */
+/** RFC 9457 problem details: constant strings, with nothing of what was sent. */
 export const problem = (status: number, detail: string = STATUS_CODES[status] ?? 'Error'): AuthResponse => ({
   status,
   body: { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail },

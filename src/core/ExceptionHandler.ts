@@ -11,7 +11,7 @@ import { checkHook } from './hooks.js'
 /** A class of exceptions. */
 export type ExceptionClass<X> = abstract new (...args: never[]) => X
 
-/** Makes the response to an exception. Its body is sent as the body of an operation is. */
+/** Makes the response to an exception. Its body is sent like that of an operation. */
 export type Answer<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
 
 /** A class of exceptions and what answers them. */

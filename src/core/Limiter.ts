@@ -35,7 +35,7 @@ export type Counted =
       readonly limiter: Limiter
       readonly key: string
       readonly total: number
-      /** How many more are allowed, where the limiter says so. */
+      /** How many more are allowed, if the limiter says so. */
       readonly left: number
       readonly retryAfter: number | undefined
       /** When its window ends. If it were taken back in the next window, that would be one guess for free. */
@@ -94,7 +94,7 @@ const reward = (limiter: Limiter, key: string, until: number): void => {
 
 const ignore = (): void => {}
 
-// Milliseconds until the window ends; `undefined` where it never does, or is unknown
+// Milliseconds until the window ends; `undefined` if it never does, or if that is unknown
 const timeLeft = (counted: unknown): number | undefined => {
   const left = numberIn(counted, 'msBeforeNext')
   return left === undefined || left < 0 ? undefined : left

@@ -14,7 +14,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { declareFactory } from './hooks.js'
 
-/** One value, or the several that a client sent where one belongs. */
+/** One value, or several if the client sent the field more than once. */
 export type Sent = string | ReadonlyArray<string>
 
 const SPACE = 0x20
@@ -35,7 +35,8 @@ export const withoutBlanks = (value: string): string => {
 }
 
 /**
- * Reads a header field; `name` in any letter case. Sent on several lines, it is an array of all values.
+ * Reads a header field; `name` in any letter case. If it was sent on several lines, the result is an array of all
+ * values.
  *
  * @example
  * import { fromHeader } from 'koa-with-auth'
@@ -131,7 +132,7 @@ export const fromCookie =
       const pair = field.charCodeAt(at) === SPACE ? at + 1 : at
       if (!field.startsWith(start, pair)) continue
       const value = field.slice(pair + start.length, end)
-      // blanks around the name or `=` make it no such cookie
+      // with blanks around the name or `=`, it is not this cookie
       if (value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB) values.push(value)
     }
     return sent(values)

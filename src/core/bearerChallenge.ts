@@ -1,5 +1,5 @@
 /**
- * The challenges of the Bearer scheme (RFC 6750 §3): which parameters report which failure.
+ * The challenges of the Bearer scheme (RFC 6750 §3), with the parameters for each failure.
  *
  * Parameters that a kind adds, such as `resource_metadata` (RFC 9728 §5.1), are in every one of them.
  */

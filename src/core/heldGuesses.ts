@@ -18,7 +18,7 @@ interface Held {
 
 type Guessing = Request & { [guessedMark]?: ReadonlyArray<Held> | undefined }
 
-/** Keeps a guess counted until the same credential turns out to be known. */
+/** Keeps a guess counted, unless a kind later knows the same credential. */
 export const hold = (
   request: Guessing,
   sent: unknown,

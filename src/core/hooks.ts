@@ -5,7 +5,7 @@
 
 const factory = Symbol.for('koa-with-auth/factory')
 
-/** Marks a function that makes authenticators or guards, so that it is recognized where it was not called. */
+/** Marks a function that makes authenticators or guards, so that it is recognized if it was not called. */
 export const declareFactory = <F extends Function>(name: string, make: F): F =>
   Object.defineProperty(make, factory, { value: name })
 

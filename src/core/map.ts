@@ -38,7 +38,7 @@ export const changing = (self: Authenticator<unknown>, change: Change): Authenti
   return make(description, changed, within && ((wrap: Wrap) => changing(within(wrap), change)))
 }
 
-/** @internal Changes every result, those of anonymous callers too, which stay marked; `f` must not throw. */
+/** @internal Changes every result, also those of anonymous callers, which stay marked. `f` must not throw. */
 export const mapAll =
   (f: (principal: unknown) => unknown): Change =>
   (result) => {
@@ -90,9 +90,9 @@ const noPrincipal = (returned: unknown): string =>
   `map(f): f returned ${returned ? 'a promise' : 'a falsy value'}, not a principal; to wait for one or to refuse, use flatMap(f)`
 
 /**
- * Changes the principal with a hook. A falsy result is refused, a promise is awaited, and an Option or Either is unwrapped. If the
- * hook throws, the failure is `raised`. Behind `optional` the hook is called with `undefined` for an anonymous caller. If it
- * returns `undefined`, the caller stays anonymous.
+ * Changes the principal with a hook. A falsy result is refused, a promise is awaited, and an Option or Either is
+ * unwrapped. If the hook throws, the failure is `raised`. After `optional`, the hook is called with `undefined` for an
+ * anonymous caller. If it returns `undefined`, the caller stays anonymous.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'

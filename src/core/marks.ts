@@ -7,8 +7,8 @@
 export const guardMark = Symbol.for('koa-with-auth/guard')
 
 /**
- * The `param` of functions that stay ahead of `param` hooks. The router sorts hooks among the functions of a layer by their
- * `param`, and puts them in front of the first that has none. No path has a parameter of this name (D-R10).
+ * The `param` of functions that stay before `param` hooks. The router sorts hooks among the functions of a layer by
+ * their `param`, and puts them before the first that has none. No path has a parameter of this name (D-R10).
  */
 export const aheadOfParams = Symbol.for('koa-with-auth/ahead-of-params')
 
@@ -18,7 +18,7 @@ export const levelMark = Symbol.for('koa-with-auth/level')
 /** On a layer: its functions as they were written, see `koa/layer.ts`. */
 export const layerMark = Symbol.for('koa-with-auth/layer')
 
-/** On a router: the application that it is, see `koa/application.ts`. */
+/** On a router: its application, see `koa/application.ts`. */
 export const applicationMark = Symbol.for('koa-with-auth/application')
 
 /** On the `opts` of a layer: the identities of its applications, outermost first. */
@@ -48,7 +48,7 @@ export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
 /** On a router and its layers: they are sealed, see `audit/sealing.ts`. */
 export const sealedMark = Symbol.for('koa-with-auth/sealed')
 
-/** On a router: `expectGuarded` is at work on it. */
+/** On a router: `expectGuarded` is running on it. */
 export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
 
 /** On a response: the headers of the guarded operation that answers, see `koa/responseHeaders.ts`. */
@@ -57,7 +57,9 @@ export const policyMark = Symbol.for('koa-with-auth/header-policy')
 /** On a response: what was decided about its request, see `koa/watching.ts`. */
 export const decisionMark = Symbol.for('koa-with-auth/decision')
 
-/** On a router: what was printed of it; on the channel of decisions: they are printed, see `koa/debugging.ts`. */
+/**
+ * On a router: what was printed about it. On the channel of decisions: that they are printed. See `koa/debugging.ts`.
+ */
 export const printedMark = Symbol.for('koa-with-auth/printed')
 
 /** On a Koa request: the kinds that let in, if there is a subscriber, see `core/events/witnessed.ts`. */
@@ -78,8 +80,9 @@ export const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
 /** On a router: the copies that `withAuth` made of it, see `koa/unmounted.ts`. */
 export const copiesMark = Symbol.for('koa-with-auth/copies')
 
-/** On a router: it was asked for its `routes()`. */
+/** On a router: its `routes()` was called. */
 export const usedMark = Symbol.for('koa-with-auth/is-used')
+
 /** On a hook: its author was warned that it reads no credential, see `core/credentialHook.ts`. */
 export const unreadMark = Symbol.for('koa-with-auth/unread-credential')
 

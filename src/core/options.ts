@@ -32,8 +32,9 @@ const optionOf = (place: string, name: string): string => {
 }
 
 /**
- * Checks options, and returns them without those that are `undefined`, in an object without a prototype. TypeError for an option
- * that is not in the table, and for a value that its check refuses. `place` is the call, such as `httpBearer` or `sessions(app, options)`.
+ * Checks options, and returns them without those that are `undefined`, in an object without a prototype. Throws a
+ * TypeError for an option that is not in the table, and for a value that its check refuses. `place` is the call, such
+ * as `httpBearer` or `sessions(app, options)`.
  */
 export const checkOptions = <T extends object>(place: string, options: T, checks: Checks<T>): Given<T> => {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -90,7 +91,7 @@ export const maybe =
 /** An option that is checked where it is used. */
 export const unchecked: Check = () => {}
 
-/** A function that is called with `arity` arguments and whose answer decides. */
+/** A hook: a function that decides, and is called with `arity` arguments. */
 export const hook =
   (arity: number): Check =>
   (place, value) =>

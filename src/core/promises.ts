@@ -1,8 +1,8 @@
 /**
- * Values that are like promises: how they are recognized, and how a promise is made of them.
+ * Recognizes values that are like promises, and makes promises of them.
  */
 
-/** @internal Whether a value has a `then`. A getter that throws belongs to the value, and is caught where it is read again. */
+/** @internal Whether a value has a `then`. `false` for a getter that throws; what reads it again must catch that. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
   try {
     return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'

@@ -69,8 +69,8 @@ const DEFAULT_AGE = 30_000
 const CLOCK_TOLERANCE = 5
 
 /**
- * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience, 503 for every answer but a 200 of
- * a JSON object. Throws a TypeError for options that cannot work.
+ * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience; 503 for anything but
+ * a 200 with a JSON object. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { httpIntrospection } from 'koa-with-auth/jwt'

@@ -56,8 +56,8 @@ export interface ApiKeys<O> {
   /** Resolves to the keys of an owner, including revoked and expired ones, the oldest first. */
   readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
   /**
-   * Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it exists already. Adopt a key once: the
-   * store forgets a secret some time after it was replaced, and adopted again it works again.
+   * Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it exists already. Adopt a key only
+   * once: the store forgets a replaced secret after some time, and if it is adopted again, it works again.
    */
   readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
   /** The hook: who a key belongs to. */

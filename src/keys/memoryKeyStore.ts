@@ -1,5 +1,5 @@
 /**
- * API keys in this process: for development and tests. They are gone when it ends, and no other process knows them.
+ * API keys in this process, for development and tests. They are lost when it ends, and no other process knows them.
  */
 import { declareFactory } from '../core/hooks.js'
 import { frozenScopes, type FoundKey, type KeyRecord, type KeyStore, type Rotation } from './KeyStore.js'

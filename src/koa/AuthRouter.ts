@@ -1,5 +1,5 @@
 /**
- * The types of `withAuth`: what a guard is, and the router whose handlers know who called.
+ * The types of `withAuth`: the guard, and the router whose handlers know the principal.
  *
  * Types only. In each verb, overloads with a guard come first. So the principal of an operation's own guard replaces
  * the router's, instead of being intersected with it. For that, the router's own context type has no principal.
@@ -67,7 +67,7 @@ export interface Verb<S, C, P> {
 // The principal that a router in a separate file expects; `unknown` if it expects none
 type Expected<C> = C extends Auth<infer P> ? P : unknown
 type Provides<P, C> = P extends Expected<C> ? unknown : never
-// A guard provides what was expected, so a router that has one expects no principal where it is mounted
+// A guard provides the expected principal, so a guarded router expects none where it is mounted
 type Provided<C> = C extends Auth<unknown> ? Omit<C, 'request'> : C
 
 /** The `routes()` of another router. */

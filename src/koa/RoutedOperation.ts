@@ -47,7 +47,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly functions: ReadonlyArray<Function>
   /** Its guard, wherever it is in the layer. */
   readonly guard: (Function & Marked) | undefined
-  /** What the levels decided; `Inherit` where none did. */
+  /** What the levels decided; `Inherit` if none did. */
   readonly requirement: Requirement.Requirement
   /** The levels that decided it. */
   readonly levels: ReadonlyArray<string>

@@ -10,7 +10,7 @@
  * |-----------------------------|---------------------------------------------------------------------|
  * | the router                  | its application: the two functions, and its identity                |
  * | the `opts` of a layer       | the identities of the applications that it belongs to, outermost first |
- * | the two functions           | a mark, so that levels and the audit know them                      |
+ * | the two functions           | a mark, by which levels and the audit recognize them                |
  */
 import type { Context, Middleware, Next } from 'koa'
 import { aheadOfParams, applicationMark, applicationSettingsMark, applicationsMark } from '../core/marks.js'
@@ -128,7 +128,7 @@ export const applicationAdditionOf = (f: Function): Addition | undefined => {
 // routers and layers
 // -------------------------------------------------------------------------------------
 
-/** The application of a router; `undefined` where it has none. */
+/** The application of a router; `undefined` if it has none. */
 export const applicationOf = (router: object): Application | undefined =>
   // Safe: `setApplication` alone writes it
   Reflect.get(router, applicationMark) as Application | undefined

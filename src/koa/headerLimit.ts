@@ -6,7 +6,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 
-// Node's own limit where the server sets none
+// Node's own limit, if the server sets none
 const MAX_HEADER_LINES = 1000
 
 /** Whether some header lines of a request may have been dropped. 0 is no limit. */

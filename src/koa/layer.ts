@@ -6,7 +6,7 @@
  * but one without them is not. So a layer that a level arranged remembers its functions under a mark, which mounting
  * copies. A function that runs counts as the one that was written at its place.
  *
- * The order, where there is a guard:
+ * The order if there is a guard:
  *
  * | functions                         | `param`         | why they are there                                 |
  * |-----------------------------------|-----------------|----------------------------------------------------|

@@ -17,7 +17,7 @@ export const markPart =
   <F extends Function>(f: F): F =>
     Object.assign(f, { [docsMark]: part })
 
-/** The part that an operation serves; `undefined` where it serves none. */
+/** The part that an operation serves; `undefined` if it serves none. */
 export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined => {
   const marked = functions.find((f) => docsMark in f)
   // Safe: only `markPart` writes it

@@ -11,7 +11,7 @@ type Guarded = Context['request'] & { auth?: unknown }
 
 /** Runs with this principal. `isNested`: whether a guard around this one has set another. */
 export const runAs = <A>(ctx: Context, principal: unknown, isNested: boolean, run: () => Promise<A>): Promise<A> => {
-  // `auth` is this layer's own property of the request
+  // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
   const { state } = settingsOf(request)
   if (isNested) return runInside(ctx, request, state, principal, run)

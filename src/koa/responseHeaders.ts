@@ -31,9 +31,9 @@ export interface HeaderPolicy {
   readonly exposesChallenges: ((request: Request) => boolean) | undefined
 }
 
-/** The headers of the operations behind an authenticator. */
+/** The headers of the operations that an authenticator guards. */
 export const headerPolicyOf = (description: Description): HeaderPolicy => {
-  // A key in the URL must not travel on in Referer (A-28)
+  // A key in the URL must not be passed on in Referer (A-28)
   const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [['Referrer-Policy', 'no-referrer']] : []
   return {
     description,
@@ -85,7 +85,7 @@ export const applyPolicy = (ctx: Context, policy: HeaderPolicy, headers: Readonl
   response[policyMark] = { ctx, policy, vary, headers, realm, writeHead: before.writeHead }
 }
 
-/** The headers of the guarded operation that answers; `undefined` where none does. */
+/** The headers of the guarded operation that answers; `undefined` if none does. */
 export const policyOf = (response: ServerResponse): HeaderPolicy | undefined => {
   const { [policyMark]: applied }: WithPolicy = response
   return applied?.policy

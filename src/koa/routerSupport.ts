@@ -6,7 +6,7 @@
  */
 import type { RouterInstance } from './routerTypes.js'
 
-/** What a message says of a router that does not say which layer runs. */
+/** The message about a router that does not say which layer runs. */
 export const tooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
 
 // Only a cache of the answers

@@ -95,7 +95,7 @@ export const subjectOf = (request: Request, principal: unknown): string | undefi
     const answer: unknown = subject(principal)
     return typeof answer === 'string' ? answer : undefined
   } catch {
-    // a record without a subject is better than no answer
+    // an exception must not prevent the response, so the record has no subject
     return undefined
   }
 }

@@ -66,7 +66,7 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
   const origin = { levels: ['operation'], then }
   const run = enforce(requirement, origin)
   const guard = markGuard(
-    // Safe: with a `next` it is called as middleware, without one it was given something to guard
+    // Safe: with a `next` it is called as middleware; otherwise `guardable` checks the argument
     (target: unknown, next?: Next): unknown => {
       if (next !== undefined) return run(target as Context, next)
       const router = guardable(target)

@@ -9,10 +9,10 @@
  */
 import type { ServerResponse } from 'node:http'
 
-/** Node's own, in every form in which it can be called. */
+/** `writeHead` of Node, with any arguments. */
 export type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
 
-/** Sets the headers that `writeHead` was given after the status, and returns what is left of its arguments. */
+/** Sets the headers among the arguments after the status, and returns the other ones. */
 export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   // how Node itself calls it
   if (rest.length === 0) return rest

@@ -82,7 +82,7 @@ const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
   const layers = place.router.stack.filter(
     (layer) => layer.path === place.layerPath && layer.methods.includes('GET') && isOwn(layer),
   )
-  // one of them runs now, even where a tracer hides its mark
+  // at least one of them is this part, even if a tracer hides its mark
   return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
 }
 

@@ -59,5 +59,5 @@ export const pageSettings = (
 
 /** The options of the document among those of page and document. */
 export const documentPart = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
-  // Safe: no option of the page is one of the document
+  // Safe: only options of the page are removed
   Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions

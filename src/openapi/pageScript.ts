@@ -33,9 +33,9 @@ export const pageScript = `'use strict'
       const schema = entry.get('schema')
       if (!isCookie(schema)) return
       given.add(schema.get('name'))
-      // Swagger UI's own, where authorization persists: other sites could make browsers send it
+      // Swagger UI has set a cookie itself if authorization persists: other sites could make browsers send that one
       if (persist) document.cookie = schema.get('name') + '=; SameSite=None; Secure; Max-Age=0'
-      // what would end the value would write attributes of the cookie
+      // characters that end the value could add attributes to the cookie
       setCookie(schema.get('name'), String(entry.get('value')).replace(/[;\\r\\n]/g, ''), '')
     })
   const cookies = () => ({
@@ -62,7 +62,7 @@ export const pageScript = `'use strict'
       },
     },
   })
-  // each of its fields takes the focus, so that the last one has it, and the others are out of sight
+  // each field of the dialog takes the focus; without this the last one keeps it, with the others out of sight
   const firstField = () => ({
     statePlugins: {
       auth: {

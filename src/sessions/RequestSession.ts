@@ -66,7 +66,7 @@ export class RequestSession implements SessionSource {
 
   /** Makes a new id for koa-session, and binds to it the user who is being signed in, or is signed in already. */
   renamed(ctx: Context): string {
-    // before it is opened no user is signed in, and reading `ctx.session` would make koa-session ask for an id again
+    // before it is opened, no user is signed in, and koa-session would ask for an id again if `ctx.session` were read
     const isOpen = this.#koaSession !== undefined
     const next = this.#signingIn
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost

@@ -9,7 +9,7 @@ import { sessionField } from '../core/session/sessionFields.js'
 import { requestSessionOf } from './RequestSession.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 
-/** What koa-session takes as its `store`; `ctx` is the request's context, which it always gives. */
+/** koa-session's option `store`. `ctx` is the request's context, which koa-session always passes. */
 export interface KoaSessionStore {
   readonly get: (id: string, maxAge: number, options: { readonly ctx?: object }) => Promise<unknown>
   readonly set: (

@@ -1,5 +1,5 @@
 /**
- * Sessions in this process: for development and tests. They are gone when it ends, and no other process knows them.
+ * Sessions in this process, for development and tests. They are lost when it ends, and no other process knows them.
  */
 import { declareFactory } from '../core/hooks.js'
 import type { SessionStore } from './SessionStore.js'

@@ -33,9 +33,9 @@ export interface PrincipalOptions {
 }
 
 /**
- * Copies a router. The guarded operations of the copy let in everybody as this principal: handlers find it in `ctx.request.auth`,
- * and behind `also` as `{ inherited, own }`. Public operations stay public. The original router does not change. You cannot add
- * operations to the copy.
+ * Copies a router. The guarded operations of the copy let in everybody as this principal: handlers find it in
+ * `ctx.request.auth`, and after `also` as `{ inherited, own }`. Public operations stay public. The original router does
+ * not change. You cannot add operations to the copy.
  *
  * Throws if NODE_ENV is not `test`, also at every request. The audit calls the operations of the copy public, and `seal` refuses
  * them. Throws a TypeError if the argument is not a router.

@@ -1,5 +1,5 @@
 /**
- * koa-with-auth/upgrades: WebSocket handshakes and other upgrades, under the same authenticators as operations.
+ * koa-with-auth/upgrades: WebSocket handshakes and other upgrades, with the same authenticators as operations.
  *
  * Reading guide: `guardUpgrade.ts` is the guard. `UpgradeResponse.ts` sends refusals.
  */

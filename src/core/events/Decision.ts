@@ -53,7 +53,7 @@ export interface Decision {
   readonly method: string
   /** The pattern of the route, never the path. */
   readonly route: string
-  /** The status of the answer; 499 where the client was gone before there was one. */
+  /** The status of the response; 499 if the client had gone before there was one. */
   readonly status: number
   /** How long the decision took, in milliseconds, without the handler. */
   readonly durationMs: number

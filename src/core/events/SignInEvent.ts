@@ -25,7 +25,7 @@ export interface SignedInEvent extends SignInDigests {
  *
  * | reason             | what happened                                                                      |
  * |--------------------|------------------------------------------------------------------------------------|
- * | `logOut`           | `logOut`, or the application dropped who was signed in                             |
+ * | `logOut`           | `logOut`, or the application removed the sign-in from the session                  |
  * | `logOutEverywhere` | all sessions of the user were ended; without `session` in the process that did it  |
  * | `renewed`          | the session got a new id: somebody signed in again, or the application asked for it |
  * | `idle`             | it was not used for too long, which a request of it showed                          |
@@ -39,7 +39,7 @@ export interface SignedOutEvent {
   readonly reason: SignedOutReason
   /** @see SignInDigests */
   readonly user: string
-  /** Which session; left out where all sessions of the user are over. */
+  /** Which session; left out if all sessions of the user are over. */
   readonly session?: string
 }
 

@@ -7,7 +7,7 @@
  * inherited keys when it makes a session, and when it writes one.
  */
 
-/** The value of an own property; `undefined` where there is none. */
+/** The value of an own property; `undefined` if there is none. */
 export const ownField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
 
@@ -30,7 +30,7 @@ export const userField = (user: object, name: string): unknown => {
   return undefined
 }
 
-/** A copy of the own fields of a session, without a prototype. What koa-session keeps for itself is left out. */
+/** A copy of the own fields of a session, without a prototype, and without the fields that koa-session uses itself. */
 export const sessionData = (session: object): Record<string, unknown> => {
   // Safe: an object without a prototype has no fields yet
   const data = Object.create(null) as Record<string, unknown>
@@ -41,7 +41,7 @@ export const sessionData = (session: object): Record<string, unknown> => {
   return data
 }
 
-// koa-session's own rule of what is data (lib/session.js, toJSON)
+// koa-session's own rule for data (lib/session.js, toJSON)
 const dataField = (session: object, name: string): unknown => {
   if (name === 'isNew' || name.startsWith('_')) return undefined
   const value = sessionField(session, name)

@@ -165,7 +165,7 @@ export const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
       return "a challenge cannot be written into a header; make it with Challenge.make('Scheme', { ... })"
     }
     const offered = challenges.map(({ scheme }) => scheme.toLowerCase())
-    // of a group only what has not passed is offered
+    // a group offers only the challenges of members that have not passed
     const group = alternativesOf(description).some((alternative) => alternative.length > 1)
     const missing = leaves(description).flatMap((leaf) => {
       const place = locationOf(leaf)

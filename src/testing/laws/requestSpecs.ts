@@ -5,7 +5,10 @@ import fc, { type Arbitrary } from 'fast-check'
 import { decidingNothing, HOST } from '../request/fixedRequests.js'
 import type { RequestSpec } from '../request/RequestSpec.js'
 
-/** Requests without a credential: safe and unsafe methods, pages here and elsewhere, fields that must decide nothing. */
+/**
+ * Requests without a credential: safe and unsafe methods, pages of this and of other sites, fields that must not decide
+ * anything.
+ */
 export const requestSpecs = (): Arbitrary<RequestSpec> =>
   fc
     .record({
