@@ -2,7 +2,7 @@
  * `npm start`: serves the example API (api/) below `/api`, its docs page at `/api/docs`, and the small examples below
  * `/examples`, and prints what to try.
  *
- * settings.ts lists the environment variables.
+ * api/settings.ts lists the environment variables.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -15,9 +15,9 @@ import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'
 import { clientKeys, withDemoKey } from './api/clients.js'
 import { openDatabase } from './api/database.js'
+import { isLoopback, settingsIn, type Settings } from './api/settings.js'
 import { databaseTokens, redisTokens } from './api/tokens.js'
 import { application } from './app.js'
-import { isLoopback, settingsIn, type Settings } from './settings.js'
 
 const fail = (message: string): never => {
   console.error(message)

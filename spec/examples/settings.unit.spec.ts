@@ -1,6 +1,6 @@
 /** What `npm start` reads from the environment. */
 import { describe, expect, it } from 'vitest'
-import { isLoopback, settingsIn } from '../../examples/settings.js'
+import { isLoopback, settingsIn } from '../../examples/api/settings.js'
 
 describe('the settings of npm start', () => {
   it('have defaults, with a random key for each start', () => {

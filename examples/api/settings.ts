@@ -11,7 +11,7 @@ export interface Settings {
   readonly keys: string[]
   /** DATABASE_URL (`file:example.db`), created where it is missing. */
   readonly databaseUrl: string
-  /** IP_ALLOW_LIST, see ipAllowList.ts. */
+  /** IP_ALLOW_LIST, see ../ipAllowList.ts. */
   readonly allowedAddresses: string
   /**
    * REDIS_URL (`redis://...`). Sessions, API keys and issued tokens are then in Redis instead of the database, and wrong passwords
