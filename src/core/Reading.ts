@@ -7,7 +7,7 @@
 import type * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { decodedMark } from './marks.js'
+import { decodedMark, recoveredMark } from './marks.js'
 
 /** @internal The two steps before a kind's hook. */
 export interface Reading {
@@ -20,6 +20,8 @@ export interface Reading {
    * even if the credential is remembered.
    */
   readonly origin?: (request: Request, sent: unknown) => string | undefined
+  /** Set where something else than the credential can decide (`recoverUnavailable`). */
+  readonly recovers?: true
 }
 
 const mark = Symbol.for('koa-with-auth/reading')
@@ -33,6 +35,19 @@ export const readingOf = (leaf: object): Reading | undefined => {
   // Safe: only `readBy` writes the mark
   const { [mark]: reading } = leaf as { readonly [mark]?: Reading }
   return reading
+}
+
+type Recovering = Request & { [recoveredMark]?: true | undefined }
+
+/** @internal Notes that something else than the credential decided about a request. */
+export const noteRecovered = (request: Recovering): void => void (request[recoveredMark] = true)
+
+/** @internal Whether it did since that was forgotten. */
+export const isRecovered = (request: Recovering): boolean => request[recoveredMark] === true
+
+/** @internal Forgets it, before another kind is asked. */
+export const forgetRecovered = (request: Recovering): void => {
+  if (request[recoveredMark] !== undefined) request[recoveredMark] = undefined
 }
 
 interface Decoded {

@@ -71,6 +71,9 @@ export const recalledMark = Symbol.for('koa-with-auth/recalled')
 /** On a Koa request: credentials that were decoded before their kind was asked, see `core/Reading.ts`. */
 export const decodedMark: unique symbol = Symbol.for('koa-with-auth/decoded')
 
+/** On a Koa request: something else than its credential decided, see `core/Reading.ts`. */
+export const recoveredMark: unique symbol = Symbol.for('koa-with-auth/recovered')
+
 /** On a Koa request: the guesses that it made, see `core/heldGuesses.ts`. */
 export const guessedMark: unique symbol = Symbol.for('koa-with-auth/guessed')
 

@@ -22,6 +22,8 @@ import { deepFreeze } from './freeze.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkMember } from './members.js'
 import { positive } from './options.js'
+import { noteRecovered, readBy, readingOf } from './Reading.js'
+import type { Description } from './Description.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
@@ -88,14 +90,21 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
       andThen(evaluate(request), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
+        noteRecovered(request)
         return andThen(
           answerTo(() => f(request, error)),
           (recovered) => conclude(recovered, request),
         )
       })
     // Safe: what passed is what `self` or `f` let in
-    return make(description, recovered) as Authenticator<P | PrincipalFromAnswer<R>>
+    return make(recovering(description), recovered) as Authenticator<P | PrincipalFromAnswer<R>>
   }
+}
+
+// The same description, by which `remembered` knows
+const recovering = (description: Description): Description => {
+  const reading = readingOf(description)
+  return reading === undefined ? description : readBy({ ...description }, { ...reading, recovers: true })
 }
 
 declareFactory('timeout', timeout)

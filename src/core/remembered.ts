@@ -9,6 +9,7 @@
  *   memory.
  * - Parallel requests with one credential share one verification and its result (single flight).
  * - CSRF and `authorize` are checked each time, also if `authorize` is inside of it.
+ * - A result of the function of `recoverUnavailable` is not kept and not shared, because that function reads the request.
  * - Around `throttled`, a verification is valid only for the address that it was made from, and only within the limit.
  *
  * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did; after it, as
@@ -28,6 +29,7 @@ import { noteRecalled } from './events/witnessed.js'
 import { isHolding, release } from './heldGuesses.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkOptions, maybe, positive } from './options.js'
+import { forgetRecovered, isRecovered } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 import { verifications } from './verifications.js'
@@ -76,14 +78,16 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   const kinds = new WeakMap<Authenticator<unknown>, number>()
   let made = 0
 
-  const around: Around = (self, leaf, { extract, origin }) => {
+  const around: Around = (self, leaf, { extract, origin, recovers }) => {
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
     const recall = (request: Request, key: string): Evaluation<unknown> => {
       const { timeout } = settingsOf(request)
-      if (!decisions.hasSubscribers) return kept.recall(key, () => self.evaluate(request), timeout)
+      const isAlone = recovers && (() => isRecovered(request))
+      if (recovers) forgetRecovered(request)
+      if (!decisions.hasSubscribers) return kept.recall(key, () => self.evaluate(request), timeout, isAlone)
       let isAsked = false
-      const evaluation = kept.recall(key, () => ((isAsked = true), self.evaluate(request)), timeout)
+      const evaluation = kept.recall(key, () => ((isAsked = true), self.evaluate(request)), timeout, isAlone)
       if (!isAsked) noteRecalled(request)
       return evaluation
     }

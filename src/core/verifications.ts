@@ -18,12 +18,22 @@ interface Kept {
 interface UnderWay {
   readonly evaluation: Promise<Result>
   readonly since: number
+  /** Whether the result is for its own request only. */
+  isAlone: boolean
 }
 
 /** Verifications, `size` of them at most, `maxAge` milliseconds each. */
 export interface Verifications {
-  /** Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. */
-  readonly recall: (key: string, verify: () => Evaluation<unknown>, patience: number) => Evaluation<unknown>
+  /**
+   * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isAlone` then
+   * returns `true`, that result is for its own request only: it is not kept and not shared.
+   */
+  readonly recall: (
+    key: string,
+    verify: () => Evaluation<unknown>,
+    patience: number,
+    isAlone?: () => boolean,
+  ) => Evaluation<unknown>
   /** Forgets those for whose principal `predicate` is true. A result that is under way will not be kept. */
   readonly forget: (predicate: (principal: unknown) => boolean) => number
 }
@@ -45,7 +55,7 @@ export const verifications = (maxAge: number, size: number): Verifications => {
     }
   }
 
-  const recall: Verifications['recall'] = (key, verify, patience) => {
+  const recall: Verifications['recall'] = (key, verify, patience, isAlone) => {
     const now = Date.now()
     const found = passed.get(key)
     if (found !== undefined) {
@@ -59,19 +69,25 @@ export const verifications = (maxAge: number, size: number): Verifications => {
     const other = underWay.get(key)
     // No caller waits for ever for one that never settles, and none is older than what is kept
     const age = other === undefined ? -1 : now - other.since
-    if (other !== undefined && age >= 0 && age < patience && age < maxAge) return other.evaluation
+    if (other !== undefined && age >= 0 && age < patience && age < maxAge) {
+      return isAlone === undefined
+        ? other.evaluation
+        : other.evaluation.then((result) => (other.isAlone ? verify() : result))
+    }
     const evaluation = verify()
     if (!(evaluation instanceof Promise)) {
-      keep(key, evaluation, now)
+      if (isAlone?.() !== true) keep(key, evaluation, now)
       return evaluation
     }
     const own: UnderWay = {
       since: now,
+      isAlone: false,
       evaluation: evaluation.then((result) => {
+        own.isAlone = isAlone?.() === true
         // not if it was forgotten or replaced meanwhile
         if (underWay.get(key) === own) {
           underWay.delete(key)
-          keep(key, result, now)
+          if (!own.isAlone) keep(key, result, now)
         }
         return result
       }),

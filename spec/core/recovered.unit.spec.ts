@@ -1,0 +1,90 @@
+/** M-08: `remembered` around `recoverUnavailable`, whose function reads the request and not only the credential. */
+import { either as E } from 'fp-ts'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  apiKeyHeader,
+  AuthError,
+  flatMap,
+  httpBearer,
+  recoverUnavailable,
+  remembered,
+  throttled,
+  type Authenticator,
+} from 'koa-with-auth'
+import { mockRequest } from 'koa-with-auth/testing'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it } from 'vitest'
+
+const down = { is: true }
+const hook = (): unknown => (down.is ? E.left(AuthError.unavailable()) : { user: 'of the token' })
+
+/** Every kind of it that is around the same token, and asks a key in an outage. */
+const kinds = (late: boolean) => {
+  down.is = true
+  const asked: string[] = []
+  const token = httpBearer({
+    authenticate: () => {
+      asked.push('token')
+      return late ? Promise.resolve().then(hook) : hook()
+    },
+  })
+  const key = apiKeyHeader({
+    authenticate: (_request, name) => {
+      asked.push(`key ${name}`)
+      return name !== 'unknown' && { user: name }
+    },
+  })
+  const either = pipe(token, recoverUnavailable(key))
+  const limiter = new RateLimiterMemory({ points: 5, duration: 60 })
+  const recent = remembered({ maxAge: 60_000 })
+  const all: Readonly<Record<string, Authenticator<unknown>>> = {
+    around: recent(either),
+    'around flatMap': pipe(
+      either,
+      flatMap((user) => user),
+      recent,
+    ),
+    'around throttled': pipe(either, throttled({ limiter }), recent),
+    twice: pipe(either, recent, recent),
+  }
+  return { all, asked }
+}
+const requestOf = (key: string) =>
+  mockRequest({
+    fields: [
+      ['Authorization', 'Bearer shared'],
+      ['key', key],
+    ],
+  })
+const invalid = expect.objectContaining({ _tag: 'invalid' }) as unknown
+
+describe.each(['around', 'around flatMap', 'around throttled', 'twice'])('M-08 what recovers, %s', (name) => {
+  describe.each([false, true])('async: %s', (late) => {
+    it('is asked for each request, and lets no caller in as another', async () => {
+      const { all, asked } = kinds(late)
+      const a = all[name]!
+      expect(await a.evaluate(requestOf('anna'))).toStrictEqual(E.right({ user: 'anna' }))
+      expect(await a.evaluate(requestOf('sam'))).toStrictEqual(E.right({ user: 'sam' }))
+      expect(await a.evaluate(requestOf('unknown'))).toStrictEqual(E.left(invalid))
+      expect(asked).toStrictEqual(['token', 'key anna', 'token', 'key sam', 'token', 'key unknown'])
+    })
+
+    it('of requests at the same time, too', async () => {
+      const { all } = kinds(late)
+      const names = ['unknown', 'anna', 'sam']
+      const results = await Promise.all(names.map(async (one) => all[name]!.evaluate(requestOf(one))))
+      expect(results).toStrictEqual([E.left(invalid), E.right({ user: 'anna' }), E.right({ user: 'sam' })])
+    })
+
+    it('leaves what the token itself lets in remembered', async () => {
+      const { all, asked } = kinds(late)
+      const a = all[name]!
+      await a.evaluate(requestOf('anna'))
+      down.is = false
+      for (const one of ['anna', 'sam']) {
+        expect(await a.evaluate(requestOf(one))).toStrictEqual(E.right({ user: 'of the token' }))
+      }
+      expect(asked).toStrictEqual(['token', 'key anna', 'token'])
+    })
+  })
+})
