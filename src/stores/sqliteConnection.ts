@@ -18,8 +18,11 @@ export interface SqliteFileOptions {
 
 /** A connection. */
 export interface SqliteConnection {
-  /** Asks the file. Rejects if `ask` rejects, or if the file cannot be opened. */
-  readonly use: <A>(ask: (client: Client) => Promise<A>) => Promise<A>
+  /**
+   * Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. Without it,
+   * `use` rejects.
+   */
+  readonly use: <A>(ask: (client: Client) => Promise<A>, otherwise?: (failure: unknown) => Promise<A>) => Promise<A>
   /** Whether another connection holds the lock for writes now. */
   readonly isLocked: () => Promise<boolean>
   /** Closes it; the next question opens it again. */
@@ -35,6 +38,10 @@ const probe = 'begin immediate; rollback'
 /** Whether an error says that another connection holds a lock. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
+
+const rethrow = (failure: unknown): never => {
+  throw failure
+}
 
 /** Makes a connection; several processes of one machine can have one to the same file. */
 export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): SqliteConnection => {
@@ -79,14 +86,21 @@ export const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): Sql
     client = undefined
     failed.close()
   }
-  const run = <A>(used: Client, ask: (client: Client) => Promise<A>): Promise<A> =>
-    ask(used).then(undefined, (error: unknown) => {
-      if (!isBusy(error) && performance.now() - openedAt > limits.reopenAfterMs) drop(used)
-      throw error
+  // one promise for both kinds of failure, because further ones would take a part of a short look-up
+  const run = <A>(
+    used: Client,
+    ask: (client: Client) => Promise<A>,
+    otherwise: (failure: unknown) => Promise<A>,
+  ): Promise<A> =>
+    ask(used).then(undefined, (failure: unknown) => {
+      if (!isBusy(failure) && performance.now() - openedAt > limits.reopenAfterMs) drop(used)
+      return otherwise(failure)
     })
   return {
-    // no further promises here, because they would take a part of a short look-up
-    use: (ask) => (client === undefined ? connected().then((opened) => run(opened, ask)) : run(client, ask)),
+    use: (ask, otherwise = rethrow) =>
+      client === undefined
+        ? connected().then((opened) => run(opened, ask, otherwise), otherwise)
+        : run(client, ask, otherwise),
     isLocked: async () => {
       try {
         await client?.executeMultiple(probe)

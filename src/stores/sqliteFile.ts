@@ -4,7 +4,7 @@
  * A locked file is tried again (`sqliteRetry.ts`). After any other failure it is opened again (`sqliteConnection.ts`).
  * A power failure can undo the last moments. The end of a process undoes nothing.
  */
-import type { ResultSet } from '@libsql/client'
+import type { Client, ResultSet } from '@libsql/client'
 import type { Check } from '../core/options.js'
 import { sqliteConnection, type SqliteFileOptions } from './sqliteConnection.js'
 import { sqliteRetry } from './sqliteRetry.js'
@@ -35,8 +35,9 @@ const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
 export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
   const connection = sqliteConnection(options)
   const retry = sqliteRetry(connection)
-  const tryWrite: SqliteFile['tryWrite'] = (sql, args) =>
-    connection.use(async (client) => {
+  const writing =
+    (sql: string, args: ReadonlyArray<SqlValue>) =>
+    async (client: Client): Promise<number> => {
       // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
       // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
       // call follows the first in the queue of the only connection.
@@ -45,11 +46,11 @@ export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
         client.execute('select changes() as changed'),
       ])
       return changedBy(counted)
-    })
+    }
   return {
-    read: (sql, args) => retry(() => connection.use((client) => client.execute({ sql, args: [...args] }))),
-    write: (sql, args) => retry(() => tryWrite(sql, args)),
-    tryWrite,
+    read: (sql, args) => retry((client) => client.execute({ sql, args: [...args] })),
+    write: (sql, args) => retry(writing(sql, args)),
+    tryWrite: (sql, args) => connection.use(writing(sql, args)),
     close: () => connection.close(),
   }
 }
