@@ -431,8 +431,8 @@ describe('a file', () => {
     expect(readPolicy(bytes(text))).toStrictEqual(E.left(why))
   })
 
-  it('that is no UTF-8 is refused', () => {
-    expect(readPolicy(new Uint8Array([0x23, 0xff, 0xfe]))).toStrictEqual(E.left('is no UTF-8'))
+  it('that is not UTF-8 is refused', () => {
+    expect(readPolicy(new Uint8Array([0x23, 0xff, 0xfe]))).toStrictEqual(E.left('is not UTF-8'))
   })
 
   it.each([

@@ -151,7 +151,7 @@ it('--openapi lists where a document and the guards differ, both ways, what the 
 describe('what cannot be audited is exit 2, with one line on stderr and nothing on stdout', () => {
   it.each<[name: string, args: string[], line: string]>([
     ['no such file', ['audit', './no\u001b.js'], './no\\u{1b}.js: no such file'],
-    ['a folder', ['audit', '.'], '.: is no file'],
+    ['a folder', ['audit', '.'], '.: is not a file'],
     [
       'a module that listens',
       ['audit', 'listens.mjs'],
@@ -166,7 +166,7 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
     [
       'an export that is none',
       ['audit', 'nothing.mjs', '--export', 'answer'],
-      'nothing.mjs: its export answer is no router of @koa/router, no apiApp and no Koa application',
+      'nothing.mjs: its export answer is not a router of @koa/router, an apiApp or a Koa application',
     ],
     [
       'no such export',
@@ -181,7 +181,7 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
     [
       'an application without a router',
       ['audit', 'bare.mjs'],
-      'bare.mjs: its default export is a Koa application that mounts no router with app.use(router.routes()), so nothing can be said about it',
+      'bare.mjs: its default export is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited',
     ],
     ['a module that ends the process', ['audit', 'exits.mjs'], 'exits.mjs: ends the process, or never ends loading'],
     ['a module that never ends loading', ['audit', 'hangs.mjs'], 'hangs.mjs: ends the process, or never ends loading'],

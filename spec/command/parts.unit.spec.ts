@@ -51,10 +51,10 @@ describe('arguments', () => {
   it.each<[string, string]>([
     ['seal a.js', 'no command "seal"; there is audit'],
     ['audit', 'audit takes a module: koa-with-auth audit ./dist/app.js'],
-    ['audit a.js b.js', 'audit takes one module, and not "b.js" as well'],
+    ['audit a.js b.js', 'audit takes one module; remove "b.js"'],
     ['audit a.js --write x --check x', '--write, --check and --openapi cannot be combined'],
     ['audit a.js --json --sarif', '--json and --sarif cannot be combined'],
-    ['audit a.js --write x --json', '--write prints nothing that --json or --sarif could write'],
+    ['audit a.js --write x --json', '--write cannot be combined with --json or --sarif'],
     ['audit a.js --check=', '--check is empty'],
     ['audit a.js --chek x', "Unknown option '--chek'"],
   ])('%s is refused', (line, why) => {
@@ -111,9 +111,9 @@ describe('the export that is audited', () => {
     [
       'a function that makes something else',
       () => 42,
-      'its export x() is no router of @koa/router, no apiApp and no Koa application',
+      'its export x() is not a router of @koa/router, an apiApp or a Koa application',
     ],
-    ['null', null, 'its export x is no router of @koa/router, no apiApp and no Koa application'],
+    ['null', null, 'its export x is not a router of @koa/router, an apiApp or a Koa application'],
   ])('is refused: %s', async (_name, value, why) => {
     expect(await operations(value)).toStrictEqual(E.left(why))
   })
@@ -277,8 +277,8 @@ describe('a document', () => {
   })
 
   it.each<[string, string]>([
-    ['{', 'is no JSON'],
-    ['openapi: 3.1.0', 'is no JSON'],
+    ['{', 'is not JSON'],
+    ['openapi: 3.1.0', 'is not JSON'],
     ['{"swagger":"2.0","paths":{}}', 'is not an OpenAPI 3 document'],
     ['null', 'is not an OpenAPI 3 document'],
     ['{"openapi":"3.1.0"}', 'has no paths'],

@@ -66,7 +66,7 @@ describe('httpJwt refuses when it is written', () => {
     ['an empty audience', { issuer: ISSUER, audience: '' }, /none of them empty/],
     ['no audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
     ['alg none', { ...of, algorithms: ['none'] }, /"none" is not allowed/],
-    ['no algorithms', { ...of, algorithms: [] }, /one algorithm at least/],
+    ['no algorithms', { ...of, algorithms: [] }, /at least one algorithm/],
     ['HS256 without a secret', { ...of, algorithms: ['HS256'] }, /HS256 needs { issuer, secret }/],
     ['HS256 mixed with another', { ...of, algorithms: ['RS256', 'HS256'] }, /cannot be mixed with other kinds/],
     ['HS256 with another, and a secret', secretly(32, ['HS256', 'ES256']), /ES256 needs a public key/],

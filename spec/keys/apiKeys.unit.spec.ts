@@ -286,7 +286,7 @@ describe('adopt', () => {
   it('K-11 what is there is an Error; what is no digest a TypeError', async () => {
     const { keys } = made()
     await keys.adopt(sha256(old), { owner: 'anna' })
-    await expect(keys.adopt(sha256(old), { owner: 'sam' })).rejects.toThrow(/a key has this digest already/)
+    await expect(keys.adopt(sha256(old), { owner: 'sam' })).rejects.toThrow(/a key with this digest exists already/)
     for (const digest of ['', 'abc', old, sha256(old).slice(1), `${sha256(old)}\n`, Buffer.alloc(32) as never]) {
       await expect(keys.adopt(digest, { owner: 'anna' })).rejects.toThrow(/digest must be the SHA-256/)
     }
@@ -318,7 +318,7 @@ describe('pepper', () => {
     const adopted = /^legacy-/
     const { id } = await made({ store, adopted, pepper: first }).keys.adopt(sha256(old), { owner: 'anna' })
     const { keys, calls } = made({ store, adopted, pepper: [second, first] })
-    await expect(keys.adopt(sha256(old), { owner: 'anna' })).rejects.toThrow(/a key has this digest already/)
+    await expect(keys.adopt(sha256(old), { owner: 'anna' })).rejects.toThrow(/a key with this digest exists already/)
     expect(calls).toEqual(['find'])
     await keys.revoke(id)
     expect(tagOf(await keys.authenticate(request, old))).toBe('invalid')

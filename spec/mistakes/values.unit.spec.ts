@@ -134,15 +134,19 @@ describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group
   const of = (...args: unknown[]): unknown => Reflect.apply(group, undefined, args)
   it.each([
     { description: 'an empty list', input: [], expected: '([]): an empty list; pass at least one authenticator' },
-    { description: 'an empty record', input: {}, expected: '({}): an empty record; pass at least one authenticator' },
+    { description: 'an empty record', input: {}, expected: '({}): an empty object; pass at least one authenticator' },
     { description: 'a list in a record', input: { a: [key] }, expected: '({ a }) is a list in a list' },
     { description: 'a hole', input: [bearer, , key], expected: '[1] is undefined' },
     { description: 'a key like an integer', input: { 1: bearer }, expected: '({ 1: ... }): the key looks like' },
     { description: 'a key like an integer after another', input: { a: key, 20: bearer }, expected: '({ 20: ... })' },
-    { description: 'one authenticator', input: bearer, expected: 'takes a list or a record of authenticators' },
-    { description: 'null', input: null, expected: 'takes a list or a record of authenticators, not null' },
-    { description: 'nothing', input: undefined, expected: 'takes a list or a record of authenticators, not undefined' },
-    { description: 'a string', input: secret, expected: 'takes a list or a record of authenticators, not a string' },
+    { description: 'one authenticator', input: bearer, expected: 'takes a list or an object of authenticators' },
+    { description: 'null', input: null, expected: 'takes a list or an object of authenticators, not null' },
+    {
+      description: 'nothing',
+      input: undefined,
+      expected: 'takes a list or an object of authenticators, not undefined',
+    },
+    { description: 'a string', input: secret, expected: 'takes a list or an object of authenticators, not a string' },
     { description: 'a set', input: new Set([bearer]), expected: ' takes a plain object' },
     { description: 'a map', input: new Map([['a', bearer]]), expected: ' takes a plain object' },
   ])('TypeError for $description', ({ input, expected }) => {

@@ -39,7 +39,7 @@ describe('hash', () => {
   ])('%s is a RangeError that does not quote it', async (_name, password) => {
     const error: unknown = await hash(password).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(RangeError)
-    expect((error as Error).message).toBe('hash(password): a password is well-formed Unicode of 1 to 4096 bytes')
+    expect((error as Error).message).toBe('hash(password): a password must be well-formed Unicode of 1 to 4096 bytes')
   })
 
   it.each(['a'.repeat(4096), 'ü'.repeat(2048), 'a\0b', '\0', ' ', '日本語 🔑'])(

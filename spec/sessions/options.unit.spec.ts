@@ -83,7 +83,7 @@ const mistakes: ReadonlyArray<Row> = [
     description: 'no store in production',
     options: {},
     env: 'production',
-    message: /required in production; sqliteStore of/,
+    message: /required in production: use sqliteStore of/,
   },
 ]
 

@@ -142,7 +142,7 @@ describe('a sealed router', () => {
     const router = sealed()
     const app = serving(router)
     const first = expectGuarded(app, router)
-    await expect(expectGuarded(app, router)).rejects.toThrow(/at work on this router already/)
+    await expect(expectGuarded(app, router)).rejects.toThrow(/running on this router already/)
     await first
     expect(await broken(app, router, { public: ['GET /x/:id'] })).not.toStrictEqual([])
     expect(await broken(app, router, { public: open })).toStrictEqual([])

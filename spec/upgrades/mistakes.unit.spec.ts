@@ -22,7 +22,7 @@ describe('guardUpgrade', () => {
     {
       what: 'null',
       given: [app, null],
-      message: /guardUpgrade\(app, a\): a is null; what anyone may open needs no guard/,
+      message: /guardUpgrade\(app, a\): a is null; an upgrade that anyone may open needs no guard/,
     },
     { what: 'undefined', given: [app, undefined], message: /guardUpgrade\(app, a\): a is undefined/ },
     { what: 'an empty list', given: [app, []], message: /guardUpgrade\(app, a\)\(\[\]\): an empty list/ },
@@ -64,7 +64,7 @@ describe('guardUpgrade', () => {
   ])('its guard refuses $what', async ({ given }) => {
     const guard = untyped(app, bearer) as (...given: ReadonlyArray<unknown>) => Promise<unknown>
     await expect(guard(...given)).rejects.toThrow(
-      /^guardUpgrade\(app, a\) returns a function of \(request, socket, head\), as the event "upgrade"/,
+      /^guardUpgrade\(app, a\) returns a function of \(request, socket, head\); call it with the arguments of a server's event "upgrade"/,
     )
   })
 })

@@ -24,7 +24,7 @@ export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
 /** Reads the lines of a file, or returns what is wrong with it. */
 export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<PlacedLine>> => {
   const text = decoded(bytes)
-  if (text === undefined) return E.left('is no UTF-8')
+  if (text === undefined) return E.left('is not UTF-8')
   const [first, ...rest] = text.split(/\r?\n/)
   if (first !== FIRST) return E.left(`line 1: a policy file begins with "${FIRST}"`)
   const lines: PlacedLine[] = []

@@ -64,7 +64,7 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
     )
   }
   if (module === undefined) return E.left('audit takes a module: koa-with-auth audit ./dist/app.js')
-  if (more.length > 0) return E.left(`audit takes one module, and not "${more[0]}" as well`)
+  if (more.length > 0) return E.left(`audit takes one module; remove "${more[0]}"`)
   const { write, check, openapi, json = false, sarif = false } = values
   const tasks: ReadonlyArray<Task> = [
     ...(write === undefined ? [] : [{ _tag: 'Write' as const, file: write }]),
@@ -73,7 +73,7 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
   ]
   if (tasks.length > 1) return E.left('--write, --check and --openapi cannot be combined')
   if (json && sarif) return E.left('--json and --sarif cannot be combined')
-  if (write !== undefined && (json || sarif)) return E.left('--write prints nothing that --json or --sarif could write')
+  if (write !== undefined && (json || sarif)) return E.left('--write cannot be combined with --json or --sarif')
   const empty = Object.entries({ write, check, openapi, export: values.export }).find(([, value]) => value === '')
   if (empty !== undefined) return E.left(`--${empty[0]} is empty`)
   return E.right({

@@ -27,7 +27,7 @@ export interface DocumentDifference {
 export const documentFrom = (text: string): E.Either<string, object> => {
   const parsed = E.tryCatch(
     (): unknown => JSON.parse(text.replace(/^\uFEFF/, '')),
-    () => 'is no JSON',
+    () => 'is not JSON',
   )
   if (E.isLeft(parsed)) return parsed
   const { openapi, paths } = entriesOf(parsed.right)

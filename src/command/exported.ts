@@ -90,11 +90,11 @@ const judged = (name: string, u: unknown): E.Either<string, Audited> => {
     const read = auditApplication(u)
     return read === undefined
       ? E.left(
-          `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so nothing can be said about it`,
+          `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,
         )
       : E.right({ audit: read, routers: routersOf(u) })
   }
   const router = typeof u === 'function' ? routerOf(u) : u
-  if (!isRouter(router)) return E.left(`its ${name} is no router of @koa/router, no apiApp and no Koa application`)
+  if (!isRouter(router)) return E.left(`its ${name} is not a router of @koa/router, an apiApp or a Koa application`)
   return E.right({ audit: audit(router), routers: [router] })
 }

@@ -14,7 +14,7 @@ import { importModule } from './importModule.js'
 export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')
-  if (!file.isFile()) return E.left('is no file')
+  if (!file.isFile()) return E.left('is not a file')
   const namespace = await attempt(() => importModule(pathToFileURL(resolve(path)).href))
   if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
   const found = chosen(namespace.right, exportName)

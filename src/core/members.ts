@@ -15,7 +15,7 @@ export const checkMember = (place: string, member: unknown): void => {
       `${place} is undefined; is it imported before it is defined? Only null makes an operation public`,
     )
   if (member === null)
-    throw new TypeError(`${place} is null; write null by itself: withAuth(null) makes an operation public`)
+    throw new TypeError(`${place} is null; write null alone: withAuth(null) makes an operation public`)
   checkHook(place, member, 1, 'write (request) => principal; middleware is no authenticator')
 }
 
@@ -28,14 +28,14 @@ export const checkGroup = (place: string, group: unknown): void => {
     return
   }
   if (typeof group !== 'object' || group === null) {
-    throw new TypeError(`${place} takes a list or a record of authenticators, not ${named(group)}`)
+    throw new TypeError(`${place} takes a list or an object of authenticators, not ${named(group)}`)
   }
   const prototype: unknown = Object.getPrototypeOf(group)
   if (prototype !== Object.prototype && prototype !== null) {
     throw new TypeError(`${place} takes a plain object; one with its own prototype (__proto__) hides members`)
   }
   const entries = Object.entries(group)
-  if (entries.length === 0) throw new TypeError(`${place}({}): an empty record; pass at least one authenticator`)
+  if (entries.length === 0) throw new TypeError(`${place}({}): an empty object; pass at least one authenticator`)
   for (const [key, member] of entries) {
     // engines put integer-like keys first, whatever the order written
     if (/^\d+$/.test(key))

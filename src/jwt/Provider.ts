@@ -65,7 +65,7 @@ const providerOf = (given: unknown, common: Common): Provider => {
   if (source === undefined || named.length > 1) {
     const all = sources.join(', ')
     throw new TypeError(
-      `${place}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery write the string alone`,
+      `${place}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery, pass the issuer as a string`,
     )
   }
   const base = settled(issuer, { audience, algorithms, hasSecret: source === 'secret' }, common)

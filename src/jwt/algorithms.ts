@@ -24,7 +24,7 @@ const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS
 export const algorithmsFor = (place: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
   if (given === undefined) return hasSecret ? ['HS256'] : defaults
   if (!Array.isArray(given) || given.length === 0) {
-    throw new TypeError(`${place}({ algorithms }) must be an array of one algorithm at least, such as ['ES256']`)
+    throw new TypeError(`${place}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
   }
   for (const name of given as ReadonlyArray<unknown>) {
     if (typeof name === 'string' && asymmetric.includes(name)) {

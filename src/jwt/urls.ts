@@ -20,7 +20,7 @@ export const checkUrl = (place: string, url: unknown, mayHaveQuery = false): voi
     throw new TypeError(`${place} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
   }
   const { username, password } = new URL(url)
-  if (username !== '' || password !== '') throw new TypeError(`${place} must hold no user name and no password`)
+  if (username !== '' || password !== '') throw new TypeError(`${place} must contain no user name and no password`)
   if (url.includes('#')) throw new TypeError(`${place} must have no fragment (#...)`)
   if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${place} must have no query (?...)`)
 }

@@ -68,7 +68,7 @@ export interface ApiKeys<O> {
 
 const MAX_LENGTH = 8192
 
-const isThere = (): Error => new Error('apiKeys: a key has this digest already')
+const isThere = (): Error => new Error('apiKeys: a key with this digest exists already')
 
 const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: KeyRecord): ApiKeyEvent => ({
   event,

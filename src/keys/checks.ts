@@ -54,7 +54,7 @@ const noContext: t.Context = []
 export const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyRecord): unknown => {
   const decoded = codec.validate(owner, noContext)
   if (E.isRight(decoded)) return decoded.right
-  throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a key that is kept')
+  throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a stored key')
 }
 
 const date: Check = (place, value) => {

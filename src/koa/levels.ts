@@ -75,7 +75,7 @@ export const atLevel =
       if (application === undefined && isArranged(layer, before) && isDecided(guardAmong(before))) return unshare(layer)
       if (hasLostItsGuard(layer, before)) {
         throw new TypeError(
-          `${label()}: its functions were changed behind withAuth(...), which is not among them any more; call withAuth(a)(router) before that`,
+          `${label()}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
         )
       }
       const isRoute = layer.methods.length > 0

@@ -98,7 +98,7 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
 export const hash = async (password: string): Promise<string> => {
   const bytes = bytesOf(password)
   if (bytes === undefined) {
-    throw new RangeError(`hash(password): a password is well-formed Unicode of 1 to ${MAX_BYTES} bytes`)
+    throw new RangeError(`hash(password): a password must be well-formed Unicode of 1 to ${MAX_BYTES} bytes`)
   }
   return print(await shared().line(() => hashed(bytes)))
 }

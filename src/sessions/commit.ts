@@ -22,7 +22,7 @@ export interface CommitOptions {
 export const checkSecure = (ctx: Context, https: boolean): void => {
   if (https && !ctx.secure) {
     throw new Error(
-      'sessions: the request came over http; behind a proxy that ends TLS set app.proxy = true, for development sessions(app, { https: false })',
+      'sessions: the request came over http; behind a proxy that ends TLS, set app.proxy = true; for development, write sessions(app, { https: false })',
     )
   }
 }

@@ -16,6 +16,6 @@ const literal = (value: SqlValue): string =>
 /** Replaces the question marks by the values. Throws a TypeError if their numbers differ. */
 export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string => {
   const parts = sql.split('?')
-  if (parts.length !== values.length + 1) throw new TypeError('as many values as question marks')
+  if (parts.length !== values.length + 1) throw new TypeError('there must be as many values as question marks')
   return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
 }

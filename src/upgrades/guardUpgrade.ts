@@ -165,7 +165,7 @@ const checkApp = (app: unknown): void => {
 }
 
 const guarding = (auth: unknown): Authenticator<unknown> => {
-  if (auth === null) throw new TypeError(`${place}: a is null; what anyone may open needs no guard`)
+  if (auth === null) throw new TypeError(`${place}: a is null; an upgrade that anyone may open needs no guard`)
   if (isGuard(auth)) throw new TypeError(`${place}: a is a guard, withAuth(a); pass the authenticator itself`)
   return authenticatorOf(place, auth, `${place}: a`)
 }
@@ -187,7 +187,7 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
     head instanceof Uint8Array
   if (isUpgrade) return
   throw new TypeError(
-    `${place} returns a function of (request, socket, head), as the event "upgrade" of a server has them: server.on('upgrade', async (request, socket, head) => ...)`,
+    `${place} returns a function of (request, socket, head); call it with the arguments of a server's event "upgrade": server.on('upgrade', async (request, socket, head) => ...)`,
   )
 }
 

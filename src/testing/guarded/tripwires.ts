@@ -34,7 +34,7 @@ export interface Tripwires {
 /** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
 export const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
   if (Reflect.get(router, tripwiresMark) === true) {
-    throw new Error('expectGuarded is at work on this router already; await the first')
+    throw new Error('expectGuarded is running on this router already; await the first call')
   }
   const traces = new Map<string, Trace>()
   const traceOf = (probe: string): Trace => {
