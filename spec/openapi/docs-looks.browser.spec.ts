@@ -19,57 +19,56 @@ describe.skipIf(missing !== undefined)(`the looks of the docs page${missing ? ` 
   const open = browsing()
   const site = exampleSite()
 
-  for (const [width, viewport] of Object.entries({
-    wide: { width: 1280, height: 900 },
-    narrow: { width: 360, height: 760 },
-  })) {
-    it.each(['light', 'dark'] as const)(
-      `${width}, %s: nothing is cut off, and the colours are the system's`,
-      async (colorScheme) => {
-        const { page } = await open({ viewport, colorScheme })
-        const shot = async (name: string, fullPage = false) => {
-          if (folder) await page.screenshot({ path: `${folder}/${width}-${colorScheme}-${name}.png`, fullPage })
-        }
-        const overflow = () =>
-          page
-            .locator('html')
-            .evaluate((html) => Number(Reflect.get(html, 'scrollWidth')) - Number(Reflect.get(html, 'clientWidth')))
-        const background = () =>
-          page.locator('html').evaluate((html) => {
-            const style = (
-              Reflect.get(globalThis, 'getComputedStyle') as (of: unknown) => { readonly backgroundColor: string }
-            )(html)
-            return style.backgroundColor
-          })
-        await page.goto(site.now().url)
-        await shot('home')
-        expect(await overflow()).toBe(0)
+  // each turns to the other colours at its end
+  it.each([
+    { width: 'wide', colorScheme: 'light', viewport: { width: 1280, height: 900 } },
+    { width: 'narrow', colorScheme: 'dark', viewport: { width: 360, height: 760 } },
+  ] as const)(
+    "$width, $colorScheme: nothing is cut off, and the colours are the system's",
+    async ({ width, colorScheme, viewport }) => {
+      const { page } = await open({ viewport, colorScheme })
+      const shot = async (name: string, fullPage = false) => {
+        if (folder) await page.screenshot({ path: `${folder}/${width}-${colorScheme}-${name}.png`, fullPage })
+      }
+      const overflow = () =>
+        page
+          .locator('html')
+          .evaluate((html) => Number(Reflect.get(html, 'scrollWidth')) - Number(Reflect.get(html, 'clientWidth')))
+      const background = () =>
+        page.locator('html').evaluate((html) => {
+          const style = (
+            Reflect.get(globalThis, 'getComputedStyle') as (of: unknown) => { readonly backgroundColor: string }
+          )(html)
+          return style.backgroundColor
+        })
+      await page.goto(site.now().url)
+      await shot('home')
+      expect(await overflow()).toBe(0)
 
-        await openDocs(page, `${site.now().url}/api/docs`)
-        await shot('page', true)
-        expect(await overflow()).toBe(0)
-        expect(brightness(await background()) > 128).toBe(colorScheme === 'light')
-        // a line of one letter each is what a description next to its chapter would become
-        for (const description of await page.locator('.opblock-tag small').all()) {
-          expect((await description.boundingBox())!.height).toBeLessThan(100)
-        }
+      await openDocs(page, `${site.now().url}/api/docs`)
+      await shot('page', true)
+      expect(await overflow()).toBe(0)
+      expect(brightness(await background()) > 128).toBe(colorScheme === 'light')
+      // a line of one letter each is what a description next to its chapter would become
+      for (const description of await page.locator('.opblock-tag small').all()) {
+        expect((await description.boundingBox())!.height).toBeLessThan(100)
+      }
 
-        const operation = block(page, 'post', '/api/token')
-        await operation.locator('.opblock-summary-control').click()
-        await operation.locator('.try-out__btn').click()
-        await operation.locator('.btn.execute').click()
-        await operation.locator('.live-responses-table').waitFor()
-        if (folder) await operation.screenshot({ path: `${folder}/${width}-${colorScheme}-operation.png` })
-        expect(await overflow()).toBe(0)
+      const operation = block(page, 'post', '/api/token')
+      await operation.locator('.opblock-summary-control').click()
+      await operation.locator('.try-out__btn').click()
+      await operation.locator('.btn.execute').click()
+      await operation.locator('.live-responses-table').waitFor()
+      if (folder) await operation.screenshot({ path: `${folder}/${width}-${colorScheme}-operation.png` })
+      expect(await overflow()).toBe(0)
 
-        await page.locator('.auth-wrapper .btn.authorize').click()
-        const dialog = (await page.locator('.modal-ux').boundingBox())!
-        await shot('dialog')
-        expect([dialog.x >= 8, dialog.x + dialog.width <= viewport.width - 8]).toEqual([true, true])
+      await page.locator('.auth-wrapper .btn.authorize').click()
+      const dialog = (await page.locator('.modal-ux').boundingBox())!
+      await shot('dialog')
+      expect([dialog.x >= 8, dialog.x + dialog.width <= viewport.width - 8]).toEqual([true, true])
 
-        await page.emulateMedia({ colorScheme: colorScheme === 'light' ? 'dark' : 'light' })
-        await expect.poll(async () => brightness(await background()) > 128).toBe(colorScheme === 'dark')
-      },
-    )
-  }
+      await page.emulateMedia({ colorScheme: colorScheme === 'light' ? 'dark' : 'light' })
+      await expect.poll(async () => brightness(await background()) > 128).toBe(colorScheme === 'dark')
+    },
+  )
 })
