@@ -1,7 +1,10 @@
 /**
  * The expected result of a tree of authenticators, from the rules alone. It imports nothing from the sources, and is so
- * simple that reading it is enough to check it. It knows no requests: every leaf has its outcome.
+ * simple that reading it is enough to check it. It knows no requests: every leaf has its outcome. `evaluatorAround.ts` has the
+ * combinators around one tree, some of which remember earlier requests.
  */
+import { ofAround } from './evaluatorAround.js'
+import { Silent, type Around, type World } from './world.js'
 
 export type Outcome = keyof typeof strengths
 
@@ -20,7 +23,7 @@ const strengths = {
 }
 const stops = (tag: Outcome): boolean => strengths[tag] === 6
 
-/** One kind of credential: what a client sent, and what its hook makes of that; `late`: not at once. */
+/** One kind of credential: what a client sent, and what its hook makes of that; `late`: async, or it does not settle. */
 export interface Leaf {
   readonly node: 'leaf'
   readonly id: string
@@ -28,7 +31,11 @@ export interface Leaf {
   readonly outcome: Outcome
   readonly sent: 'nothing' | 'empty' | 'twice' | 'value'
   readonly scope?: ReadonlyArray<string>
-  readonly late: boolean
+  readonly late: boolean | 'never'
+  /** Which of several values was sent, and whom it lets in; whether browsers send it by themselves. */
+  readonly value?: string
+  readonly principal?: unknown
+  readonly ambient?: boolean
 }
 
 /** A list, or a record where there are `keys`. */
@@ -41,6 +48,7 @@ export interface Group {
 export type Tree =
   | Leaf
   | Group
+  | Around
   | { readonly node: 'optional' | 'lenient' | 'own'; readonly member: Tree }
   | { readonly node: 'authorize'; readonly member: Tree; readonly allowed: boolean; readonly late: boolean }
   | { readonly node: 'requireScopes'; readonly member: Tree; readonly scopes: string[]; readonly granted: string[] }
@@ -49,7 +57,7 @@ export type Tree =
 export type Level = 'inherit' | 'public' | { readonly require: Tree } | { readonly also: Tree }
 
 /** What one alternative tells the client to send. */
-interface Branch {
+export interface Branch {
   readonly scheme: string
   readonly tag: Outcome
   readonly scope?: ReadonlyArray<string> | undefined
@@ -66,6 +74,7 @@ export interface Log {
   readonly calls: string[]
   readonly reached: Outcome[]
   late: boolean
+  readonly world?: World
 }
 
 const children = (tree: Tree): ReadonlyArray<Tree> =>
@@ -93,10 +102,14 @@ const offered = (tree: Tree, tag: Outcome, scope?: ReadonlyArray<string>): Reado
 const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
   members.flatMap((member) => offered(member, 'absent'))
 
+const isAround = (tree: Tree): tree is Around =>
+  ['map', 'flatMap', 'recover', 'timeout', 'remembered', 'throttled'].includes(tree.node)
+
 // Of demands that are directly in one another, the inner first
 const demandedBy = (tree: Tree): ReadonlyArray<string> => {
   // a list of one is that one
   if (tree.node === 'anyOf' && tree.members.length === 1) return demandedBy(tree.members[0]!)
+  if (isAround(tree)) return demandedBy(tree.member)
   if (tree.node !== 'requireScopes' && tree.node !== 'authorize') return []
   return [...new Set([...demandedBy(tree.member), ...(tree.node === 'requireScopes' ? tree.scopes : [])])]
 }
@@ -113,6 +126,13 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
       return ofFirstPresent(tree, log)
     case 'allOf':
       return ofAllOf(tree, log)
+    case 'map':
+    case 'flatMap':
+    case 'recover':
+    case 'timeout':
+    case 'remembered':
+    case 'throttled':
+      return ofAround(tree, log, { verdictOf, offered })
     case 'own': {
       const verdict = verdictOf(tree.member, log)
       if (verdict.tag !== 'pass') return verdict
@@ -150,10 +170,11 @@ const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
   // 5.1.4: the hook is asked about well-formed credentials alone
   if (leaf.sent === 'value') {
     log.calls.push(leaf.id)
-    log.late ||= leaf.late
+    log.late ||= leaf.late !== false
+    if (leaf.late === 'never') throw new Silent()
   }
   const { outcome: tag } = leaf
-  return tag === 'pass' ? passed(leaf.id) : { tag, branches: [branch(leaf, tag, leaf.scope)] }
+  return tag === 'pass' ? passed(leaf.principal ?? leaf.id) : { tag, branches: [branch(leaf, tag, leaf.scope)] }
 }
 
 const tagged = ({ keys }: Group, at: number, verdict: Passed): Verdict =>

@@ -67,7 +67,11 @@ const leaf: Arbitrary<Leaf> = outcome.chain((made) =>
 
 const treeOf = (depth: number): Arbitrary<Tree> => {
   if (depth === 0) return leaf
-  const below = treeOf(depth - 1)
+  return fc.oneof({ arbitrary: leaf, weight: 2 }, ...composed(treeOf(depth - 1)))
+}
+
+/** The combinators that keep no state, around smaller trees. */
+export const composed = (below: Arbitrary<Tree>): ReadonlyArray<fc.WeightedArbitrary<Tree>> => {
   const group = fc
     .record({
       node: fc.constantFrom('anyOf' as const, 'firstPresent' as const, 'allOf' as const),
@@ -78,8 +82,7 @@ const treeOf = (depth: number): Arbitrary<Tree> => {
       ...rest,
       ...(isRecord && { keys: rest.members.map((_, at) => `k${at}`) }),
     }))
-  return fc.oneof(
-    { arbitrary: leaf, weight: 2 },
+  return [
     { arbitrary: group, weight: 5 },
     { arbitrary: fc.tuple(below, below).map((members): Tree => ({ node: 'alt', members })), weight: 1 },
     {
@@ -104,7 +107,7 @@ const treeOf = (depth: number): Arbitrary<Tree> => {
       }),
       weight: 1,
     },
-  )
+  ]
 }
 
 // Every leaf its own identifier
@@ -128,7 +131,9 @@ const demanding = (tree: Tree): Tree => {
     ? { ...tree, members: tree.members.map(demanding) }
     : { ...tree, member: demanding(tree.member) }
 }
-const fixed = (tree: Tree): Tree => {
+
+/** The same without what makes it a mistake. */
+export const fixed = (tree: Tree): Tree => {
   if (tree.node === 'leaf') return tree
   if (!('members' in tree)) {
     const member = fixed(tree.member)
@@ -167,7 +172,7 @@ export const treesOf = (of: ReadonlyArray<Level>): ReadonlyArray<Tree> =>
 // -------------------------------------------------------------------------------------
 
 const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
-  pass: ({ id }) => id,
+  pass: ({ id, principal }) => principal ?? id,
   absent: () => E.left(AuthError.absent),
   malformed: () => E.left(AuthError.malformed),
   invalid: ({ id }) => [false, O.none, E.left(AuthError.invalid), []][id.length % 4],
@@ -182,18 +187,22 @@ const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
   },
 }
 
-const buildLeaf = (leaf: Leaf, calls: string[]): Authenticator<unknown> =>
+/** Makes the authenticator of a leaf; `now` says what its hook makes of the present request. */
+export const buildLeaf = (leaf: Leaf, calls: string[], now: () => Leaf = () => leaf): Authenticator<unknown> =>
   authenticator({
     challenge: (error) =>
       Challenge.make(leaf.scheme, {
         error: error._tag,
         ...(error._tag === 'insufficient' && error.scope !== undefined && { scope: error.scope.join(' ') }),
       }),
-    ambient: leaf.outcome === 'forged',
+    ambient: leaf.outcome === 'forged' || leaf.ambient === true,
     extract: fromHeader(`x-${leaf.id}`),
     authenticate: () => {
       calls.push(leaf.id)
-      return leaf.late ? Promise.resolve().then(() => answers[leaf.outcome](leaf)) : answers[leaf.outcome](leaf)
+      const present = now()
+      const answer = () => answers[present.outcome](present)
+      if (present.late === 'never') return new Promise(() => {})
+      return present.late ? Promise.resolve().then(answer) : answer()
     },
   })
 
@@ -204,8 +213,10 @@ const groups: Readonly<Record<string, (group: Readonly<Record<string, Authentica
     allOf,
   }
 
-const buildGroup = ({ node, keys, members }: Group, calls: string[]): Authenticator<unknown> => {
-  const built = members.map((member) => build(member, calls))
+type Build = (tree: Tree) => Authenticator<unknown>
+
+const buildGroup = ({ node, keys, members }: Group, below: Build): Authenticator<unknown> => {
+  const built = members.map(below)
   if (node === 'alt') return altW(() => built[1]!)(built[0]!)
   const group: unknown = keys === undefined ? built : Object.fromEntries(keys.map((key, at) => [key, built[at]!]))
   // Safe: each of the three takes lists, too, and the arbitraries make no empty ones
@@ -213,23 +224,28 @@ const buildGroup = ({ node, keys, members }: Group, calls: string[]): Authentica
 }
 
 /** Makes the authenticator; each hook that is asked writes its identifier into `calls`. */
-export const build = (of: Tree, calls: string[] = []): Authenticator<unknown> => {
+export const build = (of: Tree, calls: string[] = []): Authenticator<unknown> =>
+  of.node === 'leaf' ? buildLeaf(of, calls) : buildNode(of, (tree) => build(tree, calls))
+
+/** Makes a node of what `below` makes of its members. */
+export const buildNode = (of: Exclude<Tree, Leaf>, below: Build): Authenticator<unknown> => {
   switch (of.node) {
-    case 'leaf':
-      return buildLeaf(of, calls)
     case 'optional':
-      return optional(build(of.member, calls))
+      return optional(below(of.member))
     case 'lenient':
-      return lenient(build(of.member, calls))
+      return lenient(below(of.member))
     case 'authorize':
-      return authorize(() => (of.late ? Promise.resolve(of.allowed) : of.allowed))(build(of.member, calls))
+      return authorize(() => (of.late ? Promise.resolve(of.allowed) : of.allowed))(below(of.member))
     case 'requireScopes':
       // Safe: the arbitraries make no empty list
-      return requireScopes(of.scopes as [string], { granted: () => of.granted })(build(of.member, calls))
-    case 'own':
-      throw new Error('levels make it, no combinator')
+      return requireScopes(of.scopes as [string], { granted: () => of.granted })(below(of.member))
+    case 'alt':
+    case 'anyOf':
+    case 'firstPresent':
+    case 'allOf':
+      return buildGroup(of, below)
     default:
-      return buildGroup(of, calls)
+      throw new Error(`${of.node} is made elsewhere`)
   }
 }
 
@@ -245,12 +261,15 @@ export const requirementOf = (of: Level, calls: string[]): Requirement.Requireme
 }
 
 /** What the client sends: a write that another site made a browser send, with a field for each credential. */
-export const fieldsOf = (trees: ReadonlyArray<Tree>): ReadonlyArray<readonly [name: string, value: string]> => [
+export const fieldsOf = (
+  trees: ReadonlyArray<Tree>,
+  crossSite = true,
+): ReadonlyArray<readonly [name: string, value: string]> => [
   ['Host', 'api.example'],
-  ['Sec-Fetch-Site', 'cross-site'],
-  ...trees.flatMap(leavesOf).flatMap(({ id, sent }): ReadonlyArray<readonly [string, string]> => {
+  ['Sec-Fetch-Site', crossSite ? 'cross-site' : 'same-origin'],
+  ...trees.flatMap(leavesOf).flatMap(({ id, sent, value = 'sent' }): ReadonlyArray<readonly [string, string]> => {
     if (sent === 'nothing') return []
-    const field = [`x-${id}`, sent === 'empty' ? '' : 'sent'] as const
+    const field = [`x-${id}`, sent === 'empty' ? '' : value] as const
     return sent === 'twice' ? [field, field] : [field]
   }),
 ]

@@ -1,0 +1,88 @@
+/** Trees with every combinator against the model, request after request: what is remembered, counted, late, over or silent. */
+import { either as E } from 'fp-ts'
+import fc from 'fast-check'
+import { mockRequest } from 'koa-with-auth/testing'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { defaults } from '../../src/core/Settings.js'
+import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
+import { respondFailure } from '../../src/koa/respond.js'
+import { challengeLines, leavesOf, statusOf, verdictOf, type Leaf, type Log, type Tree } from '../support/evaluator.js'
+import { forget, newWorld } from '../support/world.js'
+import { apiece, keepingTree, met, steps, type Step } from '../support/aroundTrees.js'
+import { buildAround } from '../support/builtAround.js'
+import { fieldsOf } from '../support/trees.js'
+
+const TREES = 2000
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0, toFake: ['Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const seen = { passed: 0, recalled: 0, throttled: 0, forged: 0, late: 0, sync: 0, recovered: 0 }
+
+const play = async (tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
+  vi.setSystemTime(1_000_000)
+  const calls: string[] = []
+  let present = new Map<string, Leaf>()
+  const { authenticator, memories } = buildAround(tree, calls, ({ id }) => present.get(id)!)
+  const world = newWorld()
+  for (const [at, step] of all.entries()) {
+    vi.setSystemTime(Date.now() + step.wait)
+    if (step.forget !== undefined) {
+      memories[step.forget]!.forget(() => true)
+      forget(world, step.forget)
+    }
+    const request = mockRequest({
+      method: 'POST',
+      remoteAddress: step.address,
+      fields: fieldsOf([met(tree, step, Date.now(), at)], step.crossSite),
+    })
+    const now = met(tree, step, Date.now(), at)
+    present = new Map(leavesOf(now).map((leaf) => [leaf.id, leaf]))
+    Object.assign(world, {
+      now: Date.now(),
+      address: step.address,
+      crossSite: step.crossSite,
+      held: [],
+      recovered: false,
+    })
+    const log: Log = { calls: [], reached: [], late: false, world }
+    const verdict = verdictOf(apiece(now), log)
+    calls.length = 0
+    const evaluation = authenticator.evaluate(request)
+    expect(evaluation instanceof Promise).toBe(log.late)
+    const result = await evaluation
+    expect(calls).toStrictEqual(log.calls)
+    if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
+    else if (E.isLeft(result)) {
+      expect(result.left._tag).toBe(verdict.tag)
+      respondFailure(request.ctx, result.left, defaults, headerPolicyOf(authenticator.description))
+      expect(request.ctx.status).toBe(statusOf(verdict))
+      if (request.ctx.status < 429) {
+        expect([request.ctx.res.getHeader('WWW-Authenticate') ?? []].flat()).toStrictEqual(challengeLines(verdict))
+      }
+    } else expect.fail(`passed, where it is ${verdict.tag}`)
+    count(verdict.tag, log)
+  }
+}
+
+const count = (tag: string, log: Log): void => {
+  if (tag === 'pass') seen[log.reached.length === 0 ? 'recalled' : 'passed']++
+  if (tag === 'throttled' || tag === 'forged') seen[tag]++
+  seen[log.late ? 'late' : 'sync']++
+  if (log.world?.recovered === true) seen.recovered++
+}
+
+describe('random trees with what keeps state, and the requests that follow one another', () => {
+  it('verdict, principal, failure, status, challenges, and who is asked, are as the model says', async () => {
+    await fc.assert(
+      fc.asyncProperty(keepingTree, steps, (tree, all) => play(tree, all)),
+      { numRuns: TREES },
+    )
+    // Not by chance: each of these happened often
+    for (const [name, times] of Object.entries(seen)) expect(times, name).toBeGreaterThan(20)
+  }, 120_000)
+})

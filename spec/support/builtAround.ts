@@ -1,0 +1,98 @@
+/** The real thing for trees with combinators that keep state, and a limiter that goes by the clock of the test. */
+import { either as E } from 'fp-ts'
+import { AuthError, flatMap, map, recoverUnavailable, remembered, throttled, timeout } from 'koa-with-auth'
+import type { Authenticator, Remembered } from 'koa-with-auth'
+import type { Leaf, Tree } from './evaluator.js'
+import { maxAges, points, WINDOW, type Around } from './world.js'
+import { buildLeaf, buildNode } from './trees.js'
+
+/** A limiter as those of rate-limiter-flexible are. */
+const limiter = (limit: number) => {
+  const entries = new Map<string, { guesses: number; readonly end: number }>()
+  const entryOf = (key: string) => {
+    const before = entries.get(key)
+    if (before !== undefined && Date.now() < before.end) return before
+    const entry = { guesses: 0, end: Date.now() + WINDOW }
+    entries.set(key, entry)
+    return entry
+  }
+  return {
+    consume: async (key: string) => {
+      const entry = entryOf(key)
+      const consumedPoints = ++entry.guesses
+      const answer = { consumedPoints, remainingPoints: limit - consumedPoints, msBeforeNext: entry.end - Date.now() }
+      // limiters reject with what is no Error
+      if (consumedPoints > limit) throw answer
+      return answer
+    },
+    reward: async (key: string) => {
+      entryOf(key).guesses--
+    },
+  }
+}
+
+const changes: Readonly<Record<(Around & { readonly node: 'map' })['result'], (principal: unknown) => unknown>> = {
+  wraps: (principal) => ({ mapped: principal }),
+  throws: () => {
+    throw new Error('map')
+  },
+  nothing: () => undefined,
+}
+
+const failures: Readonly<Record<string, () => unknown>> = {
+  absent: () => E.left(AuthError.absent),
+  invalid: () => false,
+  expired: () => E.left(AuthError.expired),
+  unavailable: () => E.left(AuthError.unavailable(3)),
+  raised: () => {
+    throw new Error('hook')
+  },
+}
+
+/** An authenticator, and its combinators that can forget, by name. */
+export interface Built {
+  readonly authenticator: Authenticator<unknown>
+  readonly memories: Readonly<Record<string, Remembered<unknown>>>
+}
+
+/** Makes it; `now` says what of a leaf is true of the present request. */
+export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf): Built => {
+  const memories = Object.fromEntries(Object.entries(maxAges).map(([by, maxAge]) => [by, remembered({ maxAge })]))
+  const limits = Object.fromEntries(
+    Object.entries(points).map(([by, limit]) => [by, throttled({ limiter: limiter(limit) })]),
+  )
+  const answering =
+    ({ id, outcome, late }: Around & { readonly node: 'flatMap' | 'recover' }, passed: (given: unknown) => unknown) =>
+    (given: unknown): unknown => {
+      calls.push(id)
+      const decide = failures[outcome] ?? (() => passed(given))
+      return late ? Promise.resolve().then(decide) : decide()
+    }
+  const make = (tree: Tree): Authenticator<unknown> => {
+    switch (tree.node) {
+      case 'leaf':
+        return buildLeaf(tree, calls, () => now(tree))
+      case 'timeout':
+        return timeout(2)(make(tree.member))
+      case 'map': {
+        const change = changes[tree.result]
+        return map((principal: unknown) => {
+          calls.push(tree.id)
+          // Safe: `map` must find what is none
+          return change(principal) as object
+        })(make(tree.member))
+      }
+      case 'flatMap':
+        return flatMap(answering(tree, (principal) => ({ changed: principal })))(make(tree.member))
+      case 'recover':
+        return recoverUnavailable(answering(tree, () => ({ recovered: tree.id })))(make(tree.member))
+      case 'remembered':
+        return memories[tree.by]!(make(tree.member))
+      case 'throttled':
+        return limits[tree.by]!(make(tree.member))
+      default:
+        return buildNode(tree, make)
+    }
+  }
+  return { authenticator: make(of), memories }
+}

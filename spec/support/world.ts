@@ -1,0 +1,75 @@
+/**
+ * The combinators that are put around one tree, as data, and what of the world outlives a request. What comes of them is in
+ * `evaluatorAround.ts`.
+ */
+import type { Outcome, Tree, Verdict } from './evaluator.js'
+
+/** A combinator around one tree. `by`: which one of several that were made; those share their state. */
+export type Around =
+  | {
+      readonly node: 'map'
+      readonly id: string
+      readonly member: Tree
+      readonly result: 'wraps' | 'throws' | 'nothing'
+    }
+  | {
+      readonly node: 'flatMap' | 'recover'
+      readonly id: string
+      readonly member: Tree
+      readonly outcome: Outcome
+      readonly late: boolean
+    }
+  | { readonly node: 'timeout'; readonly member: Tree }
+  | { readonly node: 'remembered'; readonly id: string; readonly member: Tree; readonly by: string }
+  | { readonly node: 'throttled'; readonly id: string; readonly member: Tree; readonly by: string }
+
+/** Those that keep something of each credential. */
+export type Kept = Extract<Around, { readonly by: string }>
+
+/** How long `remembered` keeps, and how many guesses `throttled` allows in a window, by name. */
+export const maxAges: Readonly<Record<string, number>> = { brief: 1000, long: 20_000 }
+export const points: Readonly<Record<string, number>> = { few: 1, more: 3 }
+export const WINDOW = 60_000
+/** How long a verification that does not settle is waited for by others. */
+export const PATIENCE = 10_000
+
+/** A guess that stays counted, for as long as its request lasts. */
+export interface Counted {
+  readonly sent: unknown
+  readonly by: string
+  readonly entry: { guesses: number; readonly end: number }
+}
+
+/** What outlives a request, and what is true of the present one. */
+export interface World {
+  now: number
+  address: string
+  crossSite: boolean
+  held: ReadonlyArray<Counted>
+  recovered: boolean
+  readonly kept: Map<string, { readonly verdict: Verdict; readonly since: number; readonly until: number }>
+  readonly silent: Map<string, number>
+  readonly guesses: Map<string, Counted['entry']>
+  readonly refused: Map<string, Map<string, number>>
+}
+
+/** Nothing has happened yet. */
+export const newWorld = (): World => ({
+  now: 0,
+  address: '',
+  crossSite: false,
+  held: [],
+  recovered: false,
+  kept: new Map(),
+  silent: new Map(),
+  guesses: new Map(),
+  refused: new Map(),
+})
+
+/** A hook that does not settle. */
+export class Silent extends Error {}
+
+/** `forget` of a combinator: all that it keeps. */
+export const forget = ({ kept, silent }: World, by: string): void => {
+  for (const map of [kept, silent]) for (const key of map.keys()) if (key.startsWith(`${by} `)) map.delete(key)
+}
