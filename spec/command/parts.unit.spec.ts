@@ -159,6 +159,14 @@ describe('a document', () => {
     expect(documentDifferences(document, [own], audit(own))).toEqual([])
   })
 
+  it('that says what a guard demands which comes after its handler differs: anyone may call it', () => {
+    const own = new Router().get('/me', handle, guardOf(bearer) as never)
+    const document = { ...made(), paths: { '/me': made().paths['/me'] } }
+    expect(documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])).toEqual([
+      [true, 'GET /me: the document says bearer, the guards demand nothing'],
+    ])
+  })
+
   it('may list what is hidden, and leave the demands to its root', () => {
     const document = { ...made(), security: [{ bearer: [] }] }
     document.paths['/hidden'] = { get: {} }

@@ -66,6 +66,13 @@ describe('what guards an operation', () => {
     ])
   })
 
+  it('is nothing where the guard comes after the handler, which answers without it', () => {
+    const guard = withAuth(bearer) as unknown as () => void
+    const router = routed((r) => r.get('/late', none, guard).get('/second', guard, none))
+    expect(guards(router)).toEqual({ 'get /late': [], 'get /second': [{ bearer: [] }] })
+    expect(operations(router)['get /late']).not.toHaveProperty('responses.401')
+  })
+
   it('one router mounted twice with different requirements is described twice', () => {
     const child = routed((r) => r.get('/x', none))
     const parent = routed((r) => r.use('/a', withAuth(bearer)(child).routes()).use('/b', withAuth(key)(child).routes()))

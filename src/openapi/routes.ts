@@ -7,7 +7,7 @@ import { modernPath } from '../koa/pathSyntax.js'
 import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import type { Requirement } from '../core/Requirement.js'
+import { inherit, type Requirement } from '../core/Requirement.js'
 import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/RoutedOperation.js'
 import { methodsOf, type ListedMethod } from './methods.js'
 import { descriptionAmong, type OperationOptions } from './operation.js'
@@ -84,7 +84,7 @@ export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes 
 }
 
 const readOne = (
-  { layer, label: place, requirement, functions }: RoutedLayer<ReadLayer>,
+  { layer, label: place, requirement, functions, isBehindItsHandler }: RoutedLayer<ReadLayer>,
   securityBehind: (requirement: Requirement) => Security,
 ) => {
   const { methods, path } = layer
@@ -96,7 +96,9 @@ const readOne = (
   // older routers have another syntax of patterns
   const templates = templatesOf(modernPath(layer)?.path ?? path)
   const written = templates.flatMap((template) => (E.isRight(template) ? [template.right] : []))
-  const route: Route = { place, described, security: securityBehind(requirement), templates: written }
+  // a guard that comes after its handler guards nothing
+  const security = securityBehind(isBehindItsHandler ? inherit : requirement)
+  const route: Route = { place, described, security, templates: written }
   const reasons = new Set(templates.flatMap((template) => (E.isLeft(template) ? [template.left] : [])))
   const undescribed = [
     ...[...reasons].map((reason) => undescribedPart(route, path, called, reason)),
