@@ -1,0 +1,90 @@
+/** Random trees that keep state, over HTTP: one authenticator guards an operation and a router, and both are asked in turn. */
+import { Agent, request as send } from 'node:http'
+import Router from '@koa/router'
+import fc from 'fast-check'
+import Koa, { type Context, type Middleware } from 'koa'
+import { withAuth } from 'koa-with-auth'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { keepingTree, steps, type Step } from '../support/aroundTrees.js'
+import { challengeLines, statusOf, type Tree } from '../support/evaluator.js'
+import { authOf } from '../support/guardedApp.js'
+import { repeated } from '../support/repeatedRuns.js'
+import { serve } from '../support/server.js'
+import { fieldsOf } from '../support/trees.js'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+let routes: Middleware
+const served = serve(() => {
+  const app = new Koa()
+  app.silent = true
+  return app.use((ctx, next) => routes(ctx, next))
+})
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+afterAll(() => agent.destroy())
+
+const post = (path: string, headers: string[]) =>
+  new Promise<{ status: number; challenges: string[]; text: string }>((resolve, reject) => {
+    const request = send({ agent, host: '127.0.0.1', port: served.port, path, method: 'POST', headers }, (response) => {
+      let text = ''
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      response.on('end', () => {
+        const { statusCode: status = 0, rawHeaders: lines } = response
+        const challenges = lines.filter((_, at) => lines[at - 1]?.toLowerCase() === 'www-authenticate' && at % 2 === 1)
+        resolve({ status, challenges, text })
+      })
+    })
+    request.on('error', reject)
+    request.end()
+  })
+
+const seen = new Map<number, number>()
+
+const play = async (tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
+  const { authenticator, calls, next } = repeated(tree)
+  let ran = 0
+  const answer = (ctx: Context): void => {
+    ran++
+    ctx.body = { auth: authOf(ctx) ?? null }
+  }
+  // Safe: a router calls its functions with a Koa context
+  const handle = answer as never
+  const guard = withAuth(authenticator)
+  const router = new Router()
+  router.post('/operation', guard, handle)
+  const level = guard(new Router()).post('/o', handle)
+  router.use('/one', level.routes()).use('/two', level.routes())
+  // Safe: Koa calls it with its context
+  routes = router.routes() as Middleware
+  for (const [at, given] of all.entries()) {
+    const step = { ...given, address: '127.0.0.1' }
+    const { verdict, log, tree: met } = next(step, at)
+    ran = 0
+    const path = ['/one/o', '/operation', '/two/o'][at % 3]!
+    const answered = await post(path, fieldsOf([met], step.crossSite).flat())
+    expect(calls).toStrictEqual(log.calls)
+    const status = statusOf(verdict)
+    expect([answered.status, ran]).toStrictEqual([status, verdict.tag === 'pass' ? 1 : 0])
+    expect(answered.challenges).toStrictEqual(status < 429 ? challengeLines(verdict) : [])
+    if (verdict.tag === 'pass') {
+      expect(JSON.parse(answered.text)).toStrictEqual(JSON.parse(JSON.stringify({ auth: verdict.principal ?? null })))
+    }
+    seen.set(status, (seen.get(status) ?? 0) + 1)
+  }
+}
+
+describe('the same authenticator in several places, request after request', () => {
+  it('decides as one: status, challenges, principal, who is asked, and whether the operation runs', async () => {
+    await fc.assert(
+      fc.asyncProperty(keepingTree, steps, (tree, all) => play(tree, all)),
+      { numRuns: 150 },
+    )
+    // Not by chance: each of these answers was given
+    for (const status of [200, 401, 403, 429, 500, 503]) expect(seen.get(status), `${status}`).toBeGreaterThan(5)
+  }, 120_000)
+})

@@ -1,0 +1,38 @@
+/** A tree with combinators that keep state, and what each of several requests must come to, on a clock that is set. */
+import { vi } from 'vitest'
+import { met, apiece, type Step } from './aroundTrees.js'
+import { buildAround } from './builtAround.js'
+import { leavesOf, verdictOf, type Leaf, type Log, type Tree, type Verdict } from './evaluator.js'
+import { forget, newWorld } from './world.js'
+
+/** What a request must come to, and the tree as it meets it. */
+export interface Expected {
+  readonly verdict: Verdict
+  readonly log: Log
+  readonly tree: Tree
+}
+
+/** Makes the real thing, and the model beside it. `Date` must be faked. */
+export const repeated = (tree: Tree) => {
+  vi.setSystemTime(1_000_000)
+  const calls: string[] = []
+  let present = new Map<string, Leaf>()
+  const { authenticator, memories } = buildAround(tree, calls, ({ id }) => present.get(id)!)
+  const world = newWorld()
+  /** Moves the clock, and says what the next request must come to; `at` is its number. */
+  const next = (step: Step, at: number): Expected => {
+    vi.setSystemTime(Date.now() + step.wait)
+    if (step.forget !== undefined) {
+      memories[step.forget]!.forget(() => true)
+      forget(world, step.forget)
+    }
+    const now = met(tree, step, Date.now(), at)
+    present = new Map(leavesOf(now).map((leaf) => [leaf.id, leaf]))
+    const { address, crossSite } = step
+    Object.assign(world, { now: Date.now(), address, crossSite, held: [], recovered: false })
+    const log: Log = { calls: [], reached: [], late: false, world }
+    calls.length = 0
+    return { verdict: verdictOf(apiece(now), log), log, tree: now }
+  }
+  return { authenticator, calls, next }
+}
