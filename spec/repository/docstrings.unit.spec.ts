@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import ts from 'typescript'
 import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/docExamples.js'
-import { ownOptions, repository, typecheck, type Mistake } from '../support/typecheck.js'
+import { ownOptions, programOf, repository, typecheckAlone, type Mistake } from '../support/typecheck.js'
 
 // One folder a process, so that two runs beside one another do not meet
 const folder = `${repository}spec/.generated/docs-${process.pid}`
@@ -29,7 +29,7 @@ describe('examples', () => {
     for (const example of examples) writeFileSync(pathOf(example), moduleOf(example))
     // An example ends with the value that it makes
     const options = { ...ownOptions(), noUnusedLocals: false, noUnusedParameters: false }
-    mistakes = typecheck(examples.map(pathOf), options)
+    mistakes = typecheckAlone(examples.map(pathOf), options)
   }, 120_000)
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -108,7 +108,7 @@ const needsNone = [
 
 describe('the public face', () => {
   const faces = ['index', 'openapi/index'].map((name) => `${repository}src/${name}.ts`)
-  const program = ts.createProgram(faces, ownOptions())
+  const program = programOf(faces, ownOptions())
   const checker = program.getTypeChecker()
   const resolved = (symbol: ts.Symbol) =>
     symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol

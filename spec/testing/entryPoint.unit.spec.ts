@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 import { importGraph } from '../support/importGraph.js'
-import { ownOptions, repository } from '../support/typecheck.js'
+import { ownOptions, programOf, repository } from '../support/typecheck.js'
 
 const paths = ['index', 'laws/index'].map((name) => `${repository}src/testing/${name}.ts`)
-const program = ts.createProgram(paths, ownOptions())
+const program = programOf(paths, ownOptions())
 const checker = program.getTypeChecker()
 const exported = paths
   .flatMap((path) => checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(path)!)!))

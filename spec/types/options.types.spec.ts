@@ -4,10 +4,10 @@
  * spec/mistakes/undefined.http.spec.ts.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import ts from 'typescript'
+import type ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { optionalProperties } from '../support/optionTypes.js'
-import { ownOptions, repository } from '../support/typecheck.js'
+import { ownOptions, programOf, repository } from '../support/typecheck.js'
 
 const folder = `${repository}spec/.generated/options-${process.pid}/`
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -42,7 +42,7 @@ describe('the walk finds an option that does not take undefined', () => {
   beforeAll(() => {
     mkdirSync(folder, { recursive: true })
     planted.forEach(([, text], at) => writeFileSync(pathOf(at), `${text}\n`))
-    program = ts.createProgram(
+    program = programOf(
       planted.map((_one, at) => pathOf(at)),
       { ...ownOptions(), types: [] },
     )
@@ -59,7 +59,7 @@ describe('the options of every entry point', () => {
   const entries = Object.values(ownOptions().paths ?? {}).map(([path = '']) => repository + path.slice(2))
   let all: ReturnType<typeof optionalProperties> = []
   beforeAll(() => {
-    all = optionalProperties(ts.createProgram(entries, ownOptions()), entries, `${repository}src/`)
+    all = optionalProperties(programOf(entries, ownOptions()), entries, `${repository}src/`)
   }, 120_000)
 
   it('are found, of every entry point that has some', () => {
