@@ -8,6 +8,8 @@ export interface Contestant {
   readonly name: string
   /** Answers one request. */
   readonly run: () => Promise<unknown>
+  /** Requests in one round, instead of `batch` of the pace: for one that takes a thousandth of the others' time. */
+  readonly batch?: number
 }
 
 /** Nanoseconds per request, by contestant and round. */
@@ -31,7 +33,8 @@ const clocks = {
   },
 }
 
-const batchOf = async ({ run }: Contestant, batch: number, clock: () => number): Promise<number> => {
+const batchOf = async ({ run, batch: own }: Contestant, common: number, clock: () => number): Promise<number> => {
+  const batch = own ?? common
   const begun = clock()
   for (let at = 0; at < batch; at++) await run()
   return (clock() - begun) / batch
