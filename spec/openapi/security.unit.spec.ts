@@ -185,7 +185,7 @@ describe('components.securitySchemes', () => {
         type: 'apiKey',
         in: 'cookie',
         name: 'koa.sess',
-        description: 'The session of who is signed in; browsers send its cookie by themselves.',
+        description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
       },
     })
   })

@@ -78,7 +78,7 @@ type Headers = Readonly<Record<string, { readonly $ref: string }>>
 const retryAfter: Headers = { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }
 
 const responses: Readonly<Record<FailureStatus, OpenAPIV3_1.ResponseObject>> = {
-  401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or none that are good', challengeHeader()),
+  401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or no valid ones', challengeHeader()),
   403: problem(403, 'Forbidden', 'Authenticated, but not allowed, or sent by another site'),
   429: problem(429, 'Too Many Requests', 'Too many guesses were made; no hook was called', retryAfter),
   503: problem(503, 'Service Unavailable', 'The caller cannot be authenticated now', retryAfter),

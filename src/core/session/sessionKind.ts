@@ -95,7 +95,7 @@ export interface Users {
 const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   type: 'apiKey',
   in: 'cookie',
-  description: 'The session of who is signed in; browsers send its cookie by themselves.',
+  description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
 }
 
 /** Makes a kind. The options are checked. */
