@@ -26,8 +26,8 @@ const digest = (secret: string): Buffer => hash('sha256', Buffer.from(secret, EN
 // The same as `timingSafeEqual`, but by words instead of bytes: every word is read, and no branch depends on one. For
 // these buffers it takes a fifth of the time. The benchmark tests that its time reveals nothing: `npm run bench --
 // --only timing`.
-const areSame = (): boolean => {
-  let difference = 0
+const areSame = (lengths: number): boolean => {
+  let difference = lengths
   for (let at = 0; at < WORDS; at++) difference |= leftWords[at]! ^ rightWords[at]!
   return difference === 0
 }
@@ -53,5 +53,5 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
   fill(left, a)
   fill(right, b)
   // A secret may end in zeros itself, so the lengths count too
-  return areSame() && a.length === b.length
+  return areSame(a.length ^ b.length)
 }
