@@ -49,6 +49,12 @@ const failures: Readonly<Record<string, () => unknown>> = {
   },
 }
 
+const timeoutsIn = (tree: Tree): number => {
+  if (tree.node === 'leaf') return 0
+  const below = 'members' in tree ? tree.members : [tree.member]
+  return Math.max(...below.map(timeoutsIn)) + (tree.node === 'timeout' ? 1 : 0)
+}
+
 /** An authenticator, and its combinators that can forget, by name. */
 export interface Built {
   readonly authenticator: Authenticator<unknown>
@@ -73,7 +79,8 @@ export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf
       case 'leaf':
         return buildLeaf(tree, calls, () => now(tree))
       case 'timeout':
-        return timeout(2)(make(tree.member))
+        // an inner one ends before
+        return timeout(2 + 20 * timeoutsIn(tree.member))(make(tree.member))
       case 'map': {
         const change = changes[tree.result]
         return map((principal: unknown) => {
