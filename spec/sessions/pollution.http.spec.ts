@@ -1,4 +1,4 @@
-/** R09: a polluted prototype does not sign in, gives no right and takes no session away; each in a process of its own. */
+/** R09: a polluted prototype does not sign in, gives no right and takes no session away. Other processes are polluted, not this one. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { buildSite, startProgram } from '../support/sessionSite.js'
 import { visitorOf, type Visitor } from '../support/sessionsApp.js'
@@ -9,11 +9,7 @@ beforeAll(() => {
 })
 afterAll(() => site.remove())
 
-const start = async (env: Readonly<Record<string, string>> = {}) => {
-  const child = await startProgram(site.folder, 'spec/support/pollutedApp', env)
-  onTestFinished(child.stop)
-  return { visitor: () => visitorOf(child.port) }
-}
+const start = (env: Readonly<Record<string, string>> = {}) => startProgram(site.folder, 'spec/support/pollutedApp', env)
 
 const payloads: ReadonlyArray<readonly [string, object]> = [
   ['a record of who is signed in', { auth: { id: 'sue', at: 9e15, mark: '', mac: '' } }],
@@ -53,8 +49,18 @@ describe.each([
     ([what]) => how !== 'a plain koa-session' || !/^options|koa-session|methods/.test(what),
   )
 
+  let child: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    child = await start(env)
+  })
+  afterAll(() => child?.stop())
+  const visitor = () => visitorOf(child.port)
+
   it.each(chosen)('%s on every object', async (what, fields) => {
-    const { visitor } = await start(env)
+    onTestFinished(async () => {
+      const { status } = await visitor().post('/unmerge')
+      expect(status).toBe(204)
+    })
     const [stranger, buyer, anna, sue] = [visitor(), visitor(), visitor(), visitor()]
     await buyer.post('/basket')
     await anna.post('/login/anna')
@@ -82,7 +88,9 @@ describe.each([
 
 describe('R09 a class of users', () => {
   it('whose prototype was polluted gives no right; its getters count', async () => {
-    const { visitor } = await start()
+    const child = await start()
+    onTestFinished(child.stop)
+    const visitor = () => visitorOf(child.port)
     const [row, boss] = [visitor(), visitor()]
     await row.post('/login/row')
     await boss.post('/login/boss')

@@ -60,6 +60,13 @@ router.post('/merge', withAuth(null), async (ctx) => {
   merge((target === null ? {} : users.get(target)) as Record<string, unknown>, JSON.parse(text) as never)
   ctx.status = 204
 })
+// So that one process can be polluted again
+const unpolluted = Reflect.ownKeys(Object.prototype)
+router.post('/unmerge', withAuth(null), (ctx) => {
+  const added = Reflect.ownKeys(Object.prototype).filter((key) => !unpolluted.includes(key))
+  for (const key of added) Reflect.deleteProperty(Object.prototype, key)
+  ctx.status = 204
+})
 router.post('/login/:id', withAuth(null), async (ctx) => {
   const id = String(ctx.params['id'])
   if (logIn === undefined) ctx['session'] = { user: users.get(id) }
