@@ -67,6 +67,9 @@ const checkAll = async (cases: ReadonlyArray<readonly [Adding, Order]>, asks?: R
   await Promise.all([work(), work(), work(), work()])
 }
 
+// Continuous integration asks all, others every fifth, in which each level has each decision next to each of another level
+const some = process.env['CI'] === undefined ? addings.filter((_, at) => at % 5 === 0) : addings
+
 describe('spec 5.6 and `also`: a level adds to what it inherits', () => {
   test('there are 4096 combinations, and they demand up to four keys', () => {
     expect(new Set(addings.map((adding) => JSON.stringify(adding))).size).toBe(4096)
@@ -76,14 +79,14 @@ describe('spec 5.6 and `also`: a level adds to what it inherits', () => {
 
   test('all combinations in the canonical order: all keys, none, each missing, only others', { timeout: 120_000 }, () =>
     checkAll(
-      addings.map((adding) => [adding, canonical]),
+      some.map((adding) => [adding, canonical]),
       ['bare', 'all', 'others', 'missing'],
     ),
   )
 
   test('all combinations, routers filled after all is wrapped and served', { timeout: 120_000 }, () =>
     checkAll(
-      addings.map((adding) => [adding, { operation: 'registered', child: 'served', parent: 'served' }]),
+      some.map((adding) => [adding, { operation: 'registered', child: 'served', parent: 'served' }]),
       ['bare', 'all'],
     ),
   )
@@ -91,7 +94,7 @@ describe('spec 5.6 and `also`: a level adds to what it inherits', () => {
   test('every order, where each level adds, alone and all together', { timeout: 60_000 }, () => {
     const unset = Object.fromEntries(levels.map((level) => [level, 'unset'])) as Adding
     const all = Object.fromEntries(levels.map((level) => [level, 'also'])) as Adding
-    const some: ReadonlyArray<Adding> = [
+    const each: ReadonlyArray<Adding> = [
       all,
       { ...all, application: 'auth' },
       ...levels.flatMap((level): Adding[] => [
@@ -100,7 +103,7 @@ describe('spec 5.6 and `also`: a level adds to what it inherits', () => {
         { ...all, [level]: 'auth' },
       ]),
     ]
-    return checkAll(orders.flatMap((order) => some.map((adding) => [adding, order] as const)))
+    return checkAll(orders.flatMap((order) => each.map((adding) => [adding, order] as const)))
   })
 
   test('any combination in any order', { timeout: 60_000 }, async () => {
