@@ -13,7 +13,7 @@ export type Result<P> = E.Either<AuthError, P>
 export type Evaluation<P> = Result<P> | Promise<Result<P>>
 
 /**
- * @internal Calls `f` with the result, sync if the evaluation is. `f` must not throw if it is sync. `altW`, `allOf`,
+ * @internal Calls `f` with the result, sync if the evaluation is. If it is async, `f` must not throw. `altW`, `allOf`,
  * `firstPresent` and `optional` have this code inline, because the call would cost 2 to 4 % of a sync decision.
  */
 export const andThen = <A, B>(evaluation: Evaluation<A>, f: (result: Result<A>) => Evaluation<B>): Evaluation<B> =>

@@ -20,7 +20,7 @@ export interface Reading {
    * even if the credential is remembered.
    */
   readonly origin?: (request: Request, sent: unknown) => string | undefined
-  /** Set where something else than the credential can decide (`recoverUnavailable`). */
+  /** Set by `recoverUnavailable`: something else than the credential may decide. */
   readonly recovers?: true
 }
 
@@ -42,10 +42,10 @@ type Recovering = Request & { [recoveredMark]?: true | undefined }
 /** @internal Notes that something else than the credential decided about a request. */
 export const noteRecovered = (request: Recovering): void => void (request[recoveredMark] = true)
 
-/** @internal Whether it did since that was forgotten. */
+/** @internal Whether something else than the credential decided, since the note was removed. */
 export const isRecovered = (request: Recovering): boolean => request[recoveredMark] === true
 
-/** @internal Forgets it, before another kind is asked. */
+/** @internal Removes the note, before another kind is asked. */
 export const forgetRecovered = (request: Recovering): void => {
   if (request[recoveredMark] !== undefined) request[recoveredMark] = undefined
 }

@@ -102,7 +102,7 @@ export const fromAuthorization = (scheme: string): ((request: Request) => O.Opti
 
 const tokenCharacter = /[A-Za-z0-9!#$%&'*+\-.^_`|~]/
 
-// The token must end there: `Bearers x` has another scheme
+// The name of the scheme must end there: `Bearers x` has another scheme
 const isOfScheme = (value: string, wanted: string): boolean =>
   value.slice(0, wanted.length).toLowerCase() === wanted && !tokenCharacter.test(value.charAt(wanted.length))
 

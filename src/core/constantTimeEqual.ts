@@ -15,7 +15,7 @@ const right = Buffer.from(new ArrayBuffer(BYTES))
 const leftWords = new Int32Array(left.buffer)
 const rightWords = new Int32Array(right.buffer)
 
-// A short secret takes as many writes as a long one
+// As many bytes are written for a short secret as for a long one
 const fill = (buffer: Buffer, secret: string): void => {
   const end = buffer.write(secret, 0, ENCODING)
   buffer.write(zeros, end, BYTES - end, ENCODING)

@@ -101,7 +101,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
   }
 }
 
-// The same description, by which `remembered` knows
+// The same description with a mark for `remembered`
 const recovering = (description: Description): Description => {
   const reading = readingOf(description)
   return reading === undefined ? description : readBy({ ...description }, { ...reading, recovers: true })

@@ -133,7 +133,7 @@ export const applicationOf = (router: object): Application | undefined =>
   // Safe: `setApplication` alone writes it
   Reflect.get(router, applicationMark) as Application | undefined
 
-/** Makes a router that of an application. Layers that are added later belong to the application. */
+/** Gives a router its application. Layers that are added later belong to it. */
 export const setApplication = <R extends object>(router: R, of: Application | undefined): R =>
   of === undefined ? router : Object.assign(router, { [applicationMark]: of })
 

@@ -1,8 +1,8 @@
 /**
  * Warns if the result of `withAuth(a)(router)` is thrown away, and the router itself is served without that guard.
  *
- * The sign of that: `routes()` of the router was called, and a second later that of the copy still was not. Requests
- * are not slower. In production nothing is watched.
+ * The sign of that: `routes()` was called on the router, and a second later still not on the copy. Requests are not
+ * slower. In production nothing is watched.
  */
 import { copiesMark, usedMark } from '../core/marks.js'
 import type { RouterInstance } from './routerTypes.js'

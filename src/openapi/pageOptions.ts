@@ -57,7 +57,7 @@ export const pageSettings = (
   return { path, documentPath, persistAuthorization }
 }
 
-/** The options of the document among those of page and document. */
+/** The options of the document, without those of the page. */
 export const documentPart = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
   // Safe: only options of the page are removed
   Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions

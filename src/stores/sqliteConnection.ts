@@ -29,8 +29,8 @@ export interface SqliteConnection {
   readonly close: () => void
 }
 
-// Opening blocks the event loop, and closed clients are freed late. So the file is not opened for every request of an
-// outage. The clock for that is never set back, which could make the outage an hour longer.
+// Opening blocks the event loop, and closed clients are freed late. So in an outage, the file is not opened for every
+// request. The time is measured by a clock that is never set back. Otherwise an outage could last an hour longer.
 const limits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
 
 const probe = 'begin immediate; rollback'
