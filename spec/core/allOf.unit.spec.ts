@@ -25,6 +25,13 @@ describe('allOf', () => {
     expect(list.evaluate(alone)).toMatchObject({ left: { _tag: 'absent' } })
     expect(list.evaluate(both)).toMatchObject({ left: { _tag: 'invalid' } })
   })
+
+  it.each([AuthError.expired, AuthError.forged, AuthError.insufficient()])(
+    '$_tag stays what it is, where another credential was sent, too',
+    (error) => {
+      expect(allOf([failing(error), bearer]).evaluate(both)).toMatchObject({ left: { _tag: error._tag } })
+    },
+  )
 })
 
 describe('authorize', () => {

@@ -52,6 +52,10 @@ describe('optional', () => {
   })
 })
 
+const raise = (): never => {
+  throw new Error('bug')
+}
+
 describe('anonymous', () => {
   it('map of identity is identity, for an anonymous caller too, at once and later', async () => {
     await fc.assert(
@@ -119,6 +123,15 @@ describe('anonymous', () => {
     ])
     expect(strict.result).toMatchObject(E.left({ _tag: 'invalid' }))
     expect(kind.result).toStrictEqual(E.right(undefined))
+  })
+
+  it.each<[string, () => () => Promise<never>]>([
+    ['throws', raise],
+    ['returns a task that throws', () => raise],
+    ['rejects', () => () => Promise.reject(new Error('bug'))],
+  ])('A-30 describedAs(optional(a)) of what %s is an exception: the caller is not anonymous', async (_, rte) => {
+    const { result } = await run([absent], (a) => describedAs(optional(a))(rte))
+    expect(result).toMatchObject(E.left({ _tag: 'raised' }))
   })
 
   it('an anonymous caller is not forged: another site may make a browser ask anonymously', async () => {
