@@ -26,7 +26,7 @@ export const decisions: ReadonlyArray<string> = [
 
 const programs = (folder: string): string[] =>
   readdirSync(repository + folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !path.startsWith('.generated'))
+    .filter((path) => path.endsWith('.ts') && !/^\.generated|\bnode_modules\b/.test(path))
     .map((path) => `${folder}/${path}`)
     .sort()
 
