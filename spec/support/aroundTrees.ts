@@ -26,7 +26,7 @@ const around = (member: Arbitrary<Tree>): Arbitrary<Around> => {
   const answered = { id, member, outcome: fc.constantFrom('pass', 'pass', ...answers), late: fc.boolean() }
   return fc.oneof(
     fc.record({ node: fc.constant('map' as const), id, member, result: fc.constantFrom('wraps', 'throws', 'nothing') }),
-    fc.record({ node: fc.constantFrom('flatMap' as const, 'recover' as const), ...answered }),
+    fc.record({ node: fc.constantFrom('flatMap' as const, 'recover' as const, 'recover' as const), ...answered }),
     fc.record({ node: fc.constant('timeout' as const), member }),
     fc.record({ node: fc.constant('remembered' as const), id, member, by: fc.constantFrom(...Object.keys(maxAges)) }),
     fc.record({ node: fc.constant('remembered' as const), id, member, by: fc.constantFrom(...Object.keys(maxAges)) }),
@@ -129,7 +129,7 @@ const plan: Arbitrary<Partial<Leaf>> = fc.oneof(
         outcome: fc.oneof(
           { arbitrary: fc.constant('pass' as const), weight: 6 },
           fc.constantFrom(...known),
-          fc.constantFrom('invalid' as const, 'unavailable' as const, 'unavailable' as const),
+          fc.constantFrom('invalid' as const, 'unavailable' as const, 'unavailable' as const, 'unavailable' as const),
         ),
         late: fc.oneof({ arbitrary: fc.boolean(), weight: 9 }, fc.constant('never' as const)),
         expiresIn: fc.constantFrom(undefined, undefined, 0, 400, 1500),
