@@ -167,6 +167,25 @@ describe('a document', () => {
     ])
   })
 
+  it('D-R8 that says what a guard demands whose requests an open operation answers first differs', () => {
+    const guard = guardOf(bearer) as never
+    const differences = (own: Router) =>
+      documentDifferences(openApi(own, { title: 't', version: '1' }), [own], audit(own)).map((one) => [
+        one.isOpener,
+        one.text,
+      ])
+    const open = guardOf(null) as never
+    expect(differences(new Router().get('/users/:id', open, handle).get('/users/me', guard, handle))).toEqual([
+      [true, 'GET /users/me: the document says bearer, but GET /users/:id, which is public, answers its requests'],
+    ])
+    expect(differences(new Router().get('/:who/me', open, handle).get('/users/:id', guard, handle))).toEqual([
+      [true, 'GET /users/:id: the document says bearer, but GET /:who/me, which is public, answers some requests'],
+    ])
+    // a narrower one takes what is its own, and of two for one path the first is in the document
+    expect(differences(new Router().get('/users/me', open, handle).get('/users/:id', guard, handle))).toEqual([])
+    expect(differences(new Router().get('/x', open, handle).get('/x', guard, handle))).toEqual([])
+  })
+
   it('may list what is hidden, and leave the demands to its root', () => {
     const document = { ...made(), security: [{ bearer: [] }] }
     document.paths['/hidden'] = { get: {} }

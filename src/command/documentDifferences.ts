@@ -3,6 +3,8 @@
  *
  * Schemes are compared by what is sent, not by their names: `http bearer` is the same under any name. A plain function
  * has no scheme, so for an operation that only a function guards, the document may say anything.
+ *
+ * An operation whose requests an open one answers first is a difference, too, if the document says that it is guarded.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Audit, AuditedOperation } from '../audit/Audit.js'
@@ -64,6 +66,7 @@ export const documentDifferences = (
       .filter(([key]) => !guarded.has(key) && !routed.has(key))
       .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', false)),
     ...operations.flatMap((operation) => hidden(operation, written, (key) => guarded.has(key))),
+    ...operations.flatMap((operation) => answeredFirst(operation, written)),
   ]
   return [...all.filter(({ isOpener }) => isOpener), ...all.filter(({ isOpener }) => !isOpener)]
 }
@@ -108,6 +111,21 @@ const hidden = (
   return stricter === undefined
     ? []
     : [difference(operation, `the document says ${inWords(stricter.ways)}, and anyone may call it`, true)]
+}
+
+// An operation that has a guard, but an open one takes its requests
+const answeredFirst = (
+  { operation, method, path, access, shadowedBy }: AuditedOperation,
+  written: ReadonlyMap<string, Described>,
+): ReadonlyArray<DocumentDifference> => {
+  const open = shadowedBy.find((shadow) => shadow.access !== 'guarded' && shadow.extent !== 'unknown')
+  const other = keysOf(method, path)
+    .map((key) => written.get(key))
+    .find((one) => one?.ways !== undefined && !isOpen(one))
+  if (access !== 'guarded' || open === undefined || other === undefined) return []
+  const extent = open.extent === 'part' ? 'some requests' : 'its requests'
+  const what = `the document says ${inWords(other.ways)}, but ${open.operation}, which is ${open.access}, answers ${extent}`
+  return [difference(operation, what, true)]
 }
 
 const isOpen = ({ ways }: Described): boolean => ways?.some(({ credentials }) => credentials.length === 0) === true
