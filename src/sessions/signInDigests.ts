@@ -10,6 +10,9 @@ import type { WithRequest } from './SignInFunctions.js'
  * `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the digests with a socket or
  * a stream, and compare them with `endsSignIn`.
  *
+ * It reports what was true when the session was read. A listener that is added later does not hear of a sign-out in between; the
+ * guide "Sessions" shows how to hear of it.
+ *
  * @example
  * import type { Middleware } from 'koa'
  * import { endsSignIn, onSignedOut } from 'koa-with-auth/events'
