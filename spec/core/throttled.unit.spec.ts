@@ -134,6 +134,12 @@ describe('guesses', () => {
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual([tag, 'throttled'])
   })
 
+  it('counted is what one kind of a list refuses, even if the failure of another kind is stronger', async () => {
+    const list = E.left({ ...AuthError.expired, branches: [AuthError.invalid, AuthError.expired] })
+    const a = throttled({ limiter: memory(1) })(basicWith(() => list).basic)
+    expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['expired', 'throttled'])
+  })
+
   it('what map refuses is a guess', async () => {
     const a = throttled({ limiter: memory(1) })(flatMap(() => false)(basicWith(() => 'anna').basic))
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
@@ -653,6 +659,45 @@ describe('in a tree', () => {
       expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
       expect(spy).not.toHaveBeenCalled()
       expect(calls).toHaveLength(1)
+    })
+
+    it('beyond the limit of an inner throttled the good password is refused, too', async () => {
+      const inner = throttled({ limiter: memory(2) })(passwords().basic)
+      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(100) })(inner))
+      await tagOf(a, guess('anna', 'good'))
+      expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
+        'invalid',
+        'invalid',
+        'throttled',
+      ])
+    })
+
+    it('an outage of another kind does not lift the limit: the good password is refused, too', async () => {
+      const second = basicWith(() => AuthError.unavailable()).basic
+      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2) })(anyOf([passwords().basic, second])))
+      await tagOf(a, guess('anna', 'good'))
+      expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
+        'unavailable',
+        'unavailable',
+        'throttled',
+      ])
+    })
+
+    it('a guess during an outage of the limiter does not keep the owner out', async () => {
+      const limiter = memory(2)
+      const { a } = both(limiter)
+      await tagOf(a, guess('anna', 'good'))
+      vi.spyOn(limiter, 'consume').mockRejectedValue(new Error('down'))
+      expect(await tags(a, guess('anna'), guess('anna', 'good'))).toStrictEqual(['unavailable', 'passed'])
+    })
+
+    it('from another address that keys names, the hook is called again', async () => {
+      const { basic, calls } = passwords()
+      const keys = ({ headers }: ReturnType<typeof from>) => ({ address: String(headers['x-client']) })
+      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2), keys })(basic))
+      const client = (name: string) => from('192.0.2.1', basicOf('anna', 'good'), ['X-Client', name])
+      await tags(a, client('a'), client('a'), client('b'))
+      expect(calls).toHaveLength(2)
     })
 
     it('keys of your own decide for it, too', async () => {
