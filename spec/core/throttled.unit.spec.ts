@@ -27,6 +27,7 @@ import {
   type Limiter,
   type ThrottledOptions,
 } from 'koa-with-auth'
+import { httpJwt } from 'koa-with-auth/jwt'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -709,10 +710,16 @@ describe('in a tree', () => {
     })
   })
 
-  it('TypeError with the fix for a plain function', () => {
-    const attempt = (): unknown => throttled({ limiter: memory(1) })((() => true) as unknown as Authenticator<true>)
+  it.each([
+    ['a plain function', () => true],
+    ['httpJwt', httpJwt({ issuer: 'https://issuer.example', audience: 'api' })],
+  ])('TypeError with the fix for %s', (_what, a) => {
+    // Safe: the types refuse the function
+    const attempt = (): unknown => throttled({ limiter: memory(1) })(a as Authenticator<unknown>)
     expect(attempt).toThrow(TypeError)
-    expect(attempt).toThrow(/throttled\(\.\.\.\)\(a\): a is a plain function.*authenticator\({ extract, \.\.\. }\)/)
+    expect(attempt).toThrow(
+      /^throttled\(\.\.\.\)\(a\): it is unknown which credential a reads, because a is a plain function or httpJwt; put throttled\(\.\.\.\) around kinds whose hook you write, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
+    )
   })
 
   it('the challenge of the failure is that of its kind, and the description says that guesses are counted', async () => {
