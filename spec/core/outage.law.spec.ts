@@ -13,6 +13,7 @@ import {
   timeout,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { inTime } from '../../src/core/outage.js'
 import { useLevels } from '../support/levelServer.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { tree } from '../support/trees.js'
@@ -51,6 +52,11 @@ describe('timeout', () => {
     )
     expect(result).toMatchObject(E.left({ _tag: 'unavailable' }))
     expect(calls).toStrictEqual(['slow'])
+  })
+
+  it('A-31 an evaluation that rejects is an exception, and nothing waits until the time is over', async () => {
+    const error = new Error('bug')
+    expect(await inTime(Promise.reject(error), 1000)).toMatchObject(E.left({ _tag: 'raised', error }))
   })
 
   it('of two the shorter counts', async () => {
