@@ -64,6 +64,7 @@ describe('a requirement that is none, which would be public,', () => {
     ['that adds undefined', { _tag: 'Also', authenticators: [undefined] }],
     ['that adds null', { _tag: 'Also', authenticators: null }],
     ['that adds one and a hole', { _tag: 'Also', authenticators: [a, undefined] }],
+    ['that adds a function that describes nothing, and one', { _tag: 'Also', authenticators: [() => true, a] }],
   ]
 
   it.each(strange)('%s: is a TypeError', (_what, given) => {

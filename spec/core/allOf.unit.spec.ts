@@ -1,6 +1,6 @@
 /** What a failure of an all-of says, where that is no challenge of a 401. */
 import { either as E } from 'fp-ts'
-import { allOf, type anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
+import { allOf, anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 
@@ -46,6 +46,23 @@ describe('authorize', () => {
     )
   })
 
+  it('a failure inside of requireScopes names the scopes of both; only insufficient has scopes', () => {
+    const writing = requireScopes(['write'], { granted: () => [] })
+    const reading = requireScopes(['read'], { granted: () => [] })
+    const left = (of: object) => ({ _tag: 'Left', left: expect.objectContaining(of) as unknown })
+    expect(writing(reading(bearer)).evaluate(both)).toStrictEqual(left({ scope: ['read', 'write'] }))
+    expect(writing(failing(AuthError.insufficient())).evaluate(both)).toStrictEqual(left({ scope: ['write'] }))
+    expect(writing(failing(AuthError.expired)).evaluate(both)).not.toHaveProperty('left.scope')
+  })
+
+  it('each challenge of a list names the scopes that are required around it', () => {
+    const list = anyOf([failing(AuthError.expired), httpBearer({ authenticate: () => false })])
+    const offered = { challenge: { parameters: { scope: 'write' } } }
+    expect(requireScopes(['write'], { granted: () => [] })(list).evaluate(both)).toMatchObject({
+      left: { branches: [offered, offered] },
+    })
+  })
+
   it('what is granted is a list, a set or a string', () => {
     const granted = (answer: unknown) => requireScopes(['read'], { granted: () => answer as never })(bearer)
     for (const answer of [['read'], new Set(['read']), 'write read']) {
@@ -65,8 +82,8 @@ describe('authorize', () => {
 it('a record keeps the order of its keys, whatever they are called', () => {
   const asked: string[] = []
   const asking = (id: string) => () => asked.push(id)
-  const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), toString: asking('t') })
-  const expected = { zeta: 1, constructor: 2, '01a': 3, toString: 4 }
+  const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), a1: asking('t') })
+  const expected = { zeta: 1, constructor: 2, '01a': 3, a1: 4 }
   expect(made.evaluate(mockRequest())).toStrictEqual({ _tag: 'Right', right: expected })
   expect(asked).toStrictEqual(['z', 'c', '0', 't'])
 })

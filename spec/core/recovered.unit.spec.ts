@@ -5,6 +5,7 @@ import {
   apiKeyHeader,
   AuthError,
   flatMap,
+  fromFunction,
   httpBearer,
   recoverUnavailable,
   remembered,
@@ -87,4 +88,15 @@ describe.each(['around', 'around flatMap', 'around throttled', 'twice'])('M-08 w
       expect(asked).toStrictEqual(['token', 'key anna', 'token'])
     })
   })
+})
+
+it.each([
+  ['remembered', remembered({ maxAge: 60_000 })],
+  ['throttled', throttled({ limiter: new RateLimiterMemory({ points: 5, duration: 60 }) })],
+] as const)('a plain function that recovers is still a plain function: %s of it is a TypeError', (_name, wrap) => {
+  const plain = pipe(
+    fromFunction((): unknown => true),
+    recoverUnavailable(() => true),
+  )
+  expect(() => wrap(plain)).toThrow(/a is a plain function/)
 })
