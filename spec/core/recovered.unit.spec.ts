@@ -100,3 +100,23 @@ it.each([
   )
   expect(() => wrap(plain)).toThrow(/a is a plain function/)
 })
+
+it('M-08 a function that asks another kind that recovers and is remembered: nothing of it is kept', async () => {
+  const token = httpBearer({ authenticate: async () => E.left(AuthError.unavailable()) })
+  const key = apiKeyHeader({ authenticate: (_request, name) => ({ user: name }) })
+  const keyed = pipe(
+    key,
+    recoverUnavailable(() => false),
+    remembered({ maxAge: 60_000 }),
+  )
+  const either = pipe(token, recoverUnavailable(keyed), remembered({ maxAge: 60_000 }))
+  for (const name of ['anna', 'ben']) {
+    const request = mockRequest({
+      fields: [
+        ['Authorization', 'Bearer t'],
+        ['key', name],
+      ],
+    })
+    expect(await either.evaluate(request)).toStrictEqual(E.right({ user: name }))
+  }
+})

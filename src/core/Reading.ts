@@ -37,18 +37,16 @@ export const readingOf = (leaf: object): Reading | undefined => {
   return reading
 }
 
-type Recovering = Request & { [recoveredMark]?: true | undefined }
+type Recovering = Request & { [recoveredMark]?: true }
 
 /** @internal Notes that something else than the credential decided about a request. */
 export const noteRecovered = (request: Recovering): void => void (request[recoveredMark] = true)
 
-/** @internal Whether something else than the credential decided, since the note was removed. */
+/**
+ * @internal Whether something else than the credential decided. Nothing removes the note: `recoverUnavailable` may ask another
+ * kind that is remembered, too, before the outer kind reads it.
+ */
 export const isRecovered = (request: Recovering): boolean => request[recoveredMark] === true
-
-/** @internal Removes the note, before another kind is asked. */
-export const forgetRecovered = (request: Recovering): void => {
-  if (request[recoveredMark] !== undefined) request[recoveredMark] = undefined
-}
 
 interface Decoded {
   readonly decode: Reading['decode']

@@ -29,7 +29,7 @@ import { noteRecalled } from './events/witnessed.js'
 import { isHolding, release } from './heldGuesses.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkOptions, maybe, positive } from './options.js'
-import { forgetRecovered, isRecovered } from './Reading.js'
+import { isRecovered } from './Reading.js'
 import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 import { verifications } from './verifications.js'
@@ -84,7 +84,6 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     const recall = (request: Request, key: string): Evaluation<unknown> => {
       const { timeout } = settingsOf(request)
       const isAlone = recovers && (() => isRecovered(request))
-      if (recovers) forgetRecovered(request)
       if (!decisions.hasSubscribers) return kept.recall(key, () => self.evaluate(request), timeout, isAlone)
       let isAsked = false
       const evaluation = kept.recall(key, () => ((isAsked = true), self.evaluate(request)), timeout, isAlone)
