@@ -662,15 +662,30 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(1)
     })
 
-    it('beyond the limit of an inner throttled the good password is refused, too', async () => {
-      const inner = throttled({ limiter: memory(2) })(passwords().basic)
+    it('beyond the limit of an inner throttled the good password is refused, too, in each window', async () => {
+      const inner = throttled({ limiter: memory(2, 10) })(passwords().basic)
       const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(100) })(inner))
-      await tagOf(a, guess('anna', 'good'))
-      expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
-        'invalid',
-        'invalid',
-        'throttled',
-      ])
+      for (const now of [1_000_000, 1_011_000, 1_022_000]) {
+        vi.setSystemTime(now)
+        expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual(
+          ['passed', 'invalid', 'invalid', 'throttled'],
+        )
+      }
+    })
+
+    it('what passed after another process gave guesses back is not remembered while the inner limit refuses', async () => {
+      let isOver = false
+      const consume = async () => {
+        if (isOver) throw { msBeforeNext: 60_000 }
+        return {}
+      }
+      const inner = throttled({ limiter: { consume, reward: async () => undefined } })(passwords().basic)
+      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(100) })(inner))
+      for (const expected of ['passed', 'throttled', 'passed', 'throttled']) {
+        isOver = expected === 'throttled'
+        if (isOver) await tagOf(a, guess('anna'))
+        expect(await tagOf(a, guess('anna', 'good'))).toBe(expected)
+      }
     })
 
     it('an outage of another kind does not lift the limit: the good password is refused, too', async () => {
