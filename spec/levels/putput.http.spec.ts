@@ -1,7 +1,7 @@
 /** The law of a lawful setter: `withAuth(b)(withAuth(a)(r))` behaves as `withAuth(b)(r)`, whatever `r` holds. */
 import Router, { type RouterInstance } from '@koa/router'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { appOf, bearerFor, callsOf, count, get, guardOf, handler, tokenOf } from '../support/levels.js'
 import { listen } from '../support/server.js'
 
@@ -73,9 +73,6 @@ const targets = ['/x', '/y/1', '/z/1', '/1', '/m/x', '/m/1/x', '/m/y/1', '/m/1/m
 
 // Below 15 the layers of an array of paths share their functions, so a plain router runs one hook twice and a guarded one once
 const countsHooks = !/-1[234]$/.test(process.env['KOA_ROUTER'] ?? '')
-
-// what other specs have counted under these names
-beforeAll(() => ['law', 'hook'].forEach(callsOf))
 
 const behaviour = async (port: number, at: string) => {
   const seen: unknown[] = []
