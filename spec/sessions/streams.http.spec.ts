@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import type { RouterInstance } from '@koa/router'
 import type { Middleware } from 'koa'
 import { memoryStore } from 'koa-with-auth/sessions'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { blocksOf } from '../support/docExamples.js'
 import { sessionsApp } from '../support/sessionsApp.js'
 import { repository } from '../support/typecheck.js'
@@ -14,6 +14,7 @@ import { repository } from '../support/typecheck.js'
 interface Block {
   readonly watch: Middleware
   readonly router: RouterInstance
+  readonly stopWatching: () => void
 }
 
 const block = async (): Promise<Block> => {
@@ -21,15 +22,21 @@ const block = async (): Promise<Block> => {
   const folder = `${repository}spec/.generated/streams-${process.pid}`
   mkdirSync(folder, { recursive: true })
   writeFileSync(`${folder}/news.ts`, code ?? '')
-  // Safe: the block exports both
+  // Safe: the block exports these
   const made = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/news.ts`).href)) as Block
   rmSync(folder, { recursive: true })
   return made
 }
 
+let loaded: Block
+beforeAll(async () => {
+  loaded = await block()
+})
+afterAll(() => loaded?.stopWatching())
+
 /** A site with the stream of the guide at `/news`; `meanwhile` runs once the session was read. */
 const site = async () => {
-  const { watch, router } = await block()
+  const { watch, router } = loaded
   const store = memoryStore()
   const meanwhile: Array<() => Promise<unknown>> = []
   // the session was read before its mark was
