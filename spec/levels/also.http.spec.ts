@@ -7,6 +7,7 @@ import Koa, { type Context, type Next } from 'koa'
 import { describe, expect, test } from 'vitest'
 import { callsOf, canonical, get, levels, orders, pathOf, type Order } from '../support/levels.js'
 import { addings, buildAdding, demandedBy, keysOf, offerOf, type Adding } from '../support/levelsAlso.js'
+import { isContinuousIntegration } from '../support/samples.js'
 import { serve } from '../support/server.js'
 
 const builds = new Map<string, ReturnType<typeof buildAdding>>()
@@ -68,7 +69,7 @@ const checkAll = async (cases: ReadonlyArray<readonly [Adding, Order]>, asks?: R
 }
 
 // Continuous integration asks all, others every fifth, in which each level has each decision next to each of another level
-const some = process.env['CI'] === undefined ? addings.filter((_, at) => at % 5 === 0) : addings
+const some = isContinuousIntegration ? addings : addings.filter((_, at) => at % 5 === 0)
 
 describe('spec 5.6 and `also`: a level adds to what it inherits', () => {
   test('there are 4096 combinations, and they demand up to four keys', () => {

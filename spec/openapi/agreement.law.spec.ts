@@ -7,6 +7,7 @@ import type { SecurityScheme } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { calls, describedApp, type DescribedApp } from '../support/describedApps.js'
+import { samples } from '../support/samples.js'
 import { placeOf, type Kind } from '../support/sentKinds.js'
 
 // One server and one connection for all applications
@@ -91,6 +92,7 @@ const minimal = (sets: ReadonlyArray<ReadonlySet<Kind>>): string[] =>
     ),
   ].sort()
 
+const APPLICATIONS = samples(250)
 const seen = {
   applications: 0,
   operations: 0,
@@ -172,11 +174,11 @@ const agree = async ({ router, kinds, size }: DescribedApp): Promise<void> => {
 
 describe('the document and the guards agree', () => {
   it('an operation lists n alternatives exactly when each of them alone is let in, and a bare request is not', async () => {
-    await fc.assert(fc.asyncProperty(describedApp, agree), { numRuns: 250 })
+    await fc.assert(fc.asyncProperty(describedApp, agree), { numRuns: APPLICATIONS })
   }, 120_000)
 
   it('of every sort of operation some were tried', () => {
-    expect(seen.applications).toBeGreaterThanOrEqual(200)
-    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(50)
+    expect(seen.applications).toBeGreaterThanOrEqual(APPLICATIONS * 0.8)
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(APPLICATIONS / 5)
   })
 })
