@@ -77,6 +77,9 @@ export const recoveredMark: unique symbol = Symbol.for('koa-with-auth/recovered'
 /** On a Koa request: the guesses that it made, see `core/heldGuesses.ts`. */
 export const guessedMark: unique symbol = Symbol.for('koa-with-auth/guessed')
 
+/** On a request of node:http: the sign-outs since its upgrade began, see `upgrades/signOuts.ts`. */
+export const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
+
 /** On an application: which weaknesses of its sessions were warned of, see `core/session/requestSession.ts`. */
 export const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
 

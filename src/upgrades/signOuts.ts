@@ -15,24 +15,24 @@ import { constantFailure } from '../core/Description.js'
 import { andThen } from '../core/Evaluation.js'
 import { signedOut } from '../core/events/channels.js'
 import { endsSignIn, type SignedOutEvent, type SignInDigests } from '../core/events/SignInEvent.js'
+import { hearingMark } from '../core/marks.js'
 import { signInDigestsOf } from '../core/session/SessionSource.js'
 
 interface Hearing {
-  readonly socket: Duplex
   readonly records: SignedOutEvent[]
   signIn: SignInDigests | undefined
 }
 
-const hearings = new WeakMap<IncomingMessage, Hearing>()
+type Heard = IncomingMessage & { [hearingMark]?: Hearing }
 
 /**
  * Listens to sign-outs from now on, if the application listens too; otherwise it does not end sockets. Returns a
  * function that stops this.
  */
-export const hearSignOuts = (request: IncomingMessage, socket: Duplex): (() => void) => {
+export const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {
   if (!signedOut.hasSubscribers) return () => {}
-  const hearing: Hearing = { socket, records: [], signIn: undefined }
-  hearings.set(request, hearing)
+  const hearing: Hearing = { records: [], signIn: undefined }
+  request[hearingMark] = hearing
   const hear = (record: unknown): void => {
     // Safe: only records of this type are published on the channel
     const over = record as SignedOutEvent
@@ -55,8 +55,9 @@ export const stillSignedIn = (self: Authenticator<unknown>): Authenticator<unkno
   )
 }
 
+// Safe: `hearSignOuts` put it there, if anything did
 const isOver = ({ ctx, req }: Request): boolean => {
-  const hearing = hearings.get(req)
+  const hearing = (req as Heard)[hearingMark]
   if (hearing === undefined) return false
   const signIn = signInDigestsOf(ctx)
   hearing.signIn = signIn
