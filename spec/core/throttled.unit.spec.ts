@@ -27,7 +27,7 @@ import {
   type Limiter,
   type ThrottledOptions,
 } from 'koa-with-auth'
-import { httpJwt } from 'koa-with-auth/jwt'
+import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -725,15 +725,17 @@ describe('in a tree', () => {
     })
   })
 
+  const client = { id: 'api', secret: 's'.repeat(32) }
   it.each([
     ['a plain function', () => true],
     ['httpJwt', httpJwt({ issuer: 'https://issuer.example', audience: 'api' })],
+    ['httpIntrospection', httpIntrospection({ issuer: 'https://issuer.example', client, audience: 'api' })],
   ])('TypeError with the fix for %s', (_what, a) => {
     // Safe: the types refuse the function
     const attempt = (): unknown => throttled({ limiter: memory(1) })(a as Authenticator<unknown>)
     expect(attempt).toThrow(TypeError)
     expect(attempt).toThrow(
-      /^throttled\(\.\.\.\)\(a\): it is unknown which credential a reads, because a is a plain function or httpJwt; put throttled\(\.\.\.\) around kinds whose hook you write, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
+      /^throttled\(\.\.\.\)\(a\): it is unknown which credential a reads, because a is a plain function, httpJwt or httpIntrospection; put throttled\(\.\.\.\) around kinds whose hook you write, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
     )
   })
 

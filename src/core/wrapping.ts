@@ -29,7 +29,7 @@ export const aroundEach =
     const reading = description && readingOf(description)
     if (description === undefined || reading === undefined) {
       throw new TypeError(
-        `${place}(a): it is unknown which credential a reads, because a is a plain function or httpJwt; put ${place} around kinds whose hook you write, such as httpBasicAuth or authenticator({ extract, ... })`,
+        `${place}(a): it is unknown which credential a reads, because a is a plain function, httpJwt or httpIntrospection; put ${place} around kinds whose hook you write, such as httpBasicAuth or authenticator({ extract, ... })`,
       )
     }
     return around(self, description, reading)
