@@ -4,7 +4,7 @@
  * A check returns why the token is refused. The caller must report `expired` only if the signature is good. Inherited
  * properties are not claims, so a polluted prototype adds none.
  */
-import { ownField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
 
 /** The claims of a verified token. */
 export interface JwtClaims {

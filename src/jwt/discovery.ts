@@ -1,7 +1,7 @@
 /**
  * Discovery: asks a provider for the address of its keys or its introspection endpoint (RFC 8414, then OpenID Connect).
  */
-import { ownField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
 import type { Json } from './claims.js'
 import { fetchJson, Outage } from './fetchJson.js'
 import { isLoopback, isSecure } from './urls.js'

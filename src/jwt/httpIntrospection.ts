@@ -10,7 +10,7 @@ import { expired, invalid, unavailable, type AuthError } from '../core/AuthError
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, positive, unchecked } from '../core/options.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
-import { ownField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
 import { isFor, refusalByTime, type Json } from './claims.js'
 import { Outage } from './fetchJson.js'
 import { asking, basicOf, type IntrospectionClient } from './introspecting.js'

@@ -2,7 +2,7 @@
  * The SDK's `AuthInfo` of a request, for a server of the Model Context Protocol.
  */
 import type { Context } from 'koa'
-import { ownField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
 import type { Json } from './claims.js'
 import { tokenOf } from './presented.js'
 import { scopesOf } from './scopesOf.js'

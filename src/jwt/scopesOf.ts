@@ -1,7 +1,7 @@
 /**
  * The scopes that a token was granted.
  */
-import { userField } from '../core/session/sessionFields.js'
+import { ownOrGetter } from '../core/ownFields.js'
 
 const isScope = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
@@ -21,4 +21,4 @@ const listed = (claim: unknown): ReadonlyArray<string> => {
  * assert.deepStrictEqual(scopesOf({ scp: ['files:read'] }), ['files:read'])
  */
 export const scopesOf = <C extends object>(claims: C): ReadonlyArray<string> =>
-  listed(userField(claims, 'scope') ?? userField(claims, 'scp'))
+  listed(ownOrGetter(claims, 'scope') ?? ownOrGetter(claims, 'scp'))

@@ -2,7 +2,7 @@
  * Checks a token's signature, with jose.
  */
 import type { CompactVerifyGetKey, JSONWebKeySet } from 'jose'
-import { ownField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
 import type { Json } from './claims.js'
 import { objectOf } from './compact.js'
 import { jose } from './jose.js'

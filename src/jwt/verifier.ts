@@ -6,7 +6,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
-import { ownField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
 import { isAcceptable, isOfType, refusalByTime, type ClaimRules, type Json } from './claims.js'
 import { readCompact, type Compact } from './compact.js'
 import type { Provider } from './Provider.js'

@@ -7,7 +7,8 @@
  * session (by a polluted prototype, by `Object.assign(ctx.session, body)`, or in the database) could sign in as
  * anybody.
  */
-import { ownField, sessionField } from '../core/session/sessionFields.js'
+import { ownField } from '../core/ownFields.js'
+import { sessionField } from '../core/session/sessionFields.js'
 import { signed, signedBy } from '../core/session/signingKeys.js'
 
 /** Who signed in, and when; `at` is in milliseconds since 1970. */

@@ -6,7 +6,7 @@
  * to.
  */
 import { hook, maybe, type Check } from '../options.js'
-import { userField } from './sessionFields.js'
+import { ownOrGetter } from '../ownFields.js'
 
 /** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
 export interface RightsOptions<U> {
@@ -55,13 +55,13 @@ export const rightsFrom = (place: string, options: RightsOptions<never>): Rights
   const flags = names.filter((name) => options[name] === undefined)
   return {
     isActive: decidedBy('isActive', (user) => {
-      const active = userField(user, 'isActive')
+      const active = ownOrGetter(user, 'isActive')
       return active === undefined || active === true
     }),
-    isStaff: decidedBy('isStaff', (user) => userField(user, 'isStaff') === true),
-    isSuperuser: decidedBy('isSuperuser', (user) => userField(user, 'isSuperuser') === true),
+    isStaff: decidedBy('isStaff', (user) => ownOrGetter(user, 'isStaff') === true),
+    isSuperuser: decidedBy('isSuperuser', (user) => ownOrGetter(user, 'isSuperuser') === true),
     mistakeOf: (user) => {
-      const bad = flags.find((name) => !isFlag(userField(user, name)))
+      const bad = flags.find((name) => !isFlag(ownOrGetter(user, name)))
       return bad === undefined
         ? undefined
         : `${bad} of the loaded user is not a boolean; load { ...user, ${bad}: Boolean(user.${bad}) }, for example`

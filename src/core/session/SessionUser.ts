@@ -4,7 +4,7 @@
 import * as t from 'io-ts'
 import type { PrincipalFromAnswer } from '../PrincipalFromAnswer.js'
 import type { Rights } from './Rights.js'
-import { userField } from './sessionFields.js'
+import { ownOrGetter } from '../ownFields.js'
 
 const flag = t.union([t.boolean, t.null, t.undefined])
 
@@ -35,7 +35,7 @@ export const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): st
   if (typeof u !== 'object' || u === null || Array.isArray(u)) {
     return `loadUser must load an object${needsUsername ? ' with a username' : ''}, or undefined where there is no such user`
   }
-  return needsUsername && typeof userField(u, 'username') !== 'string' ? noUsername : rights.mistakeOf(u)
+  return needsUsername && typeof ownOrGetter(u, 'username') !== 'string' ? noUsername : rights.mistakeOf(u)
 }
 
 const noUsername =

@@ -22,7 +22,8 @@ import { failureOf } from '../UnavailableError.js'
 import { cookieNameOf, sessionOf } from './requestSession.js'
 import { rightsByFlags, type Rights } from './Rights.js'
 import { declaredSessionCookie, DEFAULT_COOKIE } from './sessionCookie.js'
-import { sessionData, sessionField, userField } from './sessionFields.js'
+import { ownOrGetter } from '../ownFields.js'
+import { sessionData, sessionField } from './sessionFields.js'
 import { sourceOf } from './SessionSource.js'
 import { notAUser } from './SessionUser.js'
 
@@ -139,7 +140,7 @@ export const sessionKind = (
       if (mistake !== undefined) throw new TypeError(`${factory}, loadUser: ${mistake}`)
       // Safe: see `isAllowed`
       const isActive =
-        !(needsUsername && userField(user as object, 'username') === '') && rights.isActive(user as object)
+        !(needsUsername && ownOrGetter(user as object, 'username') === '') && rights.isActive(user as object)
       return isActive && (refuse === 'insufficient' || isAllowed(user, request)) ? result : invalid
     } catch (error) {
       return E.left(explained(description, failureOf(error)))
