@@ -1,15 +1,14 @@
 /** Random trees that keep state, over HTTP: one authenticator guards an operation and a router, and both are asked in turn. */
-import { Agent, request as send } from 'node:http'
 import Router from '@koa/router'
 import fc from 'fast-check'
-import Koa, { type Context, type Middleware } from 'koa'
+import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { keepingTree, steps, type Step } from '../support/aroundTrees.js'
 import { challengeLines, statusOf, type Tree } from '../support/evaluator.js'
 import { authOf } from '../support/guardedApp.js'
+import { useRoutes } from '../support/levelServer.js'
 import { repeated } from '../support/repeatedRuns.js'
-import { serve } from '../support/server.js'
 import { fieldsOf } from '../support/trees.js'
 
 beforeEach(() => {
@@ -19,29 +18,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-let routes: Middleware
-const served = serve(() => {
-  const app = new Koa()
-  app.silent = true
-  return app.use((ctx, next) => routes(ctx, next))
-})
-const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-afterAll(() => agent.destroy())
-
-const post = (path: string, headers: string[]) =>
-  new Promise<{ status: number; challenges: string[]; text: string }>((resolve, reject) => {
-    const request = send({ agent, host: '127.0.0.1', port: served.port, path, method: 'POST', headers }, (response) => {
-      let text = ''
-      response.on('data', (chunk: Buffer) => (text += chunk.toString()))
-      response.on('end', () => {
-        const { statusCode: status = 0, rawHeaders: lines } = response
-        const challenges = lines.filter((_, at) => lines[at - 1]?.toLowerCase() === 'www-authenticate' && at % 2 === 1)
-        resolve({ status, challenges, text })
-      })
-    })
-    request.on('error', reject)
-    request.end()
-  })
+const served = useRoutes()
 
 const seen = new Map<number, number>()
 
@@ -59,14 +36,13 @@ const play = async (tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
   router.post('/operation', guard, handle)
   const level = guard(new Router()).post('/o', handle)
   router.use('/one', level.routes()).use('/two', level.routes())
-  // Safe: Koa calls it with its context
-  routes = router.routes() as Middleware
+  served.mount(router)
   for (const [at, given] of all.entries()) {
     const step = { ...given, address: '127.0.0.1' }
     const { verdict, log, tree: met } = next(step, at)
     ran = 0
     const path = ['/one/o', '/operation', '/two/o'][at % 3]!
-    const answered = await post(path, fieldsOf([met], step.crossSite).flat())
+    const answered = await served.post(path, fieldsOf([met], step.crossSite).flat())
     expect(calls).toStrictEqual(log.calls)
     const status = statusOf(verdict)
     expect([answered.status, ran]).toStrictEqual([status, verdict.tag === 'pass' ? 1 : 0])

@@ -6,7 +6,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { live } from '../../examples/live/app.js'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import type { SessionStore } from 'koa-with-auth/sessions'
+import { interruptedStore } from '../support/interruptedStore.js'
 import { visitorOf, type Visitor } from '../support/sessionsApp.js'
 
 const basic = (username: string) => ({
@@ -79,14 +80,8 @@ describe('live messages', () => {
   })
 
   it('end with a session that ended after it was read, and before they were open', async () => {
-    const store = memoryStore()
-    const meanwhile: Array<() => Promise<unknown>> = []
-    const markOf = async (user: string) => {
-      const mark = await store.markOf(user)
-      for (const run of meanwhile.splice(0)) await run()
-      return mark
-    }
-    const { port, opened, signedIn } = await serving({ ...store, markOf })
+    const { store, meanwhile } = interruptedStore()
+    const { port, opened, signedIn } = await serving(store)
     const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
     // the session was read before its mark was
     meanwhile.push(() => anna.copy().post('/logout'))

@@ -5,9 +5,9 @@ import { request as send, type IncomingMessage } from 'node:http'
 import { pathToFileURL } from 'node:url'
 import type { RouterInstance } from '@koa/router'
 import type { Middleware } from 'koa'
-import { memoryStore } from 'koa-with-auth/sessions'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { blocksOf } from '../support/docExamples.js'
+import { interruptedStore } from '../support/interruptedStore.js'
 import { sessionsApp } from '../support/sessionsApp.js'
 import { repository } from '../support/typecheck.js'
 
@@ -37,15 +37,8 @@ afterAll(() => loaded?.stopWatching())
 /** A site with the stream of the guide at `/news`; `meanwhile` runs once the session was read. */
 const site = async () => {
   const { watch, router } = loaded
-  const store = memoryStore()
-  const meanwhile: Array<() => Promise<unknown>> = []
-  // the session was read before its mark was
-  const markOf = async (user: string) => {
-    const mark = await store.markOf(user)
-    for (const run of meanwhile.splice(0)) await run()
-    return mark
-  }
-  const running = await sessionsApp(() => ({ ...store, markOf }), {
+  const { store, meanwhile } = interruptedStore()
+  const running = await sessionsApp(() => store, {
     above: (app) => app.use(watch),
     below: (app) =>
       app

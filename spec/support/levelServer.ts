@@ -5,6 +5,7 @@
 import { Agent, request as send } from 'node:http'
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
+import { afterAll } from 'vitest'
 import type { Level } from './evaluator.js'
 import { authOf } from './guardedApp.js'
 import { guardOf } from './levels.js'
@@ -22,8 +23,8 @@ export interface Answered {
   readonly ran: number
 }
 
-/** Serves while the surrounding suite runs. */
-export const useLevels = () => {
+/** Serves the routes that were mounted last, while the surrounding suite runs. */
+export const useRoutes = () => {
   let routes: Middleware
   const served = serve(() => {
     const app = new Koa()
@@ -31,6 +32,19 @@ export const useLevels = () => {
     return app.use((ctx, next) => routes(ctx, next))
   })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  afterAll(() => agent.destroy())
+  return {
+    mount: (router: RouterInstance): void => {
+      // Safe: Koa calls it with its context
+      routes = router.routes() as Middleware
+    },
+    post: (path: string, headers: string[]) => post(agent, served.port, path, headers),
+  }
+}
+
+/** Serves while the surrounding suite runs. */
+export const useLevels = () => {
+  const served = useRoutes()
   return {
     answerTo: async (of: ReadonlyArray<Level>): Promise<Answered> => {
       const calls: string[] = []
@@ -39,9 +53,9 @@ export const useLevels = () => {
         ran++
         ctx.body = { auth: authOf(ctx) ?? null }
       })
-      routes = router.routes() as Middleware
+      served.mount(router)
       const fields = fieldsOf(treesOf(of)).flat()
-      const answer = await post(agent, served.port, path, fields)
+      const answer = await served.post(path, fields)
       return { ...answer, calls, ran }
     },
   }
