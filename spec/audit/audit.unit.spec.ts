@@ -77,6 +77,11 @@ describe('an operation', () => {
     expect(only(level).beforeGuard).toEqual(['limiter'])
   })
 
+  it('a function without a name is called that, because anonymous is a caller', () => {
+    const router = new Router().get('/x', (_ctx, next) => next(), withAuth(a) as never, handle)
+    expect(only(router).beforeGuard).toEqual(['function without a name'])
+  })
+
   it('a guard behind the handler guards nothing', () => {
     for (const auth of [a, null]) {
       const router = new Router().get('/x', handle, guardOf(auth) as never)

@@ -39,13 +39,11 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
       .flatMap(({ path, functions }) =>
         functions.map((name) => ({
           operation: `USE ${field(path)}`,
-          who: `unguarded ${functionInWords(name)}`,
+          who: `unguarded ${field(name)}`,
           notes: [],
         })),
       ),
   ])
-
-const functionInWords = (name: string): string => (name === 'anonymous' ? 'function without a name' : field(name))
 
 const lineOf = (audited: AuditedOperation): PolicyLine => {
   const { method, path, ways, protection, decidedBy, csrf, trustedOrigins, docs, shadowedBy } = audited

@@ -141,7 +141,7 @@ const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<str
 /** The name of a function, for readers of the audit. */
 export const functionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')
-  const name = originalOf(f).name || 'anonymous'
+  const name = originalOf(f).name || 'function without a name'
   return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
 
