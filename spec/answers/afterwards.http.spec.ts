@@ -1,6 +1,7 @@
 /**
- * What happens to an answer behind its operation: upstream middleware that throws after a denial, a store that fails when
- * the session is saved, a handler's own 401. Koa strips all headers then; status, caching fields and challenges must stay.
+ * What happens to a response after its operation: upstream middleware throws after a refusal, a store fails when the
+ * session is saved, or a handler answers 401 itself. Koa then removes all headers; the status, the caching fields and
+ * the challenges must stay.
  */
 import { PassThrough } from 'node:stream'
 import { either as E } from 'fp-ts'
@@ -43,7 +44,7 @@ const fields = ({ headers, challenges }: Answer) => ({
   challenges,
 })
 
-describe('upstream middleware that throws behind a denial', () => {
+describe('when upstream middleware throws after a refusal', () => {
   const denials: ReadonlyArray<
     readonly [what: string, auth: unknown, sent: Parameters<typeof bearer>[0], vary: string]
   > = [
@@ -61,14 +62,17 @@ describe('upstream middleware that throws behind a denial', () => {
         ? ['Bearer realm="api"']
         : ['Custom realm="api"']
 
-  test.each(denials)('%s: an error is not stored, and varies on what was read', async (_what, auth, sent, vary) => {
-    const { ask } = await operation(withAuth(auth as AuthenticatorLike), (app) => {
-      app.use(throwing(() => new Error('afterwards')))
-    })
-    const answer = await ask('/x', sent === '' ? {} : bearer(sent))
-    expect(answer).toMatchObject({ status: 500, seen: [] })
-    expect(fields(answer)).toEqual({ caching: 'no-store', vary, challenges: [] })
-  })
+  test.each(denials)(
+    '%s: the error response is not stored, and Vary names what was read',
+    async (_what, auth, sent, vary) => {
+      const { ask } = await operation(withAuth(auth as AuthenticatorLike), (app) => {
+        app.use(throwing(() => new Error('afterwards')))
+      })
+      const answer = await ask('/x', sent === '' ? {} : bearer(sent))
+      expect(answer).toMatchObject({ status: 500, seen: [] })
+      expect(fields(answer)).toEqual({ caching: 'no-store', vary, challenges: [] })
+    },
+  )
 
   test.each(denials)('%s: a 401 offers the operation’s challenges', async (what, auth, sent, vary) => {
     const { ask } = await operation(withAuth(auth as AuthenticatorLike), (app) => {
@@ -78,7 +82,7 @@ describe('upstream middleware that throws behind a denial', () => {
       })
     })
     const answer = await ask('/x', sent === '' ? {} : bearer(sent))
-    // an exception has thrown before
+    // 500: the authenticator itself has thrown
     expect(answer).toMatchObject({ status: what === 'an exception' ? 500 : 401, seen: [] })
     expect(fields(answer)).toEqual({
       caching: 'no-store',
@@ -87,7 +91,7 @@ describe('upstream middleware that throws behind a denial', () => {
     })
   })
 
-  test('a forged write', async () => {
+  test('a refused write from another site has no challenges and is not stored', async () => {
     const { ask } = await operation(withAuth(cookieLike), (app) => {
       app.use(throwing(() => createError(418)))
     })
@@ -96,7 +100,7 @@ describe('upstream middleware that throws behind a denial', () => {
     expect(fields(answer)).toEqual({ caching: 'no-store', vary: '*', challenges: [] })
   })
 
-  test('what the error brings by itself is kept', async () => {
+  test('headers of the thrown error are kept', async () => {
     const headers = { 'Cache-Control': 'private', Vary: 'Cookie', 'WWW-Authenticate': 'Own' }
     const { ask } = await operation(withAuth(answering(false)), (app) => {
       app.use(throwing(() => createError(401, 'no', { headers })))
@@ -105,7 +109,7 @@ describe('upstream middleware that throws behind a denial', () => {
     expect(fields(answer)).toEqual({ caching: 'private', vary: 'Cookie, Authorization', challenges: ['Own'] })
   })
 
-  test('an exception handler above answers with them, too', async () => {
+  test('the response of an exception handler has the caching fields and the challenges, too', async () => {
     const { ask } = await operation(withAuth(answering(false)), (app) => {
       app.use(authSettings({ onError: [onError(RangeError, () => ({ status: 401, body: { detail: 'late' } }))] }))
       app.use(throwing(() => new RangeError('afterwards')))
@@ -115,8 +119,8 @@ describe('upstream middleware that throws behind a denial', () => {
     expect(fields(answer)).toMatchObject({ caching: 'no-store', challenges: ['Bearer realm="api"'] })
   })
 
-  test('A-24 too many header lines: 431, and what is thrown behind it', async () => {
-    // with Host and Connection as many as Node keeps; more of them newer ones refuse by themselves
+  test('A-24 a request with too many header lines gets a 431, or a 500 if upstream middleware throws afterwards', async () => {
+    // With Host and Connection, these are as many lines as Node keeps. Newer versions of Node refuse more themselves.
     const lines = Array.from({ length: 998 }, () => 'a:')
     for (const [thrown, status] of [
       [undefined, 431],
@@ -133,7 +137,7 @@ describe('upstream middleware that throws behind a denial', () => {
   })
 })
 
-describe('a store that fails when koa-session saves', () => {
+describe('when a store fails while koa-session saves', () => {
   const above = (user: object) => (app: Koa) => {
     app.keys = ['a signing key of at least 32 characters']
     const store = {
@@ -145,14 +149,14 @@ describe('a store that fails when koa-session saves', () => {
   }
   const Cookie = 'koa.sess=some-id'
 
-  test('a denial is a 500 that is not stored, and no handler ran', async () => {
+  test('a refusal becomes a 500 that is not stored, and no handler ran', async () => {
     const { ask } = await operation(withAuth(sessionAuthSuperUser()), above({ username: 'anna' }))
     const answer = await ask('/x', { headers: { Cookie } })
     expect(answer).toMatchObject({ status: 500, body: 'Internal Server Error', seen: [] })
     expect(fields(answer)).toEqual({ caching: 'no-store', vary: 'Cookie', challenges: [] })
   })
 
-  test('an accepted request is a 500 that is private', async () => {
+  test('an accepted request becomes a 500 with Cache-Control: private', async () => {
     const { ask } = await operation(withAuth(sessionAuth()), above({ username: 'anna' }))
     const answer = await ask('/x', { headers: { Cookie } })
     expect(answer).toMatchObject({ status: 500, seen: [{ username: 'anna' }] })
@@ -160,7 +164,7 @@ describe('a store that fails when koa-session saves', () => {
   })
 })
 
-describe('a 401 that an admitted handler answers', () => {
+describe('when a handler of an admitted request answers 401', () => {
   const list = [answering({ user: 'anna' }), key]
   const offered = ['Bearer realm="api"', 'ApiKey realm="api", in="header", name="X-Key"']
   const handled = async (auth: unknown, handle: (ctx: Context) => unknown, sent: Sending = bearer('t')) => {
@@ -195,7 +199,7 @@ describe('a 401 that an admitted handler answers', () => {
         ctx.res.end('no')
       },
     ],
-  ])('%s: gets the operation’s challenges', async (_what, handle) => {
+  ])('%s: the 401 gets the operation’s challenges', async (_what, handle) => {
     const answer = await handled(list, handle)
     expect(answer.status).toBe(401)
     expect(fields(answer)).toEqual({ caching: 'private, no-store', vary: 'Authorization, X-Key', challenges: offered })
@@ -205,11 +209,11 @@ describe('a 401 that an admitted handler answers', () => {
   test.each<[string, (ctx: Context) => unknown]>([
     ['thrown', (ctx) => ctx.throw(401, 'no', { headers: { 'WWW-Authenticate': 'Own' } })],
     ['set', (ctx) => Object.assign(ctx, { status: 401 }).set('www-authenticate', 'Own')],
-  ])('a challenge of its own, %s, is kept', async (_what, handle) => {
+  ])('a challenge that the handler set itself is kept: %s', async (_what, handle) => {
     expect((await handled(list, handle)).challenges).toEqual(['Own'])
   })
 
-  test('other statuses get none, and public operations neither', async () => {
+  test('other statuses and public operations get no challenges', async () => {
     expect((await handled(list, (ctx) => ctx.throw(403))).challenges).toEqual([])
     expect(fields(await handled(null, (ctx) => ctx.throw(401)))).toEqual({
       caching: undefined,

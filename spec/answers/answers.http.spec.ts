@@ -1,4 +1,7 @@
-/** Decisions of spec/requirements.md: what guarded and public operations answer. Titles begin with the row's question. */
+/**
+ * Decisions of spec/requirements.md: what guarded and public operations answer. Titles begin with the question of the
+ * row.
+ */
 import { inspect } from 'node:util'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
@@ -29,7 +32,7 @@ import { kinds } from '../support/behaviorKinds.js'
 import { withSessions } from '../support/behaviorSession.js'
 
 describe('`request.auth` on a public operation', () => {
-  test('`request.auth` on a public operation: undefined, whatever credentials are sent', async () => {
+  test('`request.auth` on a public operation: it is undefined, whatever credentials are sent', async () => {
     const { ask } = await running((app, answering) => {
       const router = withAuth(bearerOf('t'))(new Router())
       app.use(router.get('/open', withAuth(null), answering).routes())
@@ -38,7 +41,7 @@ describe('`request.auth` on a public operation', () => {
     expectPassed(await ask('/open', bearer('t')), undefined)
   })
 
-  test('`request.auth` on a public operation: undefined, even if middleware above wrote there (A-38)', async () => {
+  test('`request.auth` on a public operation: it is undefined, even if upstream middleware set it (A-38)', async () => {
     const { ask } = await operation(withAuth(null), (app) => {
       app.use((ctx, next) => {
         Object.assign(ctx.request, { auth: 'somebody' })
@@ -56,7 +59,7 @@ describe('HEAD; OPTIONS and 405; unknown path', () => {
       app.use(router.routes()).use(router.allowedMethods())
     })
 
-  test('HEAD is guarded as its GET: status and fields are the same, no handler runs', async () => {
+  test('HEAD is guarded like its GET: it has the same status and fields, and no handler runs', async () => {
     const { ask } = await start()
     for (const sending of [{}, bearer('wrong')]) {
       const get = await ask('/x', sending)
@@ -73,7 +76,7 @@ describe('HEAD; OPTIONS and 405; unknown path', () => {
     })
   })
 
-  test('OPTIONS and 405 need no credentials, and run no handler', async () => {
+  test('OPTIONS and 405 need no credentials and run no handler', async () => {
     const { ask } = await start()
     const options = await ask('/x', { method: 'OPTIONS' })
     expect(options).toMatchObject({ status: 200, challenges: [], seen: [] })
@@ -83,7 +86,7 @@ describe('HEAD; OPTIONS and 405; unknown path', () => {
     expect(unallowed.headers['allow']).toBe('HEAD, GET, POST')
   })
 
-  test('unknown path 404, with and without credentials', async () => {
+  test('an unknown path is a 404, with and without credentials', async () => {
     const { ask } = await start()
     for (const sending of [{}, bearer('t'), bearer('wrong')]) {
       expect(await ask('/y', sending)).toMatchObject({ status: 404, challenges: [], seen: [] })
@@ -92,7 +95,7 @@ describe('HEAD; OPTIONS and 405; unknown path', () => {
 })
 
 describe('challenge of an API key or a session', () => {
-  test('challenge of an API key or a session: a scheme of its own on every 401, never Basic', async () => {
+  test('challenge of an API key or a session: every 401 names the scheme of the kind, never Basic', async () => {
     const refusing = { authenticate: () => false }
     const api = await operation(
       withAuth([
@@ -135,14 +138,14 @@ describe('log lines and errors never hold a credential', () => {
     ],
     ['rejects', () => Promise.reject(new Error('down'))],
     [
-      'answers a function of the credential',
+      'returns a function of the credential',
       (_request, ...credentials) =>
         () =>
           credentials,
     ],
-    ['puts the credential on the left', (_request, ...credentials) => E.left(credentials)],
+    ['returns a Left with the credential', (_request, ...credentials) => E.left(credentials)],
   ]
-  test.each(hooks)('log lines and errors never hold a credential: a hook that %s', async (_what, hook) => {
+  test.each(hooks)('log lines and errors never hold a credential: when a hook %s', async (_what, hook) => {
     const consoles = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) => vi.spyOn(console, name))
     try {
       for (const { make, carrying, credentials } of kinds) {
@@ -159,7 +162,7 @@ describe('log lines and errors never hold a credential', () => {
     }
   })
 
-  test('422 and io-ts errors: a codec of a credential that refuses it does not hold it', () => {
+  test('422 and io-ts errors: a codec that refuses a credential does not put it into its error', () => {
     const bad = `${marker}\r\n`
     for (const codec of [BasicCredentials, BearerToken, CookieKey, HeaderKey]) {
       for (const value of [bad, [marker, marker], { marker }]) {

@@ -29,7 +29,7 @@ describe('authenticated responses', () => {
     ctx.body = 'mine'
   }
 
-  test('authenticated responses: `Cache-Control: private, no-store`, unless the handler set it', async () => {
+  test('authenticated responses: they have `Cache-Control: private, no-store`, unless the handler sets the field', async () => {
     const byDefault = await handling(withAuth(token), write)
     const answer = await byDefault.ask('/x', bearer('t'))
     expect(answer).toMatchObject({ status: 200, challenges: [], body: 'mine' })
@@ -45,7 +45,7 @@ describe('authenticated responses', () => {
   const varying: ReadonlyArray<
     readonly [what: string, serve: () => ReturnType<typeof handling>, vary: string | undefined]
   > = [
-    ['a bearer', () => handling(withAuth(token), write), 'Authorization'],
+    ['a bearer token', () => handling(withAuth(token), write), 'Authorization'],
     ['Basic', () => handling(withAuth(httpBasicAuth({ authenticate: () => true })), write), 'Authorization'],
     [
       'a header key',
@@ -60,7 +60,7 @@ describe('authenticated responses', () => {
       undefined,
     ],
     [
-      'a callable, which may read anything',
+      'a function, which may read anything',
       () =>
         handling(
           withAuth(() => true),
@@ -69,7 +69,7 @@ describe('authenticated responses', () => {
       '*',
     ],
     [
-      'a list: every field that any alternative reads, once',
+      'a list: the fields that its members read, each once',
       () =>
         handling(
           withAuth([
@@ -86,15 +86,18 @@ describe('authenticated responses', () => {
     ],
   ]
   const named = (vary: string | undefined) => vary?.toLowerCase().split(', ').sort()
-  test.each(varying)('authenticated responses: Vary for %s, passed or denied', async (_what, serve, vary) => {
-    const { ask } = await serve()
-    const credentials = { ...bearer('t').headers, Cookie: 'key=t', key: 't', 'X-API-Key': 't' }
-    for (const answer of [await ask('/x?key=t', { headers: credentials }), await ask()]) {
-      expect(named(answer.headers['vary'])).toEqual(named(vary))
-    }
-  })
+  test.each(varying)(
+    'authenticated responses: Vary for %s, whether the request passed or was refused',
+    async (_what, serve, vary) => {
+      const { ask } = await serve()
+      const credentials = { ...bearer('t').headers, Cookie: 'key=t', key: 't', 'X-API-Key': 't' }
+      for (const answer of [await ask('/x?key=t', { headers: credentials }), await ask()]) {
+        expect(named(answer.headers['vary'])).toEqual(named(vary))
+      }
+    },
+  )
 
-  test('authenticated responses: Vary is added to what upstream and the handler set', async () => {
+  test('authenticated responses: Vary is added to what upstream middleware and the handler set', async () => {
     const { ask } = await handling(withAuth(token), (ctx) => {
       ctx.set('Vary', 'Accept')
       write(ctx)
@@ -104,7 +107,7 @@ describe('authenticated responses', () => {
 
   const errors: ReadonlyArray<readonly [what: string, status: number, handler: (ctx: Koa.Context) => void]> = [
     ['ctx.throw(404)', 404, (ctx) => ctx.throw(404)],
-    ['ctx.throw(409) with fields of its own', 409, (ctx) => ctx.throw(409, 'busy', { headers: { 'X-Own': 'yes' } })],
+    ['ctx.throw(409) with its own fields', 409, (ctx) => ctx.throw(409, 'busy', { headers: { 'X-Own': 'yes' } })],
     [
       'any error',
       500,
@@ -114,7 +117,7 @@ describe('authenticated responses', () => {
     ],
   ]
   test.each(errors)(
-    'authenticated responses: an error that a guarded handler throws carries them, too: %s',
+    'authenticated responses: an error that a guarded handler throws has the fields, too: %s',
     async (...row) => {
       const [, status, handler] = row
       const { ask } = await handling(withAuth(token), handler)
@@ -135,7 +138,7 @@ describe('authenticated responses', () => {
     ])
   })
 
-  test('A-28 answers of an operation with a query key carry Referrer-Policy: no-referrer', async () => {
+  test('A-28 responses of an operation with a query key have Referrer-Policy: no-referrer', async () => {
     const { ask } = await handling(withAuth([token, apiKeyQuery({ authenticate })]), write)
     for (const answer of [await ask('/x?key=t'), await ask('/x?key=bad'), await ask()]) {
       expect(answer.headers['referrer-policy']).toBe('no-referrer')

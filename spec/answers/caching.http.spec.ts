@@ -1,4 +1,4 @@
-/** A-26: what caches may do with the answers of guarded operations. */
+/** A-26: what caches may do with the responses of guarded operations. */
 import createError from 'http-errors'
 import type { Context } from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer } from 'koa-with-auth'
@@ -43,12 +43,12 @@ const fine = (ctx: Context) => {
 }
 
 describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
-  it('A-26 an accepted answer is private and not stored, and varies on what was read', async () => {
+  it('A-26 an accepted response is private and not stored, and Vary names what was read', async () => {
     const answer = await accepted(path, fine)
     expect([answer.status, answer.ran, cachingOf(answer)]).toEqual([200, 1, { caching: 'private, no-store', vary }])
   })
 
-  it('A-26 the handler’s own Cache-Control is kept, and its Vary merged', async () => {
+  it('A-26 the handler’s own Cache-Control is kept, and its Vary is merged', async () => {
     const answer = await accepted(path, (ctx) => {
       ctx.set({ 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Language' })
       ctx.body = 'fine'
@@ -57,7 +57,7 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
     expect([answer.status, cachingOf(answer)]).toEqual([200, { caching: 'public, max-age=60', vary: merged }])
   })
 
-  it('A-26 a 304 and an empty answer carry them, too', async () => {
+  it('A-26 a 304 and an empty response have the fields, too', async () => {
     for (const status of [304, 204]) {
       const answer = await accepted(path, (ctx) => {
         ctx.status = status
@@ -71,19 +71,19 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
     ['an HTTP error', () => createError(404, 'no such pet'), 404],
     ['an HTTP error with headers', () => createError(429, { headers: { 'Retry-After': '7' } }), 429],
     [
-      'an HTTP error whose headers are written otherwise',
+      'an HTTP error whose headers have another letter case',
       () => createError(410, { headers: { 'retry-after': '7' } }),
       410,
     ],
     ['a string', () => 'in the handler', 500],
-  ])('A-26 what the handler throws carries them: %s', async (_what, make, status) => {
+  ])('A-26 the response to an error that the handler throws has the fields: %s', async (_what, make, status) => {
     const answer = await accepted(path, () => {
       throw make()
     })
     expect([answer.status, cachingOf(answer)]).toEqual([status, { caching: 'private, no-store', vary }])
   })
 
-  it('A-26 a thrown error’s own Cache-Control is kept, and its Vary merged', async () => {
+  it('A-26 a thrown error’s own Cache-Control is kept, and its Vary is merged', async () => {
     const answer = await accepted(path, () => {
       throw createError(404, { headers: { 'cache-control': 'max-age=5', vary: 'Origin' } })
     })
@@ -91,14 +91,14 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
     expect([answer.status, cachingOf(answer)]).toEqual([404, { caching: 'max-age=5', vary: merged }])
   })
 
-  it('A-26 a denied answer is not stored, and varies on what was read', async () => {
+  it('A-26 a refusal is not stored, and Vary names what was read', async () => {
     const answer = await sendCounted(under, served.port, `GET ${path === '/callable' ? '/no' : path}`)
     expect([answer.status, answer.ran, cachingOf(answer)]).toEqual([401, 0, { caching: 'no-store', vary }])
   })
 })
 
-describe('A-26 elsewhere', () => {
-  it('A-26 one error object that two operations throw carries the fields of each', async () => {
+describe('A-26 shared errors, public operations and upstream middleware', () => {
+  it('A-26 if two operations throw the same error object, each response has the fields of its own operation', async () => {
     const shared = new Error('made once')
     const fail = () => {
       throw shared
@@ -107,11 +107,11 @@ describe('A-26 elsewhere', () => {
     expect(cachingOf(await accepted('/cookie', fail)).vary).toBe('Cookie')
   })
 
-  it('A-26 a public operation is left alone', async () => {
+  it('A-26 a public operation gets no caching fields', async () => {
     expect(cachingOf(await accepted('/public', fine))).toEqual({ caching: '', vary: '' })
   })
 
-  it('A-26 what upstream middleware varies on stays', async () => {
+  it('A-26 what upstream middleware puts into Vary stays', async () => {
     const app = guardedApp(
       { '/x': header },
       {

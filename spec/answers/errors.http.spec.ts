@@ -1,33 +1,33 @@
-/** Section 7 of the behavior specification: its table of errors, but for the exceptions that have a handler. */
+/** The table of errors in section 7 of the requirements, except exceptions that have a handler. */
 import { httpBearer, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
 import { bearer, challenge, expectCrashed, expectDenied, operation } from '../support/behavior.js'
 import { kinds, listOf } from '../support/behaviorKinds.js'
 import { modes, signIn, signInAs, withSessions } from '../support/behaviorSession.js'
 
-describe.each(modes)('a session authenticator and no qualifying session: 401 (%s mode)', (mode) => {
-  test('7 no session at all', async () => {
+describe.each(modes)('a session authenticator without a qualifying session: 401 (%s mode)', (mode) => {
+  test('7 a request without a session is a 401', async () => {
     const { ask } = await operation(withAuth(sessionAuth()), withSessions(mode))
     expectDenied(await ask(), 401, [challenge.session])
   })
 
-  test('7 a session of an anonymous caller', async () => {
+  test('7 a session without a user is a 401', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode))
     const Cookie = await signIn(api, { visits: 3 })
     expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
   })
 
   test.each([
-    ['a superuser is asked for', sessionAuthSuperUser()],
-    ['staff is asked for', sessionAuthIsStaff()],
-  ])('7 a user without the rights is 401, not 403: %s', async (_what, authenticator) => {
+    ['a superuser is required', sessionAuthSuperUser()],
+    ['staff is required', sessionAuthIsStaff()],
+  ])('7 a user without the rights gets a 401, not a 403: %s', async (_what, authenticator) => {
     const api = await operation(withAuth(authenticator), withSessions(mode))
     const Cookie = await signInAs(api, { username: 'anna' })
     expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
   })
 })
 
-test('7 a list of which every one fails: an authentication error', async () => {
+test('7 if every authenticator of a list fails, the response is an authentication error', async () => {
   const list = listOf([...kinds.map(({ make }) => make(() => false)), sessionAuth()])
   const api = await operation(withAuth(list), withSessions())
   const absent = kinds.map((kind) => kind.absent)
@@ -38,7 +38,7 @@ test('7 a list of which every one fails: an authentication error', async () => {
   }
 })
 
-test('7.2 an exception without a handler is no 401: Koa answers 500, its error event tells it, nothing leaks', async () => {
+test('7.2 an exception without a handler is Koa’s 500, not a 401; the error event gets it, and the response hides it', async () => {
   class InvalidToken extends Error {}
   const authenticate = vi.fn(() => {
     throw new InvalidToken('token of anna')
@@ -51,7 +51,7 @@ test('7.2 an exception without a handler is no 401: Koa answers 500, its error e
 })
 
 test.each(kinds)(
-  '7.3 $kind, refused: 401 whose detail is "Unauthorized"',
+  '7.3 $kind: a refused credential is a 401 with the detail "Unauthorized"',
   async ({ make, carrying, absent, refused }) => {
     const { ask } = await operation(withAuth(make(() => false)))
     expectDenied(await ask(...carrying), 401, [refused], 'Unauthorized')
@@ -59,7 +59,7 @@ test.each(kinds)(
   },
 )
 
-test('7.3 a callable, refused: 401 whose detail is "Unauthorized"', async () => {
+test('7.3 a function that refuses is a 401 with the detail "Unauthorized"', async () => {
   const { ask } = await operation(withAuth(() => false))
   expectDenied(await ask(), 401, [challenge.custom], 'Unauthorized')
 })

@@ -1,4 +1,4 @@
-/** Spec 5.1.5 and 7.1 to 7.3: exceptions with a registered handler, of authenticators and of operations. */
+/** Spec 5.1.5 and 7.1 to 7.3: exceptions of authenticators and of operations that have a registered handler. */
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, authSettings, httpBearer, onError, withAuth, type ExceptionHandler } from 'koa-with-auth'
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-/** Two operations, on plain Koa and on `apiApp`: an authenticator that raises, and a handler that raises. */
+/** Two operations, on plain Koa and on `apiApp`: an authenticator that throws, and a handler that throws. */
 const serveBoth = async (raise: () => never, handlers: ReadonlyArray<ExceptionHandler>) => {
   let runs = 0
   const raising = httpBearer({ authenticate: () => raise() })
@@ -48,7 +48,7 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
     ['at once', () => ({ status: 418, headers: { 'X-From': 'handler' }, body: { detail: 'teapot' } })],
     ['later', async () => ({ status: 418, headers: { 'X-From': 'handler' }, body: { detail: 'teapot' } })],
   ] as const) {
-    it(`is answered by it ${kind}, wherever it was raised`, async () => {
+    it(`gets the response of its handler ${kind}, wherever it was thrown`, async () => {
       const { get, runs, errors } = await serveBoth(
         throwing(() => new InvalidToken('x')),
         [onError(InvalidToken, answer)],
@@ -67,7 +67,7 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
     })
   }
 
-  it('receives the request and the exception', async () => {
+  it('is passed to its handler with the request', async () => {
     const seen: unknown[] = []
     const exception = new InvalidToken('x')
     const { get } = await serveBoth(
@@ -83,7 +83,7 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
     expect(seen).toEqual(['/auth', exception, '/auth', exception])
   })
 
-  it('a hook whose promise rejects is answered the same', async () => {
+  it('gets the response of its handler when the promise of a hook rejects with it', async () => {
     const router = new Router()
     router.get('/', withAuth(httpBearer({ authenticate: () => Promise.reject(new InvalidToken()) })), () => {})
     const handler = onError(InvalidToken, () => ({ status: 401, body: { detail: 'bad token' } }))
@@ -94,8 +94,8 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
   })
 })
 
-describe('7.2 a handler that answers 401', () => {
-  it("gets the operation's challenge and is not stored, unless it says otherwise", async () => {
+describe('7.2 an exception handler that answers 401', () => {
+  it("has the operation's challenge and is not stored, unless the exception handler says otherwise", async () => {
     const { get } = await serveBoth(
       throwing(() => new InvalidToken('x')),
       [onError(InvalidToken, () => ({ status: 401, body: { detail: 'Invalid token' } }))],
@@ -109,7 +109,7 @@ describe('7.2 a handler that answers 401', () => {
     }
   })
 
-  it('keeps a challenge of its own', async () => {
+  it('keeps a challenge that the exception handler set', async () => {
     const { get } = await serveBoth(
       throwing(() => new InvalidToken('x')),
       [onError(InvalidToken, () => ({ status: 401, headers: { 'WWW-Authenticate': 'Own realm="x"' } }))],
@@ -118,8 +118,8 @@ describe('7.2 a handler that answers 401', () => {
   })
 })
 
-describe('7.3 which handler', () => {
-  it('the nearest class first, whatever the order of registering', async () => {
+describe('7.3 the exception handler that is chosen', () => {
+  it('is the one of the nearest class, in whatever order the handlers were registered', async () => {
     const named = (name: string) => () => ({ status: 400, body: name })
     const handlers = [onError(Error, named('Error')), onError(InvalidToken, named('InvalidToken'))]
     for (const order of [handlers, [...handlers].reverse()]) {
@@ -131,7 +131,7 @@ describe('7.3 which handler', () => {
     }
   })
 
-  it('none registered: 500 by Koa, nothing leaked, the exception itself reaches the error event', async () => {
+  it('is none if no class fits: Koa answers 500 and emits the exception, and the response does not show it', async () => {
     const exception = new Unrelated('the secret-token was bad')
     const { get, runs, errors } = await serveBoth(
       throwing(() => exception),
@@ -149,12 +149,12 @@ describe('7.3 which handler', () => {
     ['throws a 200', throwing(() => Object.assign(new Error('x'), { status: 200, expose: true }))],
     ['throws null', throwing(() => null)],
     ['rejects', () => Promise.reject(new Error('x'))],
-    ['answers nothing', () => undefined as never],
-    ['answers no status', () => ({ body: 'x' }) as never],
-    ['answers a status that is none', () => ({ status: 99 })],
-    ['answers a status that is text', () => ({ status: '200' }) as never],
+    ['returns nothing', () => undefined as never],
+    ['returns no status', () => ({ body: 'x' }) as never],
+    ['returns an invalid status', () => ({ status: 99 })],
+    ['returns a status that is a string', () => ({ status: '200' }) as never],
   ] as const) {
-    it(`a handler that ${description} is a 500, and nothing leaks`, async () => {
+    it(`is a 500 that shows nothing if its handler ${description}`, async () => {
       const { get, runs } = await serveBoth(
         throwing(() => new InvalidToken('x')),
         [onError(InvalidToken, answer)],
@@ -166,7 +166,7 @@ describe('7.3 which handler', () => {
     })
   }
 
-  it('an inner level adds to an outer one, and overrides it class by class', async () => {
+  it('comes from the inner level, which adds to the outer level and overrides it class by class', async () => {
     const named = (name: string) => () => ({ status: 400, body: name })
     const inner = apiApp({ onError: [onError(Revoked, named('inner Revoked'))] })
     inner.get(
@@ -184,7 +184,7 @@ describe('7.3 which handler', () => {
     expect((await ask(`${served.url}/invalid`)).text).toBe('outer InvalidToken')
   })
 
-  it('a list stops at an exception: later authenticators are not asked', async () => {
+  it('ends a list: later authenticators are not tried', async () => {
     let asked = 0
     const api = apiApp({ onError: [onError(InvalidToken, () => ({ status: 400, body: 'stopped' }))] })
     const list = [throwing(() => new InvalidToken()), () => ++asked] as const
@@ -196,16 +196,16 @@ describe('7.3 which handler', () => {
   })
 })
 
-describe('A-30 an exception of a hook that Koa cannot answer, or would tell on', () => {
+describe('A-30 an exception of a hook with a status or headers that Koa cannot send, or with details to expose', () => {
   it.each([
-    ['a header that is undefined', { headers: { 'retry-after': undefined } }],
+    ['an undefined header', { headers: { 'retry-after': undefined } }],
     [
-      'headers that tell',
+      'headers with a secret',
       { headers: { authorization: 'Bearer secret-token', 'cache-control': 'public, max-age=600' } },
     ],
-    ['a stack that is no text', { stack: ['a'] }],
-    ['a message that is no text', { stack: '', message: Symbol('a') }],
-  ])('%s: 500, nothing said, no hang', async (_what, fields) => {
+    ['a stack that is not a string', { stack: ['a'] }],
+    ['a message that is not a string', { stack: '', message: Symbol('a') }],
+  ])('%s: the response is a plain 500, and the request does not hang', async (_what, fields) => {
     const { get, runs } = await serveBoth(
       throwing(() => Object.assign(new Error('x'), fields)),
       [],
@@ -218,8 +218,8 @@ describe('A-30 an exception of a hook that Koa cannot answer, or would tell on',
   })
 })
 
-describe('a mistake in registering is a TypeError', () => {
-  it('no class, no function, too many parameters, one class twice', () => {
+describe('a mistake in the registration', () => {
+  it('is a TypeError: no class, no function, too many parameters, or one class twice', () => {
     expect(() => onError('InvalidToken' as never, () => ({ status: 400 }))).toThrow(/must be a class/)
     expect(() => onError((() => {}) as never, () => ({ status: 400 }))).toThrow(/must be a class/)
     expect(() => onError(InvalidToken, undefined as never)).toThrow(/must be a function/)

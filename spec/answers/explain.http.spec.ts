@@ -1,4 +1,6 @@
-/** `explain`: in development only, the body says what was tried and why each branch failed; no credential is in it. */
+/**
+ * `explain`: in development only, the body says what was tried and why each branch failed. It contains no credential.
+ */
 import { allOf, authSettings, authorize, firstPresent, perFailure, type AuthSettings } from 'koa-with-auth'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -21,7 +23,7 @@ const failuresOf = (body: unknown) =>
   ])
 
 describe('with explain: true', () => {
-  test('a problem with an account of every branch, and otherwise the same answer', async () => {
+  test('the body lists every branch, and the rest of the response stays the same', async () => {
     const sent = sending({ key: 'bad', user: 'old' })
     const plain = await reported([key, user, basic], sent, { explain: false })
     const { body, ...rest } = await reported([key, user, basic], sent)
@@ -42,7 +44,7 @@ describe('with explain: true', () => {
     for (const name of ['content-type', 'cache-control', 'vary']) expect(rest.headers[name]).toBe(plain.headers[name])
   })
 
-  test('what was not asked is named as that', async () => {
+  test('a branch that was not tried is listed as "not asked"', async () => {
     const group = await reported(allOf([key, user]), sending({ key: 'bad', user: 'good' }))
     expect(failuresOf(group.body)).toEqual([
       ['ApiKey', 'invalid'],
@@ -76,22 +78,22 @@ describe('with explain: true', () => {
     expect(failuresOf(answer.body).map(([, each]) => each)).toEqual([failure])
   })
 
-  test('who passes sees nothing of it, and an exception tells nothing', async () => {
+  test('neither an accepted request nor an exception is explained', async () => {
     expectPassed(await reported([key, user], sending({ user: 'good' })), { name: 'user' })
     expect((await reported(user, sending({ user: 'throw' }))).body).toBe('Internal Server Error')
   })
 
-  test('a mapper of your own tells what it tells', async () => {
+  test('the body of your own error mapper stays the same', async () => {
     const errorMapper = perFailure({ absent: () => ({ status: 401, body: { detail: 'Sign in' } }) })
     expect((await reported(user, sending({}), { explain: true, errorMapper })).body).toEqual({ detail: 'Sign in' })
   })
 
-  test('a constant body is not changed by it', async () => {
+  test('the body without an explanation stays the same', async () => {
     await reported(user)
     expectDenied(await reported(user, sending({}), { explain: false }), 401, [offers.user])
   })
 
-  test('no credential is in it, whatever was sent', async () => {
+  test('the body contains no credential, whatever was sent', async () => {
     const secrets = ['s3cr3t-value-1', 's3cr3t value', 's3cr3t"\\quoted', 's3cr3t'.repeat(2000)]
     for (const secret of secrets) {
       for (const sent of [
@@ -110,7 +112,7 @@ describe('with explain: true', () => {
   })
 })
 
-describe('without it', () => {
+describe('without the option', () => {
   afterEach(() => {
     vi.unstubAllEnvs()
     vi.resetModules()

@@ -1,4 +1,4 @@
-/** Failures (spec/requirements.md): an error mapper that replaces ours, as a whole or for one failure. */
+/** Failures (spec/requirements.md): an error mapper that replaces the default, for all failures or for one. */
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'
 import {
@@ -21,8 +21,8 @@ const settings = (options: AuthSettings) => (app: Koa) => {
 const mapped = (errorMapper: ErrorMapper, failure: AuthError = AuthError.invalid) =>
   operation(failing(failure), settings({ errorMapper }))
 
-describe('a replaced error mapper', () => {
-  test('as a whole: it gets the failure and the request, and its status, headers and body are sent', async () => {
+describe('an error mapper of the application', () => {
+  test('is called with the failure and the request, and its status, headers and body are sent', async () => {
     const errorMapper = vi.fn<ErrorMapper>((error, request) => ({
       status: 418,
       headers: { 'X-Why': error._tag, 'X-Lines': ['a', 'b'] },
@@ -41,7 +41,7 @@ describe('a replaced error mapper', () => {
     expect(errorMapper).toHaveBeenCalledTimes(1)
   })
 
-  test('it gets a failure that holds every branch of a list', async () => {
+  test('is called with a failure that holds every branch of a list', async () => {
     const errorMapper = vi.fn<ErrorMapper>(defaultErrorMapper)
     const list = withAuth([apiKeyQuery({ authenticate: () => false }), httpBearer({ authenticate: () => false })])
     const { ask } = await operation(list, settings({ errorMapper }))
@@ -50,7 +50,7 @@ describe('a replaced error mapper', () => {
     expect(error && AuthError.branchesOf(error).map(({ _tag }) => _tag)).toEqual(['invalid', 'absent'])
   })
 
-  test('composed per tag with defaultErrorMapper', async () => {
+  test('can use defaultErrorMapper for the other failures', async () => {
     const errorMapper: ErrorMapper = (error, request) =>
       error._tag === 'expired' ? { status: 401, body: { detail: 'Sign in again' } } : defaultErrorMapper(error, request)
     const expired = await mapped(errorMapper, AuthError.expired)
@@ -64,7 +64,7 @@ describe('a replaced error mapper', () => {
     expect(unavailable.headers['retry-after']).toBe('9')
   })
 
-  test('one that redirects: 302, no challenge, not cached, and no handler ran', async () => {
+  test('can redirect: 302, no challenge, not cached, and no handler ran', async () => {
     const { ask } = await mapped(() => ({ status: 302, headers: { Location: '/sign-in' } }))
     const answer = await ask('/x', bearer('t'))
     expect(answer).toMatchObject({ status: 302, challenges: [], body: '', seen: [] })
@@ -90,23 +90,23 @@ describe('a replaced error mapper', () => {
         throw null
       },
     ],
-  ])('one that throws %s is a 500, and no handler ran', async (_what, errorMapper) => {
+  ])('that throws %s makes a 500, and no handler ran', async (_what, errorMapper) => {
     const { ask } = await mapped(errorMapper)
     expectCrashed(await ask('/x', bearer('t')))
   })
 
-  test.each(['WWW-Authenticate', 'www-authenticate'])('one whose 401 has a %s of its own keeps it', async (name) => {
+  test.each(['WWW-Authenticate', 'www-authenticate'])('that sets %s on a 401 replaces the challenges', async (name) => {
     const { ask } = await mapped(() => ({ status: 401, headers: { [name]: 'Negotiate' }, body: 'no' }))
     expect(await ask('/x', bearer('t'))).toMatchObject({ status: 401, challenges: ['Negotiate'], body: 'no', seen: [] })
   })
 
-  test('B-01 one that makes a 401 of a 403 offers the challenges', async () => {
+  test('B-01 that makes a 401 of a 403 offers the challenges', async () => {
     const errorMapper: ErrorMapper = () => ({ status: 401, body: { detail: 'no' } })
     const { ask } = await mapped(errorMapper, AuthError.forged)
     expect(await ask('/x', bearer('t'))).toMatchObject({ status: 401, challenges: [challenge.bearer], seen: [] })
   })
 
-  test('a type of its own replaces problem+json; a body of bytes and no body are sent as they are', async () => {
+  test('can replace the type problem+json, and can send bytes or no body', async () => {
     const headers = { 'content-type': 'application/json' }
     const json = await mapped(() => ({ status: 401, headers, body: { detail: 'no' } }))
     const answer = await json.ask('/x', bearer('t'))

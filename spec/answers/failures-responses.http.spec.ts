@@ -1,4 +1,4 @@
-/** Failures (spec/requirements.md): realms, settings, and what upstream middleware and hooks left on the response. */
+/** Failures (spec/requirements.md): realms, settings, and what upstream middleware and hooks left in the response. */
 import cors from '@koa/cors'
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'
@@ -29,7 +29,7 @@ describe('the realm', () => {
       apiKeyHeader({ authenticate: () => false }),
     ])
 
-  test("the application's, and a kind's own before it", async () => {
+  test('is the one of the kind, or else that of the application', async () => {
     const { ask } = await operation(list(), settings({ realm: 'pets' }))
     const own = 'Basic realm="office", charset="UTF-8"'
     expectDenied(await ask(), 401, ['Bearer realm="pets"', own, 'ApiKey realm="pets", in="header", name="key"'])
@@ -40,7 +40,7 @@ describe('the realm', () => {
     ])
   })
 
-  test('B-05 quotes and backslashes are escaped', async () => {
+  test('B-05 has its quotes and backslashes escaped', async () => {
     const authenticators = [
       httpBearer({ authenticate: () => false }),
       httpBasicAuth({ realm: 'C:\\', authenticate: () => false }),
@@ -52,7 +52,7 @@ describe('the realm', () => {
     ])
   })
 
-  test.each(['a\r\nb', 'caf\u00e9', 'a\u0000b', 'a\u007fb'])('B-05 %j is refused where it is written', (realm) => {
+  test.each(['a\r\nb', 'caf\u00e9', 'a\u0000b', 'a\u007fb'])('B-05 %j is refused when it is set', (realm) => {
     expect(() => authSettings({ realm })).toThrow(TypeError)
     expect(() => httpBearer({ realm, authenticate: () => false })).toThrow(TypeError)
     expect(() => httpBasicAuth({ realm, authenticate: () => false })).toThrow(TypeError)
@@ -61,8 +61,8 @@ describe('the realm', () => {
   })
 })
 
-describe('authSettings mounted twice adds up', () => {
-  test('what the lower one leaves out holds from the upper one', async () => {
+describe('authSettings mounted twice', () => {
+  test('keeps the upper setting that the lower one leaves out', async () => {
     const api = await operation(withAuth(sessionAuth()), (app) => {
       app.use(authSettings({ realm: 'upper', csrf: false }))
       app.use(authSettings({ realm: 'lower' }))
@@ -74,7 +74,7 @@ describe('authSettings mounted twice adds up', () => {
     expectPassed(await api.ask('/x', forged), { username: 'anna' })
   })
 
-  test('an option that is undefined leaves the upper one in force', async () => {
+  test('keeps the upper setting where the lower one is undefined', async () => {
     const { ask } = await operation(refusing, (app) => {
       app.use(authSettings({ realm: 'upper' }))
       const fromTheEnvironment: object = { realm: undefined }
@@ -84,7 +84,7 @@ describe('authSettings mounted twice adds up', () => {
   })
 })
 
-describe('the response that others have touched', () => {
+describe('a response that others have changed', () => {
   const upstream = (app: Koa) => {
     app.use((ctx, next) => {
       ctx.set({ 'Cache-Control': 'public, max-age=3600', Vary: 'Accept-Encoding', 'X-Kept': 'yes' })
@@ -95,21 +95,21 @@ describe('the response that others have touched', () => {
     })
   }
 
-  test('upstream: ours are Content-Type, WWW-Authenticate, Cache-Control and status; Vary is added to', async () => {
+  test('upstream middleware: a refusal replaces its status, type, challenges and Cache-Control, and adds to its Vary', async () => {
     const { ask } = await operation(refusing, upstream)
     const answer = await ask('/x', bearer('t'))
     expectDenied(answer, 401, [challenge.refusedBearer])
     expect(answer.headers).toMatchObject({ vary: 'Accept-Encoding, Authorization', 'x-kept': 'yes' })
   })
 
-  test('upstream: a 403 and a 503 do not carry its WWW-Authenticate either', async () => {
+  test('upstream middleware: a 403 and a 503 do not send its WWW-Authenticate either', async () => {
     const forged = await operation(failing(AuthError.forged), upstream)
     expectDenied(await forged.ask('/x', bearer('t')), 403, [], 'CSRF check Failed')
     const unavailable = await operation(failing(AuthError.unavailable()), upstream)
     expectDenied(await unavailable.ask('/x', bearer('t')), 503, [])
   })
 
-  test('@koa/cors: a 401 keeps Access-Control-Allow-Origin, and Vary holds both', async () => {
+  test('@koa/cors: a 401 keeps Access-Control-Allow-Origin, and Vary names both', async () => {
     const { ask } = await operation(refusing, (app) => {
       app.use(cors({ origin: 'https://app.example', credentials: true }))
     })
@@ -130,22 +130,25 @@ describe('the response that others have touched', () => {
     ctx.message = 'Left'
     return later ? Promise.resolve(verdict) : verdict
   }
-  test.each([false, true])('A-39 what a refusing hook left is taken back (asynchronous: %s)', async (later) => {
+  test.each([false, true])('A-39 what a refusing hook wrote is removed (asynchronous: %s)', async (later) => {
     const { ask } = await operation(withAuth(writing(false, later)))
     const answer = await ask()
     expectDenied(answer, 401, [challenge.custom])
     expect(answer.headers['x-left']).toBeUndefined()
   })
 
-  test.each([false, true])('A-39 what hooks of a passing list left is taken back (asynchronous: %s)', async (later) => {
-    const { ask } = await operation(withAuth([writing(false, later), writing(true, later)]))
-    const answer = await ask()
-    expectPassed(answer, true)
-    expect(answer.headers['x-left']).toBeUndefined()
-  })
+  test.each([false, true])(
+    'A-39 what the hooks of a list wrote is removed, even if one passes (asynchronous: %s)',
+    async (later) => {
+      const { ask } = await operation(withAuth([writing(false, later), writing(true, later)]))
+      const answer = await ask()
+      expectPassed(answer, true)
+      expect(answer.headers['x-left']).toBeUndefined()
+    },
+  )
 })
 
-test('B-24 the problem body is exact, byte for byte', async () => {
+test('B-24 the problem body is this, byte for byte', async () => {
   const { url } = await operation(refusing)
   const response = await fetch(`${url}/x`)
   expect(await response.text()).toBe(

@@ -1,4 +1,4 @@
-/** Failures (spec/requirements.md): what each becomes, and how a list folds them. */
+/** Failures (spec/requirements.md): the response to each, and how a list folds them. */
 import { either as E, taskEither as TE } from 'fp-ts'
 import createError from 'http-errors'
 import { apiKeyHeader, apiKeyQuery, AuthError, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
@@ -40,12 +40,12 @@ const rows: ReadonlyArray<Row> = [
     },
   ],
   ['unavailable', AuthError.unavailable(), { status: 503, challenges: [], retryAfter: '5' }],
+  ['unavailable with seconds', AuthError.unavailable(120), { status: 503, challenges: [], retryAfter: '120' }],
   [
-    'unavailable, reported for how long',
-    AuthError.unavailable(120),
-    { status: 503, challenges: [], retryAfter: '120' },
+    'unavailable with a fraction of seconds',
+    AuthError.unavailable(0.2),
+    { status: 503, challenges: [], retryAfter: '1' },
   ],
-  ['unavailable, in whole seconds', AuthError.unavailable(0.2), { status: 503, challenges: [], retryAfter: '1' }],
 ]
 
 const says: ReadonlyArray<readonly [dialect: string, say: (failure: AuthError) => unknown]> = [
@@ -60,7 +60,7 @@ const expectRow = (answer: Answer, { status, challenges, detail, retryAfter }: R
   expect(answer.headers['vary']).toBe('Authorization')
 }
 
-describe.each(says)('a hook answers by %s', (_dialect, say) => {
+describe.each(says)('a hook returns a failure by %s', (_dialect, say) => {
   test.each(rows)('table of failures: %s', async (_tag, failure, expected) => {
     const hook = vi.fn(() => say(failure))
     const { ask, errors } = await operation(withAuth(httpBearer({ authenticate: hook })))
@@ -69,7 +69,7 @@ describe.each(says)('a hook answers by %s', (_dialect, say) => {
     expect(errors).toEqual([])
   })
 
-  test('table of failures: raised is a 500 of Koa, with the error as it is, and nothing leaked', async () => {
+  test('table of failures: raised is Koa’s 500, the error event gets the error, and the response does not show it', async () => {
     const error = new Error('connection to 10.0.0.7 refused')
     const { ask, errors } = await operation(withAuth(httpBearer({ authenticate: () => say(AuthError.raised(error)) })))
     expectCrashed(await ask('/x', bearer('t')))
@@ -77,7 +77,7 @@ describe.each(says)('a hook answers by %s', (_dialect, say) => {
     expect(errors[0]).toBe(error)
   })
 
-  test('any other Left is invalid, its content dropped', async () => {
+  test('any other Left is invalid, and its content is dropped', async () => {
     const left = () => say('the password is hunter2' as never)
     const { ask } = await operation(withAuth(httpBearer({ authenticate: left })))
     expectDenied(await ask('/x', bearer('t')), 401, [challenge.refusedBearer])
@@ -85,7 +85,7 @@ describe.each(says)('a hook answers by %s', (_dialect, say) => {
 })
 
 test.each(kinds.filter(({ kind }) => kind !== 'HttpBearer'))(
-  'table of failures: $kind has its one challenge on each 401',
+  'table of failures: $kind offers its one challenge on each 401',
   async ({ make, carrying, refused }) => {
     for (const failure of [AuthError.absent, AuthError.malformed, AuthError.invalid, AuthError.expired]) {
       const { ask } = await operation(withAuth(make(() => E.left(failure))))
@@ -96,11 +96,11 @@ test.each(kinds.filter(({ kind }) => kind !== 'HttpBearer'))(
   },
 )
 
-describe('what a scope may hold', () => {
+describe('the characters of a scope', () => {
   test.each([
     ['a line break', ['read\r\nX-Admin: 1']],
-    ['no ASCII', ['lesen\u00fc']],
-  ])('B-17 a scope with %s writes no header, and is a 500 in both ways of answering', async (_what, scope) => {
+    ['characters outside of ASCII', ['lesen\u00fc']],
+  ])('B-17 a scope with %s writes no header and is a 500, from sync and async hooks', async (_what, scope) => {
     for (const say of [(e: AuthError) => E.left(e), async (e: AuthError) => E.left(e)]) {
       const hook = () => say(AuthError.insufficient(scope))
       const { ask } = await operation(withAuth(httpBearer({ authenticate: hook })))
@@ -112,7 +112,7 @@ describe('what a scope may hold', () => {
 })
 
 describe('a list folds the failures', () => {
-  // From the weakest to the strongest, each with what it becomes when a query key fails with it
+  // From the weakest to the strongest, each with its response when a query key fails with it
   const order: ReadonlyArray<readonly [failure: AuthError, status: number, detail?: string]> = [
     [AuthError.absent, 401],
     [AuthError.malformed, 401],
@@ -130,7 +130,7 @@ describe('a list folds the failures', () => {
       : [...(first._tag === 'insufficient' ? [key.query] : []), ...(second._tag === 'insufficient' ? [key.header] : [])]
 
   test.each(order.flatMap((weak, at) => order.slice(at).map((strong) => ({ weak, strong }))))(
-    'the strongest failure picks the status: $weak.0._tag and $strong.0._tag',
+    'the strongest failure decides the status: $weak.0._tag and $strong.0._tag',
     async ({ weak: [weak], strong: [strong, status, detail] }) => {
       for (const [first, second] of [
         [weak, strong],
@@ -143,7 +143,7 @@ describe('a list folds the failures', () => {
     },
   )
 
-  test('a 401 offers the challenges of all alternatives, in list order and each once', async () => {
+  test('a 401 offers the challenges of all alternatives, in the order of the list and each once', async () => {
     const refusing = () => false
     const list = withAuth([
       apiKeyHeader({ paramName: 'X-B', authenticate: refusing }),
@@ -163,8 +163,8 @@ describe('a list folds the failures', () => {
 
   test.each<[string, () => unknown]>([
     ['unavailable', () => E.left(AuthError.unavailable(3))],
-    ['unavailable, later', async () => E.left(AuthError.unavailable(3))],
-  ])('%s stops a list: no hook behind it is called', async (_what, authenticate) => {
+    ['unavailable, from an async hook', async () => E.left(AuthError.unavailable(3))],
+  ])('%s stops a list: no later hook is called', async (_what, authenticate) => {
     const before = vi.fn(() => false)
     const behind = vi.fn(() => true)
     const { ask } = await operation(
@@ -186,9 +186,9 @@ describe('a list folds the failures', () => {
       },
     ],
     ['rejected', () => Promise.reject(new Error('down'))],
-    ['answered as raised', () => E.left(AuthError.raised(new Error('down')))],
+    ['returned as raised', () => E.left(AuthError.raised(new Error('down')))],
     ['thrown in a TaskEither', () => () => Promise.reject(new Error('down'))],
-  ])('raised stops a list: no hook behind it is called (%s)', async (_what, authenticate) => {
+  ])('raised stops a list: no later hook is called (%s)', async (_what, authenticate) => {
     const behind = vi.fn(() => true)
     const { ask, errors } = await operation(withAuth([httpBearer({ authenticate }), () => behind()]))
     expectCrashed(await ask('/x', bearer('t')))
@@ -198,18 +198,21 @@ describe('a list folds the failures', () => {
   })
 })
 
-describe('what a hook throws', () => {
-  test.each([400, 401, 403, 404, 429])('an http-errors %i keeps its status, and stops the list', async (status) => {
-    const behind = vi.fn(() => true)
-    const authenticate = () => {
-      throw createError(status, 'token t of anna is on the list')
-    }
-    const { ask } = await operation(withAuth([httpBearer({ authenticate }), () => behind()]))
-    expectDenied(await ask('/x', bearer('t')), status, status === 401 ? [challenge.bearer, challenge.custom] : [])
-    expect(behind).not.toHaveBeenCalled()
-  })
+describe('an error that a hook throws', () => {
+  test.each([400, 401, 403, 404, 429])(
+    'of http-errors with the status %i keeps its status and stops the list',
+    async (status) => {
+      const behind = vi.fn(() => true)
+      const authenticate = () => {
+        throw createError(status, 'token t of anna is on the list')
+      }
+      const { ask } = await operation(withAuth([httpBearer({ authenticate }), () => behind()]))
+      expectDenied(await ask('/x', bearer('t')), status, status === 401 ? [challenge.bearer, challenge.custom] : [])
+      expect(behind).not.toHaveBeenCalled()
+    },
+  )
 
-  test('an http-errors 429 keeps its Retry-After, and none of its other headers', async () => {
+  test('of http-errors with the status 429 keeps its Retry-After, and none of its other headers', async () => {
     const headers = { 'retry-after': '7', 'Set-Cookie': 'a=1', Location: '/' }
     const authenticate = () => {
       throw createError(429, { headers })
@@ -233,20 +236,23 @@ describe('what a hook throws', () => {
     ['status 302', dressed({ status: 302, headers: { location: '/elsewhere' } })],
     ['statusCode 200', dressed({ statusCode: 200, expose: true })],
     ['an exposed 500', dressed({ status: 500, expose: true })],
-    ['a bare 404 that is no HTTP error', dressed({ status: 404 })],
+    ['a 404 that is not an HTTP error', dressed({ status: 404 })],
     ['status "401"', dressed({ status: '401', expose: true })],
     ['ENOENT, of which Koa makes a 404', dressed({ code: 'ENOENT' })],
   ]
-  test.each(thrown)('A-30 %s ends as a 500: no hang, no pass, no text', async (_what, error) => {
-    for (const authenticate of [
-      () => {
-        throw error
-      },
-      () => Promise.reject(error),
-      async () => E.left(AuthError.raised(error)),
-    ]) {
-      const { ask } = await operation(withAuth(httpBearer({ authenticate })))
-      expectCrashed(await ask('/x', bearer('t')))
-    }
-  })
+  test.each(thrown)(
+    'A-30 %s is a 500: the request does not hang or pass, and the body shows nothing',
+    async (_what, error) => {
+      for (const authenticate of [
+        () => {
+          throw error
+        },
+        () => Promise.reject(error),
+        async () => E.left(AuthError.raised(error)),
+      ]) {
+        const { ask } = await operation(withAuth(httpBearer({ authenticate })))
+        expectCrashed(await ask('/x', bearer('t')))
+      }
+    },
+  )
 })

@@ -1,4 +1,4 @@
-/** what a hook leaves on the response is taken back. */
+/** what a hook writes to the response is removed. */
 import { Readable } from 'node:stream'
 import type { Context, Middleware, Request } from 'koa'
 import { createSession } from 'koa-session'
@@ -9,7 +9,7 @@ import { listen, serve } from '../support/server.js'
 
 const KEYS = ['a signing key of at least 32 characters']
 
-describe('A-39 what a hook leaves on the response', () => {
+describe('A-39 what a hook writes to the response', () => {
   let leave: (ctx: Context) => unknown = () => undefined
   let verdict: () => unknown = () => false
   const hook = ({ ctx }: Request) => {
@@ -28,7 +28,7 @@ describe('A-39 what a hook leaves on the response', () => {
   }
   const auths = { '/sync': hook, '/async': lateHook, '/list': [hook, lateHook], '/second': [() => false, hook] }
   const under = guardedApp(auths, {
-    // no status of its own: the one that a hook left would show
+    // The handler sets no status, so that a status which a hook set would show
     handler: (ctx) => {
       ctx.body = 'fine'
     },
@@ -53,14 +53,14 @@ describe('A-39 what a hook leaves on the response', () => {
       (ctx) =>
         ctx.set({ 'X-Secret': '1', 'WWW-Authenticate': 'Evil', 'Content-Type': 'text/x', 'Cache-Control': 'public' }),
     ],
-    ['an upstream header changed', (ctx) => ctx.set('X-Upstream', 'changed')],
-    ['an upstream header added to', (ctx) => ctx.append('X-Upstream', 'more')],
-    ['an upstream header removed', (ctx) => ctx.remove('X-Upstream')],
+    ['a changed upstream header', (ctx) => ctx.set('X-Upstream', 'changed')],
+    ['an addition to an upstream header', (ctx) => ctx.append('X-Upstream', 'more')],
+    ['a removed upstream header', (ctx) => ctx.remove('X-Upstream')],
     ['Vary', (ctx) => ctx.vary('X-Secret')],
     ['a cookie', (ctx) => ctx.cookies.set('evil', '1', { signed: false })],
-    ['an upstream cookie overwritten', (ctx) => ctx.cookies.set('theme', 'evil', { signed: false, overwrite: true })],
+    ['an overwritten upstream cookie', (ctx) => ctx.cookies.set('theme', 'evil', { signed: false, overwrite: true })],
     ['Set-Cookie', (ctx) => ctx.set('Set-Cookie', ['evil=1'])],
-    ['Set-Cookie added', (ctx) => ctx.append('Set-Cookie', 'evil=1')],
+    ['an added Set-Cookie', (ctx) => ctx.append('Set-Cookie', 'evil=1')],
     ['a length', (ctx) => (ctx.length = 3)],
     ['an ETag', (ctx) => (ctx.etag = 'secret')],
     ['an attachment', (ctx) => ctx.attachment('secret.txt')],
@@ -70,7 +70,7 @@ describe('A-39 what a hook leaves on the response', () => {
     headers: headers.filter(([name]) => name !== 'date').toSorted(),
   })
 
-  it.each(marks)('A-39 %s is taken back, whether authentication fails or passes', async (_what, mark) => {
+  it.each(marks)('A-39 %s is removed, whether authentication fails or passes', async (_what, mark) => {
     for (const path of Object.keys(auths)) {
       for (const { on, at } of apps) {
         for (const answer of [() => false, () => ({ user: 'anna' }), () => Promise.resolve(null)]) {
@@ -84,7 +84,7 @@ describe('A-39 what a hook leaves on the response', () => {
     }
   })
 
-  it('A-39 the cookie with which koa-session expires a forged one is not sent with a denial', async () => {
+  it('A-39 the cookie with which koa-session deletes a forged cookie is not sent with a refusal', async () => {
     const app = guardedApp(
       { '/x': sessionAuth() },
       {

@@ -1,4 +1,7 @@
-/** No browser prompt where a script asked: which combinations of header fields quieten `Basic`, and that nothing else changes. */
+/**
+ * Requests of scripts make no browser prompt: which combinations of header fields make `Basic` quiet, and that nothing
+ * else changes.
+ */
 import { Challenge, authenticator, httpBasicAuth, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { option as O } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
@@ -18,11 +21,11 @@ const xhr = { 'X-Requested-With': 'XMLHttpRequest' }
 
 const table: ReadonlyArray<readonly [what: string, fields: Fields, quiet: boolean]> = [
   ['no field at all (curl, old browsers)', {}, false],
-  ['a page that is opened', from('navigate', 'none'), false],
+  ['a page that is opened by its address', from('navigate', 'none'), false],
   ['a link of the same site', from('navigate'), false],
   ['a link of another site', from('navigate', 'cross-site'), false],
   ['a frame', from('nested-navigate'), false],
-  ['a navigation, whatever library says', from('navigate', 'same-origin', xhr), false],
+  ['a navigation that also sends X-Requested-With', from('navigate', 'same-origin', xhr), false],
   ['fetch, same origin', from('cors'), true],
   ['fetch, same site', from('cors', 'same-site'), true],
   ['fetch, another site', from('cors', 'cross-site'), true],
@@ -30,25 +33,25 @@ const table: ReadonlyArray<readonly [what: string, fields: Fields, quiet: boolea
   ['fetch with mode no-cors, an image', from('no-cors', 'cross-site'), true],
   ['a socket', from('websocket'), true],
   ['fetch and XMLHttpRequest', from('cors', 'same-origin', xhr), true],
-  ['Node’s fetch, which sends the mode alone', from('cors', ''), false],
-  ['a site alone', from('', 'same-origin'), false],
+  ['Node’s fetch, which sends only the mode', from('cors', ''), false],
+  ['only a site', from('', 'same-origin'), false],
   ['an old XMLHttpRequest', xhr, true],
-  ['in other letters', { 'x-requested-with': 'xmlHTTPrequest' }, true],
-  ['Node’s fetch with that field', from('cors', '', xhr), true],
-  ['a site alone with that field', from('', 'same-origin', xhr), true],
-  ['another library', { 'X-Requested-With': 'com.example.app' }, false],
+  ['X-Requested-With in another letter case', { 'x-requested-with': 'xmlHTTPrequest' }, true],
+  ['Node’s fetch with X-Requested-With', from('cors', '', xhr), true],
+  ['a site with X-Requested-With', from('', 'same-origin', xhr), true],
+  ['the value of another library', { 'X-Requested-With': 'com.example.app' }, false],
   ['two modes', from('navigate, navigate'), true],
-  ['a mode that is none', from('NAVIGATE'), true],
+  ['an unknown mode', from('NAVIGATE'), true],
   ['an empty mode', { 'Sec-Fetch-Mode': '', 'Sec-Fetch-Site': 'none' }, false],
 ]
 
-describe('Basic where no caller must be prompted', () => {
+describe('the quiet challenge of Basic', () => {
   test.each(table)('%s', async (_what, headers, quiet) => {
     const { ask } = await operation(withAuth(basic))
     for (const method of ['GET', 'HEAD', 'POST']) {
       const answer = await ask('/x', { method, headers: { ...headers } })
       expect(answer).toMatchObject({ status: 401, seen: [], challenges: [quiet ? `x${BASIC}` : BASIC] })
-      // a quiet challenge is one all the same, of a scheme that no browser knows
+      // A quiet challenge is a valid challenge, of a scheme that no browser knows
       expect(parseChallenge(answer.challenges[0]!).parameters).toEqual([
         ['realm', 'back office'],
         ['charset', 'UTF-8'],
@@ -56,14 +59,14 @@ describe('Basic where no caller must be prompted', () => {
     }
   })
 
-  test('Node’s own fetch keeps Basic', async () => {
+  test('is not sent to Node’s own fetch, which gets Basic', async () => {
     const { url } = await operation(withAuth(basic))
     const { status, headers } = await fetch(`${url}/x`)
     expect([status, headers.get('www-authenticate')]).toEqual([401, BASIC])
   })
 })
 
-describe('among others', () => {
+describe('quiet challenges in a list', () => {
   const offering = (scheme: string) =>
     authenticator({
       challenge: Challenge.make(scheme),
@@ -76,7 +79,7 @@ describe('among others', () => {
     return (await ask('/x', { headers: from('cors') })).challenges
   }
 
-  test('only the schemes for which browsers prompt are quietened, in any letters, in their places', async () => {
+  test('concern only the schemes for which browsers prompt, in any letter case, and keep their places', async () => {
     const schemes = ['Digest', 'Bearers', 'NEGOTIATE', 'NTLM', 'basic', 'Basics', 'BasicX', 'xBasic']
     expect(await asked([httpBearer({ authenticate: () => false }), basic, ...schemes.map(offering)])).toEqual([
       'Bearer realm="api"',
@@ -92,11 +95,11 @@ describe('among others', () => {
     ])
   })
 
-  test('two that become one are one line', async () => {
+  test('are sent once if two of them become equal', async () => {
     expect(await asked([offering('Basic'), offering('xBasic')])).toEqual(['xBasic realm="api"'])
   })
 
-  test('a 401 that a handler throws is quiet, too', async () => {
+  test('are also sent with a 401 that a handler throws', async () => {
     const passing = httpBasicAuth({ realm: 'back office', authenticate: () => ({ user: 'anna' }) })
     const { ask } = await operation(withAuth(passing), (app) => {
       app.use(async (ctx, next) => {
@@ -110,7 +113,7 @@ describe('among others', () => {
     expect([loud.challenges, quiet.challenges]).toEqual([[BASIC], [`x${BASIC}`]])
   })
 
-  test('what a cache could keep is not stored, so one answer never stands for the other', async () => {
+  test('are not stored by caches, so no cached response replaces the other', async () => {
     const { ask } = await operation(withAuth(basic))
     for (const headers of [{}, from('cors')]) {
       expect((await ask('/x', { headers })).headers['cache-control']).toBe('no-store')

@@ -1,4 +1,7 @@
-/** Standards of spec/requirements.md: what the RFCs ask of challenges, credentials and problem details. Titles name the requirement. */
+/**
+ * Standards of spec/requirements.md: what the RFCs ask of challenges, credentials and problem details. Titles begin
+ * with the requirement.
+ */
 import {
   apiKeyCookie,
   apiKeyHeader,
@@ -78,7 +81,7 @@ describe('challenges', () => {
     ['/cookie', 'ApiKey realm="api", in="cookie", name="X-API-KEY"'],
     ['/session', 'Session realm="api"'],
     ['/callable', 'Custom realm="api"'],
-  ])('B-01 a 401 of %s offers a challenge, and only Basic opens a prompt', async (path, challenge) => {
+  ])('B-01 a 401 of %s offers its challenge, and only Basic makes browsers prompt', async (path, challenge) => {
     expect(await challengesOf(`GET ${path}`)).toEqual([challenge])
   })
 
@@ -90,26 +93,29 @@ describe('challenges', () => {
     expectAccepted(await request('GET /bearer', [`Authorization: ${scheme} ${SECRET}`]))
   })
 
-  it.each([' ', '  ', '          '])('B-03 blanks %j separate scheme and credentials', async (blanks) => {
+  it.each([' ', '  ', '          '])('B-03 the blanks %j separate scheme and credentials', async (blanks) => {
     expectAccepted(await request('GET /bearer', [`Authorization: Bearer${blanks}${SECRET}`]))
     expectAccepted(await request('GET /basic', [`Authorization: Basic${blanks}${encoded('admin:secret')}`]))
   })
 
-  it.each(['\t', ' \t', '\t ', '', ',', '=', ':', '/'])('B-03 %j does not', async (blanks) => {
-    expectDenied(await request('GET /bearer', [`Authorization: Bearer${blanks}${SECRET}`]))
-    expectDenied(await request('GET /basic', [`Authorization: Basic${blanks}${encoded('admin:secret')}`]))
-    expect(asked).toEqual([])
-  })
+  it.each(['\t', ' \t', '\t ', '', ',', '=', ':', '/'])(
+    'B-03 %j does not separate scheme and credentials',
+    async (blanks) => {
+      expectDenied(await request('GET /bearer', [`Authorization: Bearer${blanks}${SECRET}`]))
+      expectDenied(await request('GET /basic', [`Authorization: Basic${blanks}${encoded('admin:secret')}`]))
+      expect(asked).toEqual([])
+    },
+  )
 
-  it('B-04 parameter names occur once, in whatever case', async () => {
+  it('B-04 a parameter name occurs once, in whatever letter case', async () => {
     for (const path of ['/bearer', '/basic', '/header', '/list', '/quoted', '/realms']) {
-      // the parser throws for a name that occurs twice
+      // The parser throws for a name that occurs twice
       expect((await challengesOf(`GET ${path}`)).map(parseChallenge)).not.toEqual([])
     }
     expect(() => Challenge.make('X', { scope: 'a', Scope: 'b' })).toThrow(TypeError)
   })
 
-  it('B-05 the realm is a quoted-string, its quotes and backslashes escaped', async () => {
+  it('B-05 the realm is a quoted-string with escaped quotes and backslashes', async () => {
     const challenges = await challengesOf('GET /quoted')
     expect(challenges[1]).toBe('Session realm="a \\"quoted\\" \\\\ realm, x=\\"y\\""')
     expect(challenges.map((text) => parseChallenge(text).parameters[0])).toEqual([
@@ -125,7 +131,7 @@ describe('challenges', () => {
     expect(() => sessionAuth({ realm })).toThrow(TypeError)
   })
 
-  it('B-06 a list sends the challenges of all alternatives, a line each, in list order', async () => {
+  it('B-06 a list sends the challenges of all alternatives, one a line, in the order of the list', async () => {
     const all = [
       'ApiKey realm="api", in="header", name="X-API-Key"',
       'Bearer realm="api"',
@@ -138,7 +144,7 @@ describe('challenges', () => {
     )
   })
 
-  it('B-06 each challenge is sent once, and two realms are two', async () => {
+  it('B-06 equal challenges are sent once, and two realms are two challenges', async () => {
     expect(await challengesOf('GET /twice')).toEqual([
       'Bearer realm="api"',
       'ApiKey realm="api", in="header", name="X-API-Key"',
@@ -189,21 +195,21 @@ describe('Bearer (RFC 6750)', () => {
     'a\u00e9',
     'a\tb',
     'a!',
-  ])('B-14 B-16 %j is none: 401 invalid_token, and the hook is not asked', async (token) => {
+  ])('B-14 B-16 %j is not a b64token: 401 invalid_token, and the hook is not called', async (token) => {
     const answer = await request('GET /bearer', [`Authorization: Bearer ${token}`])
     expectDenied(answer)
     expect(valuesOf(answer, 'WWW-Authenticate')).toEqual(['Bearer realm="api", error="invalid_token"'])
     expect(asked).toEqual([])
   })
 
-  it('B-15 without credentials the challenge names no error', async () => {
+  it('B-15 without credentials the challenge has no error', async () => {
     expect(await challengesOf('GET /bearer')).toEqual(['Bearer realm="api"'])
     expect(await challengesOf('GET /bearer', [`Authorization: Basic ${encoded('admin:secret')}`])).toEqual([
       'Bearer realm="api"',
     ])
   })
 
-  it('B-16 403 insufficient_scope names the scope that is missing', async () => {
+  it('B-16 the challenge of a 403 insufficient_scope names the missing scope', async () => {
     const answer = await request('GET /scoped', [`Authorization: Bearer ${SECRET}`])
     expect([answer.status, answer.ran]).toEqual([403, 0])
     expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([
@@ -213,7 +219,7 @@ describe('Bearer (RFC 6750)', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ status: 403, title: 'Forbidden' })
   })
 
-  it('B-17 nothing of the request is in a challenge', async () => {
+  it('B-17 a challenge contains nothing of the request', async () => {
     for (const token of ['wrong', 'wrong"x', 'wr ong', 'invalid_request']) {
       const [challenge = ''] = await challengesOf('GET /bearer', [`Authorization: Bearer ${token}`])
       expect(parseChallenge(challenge).parameters).toEqual([
@@ -231,7 +237,7 @@ describe('problem details (RFC 9457)', () => {
     ['/down', 503, 'Service Unavailable'],
     ['/teapot', 418, "I'm a Teapot"],
   ])(
-    'B-24 B-25 %s: the real status, constant texts, nothing of the request or the cause',
+    'B-24 B-25 %s: the body has the real status and constant texts, and nothing of the request or the cause',
     async (path, status, title) => {
       const answer = await request(
         `GET ${path}?x=${SECRET}`,
@@ -244,7 +250,7 @@ describe('problem details (RFC 9457)', () => {
     },
   )
 
-  it('B-25 a crash tells nothing: no stack, no message, no names', async () => {
+  it('B-25 the response to a crash has no stack, message or names', async () => {
     const answer = await request('GET /raised', ['Authorization: Bearer x'])
     expect([answer.status, answer.ran, answer.body]).toEqual([500, 0, 'Internal Server Error'])
     expect(JSON.stringify(answer.headers)).not.toContain(SECRET)

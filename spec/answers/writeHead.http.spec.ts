@@ -1,6 +1,6 @@
 /**
- * A handler that writes its own head, with everything that Node's `writeHead` takes: what it says is kept, Vary is merged,
- * and what Node refuses is refused as Node does.
+ * A handler that calls Node's `writeHead` itself, with everything that it accepts. What the handler writes is kept,
+ * Vary is merged, and what Node refuses is refused with the same error.
  */
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
@@ -13,7 +13,7 @@ const passThrough: Middleware = (_ctx, next) => next()
 
 type Write = (res: Context['res']) => unknown
 
-/** An operation that answers by itself; what its `write` threw, if it did. */
+/** An operation that writes its own response. It reports what `write` threw. */
 const writing = async (write: Write, upstream: Middleware = passThrough, open = false) => {
   let thrown: unknown
   const { ask, errors } = await running((app) => {
@@ -41,22 +41,22 @@ const head =
   (res) =>
     Reflect.apply(res.writeHead, res, args)
 
-describe('Vary is merged, Cache-Control kept unless it is given', () => {
+describe('writeHead merges Vary, and keeps Cache-Control if the handler gives it', () => {
   test.each<[string, Write]>([
     ['an object', head(200, { Vary: 'Origin' })],
-    ['an object in other letters', head(200, { VARY: 'Origin' })],
+    ['an object with names in another letter case', head(200, { VARY: 'Origin' })],
     ['a list', head(200, ['Vary', 'Origin'])],
     ['a message and an object', head(200, 'OK', { Vary: 'Origin' })],
     ['a message and a list', head(200, 'OK', ['vary', 'Origin'])],
     ['no message and an object', head(200, undefined, { Vary: 'Origin' })],
-    ['an object and a trailing nothing', head(200, { Vary: 'Origin' }, undefined)],
+    ['an object and a trailing undefined', head(200, { Vary: 'Origin' }, undefined)],
     ['an object and a trailing null', head(200, { Vary: 'Origin' }, null)],
-    ['an object with a name that is empty', head(200, { Vary: 'Origin', '': 'x' })],
-    ['a list with a number in it', head(200, ['Vary', 'Origin', 'Content-Length', 2])],
-    ['a list with a list of cookies in it', head(200, ['Vary', 'Origin', 'Set-Cookie', ['a=1', 'b=2']])],
+    ['an object with an empty name', head(200, { Vary: 'Origin', '': 'x' })],
+    ['a list that has a number', head(200, ['Vary', 'Origin', 'Content-Length', 2])],
+    ['a list that has a list of cookies', head(200, ['Vary', 'Origin', 'Set-Cookie', ['a=1', 'b=2']])],
     ['a list of values', head(200, { Vary: ['Origin'] })],
-    ['a status as text', head('200', { Vary: 'Origin' })],
-    ['before it', (res) => res.setHeader('Vary', 'Origin').writeHead(200)],
+    ['a status as a string', head('200', { Vary: 'Origin' })],
+    ['a field that is set before', (res) => res.setHeader('Vary', 'Origin').writeHead(200)],
     ['by flushHeaders', (res) => res.setHeader('Vary', 'Origin').flushHeaders()],
     ['by the first write', (res) => res.setHeader('Vary', 'Origin').write('')],
   ])('%s', async (_what, write) => {
@@ -71,15 +71,15 @@ describe('Vary is merged, Cache-Control kept unless it is given', () => {
 
   test.each<[string, Write, string]>([
     [
-      'what was removed is put back',
+      'a field that the handler removed is sent',
       (res) => (res.removeHeader('Vary'), res.removeHeader('Cache-Control')),
       'Authorization',
     ],
-    ['what is there is not doubled', head(200, { Vary: 'authorization' }), 'authorization'],
-    ['`*` stands for everything', head(200, ['Vary', '*']), '*'],
-    ['members that are empty', (res) => res.setHeader('Vary', ' ,A,, B,'), 'A, B, Authorization'],
-    ['a list that names it twice', head(200, ['Vary', 'A', 'Vary', 'B']), 'A, B, Authorization'],
-    ['a message alone', head(200, 'OK'), 'Authorization'],
+    ['a member that is already there is not added again', head(200, { Vary: 'authorization' }), 'authorization'],
+    ['`*` replaces everything', head(200, ['Vary', '*']), '*'],
+    ['empty members are kept', (res) => res.setHeader('Vary', ' ,A,, B,'), 'A, B, Authorization'],
+    ['a list may name the field twice', head(200, ['Vary', 'A', 'Vary', 'B']), 'A, B, Authorization'],
+    ['a message without headers', head(200, 'OK'), 'Authorization'],
     ['no headers', head(200, null), 'Authorization'],
   ])('%s', async (_what, write, vary) => {
     expect(await writing(write)).toMatchObject({ status: 200, vary, caching: 'private, no-store', thrown: undefined })
@@ -89,33 +89,33 @@ describe('Vary is merged, Cache-Control kept unless it is given', () => {
     ['an object', [200, { 'Cache-Control': 'public' }]],
     ['a list', [200, ['cache-control', 'public']]],
     ['a message and an object', [200, 'OK', { 'Cache-Control': 'public' }]],
-  ])('Cache-Control that is given by %s', async (_what, args) => {
+  ])('Cache-Control given by %s is kept', async (_what, args) => {
     expect(await writing(head(...args))).toMatchObject({ caching: 'public', vary: 'Authorization' })
   })
 
   test.each<[string, unknown[]]>([
     ['an object', [200, { 'Set-Cookie': ['a=1', 'b=2'] }]],
     ['a list', [200, ['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2']]],
-    ['a list with a list', [200, ['Set-Cookie', ['a=1', 'b=2']]]],
-  ])('cookies in %s survive, and replace those before', async (_what, args) => {
+    ['a list that has a list', [200, ['Set-Cookie', ['a=1', 'b=2']]]],
+  ])('cookies in %s are sent, and replace earlier ones', async (_what, args) => {
     const { headers } = await writing((res) => head(...args)(res.setHeader('Set-Cookie', 'old=1')))
     expect(headers['set-cookie']).toEqual(['a=1', 'b=2'])
   })
 })
 
-describe('what Node refuses is Node’s own error', () => {
+describe('what Node refuses throws Node’s own error', () => {
   test.each<[string, unknown[]]>([
-    ['an odd list', [200, ['Vary']]],
-    ['a name that is none', [200, { 'b c': '1' }]],
+    ['a list of odd length', [200, ['Vary']]],
+    ['an invalid name', [200, { 'b c': '1' }]],
     ['a line break', [200, { A: 'b\r\nSet-Cookie: c=1' }]],
     ['a line break in a list', [200, ['A', 'b\r\nSet-Cookie: c=1']]],
-    ['a value that is undefined', [200, { A: undefined }]],
-    ['a value in a list that is undefined', [200, ['A', undefined]]],
+    ['an undefined value', [200, { A: undefined }]],
+    ['an undefined value in a list', [200, ['A', undefined]]],
     ['a status out of range', [99]],
     ['no status', ['x', { Vary: 'Origin' }]],
   ])('%s', async (_what, args) => {
     const guarded = await writing(head(...args))
-    // with a field before it, as behind a guard
+    // A guard has set a field before
     const plain = await writing((res) => head(...args)(res.setHeader('Vary', 'Origin')), passThrough, true)
     const codeOf = ({ thrown }: typeof plain): unknown => Reflect.get(Object(thrown) as object, 'code')
     expect(codeOf(plain)).toMatch(/^ERR_/)
@@ -124,7 +124,7 @@ describe('what Node refuses is Node’s own error', () => {
     expect(guarded.vary).toContain('Authorization')
   })
 
-  test('a second head', async () => {
+  test('a second head throws ERR_HTTP_HEADERS_SENT', async () => {
     const { thrown, vary } = await writing((res) => res.writeHead(200).writeHead(200, { Vary: 'Origin' }))
     expect(thrown).toMatchObject({ code: 'ERR_HTTP_HEADERS_SENT' })
     expect(vary).toBe('Authorization')
@@ -158,9 +158,9 @@ describe('upstream middleware that wraps `writeHead`', () => {
     expect([headers['x-late'], vary]).toEqual(['1', 'Origin, Authorization'])
   })
 
-  test('and restores it behind the operation: Vary and Cache-Control are there already', async () => {
+  test('may restore it after the operation: Vary and Cache-Control are already set', async () => {
     for (const write of [() => undefined, (res: Context['res']) => res.setHeader('X-Own', '1')]) {
-      // the head is written by Koa, after all middleware
+      // Koa writes the head after all middleware
       const { ask } = await running((app) => {
         app.use(wrapping((_ctx, before) => before, true))
         const handle = (ctx: Context) => {
