@@ -1,4 +1,7 @@
-/** Cross-site request forgery: Go's CrossOriginProtection, asked when a credential passes that browsers send themselves. */
+/**
+ * Cross-site request forgery: Go's CrossOriginProtection runs when a credential passes that browsers send by
+ * themselves.
+ */
 import { authSettings, sessionAuth, withAuth, type AuthSettings } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { challenge, expectDenied, expectPassed, operation, type Answer } from '../support/behavior.js'
@@ -29,7 +32,7 @@ const expectVerdict = (answer: Answer, allowed: boolean): void => {
   else expectDenied(answer, 403, [], 'CSRF check Failed')
 }
 
-describe("Go's table", () => {
+describe("the table of Go's tests", () => {
   // description, method, Sec-Fetch-Site, Origin, allowed
   test.each([
     ['same-origin allowed', 'POST', 'same-origin', '', true],
@@ -48,7 +51,7 @@ describe("Go's table", () => {
     expectVerdict(await send(method, fields(secFetchSite, origin)), allowed)
   })
 
-  test('B-33 HEAD allowed', async () => {
+  test('B-33 HEAD is allowed', async () => {
     const { send } = await site()
     const answer = await send('HEAD', fields('cross-site', ''))
     expect(answer).toMatchObject({ status: 200, challenges: [], seen: [anna] })
@@ -84,26 +87,29 @@ describe("Go's table", () => {
   })
 })
 
-describe('beyond the table', () => {
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK'])('A-35 %s is not safe', async (method) => {
-    const { send } = await site()
-    expectVerdict(await send(method, fields('cross-site', '')), false)
-    expectVerdict(await send(method, fields('same-origin', '')), true)
-  })
+describe("more than the table of Go's tests", () => {
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK'])(
+    'A-35 the method %s is checked',
+    async (method) => {
+      const { send } = await site()
+      expectVerdict(await send(method, fields('cross-site', '')), false)
+      expectVerdict(await send(method, fields('same-origin', '')), true)
+    },
+  )
 
   // description, Sec-Fetch-Site, Origin, allowed
   test.each([
     ['an unknown word', 'friendly', '', false],
     ['another letter case', 'Same-Origin', '', false],
-    ['two joined', 'same-origin, cross-site', '', false],
-    ['Fetch Metadata before Origin: a foreign one', 'same-origin', 'https://attacker.example', true],
-    ['Fetch Metadata before Origin: our own', 'cross-site', 'https://example.com', false],
-    ['same-site with our own origin', 'same-site', 'https://example.com', false],
-    ['the scheme is not compared', '', 'http://example.com', true],
+    ['two values joined', 'same-origin, cross-site', '', false],
+    ['Sec-Fetch-Site counts before Origin, and is cross-site', 'same-origin', 'https://attacker.example', true],
+    ['Sec-Fetch-Site counts before Origin, and is same-origin', 'cross-site', 'https://example.com', false],
+    ['same-site with the same origin', 'same-site', 'https://example.com', false],
+    ['another scheme of the same host', '', 'http://example.com', true],
     ['a port that Host does not have', '', 'https://example.com:8443', false],
     ['a subdomain', '', 'https://evil.example.com', false],
-    ['our name as a prefix', '', 'https://example.com.attacker.example', false],
-    ['our name as a user', '', 'https://example.com@attacker.example', false],
+    ['the host as a prefix', '', 'https://example.com.attacker.example', false],
+    ['the host as a user name', '', 'https://example.com@attacker.example', false],
     ['two origins', '', 'https://example.com https://attacker.example', false],
     ['an unparsable origin', '', '://example.com', false],
     ['a bare host', '', 'example.com', false],
@@ -112,7 +118,7 @@ describe('beyond the table', () => {
     expectVerdict(await send('POST', fields(secFetchSite, origin)), allowed)
   })
 
-  test('B-33 a field that is sent twice is not read as one of the two', async () => {
+  test('B-33 a field that is sent twice is not read as either of its values', async () => {
     const api = await site()
     const Cookie = await signInAs(api, anna)
     for (const twice of [
@@ -126,14 +132,14 @@ describe('beyond the table', () => {
     }
   })
 
-  test('B-33 the port counts when Host has one', async () => {
+  test('B-33 the port counts if Host has one', async () => {
     const { send } = await site()
     const own = { Host: 'example.com:8443' }
     expectVerdict(await send('POST', { ...own, Origin: 'https://example.com:8443' }), true)
     expectVerdict(await send('POST', { ...own, Origin: 'https://example.com' }), false)
   })
 
-  test('B-32 X-Forwarded-Host counts behind a trusted proxy alone', async () => {
+  test('B-32 X-Forwarded-Host counts only behind a trusted proxy', async () => {
     const forwarded = { 'X-Forwarded-Host': 'shop.example', Origin: 'https://shop.example' }
     const direct = await site()
     expectVerdict(await direct.send('POST', forwarded), false)
@@ -142,7 +148,7 @@ describe('beyond the table', () => {
     expectVerdict(await behind.send('POST', { ...forwarded, Origin: 'https://example.com' }), false)
   })
 
-  test('trusted origins are compared whole: scheme, host and port', async () => {
+  test('a trusted origin must match as a whole: scheme, host and port', async () => {
     const { send } = await site({ trustedOrigins: ['https://trusted.example', 'http://localhost:3000'] })
     for (const origin of ['https://trusted.example', 'http://localhost:3000']) {
       expectVerdict(await send('POST', fields('cross-site', origin)), true)
@@ -167,7 +173,7 @@ describe('beyond the table', () => {
     },
   )
 
-  test('trusted origins that are no list, or hold no strings, are a TypeError', () => {
+  test('trusted origins that are not a list of strings are a TypeError', () => {
     for (const trustedOrigins of ['https://example.com', [undefined], [null], [7], new Set(['https://example.com'])]) {
       expect(() => authSettings({ trustedOrigins } as object)).toThrow(TypeError)
     }
@@ -189,7 +195,7 @@ describe('A-12 the verdict does not depend on the content type', () => {
     'application/problem+json',
     'application/octet-stream',
     'image/png',
-  ])('A-12 content type %j', async (type) => {
+  ])('A-12 the content type %j does not change the verdict', async (type) => {
     const { send } = await site()
     const headers: Record<string, string> = type === 'none' ? {} : { 'Content-Type': type }
     expectVerdict(await send('POST', { ...headers, 'Sec-Fetch-Site': 'cross-site' }), false)
@@ -198,7 +204,7 @@ describe('A-12 the verdict does not depend on the content type', () => {
   })
 })
 
-test('B-31 no header rescues a write from another site', async () => {
+test('B-31 no other header allows a write from another site', async () => {
   const { send } = await site()
   const junk = {
     'X-Requested-With': 'XMLHttpRequest',
@@ -211,13 +217,13 @@ test('B-31 no header rescues a write from another site', async () => {
   expectVerdict(await send('POST', { ...junk, 'Sec-Fetch-Site': 'cross-site' }), false)
 })
 
-test('csrf: false: writes from other sites pass, and still need the session', async () => {
+test('with csrf: false, writes from other sites pass if they have a session', async () => {
   const { ask, send } = await site({ csrf: false })
   expectVerdict(await send('POST', fields('cross-site', 'https://attacker.example')), true)
   expectDenied(await ask('/x', { method: 'POST', headers: fields('cross-site', '') }), 401, [challenge.session])
 })
 
-test('csrf: true is the default, written down', async () => {
+test('csrf: true is the same as the default', async () => {
   const { send } = await site({ csrf: true })
   expectVerdict(await send('POST', fields('cross-site', '')), false)
 })

@@ -1,4 +1,4 @@
-/** Cross-site request forgery: which credentials are checked, and what that does to a list. */
+/** Cross-site request forgery: which credentials are checked, and what a failed check means for a list. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, flatMap, sessionAuth, withAuth } from 'koa-with-auth'
@@ -24,8 +24,8 @@ const prepared = async ({ auth, sending, path = '/x' }: AmbientRow) => {
   return send
 }
 
-describe('ambient: browsers send it by themselves', () => {
-  test.each(ambient)('csrf refuses a write from another site: $what', async (row) => {
+describe('credentials that browsers send by themselves', () => {
+  test.each(ambient)('a write from another site is refused: $what', async (row) => {
     const send = await prepared(row)
     for (const from of sites) {
       expectDenied(await send('POST', from), 403, [], 'CSRF check Failed')
@@ -36,14 +36,14 @@ describe('ambient: browsers send it by themselves', () => {
     expectPassed(await send('POST', {}), row.principal)
   })
 
-  test.each(ambient)('anonymous unsafe request: 401, not 403: $what', async (row) => {
+  test.each(ambient)('an unsafe request without credentials is a 401, not a 403: $what', async (row) => {
     const send = await prepared(row)
     for (const from of sites) expectDenied(await send('POST', from, false), 401, row.challenges)
   })
 })
 
-describe('not ambient: only a program sends it', () => {
-  test.each(notAmbient)('csrf does not concern it: $what', async (row) => {
+describe('credentials that only programs send', () => {
+  test.each(notAmbient)('a write from another site passes: $what', async (row) => {
     const send = await prepared(row)
     for (const from of sites) {
       expectPassed(await send('POST', from), row.principal)
@@ -51,20 +51,20 @@ describe('not ambient: only a program sends it', () => {
     }
   })
 
-  test('B-31 a stray cookie does not hold up a bearer', async () => {
+  test('B-31 a cookie that is not read does not refuse a bearer token', async () => {
     const { ask } = await operation(withAuth(bearerKind))
     const headers = { ...bearer('good').headers, Cookie: 'key=good; other=1', 'Sec-Fetch-Site': 'cross-site' }
     expectPassed(await ask('/x', { method: 'POST', headers }), { sent: 'good' })
   })
 })
 
-describe('in a list', () => {
+describe('the check in a list', () => {
   const crossSite = (sending: Sending): Sending => ({
     method: 'POST',
     headers: { ...sending.headers, 'Sec-Fetch-Site': 'cross-site' },
   })
 
-  test('a forged alternative fails and the list goes on: a good one behind it passes', async () => {
+  test('a forged member fails, and a later member can pass', async () => {
     const api = await operation(withAuth([session, cookieKey, headerKey]), withSessions())
     const Cookie = `${await signInAs(api, anna)}; key=good`
     expectPassed(await api.ask('/x', crossSite({ headers: { Cookie, key: 'good' } })), { sent: 'good' })
@@ -72,7 +72,7 @@ describe('in a list', () => {
     expectPassed(await api.ask('/x', { method: 'POST', headers: { Cookie } }), anna)
   })
 
-  test('the one that won decides, not what else was sent', async () => {
+  test('concerns the member that passed, not the other credentials that were sent', async () => {
     const behind = vi.fn(good)
     const { ask } = await operation(withAuth([headerKey, apiKeyCookie({ authenticate: behind })]))
     const both = { headers: { key: 'good', Cookie: 'key=good' } }
@@ -83,7 +83,7 @@ describe('in a list', () => {
     expect(behind).toHaveBeenCalledTimes(1)
   })
 
-  test('forged is stronger than refused, weaker than insufficient', async () => {
+  test('forged is stronger than refused, and weaker than insufficient', async () => {
     const withScope = apiKeyHeader({ authenticate: () => E.left(AuthError.insufficient()) })
     const both = { headers: { key: 'bad', Cookie: 'key=good' } }
     const refused = await operation(withAuth([cookieKey, headerKey]))
@@ -95,16 +95,16 @@ describe('in a list', () => {
   test.each([
     ['map', pipe(anyOf([cookieKey, bearerKind]), flatMap(shout)), (principal: unknown) => ({ shouted: principal })],
     [
-      'a record',
+      'an object',
       anyOf({ cookie: cookieKey, bearer: bearerKind }),
       (principal: unknown) => ({ via: 'bearer', principal }),
     ],
     [
-      'map of map',
+      'a map of a map',
       pipe(anyOf([cookieKey, bearerKind]), flatMap(shout), flatMap(shout)),
       (p: unknown) => ({ shouted: { shouted: p } }),
     ],
-  ])('%s of a mixed list does not refuse the bearer, and does refuse the cookie', async (_what, auth, reported) => {
+  ])('%s of a mixed list admits the bearer token and refuses the cookie', async (_what, auth, reported) => {
     const { ask } = await operation(withAuth(auth))
     expectPassed(await ask('/x', crossSite(bearer('good'))), reported({ sent: 'good' }))
     const both = { headers: { ...bearer('good').headers, Cookie: 'key=good' } }
@@ -112,7 +112,7 @@ describe('in a list', () => {
     expectDenied(await ask('/x', crossSite({ headers: { Cookie: 'key=good' } })), 403, [], 'CSRF check Failed')
   })
 
-  test('a bare RTE.alt of a mixed list counts as ambient whoever wins, and tells the last failure alone', async () => {
+  test('a bare RTE.alt of a mixed list is checked whichever member passes, and reports only the last failure', async () => {
     const either = pipe(
       cookieKey,
       RTE.alt(() => bearerKind),
@@ -126,7 +126,7 @@ describe('in a list', () => {
 
 describe('cookie kinds inside a bare RTE', () => {
   test.each(ambient.filter(({ what }) => what.startsWith('a bare RTE') || what.startsWith('any RTE')))(
-    'cookie kinds inside a bare RTE are never checked less than the kind itself: $what, first and last of a list',
+    'cookie kinds inside a bare RTE are checked at least like the kind itself, first and last in a list: $what',
     async ({ auth, sending, principal }) => {
       for (const list of [[auth, () => false] as const, [() => false, auth] as const]) {
         const api = await operation(withAuth(list), withSessions())
