@@ -1,4 +1,6 @@
-/** What the audit calls public, optional or undecided is exactly what a request without credentials gets in to. */
+/**
+ * A request without credentials gets in to exactly those operations that the audit calls public, optional or undecided.
+ */
 import fc from 'fast-check'
 import type { RouterInstance } from '@koa/router'
 import Koa from 'koa'
@@ -12,7 +14,7 @@ import { serve } from '../support/server.js'
 let current: RouterInstance | undefined
 const served = serve(() => new Koa().use((ctx, next) => current!.routes()(ctx as never, next)))
 
-/** Sends a bare request; tells the status, and which operations ran. */
+/** Sends a request without credentials. Returns the status, and which operations ran. */
 const bare = async (router: RouterInstance, method: string, path: string) => {
   current = router
   const ids = [...router.stack.keys()].map(String)
@@ -23,14 +25,14 @@ const bare = async (router: RouterInstance, method: string, path: string) => {
 
 const methodOf = ({ method }: AuditedOperation) => (method === 'ALL' ? 'PUT' : method)
 
-describe('law', () => {
-  it('of the operations that match a bare request the first answers, and it runs where it is not guarded', async () => {
+describe('the audit agrees with the router', () => {
+  it('law: the first operation that matches a request without credentials answers, and it runs if it is not guarded', async () => {
     const seen = { guarded: 0, optional: 0, public: 0, undecided: 0, shadowed: 0, narrower: 0 }
     await fc.assert(
       fc.asyncProperty(tree, async (one) => {
         const router = grow(one)
         const { operations } = audit(router)
-        // one method a layer, so lines of the audit and layers are one to one
+        // One method a layer, so each line of the audit is one layer
         expect(operations).toHaveLength(router.stack.length)
         for (const [at, operation] of operations.entries()) {
           const request = make(operation.path, {})!.samples[at % 2 === 0 ? 0 : 1]!
@@ -45,7 +47,7 @@ describe('law', () => {
           expect([request, answer]).toEqual([request, expected])
           seen[access]++
           if (first !== at) seen.shadowed++
-          // whoever answers instead is named, unless it takes nothing but what is its own
+          // The audit names the operation that answered instead, unless it is the narrower one
           const isNamed = operation.shadowedBy.some((shadow) => shadow.operation === operations[first]!.operation)
           if (first !== at && !isNamed) {
             seen.narrower++
@@ -61,7 +63,7 @@ describe('law', () => {
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(15)
   }, 120_000)
 
-  it('a sealed router lets in bare requests to what was listed, and to nothing else', async () => {
+  it('law: a sealed router admits requests without credentials to what was listed, and to nothing else', async () => {
     const seen = { sealed: 0, refused: 0, in: 0, out: 0 }
     await fc.assert(
       fc.asyncProperty(tree, fc.infiniteStream(fc.boolean()), async (one, coins) => {
@@ -88,7 +90,7 @@ describe('law', () => {
             }
             seen.in++
             expect(listed).toContain(operations[Number(by)]!.operation)
-            // no guarded operation was meant, unless the listed one has the narrower path
+            // No guarded operation should answer, unless the listed one has the narrower path
             expect(operations[Number(by)]!.access).not.toBe('undecided')
           }
         }

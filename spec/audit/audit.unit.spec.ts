@@ -1,4 +1,4 @@
-/** `audit(router)`: what one line of it tells, the data and the table. The levels are in levels.spec.ts. */
+/** `audit(router)`: what a line reports, as data and as a table. For levels see levels.unit.spec.ts. */
 import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
@@ -16,22 +16,26 @@ const only = (router: Parameters<typeof audit>[0]): AuditedOperation => {
   expect(operations).toHaveLength(1)
   return operations[0]!
 }
-describe('an operation', () => {
+describe('operations of the audit', () => {
   it.each<{ name: string; register: (router: Router) => unknown; operations: string[] }>([
     { name: 'GET answers HEAD', register: (r) => r.get('/x', handle), operations: ['GET /x'] },
     { name: 'HEAD alone', register: (r) => r.head('/x', handle), operations: ['HEAD /x'] },
     { name: 'all methods', register: (r) => r.all('/x', handle), operations: ['ALL /x'] },
     { name: 'del', register: (r) => r.del('/x', handle), operations: ['DELETE /x'] },
     {
-      name: 'several methods: a line each',
+      name: 'several methods have a line each',
       register: (r) => r.register('/x', ['GET', 'PUT', 'HEAD'], handle),
       operations: ['GET /x', 'PUT /x'],
     },
-    { name: 'several paths', register: (r) => r.get(['/x', '/y'], handle), operations: ['GET /x', 'GET /y'] },
+    {
+      name: 'several paths have a line each',
+      register: (r) => r.get(['/x', '/y'], handle),
+      operations: ['GET /x', 'GET /y'],
+    },
     { name: 'a RegExp', register: (r) => r.get(/^\/x\/\d+$/i, handle), operations: ['GET /^\\/x\\/\\d+$/i'] },
     { name: 'a redirect', register: (r) => r.redirect('/x', '/y'), operations: ['ALL /x'] },
     {
-      name: 'prefixes, in the order of mounting',
+      name: 'prefixes are in the order of mounting',
       register: (r) =>
         r.prefix('/api').use('/:team', new Router({ prefix: '/users' }).get('/:id', handle).get('/', handle).routes()),
       operations: ['GET /api/:team/users/:id', 'GET /api/:team/users'],
@@ -42,7 +46,7 @@ describe('an operation', () => {
     expect(audit(router).operations.map(({ operation }) => operation)).toEqual(operations)
   })
 
-  it('what is undescribed: a plain function, also inside of others; a RegExp', () => {
+  it('undescribed: a plain function, also inside of combinators, and a RegExp', () => {
     const router = new Router()
     router.get('/bearer', withAuth(a), handle).get('/public', withAuth(null), handle)
     router.get('/custom', withAuth([a, () => true]), handle).get(
@@ -58,7 +62,7 @@ describe('an operation', () => {
     ])
   })
 
-  it('what runs before its guard, param hooks of a router without levels included, descriptions not', () => {
+  it('before the guard: lists functions and the param hooks of plain routers, but no descriptions', () => {
     function limiter(_ctx: unknown, next: () => Promise<unknown>) {
       return next()
     }
@@ -77,12 +81,12 @@ describe('an operation', () => {
     expect(only(level).beforeGuard).toEqual(['limiter'])
   })
 
-  it('a function without a name is called that, because anonymous is a caller', () => {
+  it('a function without a name is listed as `function without a name`: anonymous means a caller', () => {
     const router = new Router().get('/x', (_ctx, next) => next(), withAuth(a) as never, handle)
     expect(only(router).beforeGuard).toEqual(['function without a name'])
   })
 
-  it('a guard behind the handler guards nothing', () => {
+  it('a guard after the handler guards nothing', () => {
     for (const auth of [a, null]) {
       const router = new Router().get('/x', handle, guardOf(auth) as never)
       expect(only(router)).toMatchObject({
@@ -93,10 +97,10 @@ describe('an operation', () => {
   })
 })
 
-describe('middleware', () => {
+describe('middleware of the audit', () => {
   const closed = (router: RouterInstance) => audit(router).middleware.map(({ path, guarded }) => [path, guarded])
 
-  it('where it is: its path and what is below it', () => {
+  it('has its path and what is below it', () => {
     const router = new Router()
     router.use(go, go).use('/a', go).use('/', go).use(/^\/b/, go).use('', go)
     router.use('/c', new Router({ prefix: '/d' }).use(go).use('/e/:id', go).routes())
@@ -111,35 +115,35 @@ describe('middleware', () => {
   })
 
   it.each<{ name: string; router: () => RouterInstance; guarded: string }>([
-    { name: 'in front of a guard', router: () => withAuth(a)(new Router()).use(go).get('/x', handle), guarded: 'no' },
-    { name: 'behind a guard', router: () => withAuth(a)(new Router()).get('/x', handle).use(go), guarded: 'yes' },
+    { name: 'before a guard', router: () => withAuth(a)(new Router()).use(go).get('/x', handle), guarded: 'no' },
+    { name: 'after a guard', router: () => withAuth(a)(new Router()).get('/x', handle).use(go), guarded: 'yes' },
     {
-      name: 'behind a public one',
+      name: 'after the guard of a public operation',
       router: () => new Router().get('/x', guardOf(null) as never, handle).use(go),
       guarded: 'no',
     },
     {
-      name: 'behind an optional one',
+      name: 'after an optional guard',
       router: () => withAuth(optional(a))(new Router()).get('/x', handle).use(go),
       guarded: 'no',
     },
     {
-      name: 'behind one and in front of another',
+      name: 'after one guard and before another',
       router: () => withAuth(a)(new Router()).get('/x', handle).use(go).get('/y', handle),
       guarded: 'no',
     },
     {
-      name: 'in front of what has another path',
+      name: 'before a guard with another path',
       router: () => withAuth(a)(new Router()).get('/x/z', handle).use('/x', go).get('/y', handle),
       guarded: 'yes',
     },
     {
-      name: 'where no operation is',
+      name: 'where there is no operation',
       router: () => withAuth(a)(new Router()).use('/x', go).get('/y', handle),
       guarded: 'never runs',
     },
     {
-      name: 'behind a guard where one layer alone runs',
+      name: 'after a guard, if only one layer runs',
       router: () =>
         withAuth(a)(new Router({ exclusive: true }))
           .get('/x', handle)
@@ -149,7 +153,7 @@ describe('middleware', () => {
   ])('$name: $guarded', ({ router, guarded }) => expect(closed(router())).toEqual([[expect.any(String), guarded]]))
 })
 
-describe('as data and as text', () => {
+describe('the result of the audit', () => {
   const api = () => {
     const api = apiApp({ prefix: '/api', auth: a, docs: false })
     api.use('/log', go)
@@ -159,7 +163,7 @@ describe('as data and as text', () => {
     return api.use('/plain', new Router().get('/health', withAuth(null), handle).routes())
   }
 
-  it('is plain data: JSON brings it back', () => {
+  it('is plain data that JSON keeps', () => {
     const audited = audit(api())
     const kept = JSON.parse(JSON.stringify(audited)) as Audit
     expect(kept).toStrictEqual({ operations: audited.operations, middleware: audited.middleware })
@@ -167,7 +171,7 @@ describe('as data and as text', () => {
     expect(table(kept)).toBe(String(audited))
   })
 
-  it('is the same each time, and changes nothing', () => {
+  it('is the same each time, and the router does not change', () => {
     const router = api()
     const before = JSON.stringify(router)
     expect(audit(router)).toStrictEqual(audit(router))
@@ -175,7 +179,7 @@ describe('as data and as text', () => {
     expect(JSON.stringify(router)).toBe(before)
   })
 
-  it('is a table that a minute is enough for', () => {
+  it('is printed as a table', () => {
     expect(`\n${String(audit(api()))}\n`).toMatchInlineSnapshot(`
       "
       OPERATION              PROTECTED BY                         DECIDED BY              NOTES
@@ -193,7 +197,7 @@ describe('as data and as text', () => {
     `)
   })
 
-  it('without middleware there is no second table; without operations, the head alone', () => {
+  it('is printed without the second table if there is no middleware, and as a head alone if there is no operation', () => {
     expect(String(audit(new Router()))).toBe('OPERATION  PROTECTED BY  DECIDED BY  NOTES')
     expect(String(audit(new Router().get('/x', handle)))).toBe(
       'OPERATION  PROTECTED BY        DECIDED BY  NOTES\nGET /x     undecided (public)  nothing',
@@ -201,12 +205,12 @@ describe('as data and as text', () => {
   })
 })
 
-describe('misuse', () => {
+describe('misuse of audit', () => {
   it.each([undefined, null, {}, 'router', { stack: {} }])('audit(%j) is a TypeError', (router) => {
     expect(() => audit(router as never)).toThrow(new TypeError('audit(router) takes a router of @koa/router'))
   })
 
-  it('so is routes()', () => {
+  it('audit(router.routes()) is a TypeError', () => {
     expect(() => audit(new Router().routes() as never)).toThrow(
       'audit(router) takes the router itself, not its routes()',
     )

@@ -1,4 +1,4 @@
-/** The level that decided, as the audit tells it: at each of the six places, and where levels add. */
+/** The level that decided, as the audit reports it: each of the six places, and levels that add. */
 import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, withAuth, type Guard } from 'koa-with-auth'
 import { audit, type AuditedOperation } from 'koa-with-auth/audit'
@@ -26,41 +26,42 @@ describe('spec 5.6: the level that decided', () => {
   const application = (inner: RouterInstance, auth: unknown = a) =>
     apiApp({ prefix: '/api', auth: auth as null, docs: false }).use(inner.routes())
 
-  it('the operation', () => {
+  it('is the operation, if it has a guard', () => {
     const router = withAuth(b)(new Router({ prefix: '/child' })).get('/o', withAuth(a), handle)
     expect(protectedBy(application(mounted(router), b))).toEqual(['guarded', 'bearer "a"', ['operation']])
   })
 
-  it('the registration call', () => {
+  it('is the registration call, if the operation has no guard', () => {
     const router = mounted(withAuth(a)(withAuth(b)(child())))
     expect(protectedBy(application(router, b))).toEqual(['guarded', 'bearer "a"', ['router /child']])
   })
 
-  it('the router', () =>
+  it('is the router, if the levels inside of it do not decide', () =>
     expect(protectedBy(application(mounted(withAuth(a)(child())), b))).toEqual([
       'guarded',
       'bearer "a"',
       ['router /child'],
     ]))
 
-  it("the parent's registration call", () => {
+  it("is the parent's registration call, if the levels inside of it do not decide", () => {
     const router = withAuth(a)(withAuth(b)(mounted(child())))
     expect(protectedBy(application(router, b))).toEqual(['guarded', 'bearer "a"', ['router /parent']])
   })
 
-  it('the parent', () =>
+  it('is the parent, if the levels inside of it do not decide', () =>
     expect(protectedBy(application(withAuth(a)(mounted(child())), b))).toEqual([
       'guarded',
       'bearer "a"',
       ['router /parent'],
     ]))
 
-  it('the application', () =>
+  it('is the application, if the levels inside of it do not decide', () =>
     expect(protectedBy(application(mounted(child())))).toEqual(['guarded', 'bearer "a"', ['application']]))
 
-  it('none', () => expect(protectedBy(mounted(child()))).toEqual(['undecided', 'undecided (public)', []]))
+  it('is none, if no level decides', () =>
+    expect(protectedBy(mounted(child()))).toEqual(['undecided', 'undecided (public)', []]))
 
-  it('null, at each of them', () => {
+  it('is also named if its decision is null', () => {
     const open = withAuth(null)
     expect([
       only(application(new Router().get('/o', open, handle))),
@@ -75,7 +76,7 @@ describe('spec 5.6: the level that decided', () => {
     ])
   })
 
-  it('also: all levels that add, from the outermost', () => {
+  it('with also: all levels that add are named, the outermost first', () => {
     const inner = (guard: Guard<never>) => withAuth(also(b))(new Router({ prefix: '/child' }).get('/o', guard, handle))
     const own = withAuth(also(named('c'))) as unknown as Guard<never>
     expect(protectedBy(application(inner(own)))).toEqual([
@@ -95,7 +96,7 @@ describe('spec 5.6: the level that decided', () => {
     ])
   })
 
-  it('each of 729 combinations, in one order and in all 48 for a few', () => {
+  it('is right for each of 729 combinations in one order, and for two of them in all 48 orders', () => {
     const tried = [
       ...combinations.map((combination) => [combination, canonical] as const),
       ...orders.flatMap((order) => [combinations[364]!, combinations[40]!].map((one) => [one, order] as const)),

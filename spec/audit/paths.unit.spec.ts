@@ -1,4 +1,4 @@
-/** How two paths lie to one another: what the automaton says agrees with the RegExps that the router runs. */
+/** How two paths overlap: the automaton agrees with the RegExps that the router runs. */
 import Router from '@koa/router'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ interface Case {
   readonly routed: RoutedPath
 }
 
-/** What the router makes of a path; `undefined` where it takes none. */
+/** The router's layer for a path; `undefined` if the router refuses the path. */
 const routed = (source: string, opts: { sensitive?: boolean; strict?: boolean } = {}): Case | undefined => {
   try {
     const layer = new Router(opts).get(source, () => {}).stack[0]!
@@ -35,7 +35,7 @@ const accepted = (automaton: PathPattern, candidate: string): boolean =>
   )
 
 describe('the automaton of a path', () => {
-  it('accepts what the RegExp of the router accepts, and nothing else where it is exact', () => {
+  it('accepts what the RegExp of the router accepts, and nothing else if it is exact', () => {
     const count = { accepted: 0, exact: 0, inexact: 0 }
     fc.assert(
       fc.property(pattern, options, fc.array(path, { minLength: 20, maxLength: 20 }), (source, opts, candidates) => {
@@ -55,19 +55,21 @@ describe('the automaton of a path', () => {
     expect(count.inexact).toBeGreaterThan(50)
   })
 
-  it.each(['/x', '/:a', '/:a/:b', '/*rest', '/a/{:b}', '/:a.json', '/:a/*b', '{/*rest}'])('%s is exact', (source) =>
+  it.each(['/x', '/:a', '/:a/:b', '/*rest', '/a/{:b}', '/:a.json', '/:a/*b', '{/*rest}'])('of %s is exact', (source) =>
     expect(make(source, {})?.isExact).toBe(true),
   )
 
-  it.each(['/:a-:b', '/*a/*b', '/:a{-:b}'])('%s is not', (source) => expect(make(source, {})?.isExact).toBe(false))
+  it.each(['/:a-:b', '/*a/*b', '/:a{-:b}'])('of %s is not exact', (source) =>
+    expect(make(source, {})?.isExact).toBe(false),
+  )
 
-  it.each(['/(x)', '/:', '/{x', '/x?'])('%s, which path-to-regexp does not take, has none', (source) =>
+  it.each(['/(x)', '/:', '/{x', '/x?'])('does not exist for %s, which path-to-regexp refuses', (source) =>
     expect(make(source, {})).toBeUndefined(),
   )
 })
 
-describe('two paths', () => {
-  it('law: nothing that the RegExps do contradicts what is said of them', () => {
+describe('the relation of two paths', () => {
+  it('law: the RegExps contradict nothing that it says', () => {
     const seen = { yes: 0, no: 0, unknown: 0, within: 0, around: 0 }
     const two = fc.tuple(pattern, options, pattern, options)
     fc.assert(
@@ -93,11 +95,11 @@ describe('two paths', () => {
       { numRuns: 3_000 },
     )
     expect(Math.min(seen.yes, seen.no, seen.within, seen.around)).toBeGreaterThan(40)
-    // two captures in one segment, and hardly ever even then
+    // Only two captures in one segment give this, and rarely
     expect(seen.unknown).toBeLessThan(seen.yes / 10)
   }, 60_000)
 
-  it('that several captures in a segment keep apart are not said to be apart, nor that they meet', () => {
+  it('is unknown if only several captures in one segment keep them apart', () => {
     const [one, other] = [routed('/:a-:b')!.routed, routed('/x-y-', { strict: true })!.routed]
     expect([one.matches('/x-y-'), other.matches('/x-y-')]).toEqual([false, true])
     expect(relate(one, other)).toEqual({ overlap: 'unknown', isWithin: false, isAround: false, isNarrower: false })
@@ -108,13 +110,13 @@ describe('two paths', () => {
     ['/*a-b-*c-d-*e-f-*g', '/*a.b.*c.d.*e.f.*g/x'],
     [`/*a/${'xyxyxyxyxy/'.repeat(8)}*b`, `/*c/${'yxyxyxyx/'.repeat(8)}*d`],
     ['/a{/:b}{/:c}{/:d}{/:e}{/:f}{/:g}', '/a{/:b}{/:c}{/:d}{/:e}{/:f}{/:g}/x'],
-  ])('%s and %s: the search for a path of both ends soon', (one, other) => {
+  ])('of %s and %s is found in less than 5 s', (one, other) => {
     const begin = performance.now()
     expect(relate(routed(one)!.routed, routed(other)!.routed)).toMatchObject({ overlap: 'yes', isNarrower: true })
     expect(performance.now() - begin).toBeLessThan(5_000)
   })
 
-  it('a RegExp with the flag g or y is asked anew each time, and keeps where it stopped', () => {
+  it('with a RegExp of flag g or y does not depend on lastIndex, and keeps it', () => {
     for (const flags of ['g', 'y', 'gy']) {
       const regexp = new RegExp('^/x', flags)
       const { matches } = routedPath({ path: regexp, regexp, opts: {} })

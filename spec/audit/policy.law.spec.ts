@@ -1,4 +1,7 @@
-/** Laws of the policy file: what is written is what is read, and what opens comes first, whoever gets in by whatever tree. */
+/**
+ * Laws of the policy file: what is written is what is read, and what opens is listed first, for all trees of
+ * authenticators.
+ */
 import fc, { type Arbitrary } from 'fast-check'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -21,8 +24,8 @@ const again = (lines: Lines): Lines => {
   return read.right
 }
 
-describe('writing, then checking, finds no difference', () => {
-  it('of any tree of routers', () => {
+describe('a policy file that was written and is read again', () => {
+  it('has no difference, for any tree of routers', () => {
     fc.assert(
       fc.property(tree, (root) => {
         const lines = linesOf(audit(grow(root)))
@@ -55,7 +58,7 @@ describe('writing, then checking, finds no difference', () => {
       ),
     }),
   )
-  it('whatever characters are in paths and names; no line holds one that cannot be seen', () => {
+  it('has no difference, whatever characters are in paths and names, and contains no invisible character', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(hostile, hostile, hostile)), (operations) => {
         const lines = linesOf(
@@ -78,7 +81,7 @@ describe('writing, then checking, finds no difference', () => {
     )
   })
 
-  it('and two paths that differ are two lines that differ', () => {
+  it('has two different lines for two different paths', () => {
     fc.assert(
       fc.property(hostile, hostile, (one, other) => {
         const [first, second] = [one, other].map((path) => linesOf(auditWith([audited({ path })])).map(textOf))
@@ -154,8 +157,8 @@ const guard: Arbitrary<{ readonly ways: ReadonlyArray<Way>; readonly admits: (ca
   { weight: 1, arbitrary: fc.constant({ ways: [anyone], admits: () => true }) },
 )
 
-describe('who gets in', () => {
-  it('more callers get in: it is opened, or other callers do not any more; never closed, never unnoticed', () => {
+describe('a change of who may call', () => {
+  it('that lets more callers in is an opening, or a change that also keeps callers out; it is never a closing, and never unnoticed', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(guard, guard), { minLength: 1, maxLength: 5 }), (pairs) => {
         const linesAt = (at: 0 | 1) =>
@@ -177,7 +180,7 @@ describe('who gets in', () => {
     )
   })
 
-  it('what adds an alternative, or takes a demand away, is an opening, and listed first', () => {
+  it('that adds an alternative or removes a demand is an opening, and is listed first', () => {
     const line = (ways: ReadonlyArray<Way>, path: string) => audited({ path, ways })
     fc.assert(
       fc.property(modelled, modelled, fc.constantFrom<'read' | 'write'>('read', 'write'), (one, other, scope) => {

@@ -1,4 +1,4 @@
-/** The policy file: its lines, what a reviewer reads of a change, and which files are none. */
+/** The policy file: its lines, the differences that a reviewer reads, and files that are refused. */
 import Router, { type RouterInstance } from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -52,18 +52,18 @@ describe('a line says who may call', () => {
   it.each<[name: string, auth: unknown, who: string]>([
     ['one kind', bearer, 'bearer'],
     ['alternatives', [bearer, key], 'bearer, or API key in header X-Key'],
-    ['all of several', allOf({ bearer, key }), 'bearer, and API key in header X-Key'],
-    ['anonymous callers', optional(bearer), 'bearer, or anonymous'],
-    ['bad credentials', lenient(bearer), 'bearer, or anonymous with any credentials'],
+    ['all of several kinds', allOf({ bearer, key }), 'bearer, and API key in header X-Key'],
+    ['anonymous callers are admitted', optional(bearer), 'bearer, or anonymous'],
+    ['bad credentials are admitted', lenient(bearer), 'bearer, or anonymous with any credentials'],
     ['scopes', scoped('read', 'write'), 'bearer with scopes read write'],
-    ['a function that allows', staff, 'authorized bearer'],
+    ['a function that authorizes', staff, 'authorized bearer'],
     ['a function', () => true, 'custom'],
     ['anyone', null, 'public'],
   ])('%s', (_name, auth, who) => {
     expect(texts(get(auth))).toStrictEqual([`GET /x; ${who}; by operation; csrf not needed; docs listed`])
   })
 
-  it('what no level decides, what comes after its handler, and what is for tests', () => {
+  it('a line says if no level decided, if the guard comes after its handler, and if the guard is for tests', () => {
     expect(texts(new Router().get('/x', handle))[0]).toBe(
       'GET /x; undecided (public); by nothing; csrf not needed; docs listed',
     )
@@ -73,7 +73,7 @@ describe('a line says who may call', () => {
     expect(texts(withPrincipal({})(get(bearer)))[0]).toContain('; public (withPrincipal, for tests); ')
   })
 
-  it('a name that means something else in a line is escaped, so that it is not taken for that', () => {
+  it('a name with a special character of the format is escaped', () => {
     const named = (scheme: string) =>
       linesOf({
         operations: audit(get(bearer)).operations.map((one) => ({
@@ -102,14 +102,14 @@ describe('a line says whether writes from other sites are refused', () => {
       .map((line) => line.split('; ')[3])
 
   it.each<[name: string, router: () => RouterInstance, says: string]>([
-    ['browsers send nothing by themselves', () => post(bearer), 'csrf not needed'],
-    ['nothing is written', () => get(cookie), 'csrf not needed'],
-    ['anyone may write', () => post(null, { csrf: false }), 'csrf not needed'],
-    ['it is checked', () => post(cookie), 'csrf checked'],
-    ['one of several is sent by browsers', () => post([bearer, cookie], { csrf: false }), 'csrf off'],
-    ['it is off', () => post(cookie, { csrf: false }), 'csrf off'],
+    ['not needed: browsers do not send the credential by themselves', () => post(bearer), 'csrf not needed'],
+    ['not needed: the operation does not write', () => get(cookie), 'csrf not needed'],
+    ['not needed: anyone may write', () => post(null, { csrf: false }), 'csrf not needed'],
+    ['checked', () => post(cookie), 'csrf checked'],
+    ['checked: browsers send one of several credentials', () => post([bearer, cookie], { csrf: false }), 'csrf off'],
+    ['off', () => post(cookie, { csrf: false }), 'csrf off'],
     [
-      'origins are trusted',
+      'checked, with trusted origins',
       () => post(cookie, { trustedOrigins: ['https://b.example', 'https://a.example'] }),
       'csrf checked except from https://a.example https://b.example',
     ],
@@ -117,7 +117,7 @@ describe('a line says whether writes from other sites are refused', () => {
     expect(csrf(router())).toEqual([says])
   })
 
-  it('in an apiApp, and only there; the innermost settings count; those after the guard do not', () => {
+  it('the settings of an apiApp count inside of it; the innermost count; those after the guard do not', () => {
     const api = apiApp({ auth: cookie, csrf: false, docs: false })
     api.post('/off', handle)
     const inner = apiApp({ auth: cookie, csrf: true, docs: false })
@@ -132,7 +132,7 @@ describe('a line says whether writes from other sites are refused', () => {
     expect(csrf(late)).toEqual(['csrf checked'])
   })
 
-  it('settings for a part of an operation: the weaker counts', () => {
+  it('if settings cover a part of an operation, the weaker ones count', () => {
     const router = withAuth(cookie)(new Router())
     router.use('/a', authSettings({ csrf: false }) as never)
     router.post('/:any', handle).post('/b', handle)
@@ -144,14 +144,14 @@ describe('a line says whether writes from other sites are refused', () => {
   })
 })
 
-it('a line says whether the document lists it', () => {
+it('a line says whether the OpenAPI document lists the operation', () => {
   const api = apiApp({ auth: bearer })
   api.get('/a', handle).get('/b', operation({ undocumented: true }), handle)
   const docs = texts(api as never).map((line) => line.replace(/^\S+ (\S+?);.*docs (\w+).*$/, '$1 $2'))
   expect(docs).toEqual(expect.arrayContaining(['/a listed', '/b hidden', '/docs page', '/openapi.json page']))
 })
 
-it('a line says what runs before the guard, and what open operation answers first; middleware has a line of its own', () => {
+it('a line says what runs before the guard and which open operation answers first; middleware has its own line', () => {
   const router = new Router().use(cors).use((_ctx, next) => next())
   router.get('/:id', guardOf(null) as never, handle).get('/me', cors, guardOf(bearer) as never, handle)
   expect(texts(router)).toStrictEqual([
@@ -162,7 +162,7 @@ it('a line says what runs before the guard, and what open operation answers firs
   ])
 })
 
-it('lines are sorted by path, so that registering in another order changes nothing', () => {
+it('lines are sorted by path, so the order of registration does not matter', () => {
   const one = get(bearer)
     .post('/x', guardOf(null) as never, handle)
     .get('/a', guardOf(key) as never, handle)
@@ -172,7 +172,7 @@ it('lines are sorted by path, so that registering in another order changes nothi
   expect(texts(one).map((line) => line.split(';')[0])).toStrictEqual(['GET /a', 'GET /x', 'POST /x'])
 })
 
-describe('a change, as a reviewer reads it', () => {
+describe('the differences of two policies', () => {
   const level = (auth: unknown) => guardOf(auth)(new Router({ prefix: '/p' }))
   it.each<[name: string, was: () => RouterInstance, is: () => RouterInstance, direction: string, text: string]>([
     [
@@ -183,35 +183,35 @@ describe('a change, as a reviewer reads it', () => {
       'GET /export: was authorized bearer, is public',
     ],
     [
-      'to anonymous callers',
+      'opened to anonymous callers',
       () => get(bearer),
       () => get(optional(bearer)),
       'opened',
       'GET /x: was bearer, is bearer, or anonymous',
     ],
     [
-      'to bad credentials',
+      'opened to bad credentials',
       () => get(optional(bearer)),
       () => get(lenient(bearer)),
       'opened',
       'GET /x: was bearer, or anonymous, is bearer, or anonymous with any credentials',
     ],
     [
-      'to another credential',
+      'opened to another credential',
       () => get(bearer),
       () => get([bearer, key]),
       'opened',
       'GET /x: was bearer, is bearer, or API key in header X-Key',
     ],
     [
-      'to one instead of both',
+      'opened to one credential instead of both',
       () => get(allOf({ bearer, key })),
       () => get(key),
       'opened',
       'GET /x: was bearer, and API key in header X-Key, is API key in header X-Key',
     ],
     [
-      'to everyone with a token',
+      'opened to everyone with a token',
       () => get(staff),
       () => get(bearer),
       'opened',
@@ -254,36 +254,36 @@ describe('a change, as a reviewer reads it', () => {
       'GET /x: was bearer, is API key in header X-Key',
     ],
     [
-      'no longer decided',
+      'no level decides any more',
       () => get(null),
       () => new Router().get('/x', handle),
       'changed',
       'GET /x: was public, is undecided (public); decided by: was operation, is nothing',
     ],
     [
-      'the level alone',
+      'only the level changes',
       () => level(bearer).get('/x', handle),
       () => level(null).get('/x', guardOf(bearer) as never, handle),
       'changed',
       'GET /p/x: decided by: was router /p, is operation',
     ],
-    ['a public route added', () => new Router(), () => get(null), 'opened', 'GET /x: was absent, is public'],
+    ['a new public route', () => new Router(), () => get(null), 'opened', 'GET /x: was absent, is public'],
     [
-      'an optional one',
+      'a new optional route',
       () => new Router(),
       () => get(optional(bearer)),
       'opened',
       'GET /x: was absent, is bearer, or anonymous',
     ],
-    ['a guarded one', () => new Router(), () => get(bearer), 'changed', 'GET /x: was absent, is bearer'],
+    ['a new guarded route', () => new Router(), () => get(bearer), 'changed', 'GET /x: was absent, is bearer'],
     [
-      'one without the check',
+      'a new route without the check for CSRF',
       () => new Router(),
       () => post(cookie, { csrf: false }),
       'opened',
       'POST /x: was absent, is API key in cookie sid, csrf is off',
     ],
-    ['a route removed', () => get(null), () => new Router(), 'closed', 'GET /x: was public, is gone'],
+    ['a removed route', () => get(null), () => new Router(), 'closed', 'GET /x: was public, is gone'],
     [
       'CSRF off',
       () => post(cookie, { realm: 'a' }),
@@ -299,7 +299,7 @@ describe('a change, as a reviewer reads it', () => {
       'POST /x: csrf was off, is checked',
     ],
     [
-      'an origin trusted',
+      'a new trusted origin',
       () => post(cookie, { csrf: true }),
       () => post(cookie, { trustedOrigins: ['https://a.example'] }),
       'opened',
@@ -335,13 +335,13 @@ describe('a change, as a reviewer reads it', () => {
     ],
   ])('%s', (_name, was, is, direction, text) => {
     const differences = differencesOf(linesFor(was()), linesFor(is()))
-    // middleware that carries settings is the same in both
+    // The line of the middleware that carries settings is the same in both
     expect(
       differences.filter(({ operation: name }) => !name.startsWith('USE')).map((one) => [one.direction, one.text]),
     ).toStrictEqual([[direction, text]])
   })
 
-  it('an open operation that moved in front of a guarded one is an opening; behind it again, a closing', () => {
+  it('an open operation that moves before a guarded one is an opening; moving it back is a closing', () => {
     const open = guardOf(null) as never
     const front = new Router().get('/:id', open, handle).get('/me', guardOf(bearer) as never, handle)
     const back = new Router().get('/me', guardOf(bearer) as never, handle).get('/:id', open, handle)
@@ -351,7 +351,7 @@ describe('a change, as a reviewer reads it', () => {
     expect(differencesOf(linesFor(front), linesFor(back)).map(({ direction }) => direction)).toEqual(['closed'])
   })
 
-  it('what runs behind the guard may refuse: less of it is an opening, more is not', () => {
+  it('removing a function that runs after the guard is an opening, because it may refuse; adding one is not', () => {
     const [plain, then] = [
       () => new Router().get('/x', withAuth(bearer), handle),
       () => new Router().get('/x', withAuth(bearer, { then: [cors] }), handle),
@@ -365,7 +365,7 @@ describe('a change, as a reviewer reads it', () => {
     expect(found(plain(), then())).toEqual([['changed', 'GET /x: is now behind its guard cors']])
   })
 
-  it('unguarded middleware that is new is an opening', () => {
+  it('new unguarded middleware is an opening', () => {
     const [without, using] = [get(bearer), new Router().use(cors).get('/x', guardOf(bearer) as never, handle)]
     expect(differencesOf(linesFor(without), linesFor(using)).map(({ direction, text }) => [direction, text])).toEqual([
       ['opened', 'USE /*: was absent, is unguarded cors'],
@@ -373,7 +373,7 @@ describe('a change, as a reviewer reads it', () => {
     expect(differencesOf(linesFor(using), linesFor(without))[0]).toMatchObject({ direction: 'closed' })
   })
 
-  it('two operations of one name are two lines', () => {
+  it('two operations with the same name are two lines', () => {
     const once = get(bearer)
     const twice = get(bearer).get('/x', guardOf(null) as never, handle)
     expect(differencesOf(linesFor(twice), linesFor(twice))).toEqual([])
@@ -383,11 +383,11 @@ describe('a change, as a reviewer reads it', () => {
   })
 })
 
-describe('a file', () => {
+describe('a policy file', () => {
   const bytes = (text: string) => new TextEncoder().encode(text)
   const written = policyText(linesFor(get(bearer).get('/y', guardOf(null) as never, handle)))
 
-  it('begins with what it is, and has a line for each operation', () => {
+  it('begins with its format, and has a line for each operation', () => {
     expect(written.split('\n')).toStrictEqual([
       '# koa-with-auth policy 1',
       expect.stringMatching(/^# Who may call what/),
@@ -425,13 +425,13 @@ describe('a file', () => {
       written.replace('GET /y', '<<<<<<< HEAD\nGET /y'),
       'line 4 is not a line of a policy file',
     ],
-    ['with a line cut off', written.slice(0, -12), 'line 4 is not a line of a policy file'],
+    ['with a line that is cut off', written.slice(0, -12), 'line 4 is not a line of a policy file'],
     ['with a control character', written.replace('GET /y', 'GET /\u202ey'), 'line 4 is not a line of a policy file'],
-  ])('%s is refused, and says where', (_name, text, why) => {
+  ])('%s: is refused, and the message says where', (_name, text, why) => {
     expect(readPolicy(bytes(text))).toStrictEqual(E.left(why))
   })
 
-  it('that is not UTF-8 is refused', () => {
+  it('is refused if it is not UTF-8', () => {
     expect(readPolicy(new Uint8Array([0x23, 0xff, 0xfe]))).toStrictEqual(E.left('is not UTF-8'))
   })
 
@@ -446,7 +446,7 @@ describe('a file', () => {
     'GET /x; bearer; by operation; csrf not needed; docs listed; and more',
     'USE /*; cors',
     'USE /*; unguarded cors; by operation',
-  ])('%s is no line', (text) => {
+  ])('is refused if it has the line %s', (text) => {
     expect(lineFrom(text)).toBeUndefined()
   })
 })

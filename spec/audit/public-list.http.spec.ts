@@ -1,4 +1,4 @@
-/** One list of what is public on purpose, for `seal` and for `expectGuarded`. */
+/** The same list of what is public on purpose works for `seal` and for `expectGuarded`. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { apiApp, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
@@ -33,12 +33,12 @@ const both = async (make: () => RouterInstance, list: ReadonlyArray<string>): Pr
 describe("public: ['docs']", () => {
   it.each([
     ['docs', ['GET /api/health', 'docs']],
-    ['the page and the document by their names', ['GET /api/health', 'GET /api/docs', 'GET /api/openapi.json']],
-  ])('%s: all of a docs page is listed', async (_what, list) => {
+    ['the names of the page and the document', ['GET /api/health', 'GET /api/docs', 'GET /api/openapi.json']],
+  ])('%s: lists everything of a docs page', async (_what, list) => {
     expect(await both(api, list)).toEqual([])
   })
 
-  it('also below other routers, and of two pages', async () => {
+  it('lists the pages of routers that are mounted in others, also if there are two', async () => {
     const outer = () => new Router().use('/a', api().routes()).use('/b', api().routes()) as RouterInstance
     expect(await both(outer, ['GET /a/api/health', 'GET /b/api/health', 'docs'])).toEqual([])
   })
@@ -52,7 +52,7 @@ describe("public: ['docs']", () => {
     }
   })
 
-  it('without it each names what to list: the page, not what it loads', async () => {
+  it('is not needed if the page is listed by its path: each message names the page, not what it loads', async () => {
     const messages = await both(api, ['GET /api/health'])
     expect(messages).toHaveLength(2)
     for (const message of messages) {
@@ -62,13 +62,13 @@ describe("public: ['docs']", () => {
     }
   })
 
-  it('where there is no docs page, both say so', async () => {
+  it('is refused if there is no docs page', async () => {
     const why = 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'
     const messages = await both(() => api(false), ['GET /api/health', 'docs'])
     expect(messages).toEqual([expect.stringContaining(why), expect.stringContaining(why)])
   })
 
-  it('where the page is guarded, it is listed for nothing', async () => {
+  it('is refused if the docs page is guarded', async () => {
     const messages = await both(() => api({ auth: basic }), ['GET /api/health', 'docs'])
     expect(messages).toEqual([
       expect.stringContaining("'docs' is listed in public, but it is guarded"),
@@ -90,7 +90,7 @@ describe('without swagger-ui-dist', () => {
     expect(await both(bare, ['docs'])).toEqual([])
   })
 
-  it('both say what is missing where the page is listed', async () => {
+  it('a listed page is refused, and both messages say what is missing', async () => {
     const why = 'the docs page needs swagger-ui-dist, which is not installed: npm install swagger-ui-dist'
     const messages = await both(bare, ['GET /api/docs', 'GET /api/openapi.json'])
     expect(messages).toEqual([expect.stringContaining(why), expect.stringContaining(why)])

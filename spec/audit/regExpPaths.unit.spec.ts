@@ -1,4 +1,7 @@
-/** R10, R21: RegExp paths. What the audit cannot prove is `unknown`, and `seal` refuses it; none remembers where it stopped. */
+/**
+ * R10, R21: RegExp paths. What the audit cannot prove is `unknown`, and `seal` refuses it. No RegExp keeps its
+ * lastIndex.
+ */
 import Router, { type RouterInstance } from '@koa/router'
 import fc from 'fast-check'
 import { httpBearer, withAuth } from 'koa-with-auth'
@@ -21,15 +24,19 @@ const overlap = (one: string | RegExp, other: string | RegExp, opts = {}) => {
   return relate(first!, second!).overlap
 }
 
-describe('R10 a RegExp is apart from a path only where that is proven', () => {
+describe('R10 a RegExp and a path are disjoint only if that is proven', () => {
   it.each<[string, RegExp, string]>([
-    ['other letters than the path', /^\/reports\/byUser/, '/reports/byuser'],
-    ['other letters than both of its spellings', /^\/reports\/by(?=User)(?!user|USER)/, '/reports/byuser'],
+    ['letters in another case than the path', /^\/reports\/byUser/, '/reports/byuser'],
+    [
+      'letters in another case than both spellings of the path',
+      /^\/reports\/by(?=User)(?!user|USER)/,
+      '/reports/byuser',
+    ],
     ['a class that excludes a letter', /^\/reports\/by[^u]ser$/, '/reports/byuser'],
-    ['a lookbehind that excludes', /^\/reports\/\w+(?<!r)$/, '/reports/byuser'],
+    ['a negative lookbehind', /^\/reports\/\w+(?<!r)$/, '/reports/byuser'],
     ['letters in the middle', /User$/, '/reports/byuser'],
     ['an optional letter', /^\/reports\/byU?s/, '/reports/byuser'],
-    ['one of several', /^\/x|byUser/, '/reports/byuser'],
+    ['an alternation', /^\/x|byUser/, '/reports/byuser'],
   ])('%s: %s', (_what, regexp, path) => {
     expect(overlap(regexp, path)).toBe('unknown')
     const router = closed().use(regexp, leaks).get(path, handle)
@@ -42,26 +49,26 @@ describe('R10 a RegExp is apart from a path only where that is proven', () => {
   })
 
   it.each<[string, RegExp, string]>([
-    ['another beginning', /^\/admin\/(?!x)/, '/reports/:id'],
-    ['another beginning, with escapes', /^\/a\.b\//i, '/a-b/*rest'],
+    ['a different beginning', /^\/admin\/(?!x)/, '/reports/:id'],
+    ['a different beginning, with escapes', /^\/a\.b\//i, '/a-b/*rest'],
     ['refused in every letter case', /^\/\d{4}$/, '/users/me'],
     ['refused by a RegExp without letter case', /^\/[^a]\d$/i, '/users/me'],
     ['a shorter path', /^\/reports\/(\w+)$/, '/reports'],
-  ])('%s is proven: %s', (_what, regexp, path) => {
+  ])('%s is proven to be disjoint: %s', (_what, regexp, path) => {
     expect(overlap(regexp, path)).toBe('no')
   })
 
-  it('where letter case counts, other letters are a proof', () => {
+  it('different letter case is a proof if the router is case-sensitive', () => {
     expect(overlap(/^\/reports\/byUser/, '/reports/byuser', { sensitive: true })).toBe('no')
   })
 
-  it('two RegExps with other beginnings are apart, with one beginning they are not known to be', () => {
+  it('two RegExps are disjoint if they begin differently, and unknown if they begin alike', () => {
     expect(overlap(/^\/x\//, /^\/y\//)).toBe('no')
     expect(overlap(/^\/x\/a/, /^\/x\/b/)).toBe('no')
     expect(overlap(/^\/x\/\d{3}$/, /^\/x\/[a-f]{3}$/)).toBe('unknown')
   })
 
-  it('law: no path in any letters is accepted by two that are called apart', () => {
+  it('law: no path, in any letter case, is accepted by two that are called disjoint', () => {
     const atom = fc.constantFrom(
       'a',
       'B',
@@ -117,7 +124,7 @@ const swapped = (text: string): string =>
 const statuses = (router: RouterInstance, path: string, methods: ReadonlyArray<string>): ReadonlyArray<unknown> =>
   methods.map((method) => router.match(path, method).pathAndMethod.map(({ path: matched }) => String(matched)))
 
-describe('R21 a RegExp with the flags g and y does not remember where it stopped', () => {
+describe('R21 a RegExp with the flags g and y does not keep its lastIndex', () => {
   const asked = ['GET', 'GET', 'POST', 'GET', 'GET']
   const files = (router: RouterInstance, flags: string) =>
     router
@@ -125,7 +132,7 @@ describe('R21 a RegExp with the flags g and y does not remember where it stopped
       .get('/files/:name', open, handle)
   const expected = asked.map((method) => (method === 'GET' ? ['/^\\/files\\/salaries$/FLAGS', '/files/:name'] : []))
 
-  it.each(['g', 'y', 'gy', 'giy'])('in a router that seal closes, and where that is mounted: %s', (flags) => {
+  it.each(['g', 'y', 'gy', 'giy'])('in a sealed router, and where it is mounted: %s', (flags) => {
     const router = seal(files(new Router(), flags), { public: ['GET /files/:name'] })
     const mounted = new Router().use(router.routes())
     const matched = JSON.parse(JSON.stringify(expected).replaceAll('FLAGS', new RegExp('', flags).flags)) as unknown
@@ -133,20 +140,17 @@ describe('R21 a RegExp with the flags g and y does not remember where it stopped
     expect(statuses(mounted, '/files/salaries', asked)).toEqual(matched)
   })
 
-  it.each(['g', 'y', 'gy'])(
-    'in a router that withAuth makes: what is there, what comes, what is mounted: %s',
-    (flags) => {
-      const matched = JSON.parse(JSON.stringify(expected).replaceAll('FLAGS', flags)) as unknown
-      const before = guardOf(null)(files(new Router(), flags))
-      const later = files(guardOf(null)(new Router()), flags)
-      const mounted = guardOf(null)(new Router()).use(files(new Router(), flags).routes())
-      for (const router of [before, later, mounted]) {
-        expect(statuses(router, '/files/salaries', asked)).toEqual(matched)
-      }
-    },
-  )
+  it.each(['g', 'y', 'gy'])('in a router that withAuth makes, for earlier, later and mounted routes: %s', (flags) => {
+    const matched = JSON.parse(JSON.stringify(expected).replaceAll('FLAGS', flags)) as unknown
+    const before = guardOf(null)(files(new Router(), flags))
+    const later = files(guardOf(null)(new Router()), flags)
+    const mounted = guardOf(null)(new Router()).use(files(new Router(), flags).routes())
+    for (const router of [before, later, mounted]) {
+      expect(statuses(router, '/files/salaries', asked)).toEqual(matched)
+    }
+  })
 
-  it('middleware, too; and the RegExp of the user stays what it was', () => {
+  it('in middleware; and the RegExp of the user keeps its flags', () => {
     const own = /^\/x/g
     const router = closed().use(own, leaks).get('/x', handle)
     expect(router.stack.map(({ regexp }) => regexp.flags)).toEqual(['', 'i'])

@@ -1,4 +1,4 @@
-/** What `seal` refuses is a hole: a request without credentials shows it. And the example application can be sealed. */
+/** What `seal` refuses is a hole, which a request without credentials shows. The example application can be sealed. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context, type Next } from 'koa'
 import { httpBearer, withAuth } from 'koa-with-auth'
@@ -31,7 +31,7 @@ const answersByItself = (ctx: Context, next: Next) => {
 
 const guarded = () => withAuth(bearer)(new Router()) as unknown as RouterInstance
 
-describe('a router that is refused lets a bare request in, and its fix closes it', () => {
+describe('a router that seal refuses admits a request without credentials, and the fix closes it', () => {
   it.each<{
     name: string
     router: () => RouterInstance
@@ -48,14 +48,14 @@ describe('a router that is refused lets a bare request in, and its fix closes it
       fixed: () => guarded().get('/me', handler('me')),
     },
     {
-      name: 'public without being listed',
+      name: 'public and not listed',
       router: () => guarded().get('/me', open, handler('me')),
       says: 'GET /me is public',
       who: 'me',
       fixed: () => guarded().get('/me', handler('me')),
     },
     {
-      name: 'shadowed by a public one',
+      name: 'answered first by a public operation',
       router: () => guarded().get('/:page', open, handler('page')).get('/me', handler('me')),
       options: { public: ['GET /:page'] },
       says: 'GET /me is guarded, but GET /:page, which is public, answers it first',
@@ -76,7 +76,7 @@ describe('a router that is refused lets a bare request in, and its fix closes it
           .use(answersByItself as never),
     },
     {
-      name: 'a guard behind the handler',
+      name: 'a guard after the handler',
       router: () => new Router().get('/me', handler('me'), guardOf(bearer) as never),
       says: 'GET /me: its withAuth(...) comes after the handler',
       who: 'me',
@@ -92,7 +92,7 @@ describe('a router that is refused lets a bare request in, and its fix closes it
 })
 
 describe('a sealed router', () => {
-  it('serves what it served, and what was refused to come later is not found', async () => {
+  it('serves what it served before, and a route that was refused is a 404', async () => {
     const router = seal(guarded().get('/me', handler('me')).get('/health', open, handler('health')), {
       public: ['GET /health'],
     })
@@ -102,7 +102,7 @@ describe('a sealed router', () => {
     expect(await bare(router, '/late', 'late')).toMatchObject({ status: 404, calls: 0 })
   })
 
-  it('routes() may be taken before it is sealed', async () => {
+  it('may have given away its routes() before', async () => {
     const router = guarded()
     const routes = router.get('/me', handler('me')).routes() as unknown as { router: RouterInstance }
     seal(router)
@@ -122,10 +122,10 @@ describe('the example application', () => {
   }
   const mine = ['POST /api/token', 'POST /api/login', 'POST /api/logout']
 
-  it('is sealed with its public operations listed, its docs page among them, and serves', async () => {
+  it('can be sealed if its public operations and its docs page are listed, and still serves them', async () => {
     const app = await make()
     const router = routerOf(app)
-    // the page brings along what it loads
+    // Listing the page lists the files that it loads
     const docs = ['GET /api/docs', 'GET /api/openapi.json']
     expect(seal(router, { public: [...mine, ...docs] })).toBe(router)
     const { port, close } = await listen(app)
@@ -135,14 +135,14 @@ describe('the example application', () => {
           .operations.filter(({ method }) => method === 'GET')
           .map(async ({ path, access }) => [access, (await get(port, path)).status] as const),
       )
-      // guarded, and answered: by where the client is
+      // Guarded by the address of the client, which is allowed
       expect(new Set(statuses.map(String))).toEqual(new Set(['public,200', 'guarded,401', 'guarded,200']))
     } finally {
       await close()
     }
   })
 
-  it('is refused without them, for nothing else', async () => {
+  it('is refused if they are not listed, for no other reason', async () => {
     const router = routerOf(await make())
     const says = mine.map((name) => `- ${name} is public: guard it, or list '${name}' in public`)
     const message = (() => {

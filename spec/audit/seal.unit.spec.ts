@@ -1,4 +1,7 @@
-/** `seal(router)`: what it refuses and how each fix is named, what may be listed, and that a sealed router stays as it is. */
+/**
+ * `seal(router)`: what it refuses, the fix that each message names, what may be listed, and that a sealed router does
+ * not change.
+ */
 import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, authSettings, httpBearer, lenient, onError, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
@@ -26,7 +29,7 @@ const findings = (router: RouterInstance, options?: SealOptions): string[] => {
   }
 }
 
-describe('a finding', () => {
+describe('a finding of seal', () => {
   const before = (name: string, other: string) => `register ${name} where it is tried before ${other}`
   it.each<{ name: string; router: () => RouterInstance; options?: SealOptions; says: string[] }>([
     {
@@ -35,13 +38,13 @@ describe('a finding', () => {
       says: ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
     },
     {
-      name: 'undecided, and listed: no line of code has decided it',
+      name: 'undecided and listed: the list does not replace a decision',
       router: () => new Router().get('/x', handle),
       options: { public: ['GET /x'] },
       says: ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
     },
     {
-      name: 'a guard behind its handler',
+      name: 'a guard after its handler',
       router: () => new Router().get('/x', handle, guard),
       says: ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
     },
@@ -62,7 +65,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'SECURITY D-R8: shadowed by a public one',
+      name: 'D-R8: answered first by a public operation',
       router: () => closed().get('/users/:id', open, handle).get('/users/me', handle),
       options: { public: ['GET /users/:id'] },
       says: [
@@ -70,7 +73,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'in part, by an optional one',
+      name: 'answered first in part, by an optional operation',
       router: () => closed().get('/:a/x', perhaps, handle).get('/y/:b', handle),
       options: { public: ['GET /:a/x'] },
       says: [
@@ -78,7 +81,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'a RegExp that cannot be followed',
+      name: 'a RegExp that is not understood',
       router: () =>
         closed()
           .get(/^\/\d{4}$/, open, handle)
@@ -89,7 +92,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'the last one alone runs, and is public',
+      name: 'the option exclusive: only the last operation runs, and it is public',
       router: () => closed({ exclusive: true }).get('/users/me', handle).get('/users/:id', open, handle),
       options: { public: ['GET /users/:id'] },
       says: [
@@ -103,18 +106,18 @@ describe('a finding', () => {
       says: ['use /api/x/*: no guard covers go: list the function itself in middleware, or remove it'],
     },
     {
-      name: 'middleware of another identity',
+      name: 'middleware that is not the listed function',
       router: () => closed().use(cors).get('/x', handle),
       options: { middleware: [go] },
       says: ['use /*: no guard covers cors: list the function itself in middleware, or remove it'],
     },
     {
-      name: 'a function in front of a guard',
+      name: 'a function before a guard',
       router: () => new Router().get('/x', go, guard, handle),
       says: ['GET /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
     },
     {
-      name: 'a param hook in front of a guard',
+      name: 'a param hook before a guard',
       router: () => new Router().param('id', go as never).get('/:id', cors, guard, handle),
       options: { middleware: [cors] },
       says: [
@@ -122,7 +125,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'listed, but not there',
+      name: 'listed, but not in the router',
       router: () => closed().get('/health', open, handle).get('/x', handle),
       options: { public: ['GET /health', 'GET /helth', 'POST /health', 'get /health'] },
       says: ['GET /helth', 'POST /health', 'get /health'].map(
@@ -140,7 +143,7 @@ describe('a finding', () => {
       ],
     },
     {
-      name: 'all at once',
+      name: 'several findings',
       router: () => new Router().use(go).get('/a', handle).get('/b', open, handle).get('/b', guard, handle),
       says: [
         'GET /a is undecided: guard it or its router, or write withAuth(null) and list it',
@@ -152,30 +155,30 @@ describe('a finding', () => {
   ])('$name', ({ router, options, says }) => expect(findings(router(), options)).toEqual(says))
 })
 
-describe('accepted', () => {
+describe('a router that seal accepts', () => {
   it.each<{ name: string; router: () => RouterInstance; options?: SealOptions }>([
     { name: 'a router without operations', router: () => new Router() },
     { name: 'guarded operations', router: () => closed().get('/x', handle).all('/y', handle).get(/^\/z/, handle) },
     {
-      name: 'what is listed',
+      name: 'listed operations',
       router: () => closed().get('/x', open, handle).get('/y', perhaps, handle).all('/z', open, handle),
       options: { public: ['GET /x', 'GET /y', 'ALL /z'] },
     },
     {
-      name: 'a narrower public path in front of a wider guarded one',
+      name: 'a public operation with a narrower path before a guarded one with a wider path',
       router: () => closed().get('/users/login', open, handle).get('/users/:id', handle).all('/*rest', handle),
       options: { public: ['GET /users/login'] },
     },
-    { name: 'a guarded one in front of a guarded one', router: () => closed().get('/:a', handle).get('/x', handle) },
+    { name: 'a guarded operation before a guarded one', router: () => closed().get('/:a', handle).get('/x', handle) },
     {
-      name: 'a guarded one in front of a public one: it fails closed',
+      name: 'a guarded operation before a public one: it refuses more',
       router: () => closed().get('/:a', handle).get('/x', open, handle),
       options: { public: ['GET /x'] },
     },
     { name: 'middleware that a guard covers', router: () => closed().get('/x', handle).use(go) },
-    { name: 'middleware where no operation is', router: () => closed().get('/x', handle).use('/y', go) },
+    { name: 'middleware where there is no operation', router: () => closed().get('/x', handle).use('/y', go) },
     {
-      name: 'middleware and functions that are listed, also as param hooks',
+      name: 'middleware, functions and param hooks that are listed',
       router: () =>
         new Router()
           .param('id', go as never)
@@ -184,12 +187,12 @@ describe('accepted', () => {
       options: { middleware: [cors, go] },
     },
     {
-      name: 'a function in front of the guard of a router with a level',
+      name: 'a function before the guard of a level',
       router: () => closed().get('/x', cors, guard, handle),
       options: { middleware: [cors] },
     },
     {
-      name: 'our own settings and descriptions',
+      name: 'settings and descriptions of this package',
       router: () => {
         const api = apiApp({
           prefix: '/api',
@@ -207,18 +210,18 @@ describe('accepted', () => {
   })
 })
 
-describe('R06 a function that a tracer wrapped and named as it was', () => {
+describe('R06 a function that a tracer wrapped and gave the same name', () => {
   const wrapped = Object.defineProperty(
     (ctx: never, next: () => Promise<unknown>) => Reflect.apply(cors, undefined, [ctx, next]) as unknown,
     'name',
     { value: 'cors' },
   )
 
-  it('is the one that is listed, where that one is nowhere in the router', () => {
+  it('counts as the listed function if that one is not in the router itself', () => {
     expect(findings(closed().use(wrapped).get('/x', handle), { middleware: [cors] })).toEqual([])
   })
 
-  it('is another one, where that one is in the router, and where the name is none', () => {
+  it('does not count as the listed function if that one is in the router, too, or if it has no name', () => {
     const router = closed().use(cors).use('/x', wrapped).get('/x', handle)
     expect(findings(router, { middleware: [cors] })).toHaveLength(1)
     const [anonymous, other] = [() => (_ctx: unknown, next: () => Promise<unknown>) => next()].flatMap((f) => [
@@ -229,7 +232,7 @@ describe('R06 a function that a tracer wrapped and named as it was', () => {
   })
 })
 
-describe('misuse', () => {
+describe('misuse of seal', () => {
   it.each([
     [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware, lock'],
     [['GET /x'], 'seal(router, options) takes an object of options, not an array'],
@@ -239,16 +242,16 @@ describe('misuse', () => {
       { middleware: [{}] },
       'seal(router, { middleware }) must be an array of the functions that were passed to router.use',
     ],
-  ])('%j', (options, message) => {
+  ])('the options %j are a TypeError', (options, message) => {
     expect(() => seal(closed(), options as never)).toThrow(new TypeError(message))
   })
 
-  it('what is no router', () => {
+  it('what is not a router is a TypeError', () => {
     expect(() => seal(closed().routes() as never)).toThrow('seal(router) takes the router itself, not its routes()')
     expect(() => seal(undefined as never)).toThrow('seal(router) takes a router of @koa/router')
   })
 
-  it('a router that was refused stays open', () => {
+  it('a router that was refused can still be changed', () => {
     const router = closed().get('/x', open, handle)
     expect(findings(router)).toHaveLength(1)
     expect(() => router.get('/y', handle)).not.toThrow()

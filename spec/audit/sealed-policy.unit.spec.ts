@@ -1,4 +1,4 @@
-/** `seal(router, { lock })`: a policy file as the list of what may be open, and of how the rest is guarded. */
+/** `seal(router, { lock })`: the policy file lists what may be open, and how the rest is guarded. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,8 +36,8 @@ const findings = (router: RouterInstance): string[] => {
   }
 }
 
-describe('a router as the file says', () => {
-  it('is sealed, with public operations and unguarded middleware in it; by a path or a URL', () => {
+describe('a router that agrees with its policy file', () => {
+  it('is sealed, with its public operations and its unguarded middleware; the file is a path or a URL', () => {
     const make = () => new Router().use(cors).get('/health', open, handle).get('/me', bearer, handle)
     keep(audit(make()))
     expect(findings(make())).toEqual([])
@@ -45,7 +45,7 @@ describe('a router as the file says', () => {
     expect(() => sealed.get('/late', handle)).toThrow(/comes after seal\(router\)/)
   })
 
-  it('one of several routers of an application; what the application sets above it is not missed', () => {
+  it('may be one of several routers; seal does not see the settings of the application above it', () => {
     const make = () => ({
       first: new Router().post('/order', cookie, handle),
       second: new Router().get('/health', open, handle),
@@ -55,7 +55,7 @@ describe('a router as the file says', () => {
     keep(auditApplication(app.use(first.routes()).use(second.routes()))!)
     expect(findings(make().first)).toEqual([])
     expect(findings(make().second)).toEqual([])
-    // the other way round counts: off where the file says that it is checked
+    // The opposite is refused: the check is off although the file says that it is on
     keep(audit(new Router().post('/order', cookie, handle)))
     expect(findings(new Router().use(authSettings({ csrf: false }) as never).post('/order', cookie, handle))).toEqual([
       `USE /*: was absent, is unguarded authSettings (${lock})`,
@@ -64,7 +64,7 @@ describe('a router as the file says', () => {
   })
 })
 
-describe('what the file does not have, or has otherwise, is refused by name', () => {
+describe('a router that differs from its policy file', () => {
   const kept = () => new Router().get('/health', open, handle).get('/me', bearer, handle)
   it.each<[name: string, router: () => RouterInstance, finding: string]>([
     [
@@ -73,7 +73,11 @@ describe('what the file does not have, or has otherwise, is refused by name', ()
       'GET /me: was bearer, is public',
     ],
     ['new', () => kept().get('/export', open, handle), 'GET /export: was absent, is public'],
-    ['new, though guarded', () => kept().get('/export', bearer, handle), 'GET /export: was absent, is bearer'],
+    [
+      'a new operation, even if it is guarded',
+      () => kept().get('/export', bearer, handle),
+      'GET /export: was absent, is bearer',
+    ],
     [
       'closed',
       () => new Router().get('/health', bearer, handle).get('/me', bearer, handle),
@@ -84,17 +88,17 @@ describe('what the file does not have, or has otherwise, is refused by name', ()
       () => new Router().use(cors).get('/health', open, handle).get('/me', bearer, handle),
       'USE /*: was absent, is unguarded cors',
     ],
-  ])('%s', (_name, router, finding) => {
+  ])('is refused: %s', (_name, router, finding) => {
     keep(audit(kept()))
     expect(findings(router())).toEqual([`${finding} (${lock})`])
   })
 
-  it('what is gone is not: the file may be that of several routers', () => {
+  it('may lack operations of the file, which can describe several routers', () => {
     keep(audit(kept()))
     expect(findings(new Router().get('/me', bearer, handle))).toEqual([])
   })
 
-  it('what no list can allow is refused, whatever the file says: undecided, and answered first by what is open', () => {
+  it('is refused if a public operation answers first or if no level decided, even if the file says so', () => {
     const undecided = () => new Router().get('/x', handle)
     keep(audit(undecided()))
     expect(findings(undecided())).toEqual([expect.stringMatching(/^GET \/x is undecided/)])
@@ -104,9 +108,9 @@ describe('what the file does not have, or has otherwise, is refused by name', ()
   })
 })
 
-describe('misuse', () => {
+describe('misuse of seal with a policy file', () => {
   const router = () => withAuth(httpBearer({ authenticate: () => true }))(new Router())
-  it('a file that is missing, or is none', () => {
+  it('a file that is missing or is not a policy is refused', () => {
     const missing = join(folder, 'missing.lock')
     expect(() => seal(router(), { lock: missing })).toThrow(
       /^seal\(router, \{ lock \}\): .*missing\.lock: ENOENT.*; write it with koa-with-auth audit --write$/,
@@ -126,7 +130,7 @@ describe('misuse', () => {
       { lock, middleware: [] },
       'seal(router, { lock }): the policy file lists what is public; leave out public and middleware',
     ],
-  ])('%j', (options, message) => {
+  ])('the options %j are a TypeError', (options, message) => {
     expect(() => seal(router(), options as never)).toThrow(new TypeError(message))
   })
 })

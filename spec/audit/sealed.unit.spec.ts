@@ -1,4 +1,4 @@
-/** A sealed router: what was checked is what is served, whatever comes later; it can still be mounted and copied. */
+/** A sealed router serves what was checked, and refuses changes. It can still be mounted and copied. */
 import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
@@ -50,7 +50,7 @@ const layersOf = ({ stack }: RouterInstance) =>
   }))
 
 describe.each(kinds)('$kind, sealed', ({ make }) => {
-  // The settings of an application need no listing
+  // The settings of an application need not be listed
   const sealed = () => seal(make())
 
   it.each(changes)('$change is a TypeError and changes nothing', ({ says, apply }) => {
@@ -61,14 +61,14 @@ describe.each(kinds)('$kind, sealed', ({ make }) => {
     expect(layersOf(router)).toEqual(before)
   })
 
-  it('is the same to the audit, and can be sealed again', () => {
+  it('gives the same audit as before, and can be sealed again', () => {
     const router = make()
     const before = audit(router)
     expect(audit(seal(seal(router)))).toEqual(before)
     expect(() => router.get('/late', handle)).toThrow(TypeError)
   })
 
-  it('can be mounted, in a router with hooks and prefixes of its own', () => {
+  it('can be mounted in a router that has its own hooks and prefix', () => {
     const parent = new Router({ prefix: '/p' }).param('id', go as never)
     parent.use('/:m', sealed().routes())
     parent.param('m', go as never)
@@ -77,7 +77,7 @@ describe.each(kinds)('$kind, sealed', ({ make }) => {
     expect(audit(parent).operations.map(({ path }) => path)).toEqual(['/q/:m/x/:id', '/q/more'])
   })
 
-  it('can be copied: the copy is open, and to be sealed itself', () => {
+  it('can be copied: the copy is not sealed', () => {
     const router = sealed()
     const copy = withAuth(null)(router) as unknown as RouterInstance
     copy.get('/late', handle)
@@ -86,14 +86,14 @@ describe.each(kinds)('$kind, sealed', ({ make }) => {
     expect(audit(router).operations).toHaveLength(1)
   })
 
-  it('still makes URLs, and tells its routes', () => {
+  it('still makes URLs and matches paths', () => {
     const router = sealed()
     expect(router.match('/x/1', 'GET').route).toBe(true)
     expect(router.stack.at(-1)?.url({ id: 1 })).toBe('/x/1')
   })
 })
 
-it('a route that comes by an old reference to the stack is not served', () => {
+it('does not serve a route that was added by an old reference to its stack', () => {
   const router = new Router().get('/x', guard, handle)
   const { stack } = router
   seal(router)
@@ -101,7 +101,7 @@ it('a route that comes by an old reference to the stack is not served', () => {
   expect(router.match('/late', 'GET').route).toBe(false)
 })
 
-describe('functions of a sealed layer', () => {
+describe('the functions of a sealed layer', () => {
   const functionsOf = (router: RouterInstance): unknown[] => router.stack[0]!.stack
 
   it.each(['push', 'pop', 'shift', 'splice', 'reverse', 'sort', 'fill', 'copyWithin'] as const)(
@@ -115,7 +115,7 @@ describe('functions of a sealed layer', () => {
     },
   )
 
-  it('none can be added or taken away by its index', () => {
+  it('cannot be added or removed by their index', () => {
     const functions = functionsOf(seal(new Router().get('/x', guard, handle)))
     expect(() => (functions[2] = handle)).toThrow(TypeError)
     expect(() => (functions.length = 0)).toThrow(TypeError)
@@ -123,7 +123,7 @@ describe('functions of a sealed layer', () => {
     expect(functions).toHaveLength(2)
   })
 
-  it('R18 a tracer may replace a handler in place, and a guard by a wrapper that is the same guard', () => {
+  it('R18 may be replaced by a tracer: a handler by any function, a guard by a wrapper of the same guard', () => {
     const router = seal(new Router().get('/x', guard, handle))
     const functions = functionsOf(router)
     const same = Object.assign(() => {}, { ...(functions[0] as object) })
@@ -133,7 +133,7 @@ describe('functions of a sealed layer', () => {
     expect(router.match('/x', 'GET').route).toBe(true)
   })
 
-  it('a request to an operation whose guard was replaced by what is none is an error that says so', () => {
+  it('may not lose their guard: a request to such an operation is an error that says so', () => {
     for (const other of [go, guardOf(null), guardOf(httpBearer({ authenticate: () => true }))]) {
       const router = seal(new Router().get('/x', guard, handle).get('/y', guard, handle))
       functionsOf(router)[0] = other
@@ -143,7 +143,7 @@ describe('functions of a sealed layer', () => {
     }
   })
 
-  it('what a tracer that drops properties had wrapped before is sealed as it is, where a level remembers it', () => {
+  it('are recognized if a tracer without properties wrapped them before, because the level remembers them', () => {
     const router = withAuth(bearer)(new Router()).get('/x', handle) as unknown as RouterInstance
     const functions = functionsOf(router) as Array<(...args: unknown[]) => unknown>
     for (const [at, f] of functions.entries()) functions[at] = (...args) => f(...args)

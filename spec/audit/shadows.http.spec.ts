@@ -1,6 +1,7 @@
 /**
- * D-R8: what the audit says answers first is what answers first. Each row is two operations, in the order of their
- * registration, served by a real server; the request that the audit names is sent, and one that the second answers alone.
+ * D-R8: the operation that answers first is the one that the audit names. Each row has two operations in the order of
+ * their registration, on a real server. Two requests are sent: the one that the audit names, and one that only the
+ * second operation answers.
  */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context } from 'koa'
@@ -14,14 +15,14 @@ type Named = readonly [method: 'get' | 'head' | 'put' | 'all', path: string | Re
 interface Row {
   readonly first: Named
   readonly second: Named
-  /** How much of the second one the first takes. */
+  /** How many of the second operation's requests the first one answers. */
   readonly extent: Extent | 'none'
-  /** A request that the second one answers, although the first is there. */
+  /** A request that the second operation answers, although the first is registered before it. */
   readonly left?: string
-  /** A request that the first one takes, where the audit cannot tell. */
+  /** A request that the first operation answers where the audit cannot decide. */
   readonly taken?: string
   readonly options?: ConstructorParameters<typeof Router>[0]
-  /** Another router than both are in. */
+  /** A router that both operations are mounted in. */
   readonly build?: (first: Register, second: Register) => RouterInstance
   readonly why?: string
 }
@@ -113,7 +114,7 @@ const nameOf = ({ first, second, why = '', options, extent }: Row) =>
 let current: RouterInstance | undefined
 const served = serve(() => new Koa().use((ctx, next) => current!.routes()(ctx as never, next)))
 
-/** Which of the two answers; both are said in a header, because HEAD has no body. */
+/** Which of the two answers. Both say so in a header, because HEAD has no body. */
 const answered = async (router: RouterInstance, request: string): Promise<string | undefined> => {
   current = router
   const [method = '', path = ''] = request.split(' ')
@@ -135,7 +136,7 @@ const registering =
 const together = ({ first, second, options, build = (one, other) => other(one(new Router(options))) }: Row) =>
   build(registering('first', first), registering('second', second))
 
-// The second where the first is not
+// The second operation, in a router without the first
 const alone = ({ second, options, build = (one, other) => other(one(new Router(options))) }: Row) =>
   build((router) => router, registering('second', second))
 
@@ -145,7 +146,7 @@ const shadowIn = (router: AnyRouter) => {
   return second?.shadowedBy[0]
 }
 
-describe('the operation that answers is the one that the audit says', () => {
+describe('D-R8 the audit names the operation that answers', () => {
   it.each(rows.map((row) => ({ row, name: nameOf(row) })))('$name', async ({ row }) => {
     const router = together(row)
     const shadow = shadowIn(router)
@@ -162,7 +163,7 @@ describe('the operation that answers is the one that the audit says', () => {
   })
 })
 
-describe('a router that runs one layer alone', () => {
+describe('D-R8 with the option exclusive', () => {
   const users: Named[] = [
     ['get', '/users/:id'],
     ['get', '/users/me'],

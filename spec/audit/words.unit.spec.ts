@@ -1,4 +1,7 @@
-/** What protects an operation, in words: one for every kind, one for every combinator, and no two trees alike. */
+/**
+ * What protects an operation, in words: each kind and each combinator has words, and different trees have different
+ * words.
+ */
 import fc from 'fast-check'
 import {
   allOf,
@@ -87,7 +90,7 @@ const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> =
   ['bearer, or authorized basic', anyOf([bearer, allowed(basic)])],
   ['optional (authorized bearer)', optional(allowed(bearer))],
   ['(authorized bearer) with scopes read, write', read(allowed(bearer))],
-  // what changes neither credentials nor rights has no words
+  // What changes neither credentials nor rights adds no words
   ['bearer', flatMap((user: unknown) => [user])(bearer)],
   ['bearer', timeout(100)(bearer)],
   ['bearer', recoverUnavailable(() => ({ user: 'anna' }))(bearer)],
@@ -120,7 +123,7 @@ const { tree } = fc.letrec<{ tree: Description; group: Description[] }>((tie) =>
   group: fc.array(tie('tree'), { minLength: 2, maxLength: 3 }),
 }))
 
-/** As combinators leave it: alternatives of alternatives are alternatives. */
+/** The form that combinators make: alternatives of alternatives become one list. */
 const flattened = (description: Description): Description => {
   switch (description._tag) {
     case 'Leaf':
@@ -142,8 +145,8 @@ const flattened = (description: Description): Description => {
   }
 }
 
-describe('law', () => {
-  it('trees that read alike are alike', () => {
+describe('words of trees', () => {
+  it('law: two trees with the same words are equal', () => {
     const seen = new Map<string, string>()
     fc.assert(
       fc.property(tree, (description) => {
