@@ -1,4 +1,4 @@
-/** `koa-with-auth audit`, run as a program: on the example API, on good applications and on broken ones. */
+/** `koa-with-auth audit` as a program: on the example API, on good applications and on broken ones. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ afterAll(() => project?.remove())
 const lock = (name: string) => readFileSync(join(project.folder, name), 'utf8')
 
 describe('the example API', () => {
-  it('is as examples/api/auth.lock says', async () => {
+  it('agrees with examples/api/auth.lock', async () => {
     const result = await project.run(
       'audit',
       'examples/api/policy.js',
@@ -26,8 +26,8 @@ describe('the example API', () => {
   })
 })
 
-describe('an application that can be audited', () => {
-  it('is printed as a table; a CommonJS one, too, with the export that is asked for', async () => {
+describe('an application that is audited', () => {
+  it('is printed as a table; with --export, another export is; CommonJS works, too', async () => {
     const [esm, router, app, both] = await Promise.all([
       project.run('audit', './esm.mjs'),
       project.run('audit', './commonjs.cjs', '--export', 'router'),
@@ -48,7 +48,7 @@ describe('an application that can be audited', () => {
     })
   })
 
-  it('may have timers, connections and output of its own: the command ends, has no network, and prints the result alone', async () => {
+  it('may have timers, connections and output: the command ends, opens no network, and prints only the result', async () => {
     const { code, stdout, stderr } = await project.run('audit', './busy.mjs')
     expect(stdout).toMatch(/^OPERATION /)
     expect(stdout).not.toContain('hello')
@@ -57,7 +57,7 @@ describe('an application that can be audited', () => {
     expect(code).toBe(0)
   })
 
-  it('works in a pipe that is closed early', () => {
+  it('may be printed into a pipe that closes early', () => {
     const piped = execFileSync(
       'sh',
       ['-c', `"${process.execPath}" node_modules/koa-with-auth/dist/cjs/command/main.js audit esm.mjs | head -n 1`],
@@ -70,7 +70,7 @@ describe('an application that can be audited', () => {
 })
 
 describe('the policy file', () => {
-  it('is written, agrees with what it was written from, and differs from what has changed', async () => {
+  it('is written, agrees with the application that it was written from, and reports what has changed', async () => {
     expect(await project.run('audit', 'esm.mjs', '--write', 'auth.lock')).toMatchObject({
       code: 0,
       stdout: 'auth.lock: 5 lines written\n',
@@ -116,7 +116,7 @@ describe('the policy file', () => {
     })
   }, 60_000)
 
-  it('that is missing, or has a line that is none, is exit 2', async () => {
+  it('is refused with exit code 2 if it is missing or has an invalid line', async () => {
     const [missing, broken] = await Promise.all([
       project.run('audit', 'esm.mjs', '--check', 'missing.lock'),
       project.run('audit', 'esm.mjs', '--check', 'broken.lock'),
@@ -134,7 +134,7 @@ describe('the policy file', () => {
   })
 })
 
-it('--openapi lists where a document and the guards differ, both ways, what the guards let in first', async () => {
+it('--openapi lists the differences of document and guards, first where the guards admit more', async () => {
   const { code, stdout } = await project.run('audit', 'esm.mjs', '--openapi', 'openapi.json')
   expect(code).toBe(1)
   expect(stdout.split('\n')).toStrictEqual([
@@ -148,7 +148,7 @@ it('--openapi lists where a document and the guards differ, both ways, what the 
   ])
 })
 
-describe('what cannot be audited is exit 2, with one line on stderr and nothing on stdout', () => {
+describe('a refused command has exit code 2, one line on stderr and nothing on stdout', () => {
   it.each<[name: string, args: string[], line: string]>([
     ['no such file', ['audit', './no\u001b.js'], './no\\u{1b}.js: no such file'],
     ['a folder', ['audit', '.'], '.: is not a file'],
@@ -159,12 +159,12 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
     ],
     ['a module that throws', ['audit', 'throws.cjs'], 'throws.cjs: throws: Error: no\\u{1b}[2J database'],
     [
-      'a module that exports nothing of the kind',
+      'a module without a router or an application',
       ['audit', 'nothing.mjs'],
       'nothing.mjs: exports no router, no apiApp, no Koa application and no function that makes one by default; it exports answer, options: choose with --export',
     ],
     [
-      'an export that is none',
+      'an export that is not a router or an application',
       ['audit', 'nothing.mjs', '--export', 'answer'],
       'nothing.mjs: its export answer is not a router of @koa/router, an apiApp or a Koa application',
     ],
@@ -174,7 +174,7 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
       'nothing.mjs: has no export "app"; it exports answer, options',
     ],
     [
-      'a function that needs something',
+      'a function with parameters',
       ['audit', 'needs.cjs'],
       'needs.cjs: its default export is a function that takes a parameter; export one without',
     ],
@@ -184,7 +184,11 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
       'bare.mjs: its default export is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited',
     ],
     ['a module that ends the process', ['audit', 'exits.mjs'], 'exits.mjs: ends the process, or never ends loading'],
-    ['a module that never ends loading', ['audit', 'hangs.mjs'], 'hangs.mjs: ends the process, or never ends loading'],
+    [
+      'a module that never finishes loading',
+      ['audit', 'hangs.mjs'],
+      'hangs.mjs: ends the process, or never ends loading',
+    ],
     [
       'a module that needs the network',
       ['audit', 'connects.mjs'],
@@ -202,7 +206,7 @@ describe('what cannot be audited is exit 2, with one line on stderr and nothing 
   })
 })
 
-it('--help and --version', async () => {
+it('--help and --version print their text', async () => {
   const [help, version] = await Promise.all([project.run('--help'), project.run('--version')])
   expect(help).toMatchObject({
     code: 0,

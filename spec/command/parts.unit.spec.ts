@@ -1,4 +1,4 @@
-/** The parts of the command that need no process: its arguments, which export is audited, documents, and SARIF. */
+/** The parts of the command that need no process: arguments, the choice of an export, documents, and SARIF. */
 import Router from '@koa/router'
 import { Ajv } from 'ajv'
 import * as E from 'fp-ts/lib/Either.js'
@@ -57,7 +57,7 @@ describe('arguments', () => {
     ['audit a.js --write x --json', '--write cannot be combined with --json or --sarif'],
     ['audit a.js --check=', '--check is empty'],
     ['audit a.js --chek x', "Unknown option '--chek'"],
-  ])('%s is refused', (line, why) => {
+  ])('%s: is refused', (line, why) => {
     expect(optionsFrom(line.split(' '))).toStrictEqual(E.left(why))
   })
 })
@@ -67,17 +67,17 @@ describe('the export that is audited', () => {
   const api = apiApp({ auth: bearer, docs: false })
   it.each<[name: string, namespace: object, chosen: string]>([
     ['the default export', { default: router(), other: app }, 'default export'],
-    ['a function that makes one', { default: () => app, app }, 'default export'],
+    ['a function that makes an application', { default: () => app, app }, 'default export'],
     ['the routes of a router', { default: router().routes() }, 'default export'],
     ['an apiApp', { default: api }, 'default export'],
-    ['the only one that can be', { port: 3000, start: () => app, api }, 'export api'],
+    ['the only export that fits', { port: 3000, start: () => app, api }, 'export api'],
     ['module.exports', { default: { app, port: 1 }, app, port: 1, 'module.exports': { app } }, 'export app'],
     [
-      'what a compiler made of an ES module',
+      'the default export of an ES module that was compiled to CommonJS',
       { default: { __esModule: true, default: app }, __esModule: true },
       'default export',
     ],
-  ])('is %s', (_name, namespace, expected) => {
+  ])('is chosen: %s', (_name, namespace, expected) => {
     expect(
       pipe(
         chosen(namespace, undefined),
@@ -97,7 +97,7 @@ describe('the export that is audited', () => {
     ['an application', app],
     ['an async function', async () => app],
     ['a promise', Promise.resolve(router())],
-  ])('is audited: %s', async (_name, value) => {
+  ])('may be %s', async (_name, value) => {
     expect(await operations(value)).toStrictEqual(E.right(['GET /me']))
   })
 
@@ -114,12 +114,12 @@ describe('the export that is audited', () => {
       'its export x() is not a router of @koa/router, an apiApp or a Koa application',
     ],
     ['null', null, 'its export x is not a router of @koa/router, an apiApp or a Koa application'],
-  ])('is refused: %s', async (_name, value, why) => {
+  ])('may not be %s', async (_name, value, why) => {
     expect(await operations(value)).toStrictEqual(E.left(why))
   })
 })
 
-describe('a document', () => {
+describe('a document of OpenAPI', () => {
   const scoped = pipe(bearer, requireScopes(['read'], { granted: () => [] }))
   const described = () =>
     router()
@@ -143,7 +143,7 @@ describe('a document', () => {
     return documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])
   }
 
-  it('that the router made agrees, under other names and parameters, and below a server', () => {
+  it('that the router made agrees, also with other names of schemes and parameters, and below a server URL', () => {
     expect(compared(made())).toEqual([])
     const renamed = JSON.parse(
       JSON.stringify(made()).replaceAll('"bearer":', '"token":').replaceAll('{id}', '{user}'),
@@ -159,7 +159,7 @@ describe('a document', () => {
     expect(documentDifferences(document, [own], audit(own))).toEqual([])
   })
 
-  it('that says what a guard demands which comes after its handler differs: anyone may call it', () => {
+  it('differs if it demands what a guard after the handler demands: anyone may call the operation', () => {
     const own = new Router().get('/me', handle, guardOf(bearer) as never)
     const document = { ...made(), paths: { '/me': made().paths['/me'] } }
     expect(documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])).toEqual([
@@ -167,7 +167,7 @@ describe('a document', () => {
     ])
   })
 
-  it('D-R8 that says what a guard demands whose requests an open operation answers first differs', () => {
+  it('D-R8 differs if it demands a guard, but an open operation answers first', () => {
     const guard = guardOf(bearer) as never
     const differences = (own: Router) =>
       documentDifferences(openApi(own, { title: 't', version: '1' }), [own], audit(own)).map((one) => [
@@ -181,12 +181,13 @@ describe('a document', () => {
     expect(differences(new Router().get('/:who/me', open, handle).get('/users/:id', guard, handle))).toEqual([
       [true, 'GET /users/:id: the document says bearer, but GET /:who/me, which is public, answers some requests'],
     ])
-    // a narrower one takes what is its own, and of two for one path the first is in the document
+    // A narrower open operation answers its own requests only. Of two operations for one path the first is in the
+    // document.
     expect(differences(new Router().get('/users/me', open, handle).get('/users/:id', guard, handle))).toEqual([])
     expect(differences(new Router().get('/x', open, handle).get('/x', guard, handle))).toEqual([])
   })
 
-  it('may list what is hidden, and leave the demands to its root', () => {
+  it('may list hidden operations, and may have its demands at the root', () => {
     const document = { ...made(), security: [{ bearer: [] }] }
     document.paths['/hidden'] = { get: {} }
     delete document.paths['/me']?.['get']?.security
@@ -213,23 +214,23 @@ describe('a document', () => {
       'GET /^\\/hatch/: is not in the document, and anyone may call it',
     ],
     [
-      'of a method that OpenAPI does not have',
+      'a method that OpenAPI does not have',
       (own) => own.register('/hatch', ['PROPFIND'], [guardOf(null), handle] as never),
       {},
       'PROPFIND /hatch: is not in the document, and anyone may call it',
     ],
     [
-      'undocumented, with the document saying more',
+      'undocumented, although the document demands a credential',
       (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
       { '/hatch': { get: { security: [{ bearer: [] }] } } },
       'GET /hatch: the document says bearer, and anyone may call it',
     ],
     [
-      'undocumented, with the document saying so',
+      'undocumented, and the document says that it is public',
       (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
       { '/hatch': { get: {} } },
     ],
-  ])('cannot hide an open operation: %s', (_name, add, paths, text) => {
+  ])('does not hide an open operation: %s', (_name, add, paths, text) => {
     const document = made()
     Object.assign(document.paths, paths)
     const own = described()
@@ -241,7 +242,7 @@ describe('a document', () => {
 
   it.each<[name: string, change: (document: Document) => void, differences: [boolean, string][]]>([
     [
-      'stricter than the guards: listed first',
+      'a stricter document: listed first',
       ({ paths }) => {
         paths['/open']!['get']!.security = [{ bearer: [] }]
         paths['/me']!['get']!.security = []
@@ -252,7 +253,7 @@ describe('a document', () => {
       ],
     ],
     [
-      'with other scopes',
+      'other scopes',
       ({ paths }) => (paths['/scoped']!['get']!.security = [{ bearer: ['read', 'write'] }]),
       [
         [
@@ -262,27 +263,27 @@ describe('a document', () => {
       ],
     ],
     [
-      'without an alternative',
+      'a missing alternative',
       ({ paths }) => (paths['/users/{id}']!['get']!.security = [{ bearer: [] }]),
       [[true, 'GET /users/{id}: the document says bearer, the guards demand bearer or API key in header x-key']],
     ],
     [
-      'without one that is anonymous',
+      'a missing anonymous alternative',
       ({ paths }) => (paths['/perhaps']!['get']!.security = [{ bearer: [] }]),
       [[true, 'GET /perhaps: the document says bearer, the guards demand bearer or nothing (anonymous)']],
     ],
     [
-      'with an operation that no route answers',
+      'an operation that no route answers',
       ({ paths }) => (paths['/gone\u001b'] = { put: {} }),
       [[false, 'PUT /gone\\u{1b}: is in the document, but no route answers it']],
     ],
     [
-      'without one that is there',
+      'a missing operation',
       ({ paths }) => delete paths['/me'],
       [[false, 'GET /me: is not in the document, and the guards demand bearer']],
     ],
     [
-      'without one that is open: listed among what the guards let in',
+      'a missing open operation, listed with what the guards admit',
       ({ paths }) => {
         delete paths['/open']
         delete paths['/me']
@@ -293,7 +294,7 @@ describe('a document', () => {
       ],
     ],
     [
-      'that names a scheme which it does not have',
+      'a scheme that the document does not define',
       ({ paths }) => (paths['/me']!['get']!.security = [{ oauth: [] }]),
       [[true, 'GET /me: the document says the unknown scheme "oauth", the guards demand bearer']],
     ],
@@ -309,7 +310,7 @@ describe('a document', () => {
     ['{"swagger":"2.0","paths":{}}', 'is not an OpenAPI 3 document'],
     ['null', 'is not an OpenAPI 3 document'],
     ['{"openapi":"3.1.0"}', 'has no paths'],
-  ])('%s is none', (text, why) => {
+  ])('cannot be %s', (text, why) => {
     expect(documentFrom(text)).toStrictEqual(E.left(why))
   })
 })
@@ -327,7 +328,7 @@ describe('SARIF 2.1.0', () => {
     .post('/csrf', cookie, handle)
   const findings = findingsOf(audit(api))
 
-  it('findings of an audit: what no level decided and what is answered first are errors, what is open is a note', () => {
+  it('reports an undecided operation and one that is never reached as errors, and an open one as a note', () => {
     expect(findings.map(({ rule, operation: name, severity }) => [rule, name, severity])).toStrictEqual([
       ['open-operation', 'GET /:id', 'note'],
       ['answered-first', 'GET /me', 'error'],
@@ -337,7 +338,7 @@ describe('SARIF 2.1.0', () => {
     ])
   })
 
-  it('a log is valid: of findings, of differences, of a document, of hostile paths, and of nothing', () => {
+  it('has a valid log for findings, differences, documents, hostile paths, and nothing', () => {
     const hostile = new Router().get('/\u001b\u202e\\[x', open, handle)
     const differences = differencesOf([], linesOf(audit(hostile))).map((one) => ({ ...one, was: undefined }))
     const document = findingsOfDocument(
@@ -351,7 +352,7 @@ describe('SARIF 2.1.0', () => {
     }
   })
 
-  it('a log that is not valid is noticed', () => {
+  it('has a schema that notices an invalid log', () => {
     const log = JSON.parse(JSON.stringify(sarifOf(findings, 'a', '1'))) as {
       runs: [{ results: [Record<string, unknown>] }]
     }
@@ -363,7 +364,7 @@ describe('SARIF 2.1.0', () => {
     expect(validate(log)).toBe(false)
   })
 
-  it('names the file as a URI, the line of a policy file, and the operation; braces in a message are doubled', () => {
+  it('names the file as a URI, the line of a policy file, and the operation; it doubles braces in messages', () => {
     const was = {
       lineNumber: 7,
       operation: 'GET /x{/:id}',
