@@ -1,5 +1,6 @@
 /** `throttled`: what counts, under what, what is given back, and what happens when it is too much or the store fails. */
 import { createHash } from 'node:crypto'
+import { runInNewContext } from 'node:vm'
 import { either as E } from 'fp-ts'
 import * as t from 'io-ts'
 import {
@@ -176,6 +177,27 @@ describe('guesses', () => {
     settle[0]!('anna')
     expect(await slow).toBe('passed')
     expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'throttled'])
+  })
+
+  it('what is refused when its window is over makes no guess free in the next', async () => {
+    const reward = vi.fn(async () => undefined)
+    const limiter: Limiter = {
+      consume: () => new Promise((_, reject) => setTimeout(reject, 5, { consumedPoints: 3, msBeforeNext: 5 })),
+      reward,
+    }
+    const asked = tagOf(throttled({ limiter })(passwords().basic), guess('anna'))
+    await vi.advanceTimersByTimeAsync(5)
+    expect(await asked).toBe('throttled')
+    expect(reward).not.toHaveBeenCalled()
+  })
+
+  it('a limiter that blocks keeps its end: guesses meanwhile do not make it later', async () => {
+    const a = throttled({ limiter: new RateLimiterMemory({ points: 1, duration: 60, blockDuration: 30 }) })(
+      passwords().basic,
+    )
+    expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'throttled', 'throttled'])
+    vi.setSystemTime(1_020_000)
+    expect(await a.evaluate(guess('anna'))).toMatchObject(E.left({ _tag: 'throttled', retryAfter: 10 }))
   })
 
   it('who sends nothing is never counted', async () => {
@@ -382,15 +404,17 @@ describe('T-04 a store that fails', () => {
     reward: () => Promise.reject(reason),
   })
 
-  it.each([new Error('down'), new TypeError('bug'), Object.assign(new Error('down'), { code: 'ECONNREFUSED' })])(
-    'is unavailable, and no hook is called: %s',
-    async (error) => {
-      const { basic, calls } = passwords()
-      const a = throttled({ limiter: down(error) })(basic)
-      expect(await tagOf(a, guess('anna', 'good'))).toBe('unavailable')
-      expect(calls).toStrictEqual([])
-    },
-  )
+  it.each([
+    new Error('down'),
+    new TypeError('bug'),
+    Object.assign(new Error('down'), { code: 'ECONNREFUSED' }),
+    runInNewContext('new Error("down in another realm")'),
+  ])('is unavailable, and no hook is called: %s', async (error) => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: down(error) })(basic)
+    expect(await tagOf(a, guess('anna', 'good'))).toBe('unavailable')
+    expect(calls).toStrictEqual([])
+  })
 
   it('a limiter that throws is one', async () => {
     const limiter: Limiter = {
@@ -419,6 +443,12 @@ describe('T-04 a store that fails', () => {
     expect(await tagOf(throttled({ limiter: narrow })(passwords().basic), guess('anna', 'good'))).toBe('passed')
   })
 
+  it('figures of a limiter that are not numbers count as missing', async () => {
+    const figures = { remainingPoints: NaN, consumedPoints: 'one', msBeforeNext: null }
+    const limiter: Limiter = { consume: async () => figures, reward: async () => undefined }
+    expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('passed')
+  })
+
   it('who cannot be given back is answered all the same', async () => {
     const limiter: Limiter = { consume: async () => ({}), reward: () => Promise.reject(new Error('down')) }
     expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('passed')
@@ -430,6 +460,8 @@ describe('T-04 a store that fails', () => {
     ['over', undefined],
     [{}, undefined],
     [{ msBeforeNext: -1 }, undefined],
+    [{ msBeforeNext: 0 }, 0],
+    [{ msBeforeNext: NaN, consumedPoints: '1' }, undefined],
     [{ msBeforeNext: 1500 }, 1.5],
     [Object.assign(new Error('over'), { msBeforeNext: 1500 }), 1.5],
   ])('a rejection with anything but an Error is too much: %o', async (reason, retryAfter) => {
@@ -518,6 +550,40 @@ describe('in a tree', () => {
         'throttled',
       ])
       expect([first.calls.length, second.calls.length]).toStrictEqual([2, 2])
+    })
+
+    it('each limiter counts it: that of the second can be the narrower one', async () => {
+      const second = known('ben')
+      const a = anyOf([
+        throttled({ limiter: memory(9) })(known('anna').basic),
+        throttled({ limiter: memory(1) })(second.basic),
+      ])
+      expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
+      expect(second.calls).toHaveLength(1)
+    })
+
+    it('one limiter counts it under the keys of each', async () => {
+      const limiter = memory(1)
+      const keyed = (account: string, { basic }: ReturnType<typeof known>) =>
+        throttled({ limiter, keys: () => ({ account }) })(basic)
+      const second = keyed('second', known('ben'))
+      await tagOf(anyOf([keyed('first', known('anna')), second]), guess('anna'))
+      expect(await tagOf(second, guess('anna'))).toBe('throttled')
+    })
+
+    it('a guess that the limiter could not count at the first is counted at the second', async () => {
+      const limiter = memory(1)
+      vi.spyOn(limiter, 'consume').mockRejectedValueOnce(new Error('down'))
+      const around = throttled({ limiter, onStoreError: 'unthrottled' })
+      const a = anyOf([around(known('anna').basic), around(known('ben').basic)])
+      expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
+    })
+
+    it('another credential of the request takes back only its own guesses', async () => {
+      const limiter = memory(2)
+      const a = throttled({ limiter })(allOf([anyOf([known('anna').basic, key]), known('ben').basic]))
+      const request = () => both('good', 'k1', 'ben')
+      expect(await tags(a, ...times(5, request))).toStrictEqual(times(5, () => 'passed'))
     })
 
     it('an outage of the second takes no guess at the first one back', async () => {
@@ -639,10 +705,11 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(5)
     })
 
-    it('after the window what passed is remembered again', async () => {
+    it('what passed is remembered again when the window is over, not before', async () => {
       const { a, calls } = both(memory(2, 10))
       await tagOf(a, guess('anna', 'good'))
       await tags(a, guess('anna'), guess('anna'))
+      vi.setSystemTime(1_009_000)
       expect(await tagOf(a, guess('anna', 'good'))).toBe('throttled')
       vi.setSystemTime(1_011_000)
       expect(await tags(a, guess('anna', 'good'), guess('anna', 'good'))).toStrictEqual(['passed', 'passed'])
@@ -815,6 +882,10 @@ describe('options', () => {
     ],
     ['a class', { limiter: RateLimiterMemory }, /throttled\({ limiter }\) must be a limiter/],
     ['one without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
+    ['a reward that is no function', { limiter: { consume: () => 1, reward: 1 } }, /must be a limiter/],
+    ['a consume that is no function', { limiter: { consume: 1, reward: () => 1 } }, /must be a limiter/],
+    ['null', { limiter: null }, /throttled\({ limiter }\) must be a limiter/],
+    ['a limiter that is null', { limiter: { accountAndAddress: null } }, /must have the methods consume and reward/],
     [
       'a record without account and address',
       { limiter: { account: limiter } },

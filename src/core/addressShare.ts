@@ -8,7 +8,6 @@ import { numberIn, type Limiter, type Limiters } from './Limiter.js'
 
 /** The share of one address; `undefined` if the other limits are narrow enough, or unknown. */
 export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
-  if (account === undefined) return undefined
   const points = numberIn(account, 'points')
   if (points === undefined) return undefined
   const most = Math.min(...[accountAndAddress, address].map((one) => mostWithin(one, numberIn(account, 'duration'))))

@@ -30,9 +30,7 @@ export const refusedGuesses = (): RefusedGuesses => {
     },
     delete: (key) => void until.delete(key),
     has: (key) => {
-      const end = until.get(key)
-      if (end === undefined) return false
-      if (Date.now() < end) return true
+      if (Date.now() < (until.get(key) ?? 0)) return true
       until.delete(key)
       return false
     },
