@@ -3,27 +3,21 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { keepingTree, steps, type Step } from '../support/aroundTrees.js'
+import { stoppedClock, type Clock } from '../support/clock.js'
 import { challengeLines, statusOf, type Tree } from '../support/evaluator.js'
 import { authOf } from '../support/guardedApp.js'
 import { useRoutes } from '../support/levelServer.js'
 import { repeated } from '../support/repeatedRuns.js'
 import { fieldsOf } from '../support/trees.js'
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
-
 const served = useRoutes()
 
 const seen = new Map<number, number>()
 
-const play = async (tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
-  const { authenticator, calls, next } = repeated(tree)
+const play = async (clock: Clock, tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
+  const { authenticator, calls, next } = repeated(tree, clock)
   let ran = 0
   const answer = (ctx: Context): void => {
     ran++
@@ -56,8 +50,9 @@ const play = async (tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
 
 describe('the same authenticator in several places, request after request', () => {
   it('decides as one: status, challenges, principal, who is asked, and whether the operation runs', async () => {
+    const clock = stoppedClock()
     await fc.assert(
-      fc.asyncProperty(keepingTree, steps, (tree, all) => play(tree, all)),
+      fc.asyncProperty(keepingTree, steps, (tree, all) => play(clock, tree, all)),
       { numRuns: 150 },
     )
     // Not by chance: each of these answers was given

@@ -38,7 +38,7 @@ interface Call {
 }
 
 beforeEach(() => {
-  vi.useFakeTimers({ now: 0, toFake: ['Date'] })
+  vi.useFakeTimers({ now: 0, toFake: ['Date', 'performance'] })
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -108,8 +108,10 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
     } else if (one.do === 'settle' && pending.length > 0) {
       pending.splice(one.which % pending.length, 1)[0]?.settle()
       await new Promise(setImmediate)
-    } else if (one.do === 'wait') vi.setSystemTime((now += one.ms))
-    else if (one.do === 'toggle') good.set(one.token, good.get(one.token) !== true)
+    } else if (one.do === 'wait') {
+      now += one.ms
+      vi.advanceTimersByTime(one.ms)
+    } else if (one.do === 'toggle') good.set(one.token, good.get(one.token) !== true)
     else if (one.do === 'forget') {
       // of this token what was kept; and whatever was under way
       const underWay = new Set(pending)

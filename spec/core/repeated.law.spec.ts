@@ -2,28 +2,22 @@
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { mockRequest } from 'koa-with-auth/testing'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { defaults } from '../../src/core/Settings.js'
 import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
 import { challengeLines, statusOf, type Log, type Tree } from '../support/evaluator.js'
 import { keepingTree, steps, type Step } from '../support/aroundTrees.js'
+import { stoppedClock, type Clock } from '../support/clock.js'
 import { repeated } from '../support/repeatedRuns.js'
 import { fieldsOf } from '../support/trees.js'
 
 const TREES = 1500
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 0, toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
-
 const seen = { passed: 0, recalled: 0, throttled: 0, forged: 0, late: 0, sync: 0, recovered: 0 }
 
-const play = async (tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
-  const { authenticator, calls, next } = repeated(tree)
+const play = async (clock: Clock, tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
+  const { authenticator, calls, next } = repeated(tree, clock)
   for (const [at, step] of all.entries()) {
     const { verdict, log, tree: met } = next(step, at)
     const request = mockRequest({
@@ -57,8 +51,9 @@ const count = (tag: string, log: Log): void => {
 
 describe('random trees with what keeps state, and the requests that follow one another', () => {
   it('verdict, principal, failure, status, challenges, and who is asked, are as the model says', async () => {
+    const clock = stoppedClock()
     await fc.assert(
-      fc.asyncProperty(keepingTree, steps, (tree, all) => play(tree, all)),
+      fc.asyncProperty(keepingTree, steps, (tree, all) => play(clock, tree, all)),
       { numRuns: TREES },
     )
     // Not by chance: each of these happened often

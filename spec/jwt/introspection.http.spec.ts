@@ -224,6 +224,19 @@ describe('what is kept', () => {
     expect(asked).toHaveLength(2)
   })
 
+  it('a system clock that is set back lets a token that was taken back pass no longer', async () => {
+    const clock = stoppedClock()
+    const { state, get } = await behind()
+    state.answer = active()
+    expect((await get('t')).status).toBe(200)
+    state.answer = { active: false }
+    clock.move(29_999)
+    clock.set(-29_999)
+    expect((await get('t')).status).toBe(200)
+    clock.move(1)
+    expect((await get('t')).status).toBe(401)
+  })
+
   it('never beyond exp; a token that was taken back is refused after maxAge', async () => {
     const clock = stoppedClock()
     const { state, asked, get } = await behind()

@@ -144,6 +144,30 @@ describe('the keys are known', () => {
     expectOutage(await get(sent))
   })
 
+  it.each([
+    ['back', -HOUR],
+    ['forward', HOUR],
+  ])('a system clock that is set %s in an outage makes staleIfError neither longer nor shorter', async (_way, ms) => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
+    const sent = await token(undefined, { iat: Math.floor((Date.now() - 2 * HOUR) / 1000) })
+    expect((await get(sent)).status).toBe(200)
+    provider.mood = 'error'
+    clock.move(20_000)
+    clock.set(ms)
+    clock.move(999)
+    expect((await get(sent)).status).toBe(200)
+    clock.move(1)
+    expectOutage(await get(sent))
+    // the pause after the failure, too, is as long as ever
+    provider.mood = 'well'
+    clock.set(-ms)
+    clock.move(RETRY - 2)
+    expectOutage(await get(sent))
+    clock.move(1)
+    expect((await get(sent)).status).toBe(200)
+  })
+
   it('stale too long is a 503 for tokens that are kept as verified, too', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })

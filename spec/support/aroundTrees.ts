@@ -103,6 +103,8 @@ const isOne = (tree: Tree): boolean => {
 /** What a client sends, when and from where, and what each hook makes of it. */
 export interface Step {
   readonly wait: number
+  /** By how much somebody sets the system clock. */
+  readonly set: number
   readonly address: string
   readonly crossSite: boolean
   readonly forget: string | undefined
@@ -145,7 +147,8 @@ const plan: Arbitrary<Partial<Leaf>> = fc.oneof(
 
 export const steps: Arbitrary<ReadonlyArray<Step>> = fc.array(
   fc.record({
-    wait: fc.constantFrom(0, 0, 0, 300, 999, 1000, 20_000, 60_000, -500),
+    wait: fc.constantFrom(0, 0, 0, 300, 999, 1000, 20_000, 60_000),
+    set: sometimes(0, -500, -60_000, 500),
     address: sometimes('192.0.2.1', '192.0.2.2'),
     crossSite: sometimes(false, true),
     forget: sometimes(undefined, ...Object.keys(maxAges)),

@@ -11,8 +11,8 @@ const limiter = (limit: number) => {
   const entries = new Map<string, { guesses: number; readonly end: number }>()
   const entryOf = (key: string) => {
     const before = entries.get(key)
-    if (before !== undefined && Date.now() < before.end) return before
-    const entry = { guesses: 0, end: Date.now() + WINDOW }
+    if (before !== undefined && performance.now() < before.end) return before
+    const entry = { guesses: 0, end: performance.now() + WINDOW }
     entries.set(key, entry)
     return entry
   }
@@ -20,7 +20,11 @@ const limiter = (limit: number) => {
     consume: async (key: string) => {
       const entry = entryOf(key)
       const consumedPoints = ++entry.guesses
-      const answer = { consumedPoints, remainingPoints: limit - consumedPoints, msBeforeNext: entry.end - Date.now() }
+      const answer = {
+        consumedPoints,
+        remainingPoints: limit - consumedPoints,
+        msBeforeNext: entry.end - performance.now(),
+      }
       // limiters reject with what is no Error
       if (consumedPoints > limit) throw answer
       return answer

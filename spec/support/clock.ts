@@ -1,14 +1,16 @@
-/** A clock that a test sets. Timers and sockets are not affected. */
+/** The clocks of a test: the system clock, and the one of `performance.now()`. Timers and sockets are not affected. */
 import { onTestFinished, vi } from 'vitest'
 
 export interface Clock {
-  /** Moves it, forward or back. */
+  /** Time passes. */
   readonly move: (ms: number) => void
+  /** Somebody sets the system clock, forward or back. */
+  readonly set: (ms: number) => void
 }
 
-/** Stops the clock until the test is finished. */
+/** Stops the clocks until the test is finished. */
 export const stoppedClock = (): Clock => {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  return { move: (ms) => void vi.setSystemTime(Date.now() + ms) }
+  return { move: (ms) => void vi.advanceTimersByTime(ms), set: (ms) => void vi.setSystemTime(Date.now() + ms) }
 }

@@ -80,18 +80,18 @@ const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () =>
   const leaf = leafOf(member)
   const from = leaf.sent === 'nothing' ? undefined : originOf(member, world)
   if (from === undefined) return asked()
-  const { now } = world
+  const { now, date } = world
   const site = leaf.ambient === true && world.crossSite
   const key = `${by} ${[id, leaf.id, site, from, leaf.sent, leaf.value].join(' ')}`
   const before = world.kept.get(key)
-  if (before !== undefined && before.since <= now && now < before.until) {
+  const maxAge = maxAges[by]!
+  if (before !== undefined && now - before.since < maxAge && date < before.expiresAt) {
     release(world, sentIn(leaf))
     return before.verdict
   }
   world.kept.delete(key)
-  const maxAge = maxAges[by]!
   const age = now - (world.silent.get(key) ?? -Infinity)
-  if (age >= 0 && age < PATIENCE && age < maxAge) throw new Silent()
+  if (age < PATIENCE && age < maxAge) throw new Silent()
   const outer = { late: log.late, recovered: world.recovered }
   log.late = false
   world.recovered = false
@@ -104,8 +104,8 @@ const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () =>
   }
   if (log.late) world.silent.delete(key)
   log.late ||= outer.late
-  const until = verdict.tag === 'pass' ? Math.min(now + maxAge, expiryOf(verdict.principal)) : 0
-  if (now < until && !world.recovered) world.kept.set(key, { verdict, since: now, until })
+  const expiresAt = verdict.tag === 'pass' ? expiryOf(verdict.principal) : 0
+  if (date < expiresAt && !world.recovered) world.kept.set(key, { verdict, since: now, expiresAt })
   world.recovered ||= outer.recovered
   if (verdict.tag === 'pass') release(world, sentIn(leaf))
   return verdict

@@ -1,7 +1,7 @@
-/** A tree with combinators that keep state, and what each of several requests must come to, on a clock that is set. */
-import { vi } from 'vitest'
+/** A tree with combinators that keep state, and what each of several requests must come to, on clocks that are stopped. */
 import { met, apiece, type Step } from './aroundTrees.js'
 import { buildAround } from './builtAround.js'
+import type { Clock } from './clock.js'
 import { leavesOf, verdictOf, type Leaf, type Log, type Tree, type Verdict } from './evaluator.js'
 import { forget, newWorld } from './world.js'
 
@@ -12,16 +12,16 @@ export interface Expected {
   readonly tree: Tree
 }
 
-/** Makes the real thing, and the model beside it. `Date` must be faked. */
-export const repeated = (tree: Tree) => {
-  vi.setSystemTime(1_000_000)
+/** Makes the real thing, and the model beside it. */
+export const repeated = (tree: Tree, clock: Clock) => {
   const calls: string[] = []
   let present = new Map<string, Leaf>()
   const { authenticator, memories } = buildAround(tree, calls, ({ id }) => present.get(id)!)
   const world = newWorld()
-  /** Moves the clock, and says what the next request must come to; `at` is its number. */
+  /** Moves the clocks, and says what the next request must come to; `at` is its number. */
   const next = (step: Step, at: number): Expected => {
-    vi.setSystemTime(Date.now() + step.wait)
+    clock.move(step.wait)
+    clock.set(step.set)
     if (step.forget !== undefined) {
       memories[step.forget]!.forget(() => true)
       forget(world, step.forget)
@@ -29,7 +29,7 @@ export const repeated = (tree: Tree) => {
     const now = met(tree, step, Date.now(), at)
     present = new Map(leavesOf(now).map((leaf) => [leaf.id, leaf]))
     const { address, crossSite } = step
-    Object.assign(world, { now: Date.now(), address, crossSite, held: [], recovered: false })
+    Object.assign(world, { now: performance.now(), date: Date.now(), address, crossSite, held: [], recovered: false })
     const log: Log = { calls: [], reached: [], late: false, world }
     calls.length = 0
     return { verdict: verdictOf(apiece(now), log), log, tree: now }

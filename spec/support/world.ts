@@ -43,11 +43,13 @@ export interface Counted {
 /** What outlives a request, and what is true of the present one. */
 export interface World {
   now: number
+  /** The system clock, which can be set. */
+  date: number
   address: string
   crossSite: boolean
   held: ReadonlyArray<Counted>
   recovered: boolean
-  readonly kept: Map<string, { readonly verdict: Verdict; readonly since: number; readonly until: number }>
+  readonly kept: Map<string, { readonly verdict: Verdict; readonly since: number; readonly expiresAt: number }>
   readonly silent: Map<string, number>
   readonly guesses: Map<string, Counted['entry']>
   readonly refused: Map<string, Map<string, number>>
@@ -56,6 +58,7 @@ export interface World {
 /** Nothing has happened yet. */
 export const newWorld = (): World => ({
   now: 0,
+  date: 0,
   address: '',
   crossSite: false,
   held: [],

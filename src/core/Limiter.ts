@@ -38,7 +38,7 @@ export type Counted =
       /** How many more are allowed, if the limiter says so. */
       readonly left: number
       readonly retryAfter: number | undefined
-      /** When its window ends. If it were taken back in the next window, that would be one guess for free. */
+      /** When its window ends, as `performance.now()`. If it were taken back in the next window, that would be one guess for free. */
       readonly until: number
     }
   | { readonly _tag: 'TooMany'; readonly retryAfter: number | undefined }
@@ -50,7 +50,7 @@ export const countOne = <A>(
   key: string,
   next: (counted: Counted) => A | PromiseLike<A>,
 ): Promise<A> => {
-  const start = Date.now()
+  const start = performance.now()
   const counted = (answer: unknown): Counted => {
     const ms = timeLeft(answer)
     const left = numberIn(answer, 'remainingPoints') ?? Infinity
@@ -84,7 +84,7 @@ export const takeBack = (counted: Counted): void => {
 
 // Not awaited: if the store fails now, the guess stays counted until its window ends
 const reward = (limiter: Limiter, key: string, until: number): void => {
-  if (Date.now() >= until) return
+  if (performance.now() >= until) return
   try {
     Promise.resolve(limiter.reward(key)).catch(ignore)
   } catch {

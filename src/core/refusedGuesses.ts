@@ -22,7 +22,7 @@ export const refusedGuesses = (): RefusedGuesses => {
   return {
     add: (key, seconds) => {
       until.delete(key)
-      until.set(key, Date.now() + (seconds ?? Infinity) * 1000)
+      until.set(key, performance.now() + (seconds ?? Infinity) * 1000)
       for (const oldest of until.keys()) {
         if (until.size <= SIZE) return
         until.delete(oldest)
@@ -30,7 +30,7 @@ export const refusedGuesses = (): RefusedGuesses => {
     },
     delete: (key) => void until.delete(key),
     has: (key) => {
-      if (Date.now() < (until.get(key) ?? 0)) return true
+      if (performance.now() < (until.get(key) ?? 0)) return true
       until.delete(key)
       return false
     },

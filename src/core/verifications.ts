@@ -1,7 +1,8 @@
 /**
  * Keeps verifications that passed, each by its key for a time, and those under way.
  *
- * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential.
+ * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential. The
+ * system clock can be set, so ages are measured by `performance.now()`. Only `expiresAt` is a time of the system clock.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { isAnonymous, type Evaluation } from './Evaluation.js'
@@ -12,7 +13,7 @@ type Result = E.Either<AuthError, unknown>
 interface Kept {
   readonly result: E.Right<unknown>
   readonly since: number
-  readonly until: number
+  readonly expiresAt: number
 }
 
 interface UnderWay {
@@ -43,12 +44,14 @@ export const verifications = (maxAge: number, size: number): Verifications => {
   const passed = new Map<string, Kept>()
   const underWay = new Map<string, UnderWay>()
 
+  const isGood = ({ since, expiresAt }: Kept): boolean => performance.now() - since < maxAge && Date.now() < expiresAt
+
   const keep = (key: string, result: Result, since: number): void => {
     if (E.isLeft(result) || isAnonymous(result)) return
-    const until = Math.min(since + maxAge, endOf(result.right))
-    if (!(Date.now() < until)) return
+    const kept = { result, since, expiresAt: endOf(result.right) }
+    if (!isGood(kept)) return
     passed.delete(key)
-    passed.set(key, { result, since, until })
+    passed.set(key, kept)
     for (const oldest of passed.keys()) {
       if (passed.size <= size) return
       passed.delete(oldest)
@@ -56,20 +59,18 @@ export const verifications = (maxAge: number, size: number): Verifications => {
   }
 
   const recall: Verifications['recall'] = (key, verify, patience, isAlone) => {
-    const now = Date.now()
     const found = passed.get(key)
     if (found !== undefined) {
       passed.delete(key)
-      // a clock that was set back must not make a result last longer
-      if (found.since <= now && now < found.until) {
+      if (isGood(found)) {
         passed.set(key, found)
         return found.result
       }
     }
+    const now = performance.now()
     const other = underWay.get(key)
     // No caller waits for ever for one that never settles, and none is older than what is kept
-    const age = other === undefined ? -1 : now - other.since
-    if (other !== undefined && age >= 0 && age < patience && age < maxAge) {
+    if (other !== undefined && now - other.since < Math.min(patience, maxAge)) {
       return isAlone === undefined
         ? other.evaluation
         : other.evaluation.then((result) => (other.isAlone ? verify() : result))

@@ -36,9 +36,8 @@ const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> =>
 export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
   let known: { readonly url: string; readonly readAt: number } | undefined
   const find: Ask<string> = async (signal) => {
-    const age = known === undefined ? undefined : Date.now() - known.readAt
-    if (known !== undefined && age !== undefined && age >= 0 && age < maxAge) return known.url
-    const readAt = Date.now()
+    const now = performance.now()
+    if (known !== undefined && now - known.readAt < maxAge) return known.url
     const document = await documentOf(issuer, signal)
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (ownField(document, 'issuer') !== issuer)
@@ -47,7 +46,7 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
     }
-    known = { url, readAt }
+    known = { url, readAt: now }
     return url
   }
   const forget = (): void => {

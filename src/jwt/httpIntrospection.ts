@@ -105,7 +105,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
 
   const state = { isDown: false }
   const decide = async (token: string, key: string): Promise<Result> => {
-    const now = Date.now()
+    const begun = performance.now()
     try {
       const claims = await ask(token, AbortSignal.timeout(timeout))
       state.isDown = false
@@ -114,7 +114,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       if (refusal !== undefined) return E.left(refusal)
       const payload = JSON.stringify(claims)
       // Safe: `refusalNow` refuses an `exp` that is not a number
-      cache?.set(key, payload, ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000, now)
+      cache?.set(key, payload, ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000, begun)
       return E.right({ payload, claims })
     } catch (error) {
       if (!state.isDown) warn(endpoint ?? issuer ?? '', error instanceof Outage ? error.message : 'cannot be asked')
@@ -126,7 +126,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const asked = new Map<string, Promise<Result>>()
   const check = (token: string): Result | Promise<Result> => {
     const key = keyOf(token)
-    const kept = cache?.get(key, Date.now())
+    const kept = cache?.get(key)
     if (kept !== undefined) {
       // Safe: only a JSON object is kept
       const claims = JSON.parse(kept) as Json

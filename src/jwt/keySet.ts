@@ -1,6 +1,7 @@
 /**
  * The keys of a provider that are fetched by HTTP: when they are fetched, how long they can be used, and what happens
- * while the provider is down. jose has no stale-if-error, and no pause after a failed fetch, so both are here.
+ * while the provider is down. jose has no stale-if-error, and no pause after a failed fetch, so both are here. The system clock can
+ * be set, so all times are those of `performance.now()`.
  *
  * | the known keys are       | and                             | so                                                  |
  * |--------------------------|---------------------------------|-----------------------------------------------------|
@@ -59,9 +60,8 @@ interface State {
   loading: Promise<boolean> | undefined
 }
 
-// A clock that was set back must not make anything younger
 const isWithin = (since: number | undefined, now: number, ms: number): boolean =>
-  since !== undefined && now >= since && now - since < ms
+  since !== undefined && now - since < ms
 
 /** Calls for changes of fetched keys. */
 export interface KeyEvents {
@@ -83,8 +83,7 @@ export const fetchedKeys = (
 
   const load = async (): Promise<boolean> => {
     const fetchNumber = ++state.begun
-    const loadedAt = Date.now()
-    const begun = performance.now()
+    const loadedAt = performance.now()
     try {
       const jwks = await fetch(AbortSignal.timeout(timeout))
       const text = JSON.stringify(jwks)
@@ -95,15 +94,15 @@ export const fetchedKeys = (
       state.failedAt = undefined
       const changed = before?.keys !== keys
       if (before !== undefined && changed) replaced(before.keys)
-      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: performance.now() - begun }))
+      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: performance.now() - loadedAt }))
       return true
     } catch (error) {
       const isNew = state.failedAt === undefined
-      state.failedAt = Date.now()
+      state.failedAt = performance.now()
       const problem = error instanceof Outage ? error.message : 'answered keys that jose does not take'
       if (isNew) failed(problem)
       const servesForMs = Math.max(0, (state.known?.loadedAt ?? -Infinity) + maxAge + staleIfError - state.failedAt)
-      const durationMs = performance.now() - begun
+      const durationMs = state.failedAt - loadedAt
       report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs }))
       return false
     }
@@ -122,7 +121,7 @@ export const fetchedKeys = (
     state.known !== undefined && now - state.known.loadedAt < maxAge + staleIfError ? state.known.right : outage(now)
 
   const current = (): Evaluation<Keys> => {
-    const now = Date.now()
+    const now = performance.now()
     const { known } = state
     if (known !== undefined && isWithin(known.loadedAt, now, maxAge)) {
       if (refreshAhead && now - known.loadedAt >= maxAge * AHEAD && !isPaused(now)) void refresh()
@@ -133,12 +132,12 @@ export const fetchedKeys = (
     const loading = refresh()
     // in an outage, no request waits for an answer that may not come
     const good = isDown ? stillGood(now) : undefined
-    return good !== undefined && E.isRight(good) ? good : loading.then(() => stillGood(Date.now()))
+    return good !== undefined && E.isRight(good) ? good : loading.then(() => stillGood(performance.now()))
   }
 
   const unknown = E.right(undefined)
   const afterMiss = async (than: Keys, began: number): Promise<E.Either<AuthError, Keys | undefined>> => {
-    const now = Date.now()
+    const now = performance.now()
     const { known } = state
     if (known !== undefined && known.keys !== than) return known.right
     if (isPaused(now)) return outage(now)
@@ -148,13 +147,13 @@ export const fetchedKeys = (
       return unknown
     }
     if (state.failedAt === undefined && isWithin(state.missedAt, now, cooldown)) return unknown
-    if (!(await refresh())) return outage(Date.now())
-    state.missedAt = Date.now()
+    if (!(await refresh())) return outage(performance.now())
+    state.missedAt = performance.now()
     return state.known === undefined || state.known.keys === than ? unknown : state.known.right
   }
 
   const ready = async (): Promise<void> => {
-    const now = Date.now()
+    const now = performance.now()
     if (!isWithin(state.known?.loadedAt, now, maxAge) && !isPaused(now)) await refresh()
   }
   return { current, begun: () => state.begun, afterMiss, ready }

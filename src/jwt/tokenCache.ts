@@ -1,16 +1,17 @@
 /**
  * Keeps results about tokens for a while, by the SHA-256 of the token, so that no token is kept.
  *
- * It keeps only what passed, and drops the oldest first. Its reader checks whether an entry is still valid.
+ * It keeps only what passed, and drops the oldest first. Its reader checks whether an entry is still valid. The system clock can be
+ * set, so ages are measured by `performance.now()`. Only the token's expiry is a time of the system clock.
  */
 import { hash } from 'node:crypto'
 
 /** A cache of values. */
 export interface TokenCache<V> {
-  /** The value, unless it is too old, or from the future because the clock was set back. */
-  readonly get: (key: string, now: number) => V | undefined
-  /** Keeps a value, at most until a time. All times are in milliseconds. */
-  readonly set: (key: string, value: V, until: number, now: number) => void
+  /** The value, unless it is too old. */
+  readonly get: (key: string) => V | undefined
+  /** Keeps a value that is as old as `since` (`performance.now()`), and ends at `expiresAt` (`Date.now()`). */
+  readonly set: (key: string, value: V, expiresAt: number, since: number) => void
   /** Drops the values for which a condition is true. */
   readonly drop: (when: (value: V) => boolean) => void
 }
@@ -21,26 +22,26 @@ export const keyOf = (token: string): string => hash('sha256', token, 'base64')
 interface Entry<V> {
   readonly value: V
   readonly since: number
-  readonly until: number
+  readonly expiresAt: number
 }
 
 /** Makes a cache of `size` values, each for `maxAge`. */
 export const tokenCache = <V>({ size, maxAge }: { readonly size: number; readonly maxAge: number }): TokenCache<V> => {
   const entries = new Map<string, Entry<V>>()
   return {
-    get: (key, now) => {
+    get: (key) => {
       const entry = entries.get(key)
       if (entry === undefined) return undefined
-      if (now >= entry.since && now < entry.until) return entry.value
+      if (performance.now() - entry.since < maxAge && Date.now() < entry.expiresAt) return entry.value
       entries.delete(key)
       return undefined
     },
-    set: (key, value, until, now) => {
+    set: (key, value, expiresAt, since) => {
       // a value that is set again becomes the youngest
       entries.delete(key)
       const oldest = entries.size >= size ? entries.keys().next() : undefined
       if (oldest?.done === false) entries.delete(oldest.value)
-      entries.set(key, { value, since: now, until: Math.min(until, now + maxAge) })
+      entries.set(key, { value, since, expiresAt })
     },
     drop: (when) => {
       for (const [key, { value }] of entries) if (when(value)) entries.delete(key)

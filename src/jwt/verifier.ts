@@ -41,11 +41,11 @@ export const verifier = (
   cache: TokenCache<Verified> | undefined,
 ): ((token: string) => Result | Promise<Result>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
-  const stillGood = ({ payload, keys }: Verified, current: Keys, now: number): Result | undefined => {
+  const stillGood = ({ payload, keys }: Verified, current: Keys): Result | undefined => {
     if (keys !== current) return undefined
     // Safe: only a JSON object is verified
     const claims = JSON.parse(payload) as Json
-    return refusalByTime(claims, rules, now / 1000) === undefined ? E.right({ payload, claims }) : undefined
+    return refusalByTime(claims, rules, Date.now() / 1000) === undefined ? E.right({ payload, claims }) : undefined
   }
 
   const verify = async (token: string, key: string): Promise<Result> => {
@@ -56,8 +56,8 @@ export const verifier = (
     const began = provider.keys.begun()
     const keys = await provider.keys.current()
     if (E.isLeft(keys)) return keys
-    const kept = cache?.get(key, Date.now())
-    const known = kept && stillGood(kept, keys.right, Date.now())
+    const kept = cache?.get(key)
+    const known = kept && stillGood(kept, keys.right)
     if (known !== undefined) return known
     const signed = await signedBy(token, provider, keys.right, began)
     return E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right)
@@ -93,23 +93,21 @@ export const verifier = (
   }
 
   const conclude = ({ payload, claims }: Compact, key: string, provider: Provider, keys: Keys): Result => {
-    const now = Date.now()
-    const refusal = refusalByTime(claims, rules, now / 1000)
+    const refusal = refusalByTime(claims, rules, Date.now() / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
-    cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, now)
+    cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, performance.now())
     return E.right({ payload, claims })
   }
 
   if (cache === undefined) return (token) => verify(token, '')
   return (token) => {
     const key = keyOf(token)
-    const now = Date.now()
-    const kept = cache.get(key, now)
+    const kept = cache.get(key)
     if (kept !== undefined) {
       const keys = kept.provider.keys.current()
       if (!(keys instanceof Promise) && E.isRight(keys)) {
-        const good = stillGood(kept, keys.right, now)
+        const good = stillGood(kept, keys.right)
         if (good !== undefined) return good
       }
     }
