@@ -1,4 +1,7 @@
-/** Anonymous callers are admitted, too, over HTTP: `optional`, `lenient` and what is made of an anonymous caller, and what stays refused. */
+/**
+ * Anonymous callers over HTTP: `optional` and `lenient`, functions that get an anonymous principal, and what is still
+ * refused.
+ */
 import {
   allOf,
   anyOf,
@@ -42,118 +45,133 @@ describe.each([
   const bad = (challenges: ReadonlyArray<string>, ...asking: string[]) =>
     excuses ? passes(undefined, ...asking) : refused(401, challenges, ...asking)
   test.each<Row>([
-    ['nothing sent', one, sending({}), passes(undefined)],
-    ['a good one', one, sending({ user: 'good' }), passes({ name: 'user' }, 'user')],
-    ['another scheme', one, sending({ basic: 'good' }), passes(undefined)],
-    ['a wrong one', one, sending({ user: 'bad' }), bad([BAD], 'user')],
-    ['an expired one', one, sending({ user: 'old' }), bad([BAD], 'user')],
-    ['a malformed one', one, sending({ user: 'a b' }), bad([BAD])],
-    ['sent twice', one, { headers: { Authorization: ['Bearer good-user', 'Bearer good-user'] } }, bad([BAD])],
-    ['8 KB and more', one, sending({ user: 'a'.repeat(8192) }), bad([BAD])],
-    ['a scheme without a token', one, { headers: { Authorization: 'Bearer' } }, bad([BAD])],
-    ['who is not allowed', one, sending({ user: 'low' }), refused(403, [LOW], 'user')],
-    ['an outage is not anonymous', one, sending({ user: 'down' }), refused(503, [], 'user')],
-    ['an exception is not anonymous', one, sending({ user: 'throw' }), refused(500, [], 'user')],
-    ['one of two is a refusal', group, sending({ key: 'good' }), bad([USER], 'key')],
-    ['the other of two', group, sending({ user: 'good' }), bad([KEY, USER])],
-    ['none of two', group, sending({}), passes(undefined)],
+    ['no credential', one, sending({}), passes(undefined)],
+    ['a valid credential', one, sending({ user: 'good' }), passes({ name: 'user' }, 'user')],
+    ['the credential of another scheme', one, sending({ basic: 'good' }), passes(undefined)],
+    ['a wrong credential', one, sending({ user: 'bad' }), bad([BAD], 'user')],
+    ['an expired credential', one, sending({ user: 'old' }), bad([BAD], 'user')],
+    ['a malformed credential', one, sending({ user: 'a b' }), bad([BAD])],
     [
-      'a write from another site with a good one',
+      'a credential that is sent twice',
+      one,
+      { headers: { Authorization: ['Bearer good-user', 'Bearer good-user'] } },
+      bad([BAD]),
+    ],
+    ['a credential of 8 KB and more', one, sending({ user: 'a'.repeat(8192) }), bad([BAD])],
+    ['a scheme without a token', one, { headers: { Authorization: 'Bearer' } }, bad([BAD])],
+    ['a principal that is not allowed', one, sending({ user: 'low' }), refused(403, [LOW], 'user')],
+    ['an outage is a 503', one, sending({ user: 'down' }), refused(503, [], 'user')],
+    ['an exception is a 500', one, sending({ user: 'throw' }), refused(500, [], 'user')],
+    ['the first of two credentials', group, sending({ key: 'good' }), bad([USER], 'key')],
+    ['the second of two credentials', group, sending({ user: 'good' }), bad([KEY, USER])],
+    ['none of two credentials', group, sending({}), passes(undefined)],
+    [
+      'a write from another site with a valid credential',
       cookieLike,
       sending({ basic: 'good' }, crossSite),
       refused(403, [], 'basic'),
     ],
     [
-      'a write from another site with a wrong one',
+      'a write from another site with a wrong credential',
       cookieLike,
       sending({ basic: 'bad' }, crossSite),
       bad([BASIC], 'basic'),
     ],
-    ['a write from another site without any', cookieLike, crossSite, passes(undefined)],
+    ['a write from another site without a credential', cookieLike, crossSite, passes(undefined)],
     [
-      'a GET from another site with a wrong one',
+      'a GET from another site with a wrong credential',
       cookieLike,
       sending({ basic: 'bad' }, { headers: { 'Sec-Fetch-Site': 'cross-site' } }),
       bad([BASIC], 'basic'),
     ],
     [
-      'in a group, where others must pass',
+      'in a group, only the other credential',
       allOf([key, one]),
       sending({ key: 'good' }),
       passes([{ name: 'key' }, undefined], 'key'),
     ],
-    ['in a group, alone', allOf([key, one]), sending({ user: 'good' }), refused(401, [KEY, USER])],
+    ['in a group, only its own credential', allOf([key, one]), sending({ user: 'good' }), refused(401, [KEY, USER])],
   ])('%s', async (...row) => check(row))
 })
 
-describe('optional, last in a list', () => {
+describe('an optional member, last in a list', () => {
   const list = [user, optional(key)]
   const ambient = [basic, optional(key)]
   test.each<Row>([
-    ['nothing sent', list, sending({}), passes(undefined)],
-    ['a good one before it', list, sending({ user: 'good' }), passes({ name: 'user' }, 'user')],
-    ['a good one in it', list, sending({ key: 'good' }), passes({ name: 'key' }, 'key')],
+    ['no credential', list, sending({}), passes(undefined)],
+    ['a valid credential of an earlier member', list, sending({ user: 'good' }), passes({ name: 'user' }, 'user')],
+    ['a valid credential of the optional member', list, sending({ key: 'good' }), passes({ name: 'key' }, 'key')],
     [
-      'a wrong one before it, a good one in it',
+      'a wrong credential of an earlier member, and a valid one of the optional member',
       list,
       sending({ user: 'bad', key: 'good' }),
       passes({ name: 'key' }, 'user', 'key'),
     ],
-    ['a wrong one before it', list, sending({ user: 'bad' }), refused(401, [BAD, KEY], 'user')],
-    ['a malformed one before it', list, sending({ user: 'a b' }), refused(401, [BAD, KEY])],
-    ['who is not allowed, before it', list, sending({ user: 'low' }), refused(403, [LOW], 'user')],
+    ['a wrong credential of an earlier member', list, sending({ user: 'bad' }), refused(401, [BAD, KEY], 'user')],
+    ['a malformed credential of an earlier member', list, sending({ user: 'a b' }), refused(401, [BAD, KEY])],
+    [
+      'a principal of an earlier member that is not allowed',
+      list,
+      sending({ user: 'low' }),
+      refused(403, [LOW], 'user'),
+    ],
     ['a write from another site', ambient, sending({ basic: 'good' }, crossSite), refused(403, [], 'basic')],
     [
-      'both wrong, where a bad one in it counts as none',
+      'two wrong credentials, and the last member is lenient',
       [user, lenient(key)],
       sending({ user: 'bad', key: 'bad' }),
       refused(401, [BAD, KEY], 'user', 'key'),
     ],
     [
-      'the same, as a record',
+      'two wrong credentials, and the last member of an object is lenient',
       anyOf({ user, key: lenient(key) }),
       sending({ user: 'bad', key: 'bad' }),
       refused(401, [BAD, KEY], 'user', 'key'),
     ],
     [
-      'a guest of an anonymous caller',
+      'a wrong credential, and a function that makes a guest of an anonymous caller',
       [user, flatMap((p: unknown) => p ?? 'guest')(optional(key))],
       sending({ user: 'bad' }),
       refused(401, [BAD, KEY], 'user'),
     ],
     [
-      'a guest, where a bad one counts as none',
+      'two wrong credentials, and a function that makes a guest behind lenient',
       [user, flatMap((p: unknown) => p ?? 'guest')(lenient(key))],
       sending({ user: 'bad', key: 'bad' }),
       refused(401, [BAD, KEY], 'user', 'key'),
     ],
-    ['an outage before it', list, sending({ user: 'down' }), refused(503, [], 'user')],
-  ])('a bad credential is not anonymous: %s', async (...row) => check(row))
+    ['an outage of an earlier member', list, sending({ user: 'down' }), refused(503, [], 'user')],
+  ])('a bad credential does not make the caller anonymous: %s', async (...row) => check(row))
 })
 
-// A plain function does not say what it reads, so that it passed is all that can be known of its credential
-describe('an optional group with a plain function in it', () => {
+// A plain function does not say what it reads. If it passes, its credential counts as sent.
+describe('an optional group that has a plain function', () => {
   const here = (request: { get: (name: string) => string }) => request.get('X-Here') === '1' && { from: 'here' }
   const group = optional(allOf([here, user]))
   test.each<Row>([
-    ['the function has passed, the other was not sent', group, { headers: { 'X-Here': '1' } }, refused(401, [USER])],
-    ['the function has not passed', group, sending({ user: 'good' }), refused(401, ['Custom realm="api"', USER])],
+    [
+      'the function passes, and the other credential was not sent',
+      group,
+      { headers: { 'X-Here': '1' } },
+      refused(401, [USER]),
+    ],
+    ['the function does not pass', group, sending({ user: 'good' }), refused(401, ['Custom realm="api"', USER])],
     [
       'both',
       group,
       sending({ user: 'good' }, { headers: { 'X-Here': '1' } }),
       passes([{ from: 'here' }, { name: 'user' }], 'user'),
     ],
-  ])('one of two is a refusal: %s', async (...row) => check(row))
+  ])('one credential of two is a refusal: %s', async (...row) => check(row))
 })
 
-describe('anonymous callers, and what is made of an anonymous caller', () => {
+describe('functions of an anonymous principal', () => {
   const anonymous = optional(key)
   const made = (f: (principal: unknown) => unknown) => flatMap(f)(anonymous)
   test.each<Row>([
     ['map: undefined is still anonymous', made(() => undefined), sending({}), passes(undefined)],
     [
-      'map: undefined of somebody is a refusal',
+      'map: undefined of a known principal is a refusal',
       made(() => undefined),
       sending({ key: 'good' }),
       refused(401, [KEY], 'key'),
@@ -166,9 +184,9 @@ describe('anonymous callers, and what is made of an anonymous caller', () => {
     ]),
     ['map: a promise of undefined is still anonymous', made(async () => undefined), sending({}), passes(undefined)],
     ['map: a promise of null is a refusal', made(async () => null), sending({}), refused(401, [KEY])],
-    ['map: a guest', made((p) => p ?? 'guest'), sending({}), passes('guest')],
+    ['map: a guest passes', made((p) => p ?? 'guest'), sending({}), passes('guest')],
     [
-      'describedAs: anonymous',
+      'describedAs: undefined is still anonymous',
       pipe(
         anonymous,
         RTE.map((p) => p),
@@ -178,7 +196,7 @@ describe('anonymous callers, and what is made of an anonymous caller', () => {
       passes(undefined),
     ],
     [
-      'describedAs: false of an anonymous caller',
+      'describedAs: false is a refusal',
       pipe(
         anonymous,
         RTE.map(() => false),
@@ -188,7 +206,7 @@ describe('anonymous callers, and what is made of an anonymous caller', () => {
       refused(401, [KEY]),
     ],
     [
-      'describedAs: null of an anonymous caller',
+      'describedAs: null is a refusal',
       pipe(
         anonymous,
         RTE.map(() => null),
@@ -198,13 +216,13 @@ describe('anonymous callers, and what is made of an anonymous caller', () => {
       refused(401, [KEY]),
     ],
     [
-      'describedAs what demands: undefined is a refusal',
+      'describedAs with a demand: undefined is a refusal',
       pipe(anonymous, describedAs(key)),
       sending({}),
       refused(401, [KEY]),
     ],
     [
-      'a bare RTE of an anonymous caller is no caller’s credential',
+      'a bare RTE: undefined is a refusal',
       (r: never) => anonymous(r),
       sending({}),
       refused(401, ['Custom realm="api"']),
@@ -212,8 +230,8 @@ describe('anonymous callers, and what is made of an anonymous caller', () => {
   ])('%s', async (...row) => check(row))
 })
 
-describe('what a hook says of itself', () => {
-  test('a challenge of its own is the one that is offered, behind those before it', async () => {
+describe('a failure that a hook returns', () => {
+  test('offers its own challenge after those of earlier members', async () => {
     const odd = { ...AuthError.invalid, challenge: Challenge.make('Odd', { say: 'a "quoted", word' }) }
     const { ask } = await behind(allOf([key, () => E.left(odd), user]))
     expect((await ask('/x', sending({ key: 'good' }))).challenges).toEqual([

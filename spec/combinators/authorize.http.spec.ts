@@ -1,4 +1,7 @@
-/** Authenticated is not allowed, over HTTP: `authorize` and `requireScopes`, whatever their functions answer. */
+/**
+ * An authenticated caller may not be allowed: `authorize` and `requireScopes` over HTTP, whatever their functions
+ * return.
+ */
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import {
@@ -16,7 +19,7 @@ import { bearer, expectCrashed, expectDenied, expectPassed } from '../support/be
 import { behind, crossSite, key, basic, offers, sending, user } from '../support/combining.js'
 
 const LOW = 'Bearer realm="api", error="insufficient_scope"'
-// Safe: what a program without types would write
+// Safe: a program without types could write this
 const deciding = (f: unknown) => pipe(user, authorize<unknown>(f as () => boolean))
 const good = sending({ user: 'good' })
 const raise = (error: unknown): never => {
@@ -28,7 +31,7 @@ describe('authorize', () => {
     ['true', () => true],
     ['a promise of true', async () => true],
     ['a thenable of true', () => ({ then: (go: (u: unknown) => void) => go(true) })],
-  ])('%s: allowed, and the principal is what it was', async (_what, f) => {
+  ])('%s: allowed, and the principal stays the same', async (_what, f) => {
     expectPassed(await (await behind(deciding(f))).ask('/x', good), { name: 'user' })
   })
 
@@ -38,8 +41,8 @@ describe('authorize', () => {
     ['undefined', () => undefined],
     ['null', () => null],
     ['0', () => 0],
-    ['an empty text', () => ''],
-    ['a promise of nothing', async () => undefined],
+    ['an empty string', () => ''],
+    ['a promise of undefined', async () => undefined],
   ])('%s: 403, and no handler ran', async (_what, f) => {
     expectDenied(await (await behind(deciding(f))).ask('/x', good), 403, [LOW])
   })
@@ -47,10 +50,10 @@ describe('authorize', () => {
   test.each<[string, unknown]>([
     ['Option.none', () => O.none],
     ['Option.some(true)', () => O.some(true)],
-    ['an Either on the left', () => E.left('no')],
-    ['an Either on the right', () => E.right(true)],
+    ['a Left', () => E.left('no')],
+    ['a Right', () => E.right(true)],
     ['a TaskEither', () => TE.right(true)],
-    ['an unrun function', () => () => true],
+    ['a function that is not called', () => () => true],
     ['1', () => 1],
     ['the text "false"', () => 'false'],
     ['an empty object', () => ({})],
@@ -59,18 +62,21 @@ describe('authorize', () => {
     ['a promise of an Option', async () => O.none],
     ['a promise of a promise of 1', async () => Promise.resolve(1)],
     ['an AuthError', () => AuthError.invalid],
-    ['a proxy that throws at every look', () => new Proxy({}, { has: () => raise('has'), get: () => raise('get') })],
+    [
+      'a proxy that throws whenever it is read',
+      () => new Proxy({}, { has: () => raise('has'), get: () => raise('get') }),
+    ],
     ['a then that throws', () => ({ then: () => raise(new Error('then')) })],
-    ['what it throws', () => raise(new Error('hidden'))],
-    ['null, thrown', () => raise(null)],
-    ['a success, thrown', () => raise(Object.assign(new Error('hidden'), { status: 200, expose: true }))],
+    ['an error that is thrown', () => raise(new Error('hidden'))],
+    ['null that is thrown', () => raise(null)],
+    ['a Right that is thrown', () => raise(Object.assign(new Error('hidden'), { status: 200, expose: true }))],
     ['a rejection', () => Promise.reject(new Error('hidden'))],
-    ['a rejection with nothing', () => Promise.reject()],
-  ])('%s is no yes: 500, and no handler ran', async (_what, f) => {
+    ['a rejection with undefined', () => Promise.reject()],
+  ])('%s is not a decision: 500, and no handler ran', async (_what, f) => {
     expectCrashed(await (await behind(deciding(f))).ask('/x', good))
   })
 
-  test('it is asked about an anonymous caller never, and about no principal that was refused', async () => {
+  test('it is not called for an anonymous caller or a refused principal', async () => {
     const asked: unknown[] = []
     const { ask } = await behind(optional(deciding((principal: unknown) => asked.push(principal) > 99)))
     expectPassed(await ask('/x'), undefined)
@@ -81,12 +87,12 @@ describe('authorize', () => {
     expect(asked).toEqual([{ name: 'user' }])
   })
 
-  test('it gets the request', async () => {
+  test('it is called with the request', async () => {
     const { ask } = await behind(deciding((_principal: unknown, request: { path: string }) => request.path === '/x'))
     expectPassed(await ask('/x', good), { name: 'user' })
   })
 
-  test('in a list the next is tried, and 403 is the strongest failure', async () => {
+  test('in a list the next member is tried, and 403 is the strongest failure', async () => {
     const { ask } = await behind([deciding(() => false), key])
     expectPassed(await ask('/x', sending({ user: 'good', key: 'good' })), { name: 'key' })
     expectDenied(await ask('/x', good), 403, [LOW])
@@ -94,7 +100,7 @@ describe('authorize', () => {
     expectDenied(await ask('/x'), 401, [offers.user, offers.key])
   })
 
-  test('over a group, every credential is named; a write from another site is refused before it is asked', async () => {
+  test('around a group, every credential is named; a write from another site is refused before the function is called', async () => {
     const { ask } = await behind(
       pipe(
         allOf([basic, key]),
@@ -112,7 +118,7 @@ describe('requireScopes', () => {
     const running = await behind(
       pipe(
         token,
-        // Safe: what a program without types would answer
+        // Safe: a program without types could return this
         requireScopes(scopes, { granted: (principal) => principal.granted as string }),
       ),
     )
@@ -123,37 +129,37 @@ describe('requireScopes', () => {
   test.each<[string, unknown]>([
     ['a list', ['read', 'write']],
     ['a list with others', ['admin', 'write', 'read']],
-    ['a set', new Set(['write', 'read'])],
+    ['a Set', new Set(['write', 'read'])],
     ['a string', 'read write'],
-    ['a string with more blanks', ' write   read '],
+    ['a string with additional blanks', ' write   read '],
     ['a promise of a list', Promise.resolve(['read', 'write'])],
-  ])('%s that holds all: allowed', async (_what, granted) => {
+  ])('%s that has all scopes: allowed', async (_what, granted) => {
     expectPassed(await grants(granted, 'read', 'write'), { granted })
   })
 
   test.each<[string, unknown]>([
     ['nothing', undefined],
     ['null', null],
-    ['an empty text', ''],
+    ['an empty string', ''],
     ['an empty list', []],
     ['one of two', ['read']],
     ['a promise of one of two', Promise.resolve('read')],
-    ['a promise of nothing', Promise.resolve()],
+    ['a promise of undefined', Promise.resolve()],
     ['one of two, as a string', 'read'],
-    ['a prefix of a scope', 'read writ'],
-    ['a scope that one begins with', 'read write:all'],
-    ['one text in a list', ['read write']],
-    ['other letters', ['READ', 'WRITE']],
+    ['the beginning of a scope', 'read writ'],
+    ['a longer scope', 'read write:all'],
+    ['both scopes in one string of a list', ['read write']],
+    ['other letter case', ['READ', 'WRITE']],
     ['commas', 'read,write'],
     ['a line break', 'read\nwrite'],
     ['a tab', 'read\twrite'],
     ['a no-break space', 'read\u00a0write'],
-    ['lists in a list', [['read'], ['write']]],
+    ['a list of lists', [['read'], ['write']]],
     ['objects that print as scopes', [{ toString: () => 'read' }, { toString: () => 'write' }]],
-    ['text objects', [new String('read'), new String('write')]],
+    ['String objects', [new String('read'), new String('write')]],
     ['numbers and holes', [1, , true, null, undefined]],
-    ['a list with scopes for keys', Object.assign([], { read: true, write: true })],
-  ])('%s: 403 with the scopes that are wanted', async (_what, granted) => {
+    ['an object with scopes as keys', Object.assign([], { read: true, write: true })],
+  ])('%s: 403 with the required scopes', async (_what, granted) => {
     expectDenied(await grants(granted, 'read', 'write'), 403, insufficient('read write'))
   })
 
@@ -161,17 +167,17 @@ describe('requireScopes', () => {
     ['a number', 1],
     ['true', true],
     ['an object', { read: true, write: true }],
-    ['a string object', new String('read write')],
+    ['a String object', new String('read write')],
     ['a promise of a number', Promise.resolve(1)],
     ['a function', () => ['read', 'write']],
     ['a Map', new Map([['read', 'write']])],
-    ['what has a `has` of its own', { has: () => true }],
+    ['an object with a method `has`', { has: () => true }],
     ['an Option', O.some(['read', 'write'])],
-  ])('%s is no list of scopes: 500, and no handler ran', async (_what, granted) => {
+  ])('%s is not a list of scopes: 500, and no handler ran', async (_what, granted) => {
     expectCrashed(await grants(granted, 'read', 'write'))
   })
 
-  test('a set whose `has` says yes to all has only what it holds', async () => {
+  test('a Set whose `has` always returns true grants only its members', async () => {
     class Yes extends Set<string> {
       override has(): boolean {
         return true
@@ -180,7 +186,7 @@ describe('requireScopes', () => {
     expectDenied(await grants(new Yes(['read']), 'write'), 403, insufficient('write'))
   })
 
-  test('scopes add up; a 403 and a 401 name all of the operation', async () => {
+  test('the scopes of several calls add up, and a 403 and a 401 name all of them', async () => {
     const token = httpBearer({ authenticate: (_request, sent) => ({ scopes: sent.split('.') }) })
     const granted = ({ scopes }: { scopes: string[] }) => scopes
     const { ask } = await behind(
@@ -194,7 +200,7 @@ describe('requireScopes', () => {
     expectDenied(refused, 401, ['Bearer realm="api", error="invalid_token", scope="read write list"'])
   })
 
-  test('B-16 in a list, a 403 is given to who was authenticated alone; every challenge of a kind tells its scopes', async () => {
+  test('B-16 in a list, only an authenticated caller gets a 403, and each challenge names its scopes', async () => {
     const scoped = <P>(a: Authenticator<P>) => requireScopes<P>(['read'], { granted: () => [] })(a)
     const { ask } = await behind(anyOf([scoped(user), scoped(basic)]))
     expectDenied(await ask('/x', good), 403, insufficient('read'))
@@ -203,7 +209,7 @@ describe('requireScopes', () => {
     expectDenied(await ask('/x'), 401, [read(offers.user), read(offers.basic)])
   })
 
-  test('what becomes a 401 behind the guard tells them, too', async () => {
+  test('a 401 that the handler answers names the scopes, too', async () => {
     const token = httpBearer({ authenticate: () => ({ scopes: ['read'] }) })
     const reading = pipe(token, requireScopes(['read'], { granted: ({ scopes }) => scopes }))
     const { ask } = await behind(reading, (app) => {

@@ -1,10 +1,10 @@
-/** Section 5.5 of the behavior specification: several authenticators as alternatives. */
+/** Section 5.5 of the requirements: several authenticators as alternatives. */
 import { apiKeyHeader, apiKeyQuery, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
 import { challenge, dialects, expectDenied, expectPassed, operation } from '../support/behavior.js'
 import { kinds, listOf } from '../support/behaviorKinds.js'
 
-// A list of three whose hooks note that they were asked
+// A list of three whose hooks record that they were called
 const three = (say: (answer: unknown) => unknown = (answer) => answer) => {
   const asked: string[] = []
   const member = (name: string) => (_request: unknown, key: string) => {
@@ -23,7 +23,7 @@ const headers = (key?: string, token?: string) => ({
 })
 
 describe.each(dialects)('%s', (_dialect, say) => {
-  test('5.5.1 authenticators are tried in list order', async () => {
+  test('5.5.1 authenticators are tried in the order of the list', async () => {
     const { asked, list } = three(say)
     const { ask } = await operation(withAuth([...list]))
     expectPassed(await ask('/x?key=bad', headers('bad', 'good')), { via: 'bearer' })
@@ -35,7 +35,7 @@ describe.each(dialects)('%s', (_dialect, say) => {
     expect(asked).toEqual(['bearer', 'header', 'query'])
   })
 
-  test('5.5.2 the first one that passes wins, and nothing behind it is called', async () => {
+  test('5.5.2 the first one that passes wins, and no later hook is called', async () => {
     const { asked, list } = three(say)
     const { ask } = await operation(withAuth([...list]))
     expectPassed(await ask('/x?key=good', headers('good', 'good')), { via: 'query' })
@@ -45,7 +45,7 @@ describe.each(dialects)('%s', (_dialect, say) => {
     expect(asked).toEqual(['query', 'header'])
   })
 
-  test('5.5.3 [query key, header key]: the header key is checked if the query key is not set or invalid', async () => {
+  test('5.5.3 [query key, header key]: the header key is checked if the query key is missing or invalid', async () => {
     const { asked, list } = three(say)
     const { ask } = await operation(withAuth([list[0], list[1]]))
     expectPassed(await ask('/x', headers('good')), { via: 'header' })
@@ -56,7 +56,7 @@ describe.each(dialects)('%s', (_dialect, say) => {
     expect(asked).toEqual(['header', 'header', 'query', 'header', 'query'])
   })
 
-  test('5.5.4 when all fail, an authentication error is returned, with the challenges of all', async () => {
+  test('5.5.4 if all fail, an authentication error with the challenges of all is returned', async () => {
     const { asked, list } = three(say)
     const { ask } = await operation(withAuth([...list]))
     const keys = [challenge.key('query'), challenge.key('header')]
@@ -70,12 +70,12 @@ describe.each(dialects)('%s', (_dialect, say) => {
 describe('5.5 every kind in a list', () => {
   const list = () => kinds.map(({ kind, make }) => make(() => ({ via: kind })))
 
-  test.each(kinds)('5.5.2 $kind wins if its credential alone is sent', async ({ kind, carrying }) => {
+  test.each(kinds)('5.5.2 $kind wins if only its credential is sent', async ({ kind, carrying }) => {
     const { ask } = await operation(withAuth(listOf(list())))
     expectPassed(await ask(...carrying), { via: kind })
   })
 
-  test('5.5.4 all of them absent', async () => {
+  test('5.5.4 if all credentials are absent, all challenges are offered', async () => {
     const { ask } = await operation(withAuth(listOf(list())))
     expectDenied(
       await ask(),
@@ -84,7 +84,7 @@ describe('5.5 every kind in a list', () => {
     )
   })
 
-  test('5.5.1 callables and a list of one are taken, too', async () => {
+  test('5.5.1 functions and a list of one are accepted, too', async () => {
     const first = vi.fn(() => false)
     const { ask } = await operation(withAuth([() => first(), async () => undefined, () => 'third']))
     expectPassed(await ask(), 'third')

@@ -1,4 +1,4 @@
-/** Outages over HTTP: an outage is a 503 that falls through to nothing weaker, and only `recoverUnavailable` says otherwise. */
+/** Outages over HTTP: an outage is a 503, no weaker credential is tried, and only `recoverUnavailable` changes this. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -26,7 +26,7 @@ const hanging = httpBearer({ authenticate: () => new Promise<{ name: string }>((
 const down = httpBearer({ authenticate: (): E.Either<AuthError, { name: string }> => E.left(AuthError.unavailable(9)) })
 
 describe('timeout', () => {
-  test('in time: the principal; the timer does not strike later', async () => {
+  test('in time: the principal passes, and the timer does nothing later', async () => {
     const { ask, errors } = await behind(pipe(slow(5), timeout(60)))
     expectPassed(await ask('/x', token), { name: 'slow' })
     await sleep(90)
@@ -36,20 +36,20 @@ describe('timeout', () => {
 
   test.each<[string, unknown]>([
     ['alone', pipe(hanging, timeout(20))],
-    ['in a list, with a good key behind it', [pipe(hanging, timeout(20)), key]],
+    ['in a list, before a valid key', [pipe(hanging, timeout(20)), key]],
     ['around a list', pipe(firstPresent([hanging, key]), timeout(20))],
     ['in a group', allOf([key, pipe(hanging, timeout(20))])],
     ['optional', optional(pipe(hanging, timeout(20)))],
     ['lenient', lenient(pipe(hanging, timeout(20)))],
     ['around optional', pipe(optional(hanging), timeout(20))],
-  ])('too slow, %s: 503 with Retry-After, not stored, and no handler ran', async (_what, auth) => {
+  ])('too late, %s: 503 with Retry-After, not stored, and no handler ran', async (_what, auth) => {
     const { ask } = await behind(auth)
     const answer = await ask('/x', sending({ user: 't', key: 'good' }))
     expectDenied(answer, 503, [])
     expect(answer.headers['retry-after']).toBe('5')
   })
 
-  test('what comes too late lets no request in, and a late rejection ends no process', async () => {
+  test('a late principal is not admitted, and a late rejection does not end the process', async () => {
     const late = await behind(pipe(slow(40), timeout(10)))
     const failing = await behind(
       pipe(httpBearer({ authenticate: () => sleep(30).then(() => Promise.reject(new Error('late'))) }), timeout(10)),
@@ -62,16 +62,16 @@ describe('timeout', () => {
     expect(answer.seen).toEqual([])
   })
 
-  test('it shortens the application’s limit, and cannot extend it', async () => {
+  test('it shortens the limit of the application, and cannot extend it', async () => {
     const settings = (app: { use: (m: ReturnType<typeof authSettings>) => unknown }) => {
       app.use(authSettings({ timeout: 20 }))
     }
-    // the longer one is longer than a test may take
+    // The longer limit is longer than a test may take
     const { ask } = await behind(pipe(hanging, timeout(60_000)), settings)
     expectDenied(await ask('/x', token), 503, [])
   })
 
-  test('a bad credential is still a 401, a missing one, too', async () => {
+  test('a bad or missing credential is still a 401', async () => {
     const { ask } = await behind(pipe(slow(1, false), timeout(500)))
     expectDenied(await ask('/x', token), 401, [challenge.refusedBearer])
     expectDenied(await ask('/x'), 401, [challenge.bearer])
@@ -80,10 +80,10 @@ describe('timeout', () => {
 
 describe('recoverUnavailable', () => {
   const recovering = (f: unknown, a: Authenticator<unknown> = down) =>
-    // Safe: what a program without types would write
+    // Safe: a program without types could write this
     behind(pipe(a, recoverUnavailable(f as () => unknown)))
 
-  test('an outage falls through to nothing by itself', async () => {
+  test('without it, no other credential is tried in an outage', async () => {
     for (const auth of [[down, key], firstPresent([down, key]), optional(down), lenient(down), allOf([down, key])]) {
       const answer = await (await behind(auth)).ask('/x', sending({ user: 't', key: 'good' }))
       expectDenied(answer, 503, [])
@@ -91,7 +91,7 @@ describe('recoverUnavailable', () => {
     }
   })
 
-  test('it is asked in an outage, and gets the failure', async () => {
+  test('its function is called in an outage, with the failure', async () => {
     const seen: unknown[] = []
     const { ask } = await recovering((_request: unknown, error: AuthError) => {
       seen.push(error._tag, 'retryAfter' in error && error.retryAfter)
@@ -101,14 +101,14 @@ describe('recoverUnavailable', () => {
     expect(seen).toEqual(['unavailable', 9])
   })
 
-  test('another authenticator’s call will do, and its refusal is one', async () => {
+  test('its function can be another authenticator, whose refusal counts', async () => {
     const cached = httpBearer({ authenticate: (_request, sent) => sent === 't' && { name: 'cached' } })
     const { ask } = await recovering((request: never) => cached(request))
     expectPassed(await ask('/x', token), { name: 'cached' })
     expectDenied(await ask('/x', bearer('other')), 401, [challenge.refusedBearer])
   })
 
-  test('a timeout is an outage that it is asked about', async () => {
+  test('a timeout is an outage for it', async () => {
     const { ask } = await recovering(async () => ({ name: 'cached' }), pipe(hanging, timeout(10)))
     expectPassed(await ask('/x', token), { name: 'cached' })
   })
@@ -116,13 +116,13 @@ describe('recoverUnavailable', () => {
   test.each<[string, Authenticator<unknown>, number]>([
     ['refused', httpBearer({ authenticate: () => false }), 401],
     ['not allowed', httpBearer({ authenticate: () => E.left(AuthError.insufficient()) }), 403],
-  ])('it is not asked about who is %s', async (_what, a, status) => {
+  ])('its function is not called for a credential that is %s', async (_what, a, status) => {
     const { ask } = await recovering(() => ({ name: 'cached' }), a)
     expect(await ask('/x', token)).toMatchObject({ status, seen: [] })
     expect(await ask('/x')).toMatchObject({ status: status === 403 ? 401 : status, seen: [] })
   })
 
-  test('nor about an exception, nor about a request without a credential', async () => {
+  test('its function is not called for an exception, or for a request without a credential', async () => {
     const throwing = httpBearer({ authenticate: (): { name: string } => JSON.parse('{') as never })
     expectCrashed(await (await recovering(() => ({ name: 'cached' }), throwing)).ask('/x', token))
     expectDenied(await (await recovering(() => ({ name: 'cached' }))).ask('/x'), 401, [challenge.bearer])
@@ -133,7 +133,7 @@ describe('recoverUnavailable', () => {
     ['false', async () => false],
     ['None', () => O.none],
     ['a Left', () => E.left('no')],
-  ])('what answers %s lets no request in', async (_what, f) => {
+  ])('its function may refuse: %s is a 401', async (_what, f) => {
     expectDenied(await (await recovering(f)).ask('/x', token), 401, [challenge.refusedBearer])
   })
 
@@ -141,17 +141,17 @@ describe('recoverUnavailable', () => {
     ['throws', () => JSON.parse('{')],
     ['rejects', () => Promise.reject(new Error('hidden'))],
     ['rejects with nothing', () => Promise.reject()],
-  ])('what %s is a 500', async (_what, f) => {
+  ])('its function may fail: if it %s, the response is a 500', async (_what, f) => {
     expectCrashed(await (await recovering(f)).ask('/x', token))
   })
 
-  test('still unavailable: 503, with what it says about when', async () => {
+  test('its function may fail with unavailable: 503 with its Retry-After', async () => {
     const answer = await (await recovering(() => E.left(AuthError.unavailable(77)))).ask('/x', token)
     expectDenied(answer, 503, [])
     expect(answer.headers['retry-after']).toBe('77')
   })
 
-  test('a write from another site is refused where the credential is a cookie', async () => {
+  test('a write from another site is refused if the credential is a cookie', async () => {
     const session = apiKeyCookie({ authenticate: () => E.left(AuthError.unavailable()) })
     const { ask } = await recovering(() => ({ name: 'cached' }), session)
     const headers = { Cookie: 'key=k' }
@@ -160,8 +160,9 @@ describe('recoverUnavailable', () => {
     expectDenied(forged, 403, [], 'CSRF check Failed')
   })
 
-  // A function has no description, and what has none is the worst case everywhere: it counts as sent by the browser itself
-  test('a write from another site is refused where a plain function, which may read a cookie, recovers a token', async () => {
+  // A function has no description. Without a description, the worst is assumed: browsers send the credential by
+  // themselves.
+  test('a write from another site is refused if a plain function recovers a token, because it may read a cookie', async () => {
     const { ask } = await recovering(
       ({ ctx }: { ctx: { cookies: { get: (name: string) => unknown } } }) =>
         ctx.cookies.get('sid') === 's' && { name: 'cookie' },

@@ -1,4 +1,7 @@
-/** `remembered` keeps no credential: none is in the memory of a process that remembers it, and what it does keep is found there. */
+/**
+ * `remembered` keeps no credential: the memory of a process that remembers credentials contains none. What is kept on
+ * purpose is found there.
+ */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,7 +13,7 @@ import { repository } from '../support/typecheck.js'
 
 const unique = (name: string) => `${name}-${randomBytes(18).toString('hex')}`
 
-it('M-03 after requests over HTTP no password and no token is in a heap snapshot, and each principal is', async () => {
+it('M-03 after requests over HTTP, a heap snapshot contains each principal, but no password and no token', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-heap-'))
   const site = spawn(process.execPath, ['--expose-gc', 'spec/support/rememberedSite.mjs'], {
     cwd: repository,
@@ -40,12 +43,12 @@ it('M-03 after requests over HTTP no password and no token is in a heap snapshot
     })
   }
   const file = join(folder, 'one.heapsnapshot')
-  // they were remembered: each hook ran once
+  // They are remembered, because each hook ran once
   expect((await ask('/snapshot', { 'X-File': file })).text).toBe('{"basic":1,"bearer":1}')
 
   const heap = await readFile(file, 'utf8')
   for (const marker of [byBasic, byBearer]) expect(heap.includes(marker), 'what is kept on purpose').toBe(true)
-  // as they were sent, and what was made of them; a half of it, too
+  // The credentials as they were sent, their decoded forms, and a half of each
   const secrets = { password, token, payload, base64: payload.slice(8, 40), half: token.slice(10, 30) }
   for (const [name, secret] of Object.entries(secrets)) expect(heap.includes(secret), name).toBe(false)
 }, 60_000)

@@ -1,4 +1,4 @@
-/** `remembered` over HTTP, around Basic with real hashes: one verification, for who sent it, within the window. */
+/** `remembered` over HTTP, around Basic with real hashes: one verification for each credential within the window. */
 import Router from '@koa/router'
 import Koa from 'koa'
 import { authorize, httpBasicAuth, remembered, withAuth } from 'koa-with-auth'
@@ -57,7 +57,7 @@ beforeEach(() => {
   ran.operation = 0
 })
 
-it('fifty requests in parallel and fifty behind them: one verification, and each gets its answer', async () => {
+it('fifty parallel requests and fifty later ones: one verification, and each gets its response', async () => {
   const both = [
     ...(await Promise.all(Array.from({ length: 50 }, () => ask('/me', 'anna', 'annas password')))),
     ...(await Promise.all(Array.from({ length: 50 }, () => ask('/me', 'anna', 'annas password')))),
@@ -66,7 +66,7 @@ it('fifty requests in parallel and fifty behind them: one verification, and each
   expect(ran).toStrictEqual({ verified: 1, operation: 100 })
 })
 
-it('who is remembered helps no other user and no other password', async () => {
+it('a remembered verification admits no other user and no other password', async () => {
   expect((await ask('/me', 'anna', 'annas password')).status).toBe(200)
   for (const [user, password] of [
     ['anna', 'annas passwordx'],
@@ -81,22 +81,22 @@ it('who is remembered helps no other user and no other password', async () => {
   expect(ran).toStrictEqual({ verified: 6, operation: 1 })
 })
 
-it('M-06 a wrong password is verified each time, and never remembered', async () => {
+it('M-06 a wrong password is verified each time, and is never remembered', async () => {
   for (let at = 0; at < 3; at++) expect((await ask('/me', 'anna', 'wrong')).status).toBe(401)
   expect(ran).toStrictEqual({ verified: 3, operation: 0 })
 })
 
-it('the old password passes until it is forgotten, and not a request longer', async () => {
+it('an old password passes until its verification is forgotten, and not one request longer', async () => {
   await ask('/me', 'anna', 'annas password')
   hashes.set('anna', await hash('another password'))
-  // what the window means
+  // The window is still open
   expect((await ask('/me', 'anna', 'annas password')).status).toBe(200)
   expect(recent.forget(({ username }) => username === 'anna')).toBe(1)
   expect((await ask('/me', 'anna', 'annas password')).status).toBe(401)
   expect((await ask('/me', 'anna', 'another password')).status).toBe(200)
 })
 
-it('a deleted user that is verified while it is deleted is not remembered', async () => {
+it('a user who is deleted during the verification is not remembered', async () => {
   const underWay = ask('/me', 'anna', 'annas password')
   await expect.poll(() => ran.verified).toBe(1)
   hashes.delete('anna')
@@ -105,7 +105,7 @@ it('a deleted user that is verified while it is deleted is not remembered', asyn
   expect((await ask('/me', 'anna', 'annas password')).status).toBe(401)
 })
 
-it('authorize decides at each request: 403 for who is remembered elsewhere', async () => {
+it('authorize decides at each request: 403 for a user whose password is remembered', async () => {
   for (const [user, password, status] of [
     ['anna', 'annas password', 403],
     ['root', 'roots password', 200],
@@ -116,7 +116,7 @@ it('authorize decides at each request: 403 for who is remembered elsewhere', asy
   expect(ran).toStrictEqual({ verified: 2, operation: 1 })
 })
 
-it('M-04 CSRF is checked at each request: 403 from another site, before and after it was remembered', async () => {
+it('M-04 CSRF is checked at each request: a write from another site is a 403, before and after the verification is remembered', async () => {
   const from = (site: string) => ({ method: 'POST', headers: { 'Sec-Fetch-Site': site } })
   const forged = await ask('/me', 'anna', 'annas password', from('cross-site'))
   expect(forged.status).toBe(403)

@@ -1,4 +1,4 @@
-/** `throttled` over HTTP, on the stores that applications count in: memory, a real redis-server, a real SQLite file. */
+/** `throttled` over HTTP, on the stores of real applications: memory, a real redis-server, a real SQLite file. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ const basicOf = (user: string, password: string) => ({
 
 interface Site {
   readonly ask: (headers?: Record<string, string>, path?: string) => Promise<Answer>
-  /** How often hook and operation ran. */
+  /** How often the hook and the operation ran. */
   readonly ran: { hook: number; operation: number }
 }
 interface Answer {
@@ -39,7 +39,7 @@ interface Answer {
   readonly text: string
 }
 
-/** One operation behind Basic, for the time of `use`; its hook takes a moment. */
+/** One operation behind Basic while `use` runs. Its hook takes a moment. */
 const site = async <C>(
   options: ThrottledOptions<C>,
   use: (site: Site) => Promise<void>,
@@ -82,9 +82,9 @@ const memory = (points: number) => new RateLimiterMemory({ points, duration: 900
 const wrong = basicOf('anna', 'wrong')
 const good = basicOf('anna', 'good')
 
-/** What holds on every store. */
+/** Tests that run on every store. */
 const holds = (limiterOf: (points: number) => Limiter): void => {
-  it('T-01 ten wrong passwords in parallel, limit five: five reach the hook, five are 429', async () => {
+  it('T-01 ten wrong passwords in parallel, limit five: five reach the hook, and five are 429', async () => {
     await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
       const answers = await Promise.all(times(10, () => ask(wrong)))
       expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(5, () => 429)])
@@ -93,7 +93,7 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
     })
   })
 
-  it('twenty good requests, one after the other and three at a time, use nothing up', async () => {
+  it('twenty valid requests, one after the other and three at a time, use up no guess', async () => {
     await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
       for (let at = 0; at < 10; at++) expect((await ask(good)).status).toBe(200)
       for (let at = 0; at < 4; at++) expect(statuses(await Promise.all(times(3, () => ask(good))))).toContain(200)
@@ -102,7 +102,7 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
     })
   })
 
-  it('T-05 a success resets nothing, and a stranger elsewhere locks no user out', async () => {
+  it('T-05 a success resets no count, and a stranger at another address locks no user out', async () => {
     const limiter = { accountAndAddress: limiterOf(3), account: limiterOf(50), address: limiterOf(40) }
     const keys = (request: { get: (name: string) => string }, { username }: { username: string }) => ({
       account: username,
@@ -122,7 +122,7 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
 describe('in memory', () => {
   holds(memory)
 
-  it('T-03 429: Retry-After, problem details, no challenge, not stored, no operation', async () => {
+  it('T-03 a 429 has Retry-After and problem details, no challenge, is not stored, and runs no operation', async () => {
     await site({ limiter: memory(1) }, async ({ ask, ran }) => {
       await ask(wrong)
       const { status, headers, text } = await ask(wrong)
@@ -142,7 +142,7 @@ describe('in memory', () => {
     })
   })
 
-  it('T-03 a good key behind it in the list is no way around', async () => {
+  it('T-03 a valid key of a later member does not avoid the 429', async () => {
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
     await site(
       { limiter: memory(1) },
@@ -157,14 +157,14 @@ describe('in memory', () => {
   })
 
   it.each([
-    ['no proxy: what a client writes into X-Forwarded-For counts for nothing', false, 0, 429],
-    ['one proxy: what it wrote counts, and that is the last', true, 0, 429],
-    ['two proxies: what the outer one wrote counts', true, 2, 401],
+    ['no proxy: the X-Forwarded-For of the client is ignored', false, 0, 429],
+    ['one proxy: the last address counts, which the proxy added', true, 0, 429],
+    ['two proxies: the address that the outer proxy added counts', true, 2, 401],
   ])('%s', async (_name, proxy, maxIpsCount, expected) => {
     await site(
       { limiter: memory(1) },
       async ({ ask }) => {
-        // the client's own lie, who it is, the proxy in front
+        // The first is forged by the client, the second is the client's address, the third is that of the inner proxy
         const via = (lie: string, client: string) => ask({ ...wrong, 'X-Forwarded-For': `${lie}, ${client}, 10.0.0.1` })
         expect((await via('1.1.1.1', '192.0.2.1')).status).toBe(401)
         expect((await via('2.2.2.2', '192.0.2.1')).status).toBe(429)
@@ -181,9 +181,9 @@ describe('in memory', () => {
   it.each([
     ['the port of a connection', '192.0.2.1:1024', '192.0.2.1:1025'],
     ['the port behind brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
-    ['an address of one /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
-    ['how an address is written', '2001:db8::1', '2001:0DB8:0:0:0::1'],
-  ])('T-06 what a proxy writes: %s makes no other client', async (_what, first, second) => {
+    ['another address of the same /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
+    ['another spelling of the address', '2001:db8::1', '2001:0DB8:0:0:0::1'],
+  ])('T-06 X-Forwarded-For of a proxy: %s does not make another client', async (_what, first, second) => {
     await site(
       { limiter: memory(1) },
       async ({ ask, ran }) => {
@@ -199,7 +199,7 @@ describe('in memory', () => {
     )
   })
 
-  it('T-10 a client that resets its connection before it is asked about guesses nothing, and uses nothing up', async () => {
+  it('T-10 a client that resets its connection before the decision makes no guess and uses up none', async () => {
     let [port, gone] = [0, 0]
     const waiting: string[] = []
     await site(
@@ -221,7 +221,7 @@ describe('in memory', () => {
         app.use(async (ctx, next) => {
           port = ctx.req.socket.localPort ?? 0
           if (ctx.querystring !== 'reset') return next()
-          // the reset itself is no error of this test
+          // The reset is expected
           Object.assign(ctx, { onerror: () => undefined })
           waiting.push(ctx.path)
           await new Promise((resolve) => ctx.req.socket.once('close', resolve))
@@ -232,7 +232,7 @@ describe('in memory', () => {
     )
   })
 
-  it('T-03 OpenAPI tells of the 429 and its header, of this operation alone', () => {
+  it('T-03 OpenAPI lists the 429 and its header, for this operation only', () => {
     const basic = httpBasicAuth({ authenticate: () => true })
     const router = new Router()
     router.get('/guarded', withAuth(throttled({ limiter: memory(1) })(basic)), () => undefined)
@@ -274,7 +274,7 @@ describe('in SQLite', () => {
   }
   holds(limiterOf)
 
-  it('T-04 locked by another process: 503 with Retry-After, and no hook', async () => {
+  it('T-04 locked by another process: 503 with Retry-After, and the hook is not called', async () => {
     const limiter = limiterOf(1)
     const other = new Database(join(folder, 'guesses.db'))
     await site({ limiter }, async ({ ask, ran }) => {
@@ -314,7 +314,7 @@ describeWithRedis('in Redis', () => {
     new RateLimiterRedis({ storeClient, keyPrefix: `t${prefix++}`, points, duration: 900 })
   holds(limiterOf)
 
-  it('the same with the client of node-redis, and two processes count together', async () => {
+  it('with the client of node-redis, it counts the same, also from two processes', async () => {
     const client = createClient({ url: redis().url })
     await client.connect()
     const keyPrefix = `t${prefix++}`
@@ -331,7 +331,7 @@ describeWithRedis('in Redis', () => {
     await client.close()
   })
 
-  it('T-11 its keys are digests: neither account nor address nor password can be read there', async () => {
+  it('T-11 its keys are digests: they contain no account, address or password', async () => {
     await site(
       { limiter: { accountAndAddress: limiterOf(5), account: limiterOf(50), address: limiterOf(9) } },
       async ({ ask }) => {
@@ -344,7 +344,7 @@ describeWithRedis('in Redis', () => {
   })
 
   it.each(['unavailable', 'unthrottled'] as const)(
-    'stopped: %s; started again it counts again',
+    'stopped: %s; after a restart it counts again',
     async (onStoreError) => {
       const limiter = limiterOf(2, await connect())
       await site({ limiter, onStoreError }, async ({ ask, ran }) => {
@@ -360,7 +360,7 @@ describeWithRedis('in Redis', () => {
           await redis().start()
         }
         await expect.poll(async () => (await ask(good)).status, { timeout: 5000 }).toBe(200)
-        // what ran unthrottled in between was no guess
+        // Requests that ran unthrottled meanwhile were not counted
         await expect
           .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))), { timeout: 5000 })
           .toStrictEqual([429, 429, 429, 429, 429])
@@ -368,7 +368,7 @@ describeWithRedis('in Redis', () => {
     },
   )
 
-  it('paused: 503 within the time limit, and no hook', async () => {
+  it('paused: 503 within the time limit, and the hook is not called', async () => {
     const limiter = limiterOf(2, await connect())
     await site({ limiter }, async ({ ask, ran }) => {
       expect((await ask(good)).status).toBe(200)
@@ -384,7 +384,7 @@ describeWithRedis('in Redis', () => {
     })
   })
 
-  it('who passed while it went away is answered: giving back is not waited for', async () => {
+  it('a caller who passed gets a response although Redis fails before the guess is returned', async () => {
     const client = await connect()
     const real = limiterOf(5, client)
     const limiter: Limiter = {
