@@ -1,4 +1,7 @@
-/** What decisions rest on, as records: providers' keys, API keys, outages of stores. Each is frozen, fits its schema, and has no secret. */
+/**
+ * Records of providers' keys, API keys and outages of stores. Each record is frozen, fits its schema, and contains no
+ * secret.
+ */
 import { channel } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
@@ -20,7 +23,7 @@ import { repository } from '../support/typecheck.js'
 const schemaOf = (name: string) =>
   new Ajv2020().compile(JSON.parse(readFileSync(`${repository}src/events/${name}.schema.json`, 'utf8')) as object)
 
-/** Records of one channel until the test is finished; each is checked as it comes. */
+/** Collects the records of one channel until the test has finished. Each is checked when it comes. */
 const recordsOf = <R extends object>(name: string, on: (listener: (record: R) => void) => () => void): R[] => {
   const validate = schemaOf(name)
   const records: R[] = []
@@ -36,7 +39,7 @@ const recordsOf = <R extends object>(name: string, on: (listener: (record: R) =>
 }
 
 describe('koa-with-auth:provider-keys', () => {
-  it('one record for each fetch: refreshed, the same again, others after a rotation', async () => {
+  it('each fetch has one record: new keys, the same keys, and other keys after a rotation', async () => {
     const clock = stoppedClock()
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
@@ -54,7 +57,7 @@ describe('koa-with-auth:provider-keys', () => {
     expect(records.slice(2)).toMatchObject([{ event: 'refreshed', issuer, changed: true }])
   })
 
-  it('failed, with the problem and how long the known keys still serve; nothing of what was answered', async () => {
+  it('a failed fetch has a record of the problem and of how long the known keys are still used, without the response', async () => {
     processWarnings()
     const clock = stoppedClock()
     const provider = await identityProvider()
@@ -78,7 +81,7 @@ describe('koa-with-auth:provider-keys', () => {
 })
 
 describe('koa-with-auth:api-key', () => {
-  it('issued, adopted, rotated, revoked: after the store has kept it, and nothing where it did not', async () => {
+  it('issued, adopted, rotated and revoked have a record when the store has made the change, and none when it failed', async () => {
     const records = recordsOf('api-key', onApiKey)
     const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
     const expiresAt = new Date(Date.now() + 60_000)
@@ -98,7 +101,7 @@ describe('koa-with-auth:api-key', () => {
     ])
   })
 
-  it('law: no key, no digest and no part of them is in any record, whatever is done', async () => {
+  it('law: no record contains a key, a digest or a part of one, whatever is done', async () => {
     const records = recordsOf('api-key', onApiKey)
     const step = fc.constantFrom('issue', 'adopt', 'rotate', 'revoke')
     await fc.assert(
@@ -129,7 +132,7 @@ describe('koa-with-auth:api-key', () => {
         }
         const text = JSON.stringify(records)
         for (const secret of [...secrets, 'acme', 'zzzz']) expect(text).not.toContain(secret)
-        // one record for each change
+        // One record for each change
         expect(records).toHaveLength(kept)
       }),
       { numRuns: 100 },
@@ -139,7 +142,7 @@ describe('koa-with-auth:api-key', () => {
 
 describe('koa-with-auth:store-outage', () => {
   const file = sqliteFile()
-  it('an SQLite file that is locked and unlocked: begun once, over once; the answers are 503 and 200', async () => {
+  it('a locked SQLite file: `begun` once with the first 503, `over` once with the next 200', async () => {
     const records = recordsOf('store-outage', onStoreOutage)
     const url = file()
     const store = sqliteKeyStore({ url })
@@ -169,7 +172,7 @@ describe('every channel', () => {
     ['onProviderKeys', onProviderKeys, 'provider-keys'],
     ['onStoreOutage', onStoreOutage, 'store-outage'],
   ] as const)(
-    '%s: a channel by its name, a listener that throws is a warning, and one that ended hears nothing',
+    '%s: is a channel with this name; a listener that throws makes a warning; a listener that ended gets no records',
     async (...row) => {
       const [name, on, suffix] = row
       const warnings = processWarnings()

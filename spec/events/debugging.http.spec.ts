@@ -1,4 +1,7 @@
-/** NODE_DEBUG=koa-with-auth prints what routers and requests came to, and no credential; without it nothing is printed or heard. */
+/**
+ * NODE_DEBUG=koa-with-auth prints the decisions of routers and requests, and no credential. Without it, nothing is
+ * printed or published.
+ */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -14,7 +17,7 @@ const output = (NODE_DEBUG: string, program = 'spec/support/debuggedSite.mjs') =
   })
 
 describe('NODE_DEBUG', () => {
-  it('koa-with-auth: each router once, again with a new route, and each decision', async () => {
+  it('koa-with-auth: prints each router once, again when a route was added, and each decision', async () => {
     const { stderr, stdout } = await output('koa-with-auth')
     const lines = stderr
       .replaceAll(/^KOA-WITH-AUTH \d+: /gm, '')
@@ -43,19 +46,19 @@ describe('NODE_DEBUG', () => {
       '  GET /late: user, by operation',
       'GET /late 401 refused (absent) by user; operation, 0 ms',
     ])
-    // neither a credential, nor the subject, nor a part of the address
+    // No credential, no subject, no query and no path
     expect(stderr).not.toContain(SECRET)
     expect(stdout).toBe('true\n')
   })
 
-  it('koa-with-auth: decisions of upgrades, in a program that guards nothing else', async () => {
+  it('koa-with-auth: prints decisions about upgrades in a program that guards nothing else', async () => {
     const { stderr } = await output('koa-with-auth', 'spec/support/debuggedUpgrade.mjs')
     expect(stderr.replace(/^KOA-WITH-AUTH \d+: /, '').replace(/\d+\.\d\d ms\n$/, '0 ms')).toBe(
       'GET /socket 401 refused (invalid) by user; upgrade, 0 ms',
     )
   })
 
-  it.each(['', 'http_only', 'koa'])('%j: nothing is printed, and nothing listens', async (debug) => {
+  it.each(['', 'http_only', 'koa'])('%j: prints nothing, and has no listener', async (debug) => {
     const { stderr, stdout } = await output(debug)
     expect([stderr, stdout]).toStrictEqual(['ASKED\n', 'false\n'])
   })

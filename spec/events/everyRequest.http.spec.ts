@@ -1,6 +1,6 @@
 /**
- * Laws of records over HTTP, whatever operations, credentials and clients do: one record for each guarded request, which says what
- * was answered, and in which no part of a credential is.
+ * Laws of records over HTTP, for all operations, credentials and clients: each guarded request has one record, which
+ * agrees with the response and contains no part of a credential.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:net'
@@ -116,12 +116,12 @@ const request = fc.record({
   path: fc.constantFrom(...paths),
   method: fc.constantFrom('GET', 'GET', 'HEAD', 'POST'),
   credential: fc.constantFrom(...Object.keys(credentials)),
-  // when the client goes away, in milliseconds; most of them stay
+  // The milliseconds after which the client disconnects; most clients stay
   leaves: fc.option(fc.constantFrom(1, 8, 20), { freq: 3 }),
 })
 type Sent = typeof request extends fc.Arbitrary<infer A> ? A : never
 
-/** Sends a request; resolves when its connection is over. */
+/** Sends a request. Resolves when its connection is closed. */
 const send = (port: number, secret: string, { path, method, credential, leaves }: Sent): Promise<void> =>
   new Promise((resolve) => {
     const [query, ...lines] = credentials[credential]!(secret)
@@ -136,7 +136,7 @@ const send = (port: number, secret: string, { path, method, credential, leaves }
     socket.resume()
   })
 
-// Whatever else is tried, these are: each outcome that there is here, and each way to answer
+// These are always tried: each outcome and each way to answer
 const always = (
   [
     { path: '/any', method: 'POST', credential: 'forged' },
@@ -162,7 +162,7 @@ const counted = (records: ReadonlyArray<Decision>): Map<string, number> => {
 }
 
 describe('laws of records, over HTTP', () => {
-  it('each guarded request has one, which says what was answered; no part of a credential is in any', async () => {
+  it('each guarded request has one record, which agrees with the response and contains no part of a credential', async () => {
     const outcomes = new Set<string>()
     const statuses = new Set<number>()
     const secretText = fc.string({
@@ -178,10 +178,10 @@ describe('laws of records, over HTTP', () => {
         const records: Decision[] = []
         const end = onDecision((record) => records.push(record))
         await Promise.all(requests.map((one) => send(port, secret, one)))
-        // a client that left may have come before the server saw it; after this there is none
+        // The server may not have seen a client that left; after this request it has
         await close()
         await expect.poll(open, { interval: 2, timeout: 5000 }).toBe(0)
-        // what hangs is decided when its time is over, also if the client is gone
+        // A hook that hangs is decided at its time limit, even if the client has left
         const total = () => [...answered.values()].reduce((sum, count) => sum + count, 0)
         await expect.poll(() => records.length, { interval: 2, timeout: 5000 }).toBe(total())
         await pause(5)
@@ -198,7 +198,7 @@ describe('laws of records, over HTTP', () => {
       }),
       { numRuns: 25, examples: [[always, 'a2b3c4d5e6f7g8h9k2m3n4p5']] },
     )
-    // the law was tried on all of this
+    // All of these occurred
     for (const outcome of ['accepted', 'anonymous', 'public', 'refused', 'forbidden', 'unavailable']) {
       expect([...outcomes]).toContain(outcome)
     }

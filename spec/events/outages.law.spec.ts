@@ -1,4 +1,7 @@
-/** Outages as the answers of a store say: begun and over take turns, and what was asked before a change changes nothing. */
+/**
+ * Outages that are derived from the answers of a store: `begun` and `over` alternate, and an answer to a question that
+ * was asked before a change is ignored.
+ */
 import fc from 'fast-check'
 import { onStoreOutage } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
@@ -12,7 +15,7 @@ const step = fc.oneof(
 )
 
 describe('outagesOf', () => {
-  it('laws: begun and over take turns; each is proven by a question that was asked after the last change', () => {
+  it('law: `begun` and `over` alternate, and each follows from a question that was asked after the last change', () => {
     let seen = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
@@ -20,7 +23,7 @@ describe('outagesOf', () => {
         const end = onStoreOutage(({ event }) => events.push(event))
         const { asked, answered, failed } = outagesOf('api-keys')
         const open: { readonly number: number; readonly at: number }[] = []
-        // the same, said once more: what a change needs
+        // A model of the same rule
         const expected: string[] = []
         let changedAt = -1
         steps.forEach((one, at) => {
@@ -52,7 +55,7 @@ describe('outagesOf', () => {
         throw new Error('late')
       },
     ],
-  ])('%s that comes too late, after the silence was noted, is none', async (_name, late) => {
+  ])('%s that comes after the silence was reported is ignored', async (_name, late) => {
     const events: string[] = []
     const end = onStoreOutage(({ event, ...rest }) =>
       events.push('reason' in rest ? `${event}: ${rest.reason}` : event),

@@ -1,4 +1,4 @@
-/** Decisions as records: one for each guarded request whatever becomes of it, as its answer is, and without a credential. */
+/** Decisions as records: each guarded request has one, which agrees with its response and contains no credential. */
 import { readFileSync } from 'node:fs'
 import { channel } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
@@ -131,7 +131,7 @@ const make = (subject?: (principal: never) => string) => {
       ...(subject !== undefined && { events: { subject } }),
     }),
   )
-  // koa-session where its kind is, so that a failure of it is of nothing else
+  // Only these operations have koa-session, so that its failure affects no other
   app.keys = ['a signing key of at least 32 characters']
   const withSession = session({ sameSite: 'lax' }, app)
   app.use((ctx, next) => (ctx.path === '/session' ? withSession(ctx, next) : next()))
@@ -160,7 +160,7 @@ const validate = new Ajv2020().compile(
   JSON.parse(readFileSync(`${repository}src/events/decision.schema.json`, 'utf8')) as object,
 )
 
-/** Sends one request, and reads the one record of it. */
+/** Sends one request, and reads its record. */
 const recordOf = async (target: string, lines: ReadonlyArray<string> = [], app = make()) =>
   served(app, async (port) => {
     const answer = await sendLines(port, target, lines)
@@ -258,13 +258,13 @@ describe('one record for each guarded request', () => {
   it.each(cases)('%s %j: %j', async (target, lines, expected) => {
     const { answer, record } = await recordOf(`${target}?secret=${SECRET}`, lines)
     expect(record).toMatchObject(expected)
-    // it agrees with the answer
+    // The record agrees with the response
     expect(record.status).toBe(answer.status)
     expect(record.method).toBe(target.split(' ')[0])
-    // the pattern, never the path
+    // The pattern of the route, never the path
     expect(record.route).toBe(target.split(' ')[1]!.replace('/bearer/1', '/bearer/:id'))
     expect(record.durationMs).toBeGreaterThanOrEqual(0)
-    // no byte of a credential, and the schema holds
+    // No byte of a credential is in the record, and it fits the schema
     expect(JSON.stringify(record)).not.toContain(SECRET)
     expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
     expect(Object.isFrozen(record)).toBe(true)
@@ -272,7 +272,7 @@ describe('one record for each guarded request', () => {
     expect(Object.isFrozen(record.branches ?? Object.freeze([]))).toBe(true)
   })
 
-  it('one record of a keep-alive connection each, and none of what no level decided, nor of a path that no route has', async () => {
+  it('each guarded request of a keep-alive connection has one record; undecided routes and unknown paths have none', async () => {
     await served(make(), async (port) => {
       for (const path of ['/bearer/1', '/undecided', '/nowhere', '/bearer/2'])
         await fetch(`http://127.0.0.1:${port}${path}`)
@@ -284,7 +284,7 @@ describe('one record for each guarded request', () => {
   it.each([
     ['while it is decided', '/slow', 'accepted'],
     ['while the handler runs', '/never', 'accepted'],
-  ])('a client that goes away %s: one record, 499', async (_when, path, outcome) => {
+  ])('a client that disconnects %s has one record, with status 499', async (_when, path, outcome) => {
     await served(make(), async (port) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization('good')}\r\n\r\n`)
@@ -297,14 +297,14 @@ describe('one record for each guarded request', () => {
     expect(records[0]).toMatchObject({ outcome, status: 499 })
   })
 
-  it('as many header lines as Node keeps: refused, 431', async () => {
-    // 1000 with Host and Connection. Newer versions of Node refuse more than that by themselves, before any application.
+  it('a request with as many header lines as Node keeps has a record: refused, 431', async () => {
+    // 1000 with Host and Connection. Newer versions of Node refuse more themselves, before any application.
     const lines = Array.from({ length: 998 }, (_, at) => `X-${at}: 1`)
     const { record } = await recordOf('GET /bearer/1', lines)
     expect(record).toMatchObject({ outcome: 'refused', status: 431 })
   })
 
-  it('what is remembered says so, from the second time on', async () => {
+  it('the record of a remembered verification says so, from the second request on', async () => {
     await served(make(), async (port) => {
       const ask = () => sendLines(port, 'GET /remembered', [authorization('good')])
       await ask()
@@ -314,7 +314,7 @@ describe('one record for each guarded request', () => {
     expect(records.map(({ cached }) => cached)).toStrictEqual([undefined, true])
   })
 
-  it('the time is that of deciding, not of the handler', async () => {
+  it('the duration is that of the decision, not of the handler', async () => {
     const { record } = await recordOf('GET /slow', [authorization('good')])
     expect(record.durationMs).toBeGreaterThanOrEqual(70)
     const { record: quick } = await recordOfAgain('GET /stream', [authorization('good')])
@@ -325,7 +325,7 @@ describe('one record for each guarded request', () => {
     return recordOf(target, lines)
   }
 
-  it('an application is a level by its name', async () => {
+  it('the level of an apiApp is the application', async () => {
     const api = apiApp({ title: 'x', version: '1', auth: bearer })
     api.get('/x', (ctx) => void (ctx.body = 'in'))
     const app = new Koa()
@@ -335,13 +335,13 @@ describe('one record for each guarded request', () => {
   })
 })
 
-describe('who it is', () => {
-  it('is in no record by itself', async () => {
+describe('the subject of a record', () => {
+  it('is left out by default', async () => {
     const { record } = await recordOf('GET /bearer/1', [authorization('good')])
     expect(JSON.stringify(record)).not.toContain('anna')
   })
 
-  it('is in it where the application says how', async () => {
+  it('is what the setting returns for the principal', async () => {
     const subject = ({ user }: { user: string }) => user
     const { record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
     expect(record).toMatchObject({ subject: 'anna' })
@@ -349,8 +349,8 @@ describe('who it is', () => {
 
   it.each<[string, (principal: never) => string]>([
     ['throws', () => raise()],
-    ['answers no string', () => 7 as never],
-  ])('is left out where that %s; the answer is what it was', async (_name, subject) => {
+    ['returns a number', () => 7 as never],
+  ])('is left out if the setting %s, and the response stays the same', async (_name, subject) => {
     const { answer, record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
     expect(answer.status).toBe(200)
     expect(record).not.toHaveProperty('subject')
@@ -363,13 +363,13 @@ describe('who it is', () => {
     [{ events: 7 }, /authSettings\({ events }\)/],
     [{ events: { who: () => '' } }, /no option "who"/],
     [{ events: {} }, /authSettings\({ events: { subject } }\) must be a function/],
-  ])('TypeError for %j', (options, expected) => {
+  ])('is a TypeError for the setting %j', (options, expected) => {
     expect(() => authSettings(options as never)).toThrow(expected)
   })
 })
 
 describe('listeners', () => {
-  it('one that throws, or whose promise rejects, becomes a warning and changes no answer', async () => {
+  it('that throw or reject make a warning and change no response', async () => {
     const warnings: string[] = []
     const warned = (warning: Error) => warnings.push(warning.message)
     process.on('warning', warned)
@@ -387,7 +387,7 @@ describe('listeners', () => {
     expect(warnings.join()).toMatch(/a listener of onDecision threw: Error: mine/)
   })
 
-  it('one that ended hears nothing, and without any nothing is published', async () => {
+  it('that ended get no records, and without listeners nothing is published', async () => {
     end()
     const published: unknown[] = []
     expect(channel('koa-with-auth:decision').hasSubscribers).toBe(false)
@@ -395,7 +395,7 @@ describe('listeners', () => {
     expect([records, published]).toStrictEqual([[], []])
   })
 
-  it('the channel is known by its name alone', async () => {
+  it('can subscribe to the channel by its name', async () => {
     const heard: unknown[] = []
     const listener = (record: unknown) => heard.push(record)
     channel('koa-with-auth:decision').subscribe(listener)
@@ -404,7 +404,7 @@ describe('listeners', () => {
     expect(heard).toStrictEqual([record])
   })
 
-  it('TypeError for what is no listener', () => {
+  it('that are not functions are a TypeError', () => {
     expect(() => onDecision('x' as never)).toThrow(/onDecision\(listener\) must be a function/)
   })
 })

@@ -1,4 +1,4 @@
-/** Whoever listens changes nothing; and what a record says is what was decided. */
+/** Listeners change no decision, and a record says what was decided. */
 import * as E from 'fp-ts/lib/Either.js'
 import fc from 'fast-check'
 import { AuthError } from 'koa-with-auth'
@@ -10,7 +10,7 @@ import { build, tree } from '../support/trees.js'
 import { requestOf, run } from '../support/treeRuns.js'
 
 describe('a witnessed authenticator', () => {
-  it('decides as the plain one, calls the same hooks, and demands the same', async () => {
+  it('decides like the plain one, calls the same hooks, and demands the same', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         expect(await run([of], witnessed)).toStrictEqual(await run([of], (a) => a))
@@ -21,7 +21,7 @@ describe('a witnessed authenticator', () => {
 })
 
 describe('a record', () => {
-  it('has the failure and the branches of the result, in order, or the schemes that let in', async () => {
+  it('has the failure and the branches of the result, in order, or the schemes that passed', async () => {
     const outcomes = new Set<string>()
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
@@ -40,7 +40,7 @@ describe('a record', () => {
           const branches = record.branches?.map(({ failure: _tag, skipped }) => ({ _tag, skipped }))
           if (leaves(a.description).length > 1) expect(branches).toStrictEqual(expected)
         }
-        // a second decision starts anew
+        // A second decision starts again
         expect(passedFor(request)).toStrictEqual([])
       }),
       { numRuns: 1000 },
