@@ -1,4 +1,4 @@
-/** The example as somebody will run it: what was deleted stays deleted, and an end is the end of everything. */
+/** The example as users run it: a deleted row stays deleted, and signing out everywhere ends everything. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,8 +64,8 @@ const opened = async (tokens?: Tokens) => {
   return { database, clients, at, close, tokenOf, cookieOf }
 }
 
-describe('the users and keys that it is delivered with', () => {
-  it('E1 one that was deleted does not come back at the next start, nor does one that was changed', async () => {
+describe('the users and keys that the example creates', () => {
+  it('E1 do not come back at the next start if they were deleted or changed', async () => {
     const first = await opened()
     expect((await first.at('/login', user('sue'))).status).toBe(204)
     expect((await first.at('/apikey?api_key=supersecret')).status).toBe(200)
@@ -81,7 +81,7 @@ describe('the users and keys that it is delivered with', () => {
     expect((await second.at('/login', user('sam'))).status).toBe(204)
   })
 
-  it('E1 also where all of them were deleted', async () => {
+  it('E1 do not come back if all of them were deleted', async () => {
     const first = await opened()
     await first.database.execute('delete from users')
     await first.close()
@@ -90,7 +90,7 @@ describe('the users and keys that it is delivered with', () => {
     expect((await second.at('/login', user('anna'))).status).toBe(401)
   })
 
-  it('two that start at once on a new database have them once', async () => {
+  it('are created once if two processes start together on a new database', async () => {
     const url = `file:${join(folder, 'own.db')}`
     const both = await Promise.all([openDatabase(url), openDatabase(url)])
     for (const database of both) {
@@ -115,21 +115,21 @@ const endsEverything = async (tokens?: Tokens): Promise<void> => {
   }
   expect((await at('/protected', { headers: { Cookie: elsewhere } })).status).toBe(401)
   expect(await at('/whoami', bearer(other))).toMatchObject({ status: 200, text: '{"principal":"sam"}' })
-  // who signs in again gets tokens that are good
+  // Tokens from a later sign-in are valid
   expect((await at('/whoami', bearer(await tokenOf('anna')))).status).toBe(200)
 }
 
 describe('POST /logout-everywhere', () => {
-  it('E2 ends the sessions and the tokens of a user, and of no other', () => endsEverything())
+  it('E2 ends the sessions and the tokens of one user only (SQLite)', () => endsEverything())
 })
 
 describeWithRedis('POST /logout-everywhere with tokens in Redis', () => {
   const server = redisServer()
-  it('E2 ends the sessions and the tokens of a user, and of no other', async () => {
+  it('E2 ends the sessions and the tokens of one user only (Redis)', async () => {
     const client = await createClient({ url: server().url }).connect()
     onTestFinished(() => client.destroy())
     await endsEverything(redisTokens((args) => client.sendCommand(args)))
-    // nothing is kept for longer than a token is good
+    // Nothing is kept longer than a token is valid
     for (const key of await client.keys('*')) expect(await client.pTTL(key)).toBeGreaterThan(0)
   })
 })
@@ -140,7 +140,7 @@ describe('passwords', () => {
       typeof password === 'string' ? password : 'none',
     )
 
-  it('E3 are hashed with the figures of OWASP, each with a salt of its own', async () => {
+  it('E3 are hashed at the costs of OWASP, each with its own salt', async () => {
     const { database } = await opened()
     const passwords = await passwordsIn(database)
     for (const stored of passwords)
@@ -148,7 +148,7 @@ describe('passwords', () => {
     expect(new Set(passwords.map((stored) => stored.split('$').at(-2))).size).toBe(4)
   })
 
-  it('E3 that were kept with less work are hashed again at the next sign-in, and not by a wrong one', async () => {
+  it('E3 hashed at lower costs are hashed again at the next sign-in, but not after a wrong password', async () => {
     const { database, at } = await opened()
     const weak = '$scrypt$ln=4,r=8,p=1$'
     const salt = Buffer.alloc(16, 7)

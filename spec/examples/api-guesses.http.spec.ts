@@ -1,4 +1,7 @@
-/** The example API throttles wrong passwords wherever they can be sent to: over sockets, from real addresses, in parallel. */
+/**
+ * The example API throttles wrong passwords at every operation that takes one: over sockets, from real addresses, in
+ * parallel.
+ */
 import { request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
@@ -22,7 +25,7 @@ const started = async () => {
     await served.close()
     database.close()
   })
-  // fetch cannot choose the address that it calls from
+  // fetch cannot choose its local address
   const send = (method: string, path: string, localAddress: string, headers: Record<string, string>, body = '') =>
     new Promise<Answer>((resolve, reject) => {
       const sent = request(served.url + path, { method, headers, localAddress, agent: false }, (response) => {
@@ -60,7 +63,7 @@ describe.each([
 ] as const)('$door', ({ path, refused, passed, ask }) => {
   const [user, password] = ask === 'basic' ? ['admin', 'secret'] : ['anna', 'anna-secret']
 
-  it('of guesses in parallel as many as the limit are looked at, the others are 429; the owner gets in from another address', async () => {
+  it('of parallel guesses, as many as the limit are verified and the others are 429; the owner passes from another address', async () => {
     const site = await started()
     const answers = await Promise.all(times(2 * LIMIT, (at) => site[ask](path, user, `wrong${at}`)))
     expect([count(answers, refused), count(answers, 429)]).toStrictEqual([LIMIT, LIMIT])
@@ -75,7 +78,7 @@ describe.each([
     expect(site.errors).toStrictEqual([])
   }, 120_000)
 
-  it('good passwords use nothing up', async () => {
+  it('valid passwords use up no guess', async () => {
     const site = await started()
     for (const answer of await Promise.all(times(LIMIT, () => site[ask](path, user, password)))) {
       expect(answer.status).toBe(passed)
@@ -84,7 +87,7 @@ describe.each([
   }, 120_000)
 })
 
-it('one count for all doors: who was refused at one is refused at the next', async () => {
+it('one count for all operations: a client that one refuses is refused by the next', async () => {
   const { post } = await started()
   await Promise.all(times(LIMIT / 2, (at) => post('/api/token', 'anna', `wrong${at}`)))
   await Promise.all(times(LIMIT / 2, (at) => post('/api/login', 'ANNA', `wrong${at}`)))
@@ -95,20 +98,20 @@ it('one count for all doors: who was refused at one is refused at the next', asy
   expect((await post('/api/token', 'sam', 'sam-secret')).status).toBe(200)
 }, 120_000)
 
-it('T-05 a stranger at one address locks no user out, however many he sends', async () => {
+it('T-05 a stranger at one address locks no user out, whatever the number of guesses', async () => {
   const { post } = await started()
   await Promise.all(times(300, (at) => post('/api/token', 'anna', `wrong${at}`, ELSEWHERE)))
   expect((await post('/api/token', 'anna', 'anna-secret', HOME)).status).toBe(200)
 }, 120_000)
 
-it('M-07 what is remembered at GET /api/basic is no list to guess in', async () => {
+it('M-07 remembered passwords at GET /api/basic do not allow more guesses', async () => {
   const { basic } = await started()
   expect((await basic('/api/basic', 'admin', 'secret')).status).toBe(200)
   for (let at = 0; at < LIMIT; at++) expect((await basic('/api/basic', 'admin', `wrong${at}`)).status).toBe(401)
   expect((await basic('/api/basic', 'admin', 'secret')).status).toBe(429)
 })
 
-it('a page of another site neither signs a visitor in nor locks him out: 403, and nothing is counted', async () => {
+it('a form of another site neither signs a visitor in nor locks the visitor out: 403, and nothing is counted', async () => {
   const { post } = await started()
   const forged = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
   for (const path of ['/api/token', '/api/login', '/sign-in']) {

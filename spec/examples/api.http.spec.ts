@@ -1,4 +1,7 @@
-/** The example API (examples/api), as a process of its own: spec section 4 row by row, and its database's faults. */
+/**
+ * The example API (examples/api) in its own process: section 4 of the requirements row by row, and faults of its
+ * database.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +45,7 @@ describe('section 4: the rows of examples/README.md', () => {
   const row = /^\| ([A-Z]+ \/[\w-]+) +\|.*\| `(curl [^`]+)` +\| (\d{3}) `+([^`]*)`+ +\|$/gm
   const rows = [...exampleText('README.md').matchAll(row)]
 
-  it('each line answers what its row says', async () => {
+  it('the response to each line is what its row says', async () => {
     expect(rows.length).toBe(19)
     const run = asRequests()
     for (const [, , curl = '', status, body] of rows) {
@@ -53,7 +56,7 @@ describe('section 4: the rows of examples/README.md', () => {
 })
 
 describe('POST /token', () => {
-  it('issues a random token, kept as a digest, that opens what the application guards', async () => {
+  it('issues a random token, kept as a digest, that is accepted by what the application guards', async () => {
     const tokens = await Promise.all([1, 2].map(() => ask(`${url}/token`, form(user('anna')))))
     const [first = '', second = ''] = tokens.map(({ text }) => (JSON.parse(text) as { token: string }).token)
     expect(first).toMatch(/^[\w-]{43}$/)
@@ -72,7 +75,7 @@ describe('POST /token', () => {
     expect([expired.status, expired.challenge]).toEqual([401, 'Bearer realm="pets", error="invalid_token"'])
   })
 
-  it('A-36 answers an unknown user, a wrong password and an inactive user alike', async () => {
+  it('A-36 gives an unknown user, a wrong password and an inactive user the same response', async () => {
     const answers = []
     for (const fields of [user('anna', 'wrong'), user('stranger'), user('ina'), user('__proto__')]) {
       const { status, text, headers } = await ask(`${url}/token`, form(fields))
@@ -106,12 +109,12 @@ describe('POST /token', () => {
     ['an empty password', { username: 'anna', password: '' }, ['password']],
     ['nothing', {}, ['username', 'password']],
     ['index notation', { 'username[0]': 'anna', 'password[0]': 'anna-secret' }, ['username', 'password']],
-  ])('422 that names the missing field: %s', async (_what, fields: Record<string, string>, missing) => {
+  ])('is a 422 that names the missing field: %s', async (_what, fields: Record<string, string>, missing) => {
     const { status, text } = await ask(`${url}/token`, form(fields))
     expect([status, JSON.parse(text)]).toEqual([422, { detail: 'a field is missing', fields: missing }])
   })
 
-  it('a field that is sent twice is none', async () => {
+  it('is a 422 for a field that is sent twice', async () => {
     const body = 'username=anna&username=sue&password=anna-secret'
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
     expect((await ask(`${url}/token`, { method: 'POST', body, headers })).status).toBe(422)
@@ -126,14 +129,14 @@ describe('POST /token', () => {
     expect((await ask(`${url}/token`, { method: 'POST', body, headers: { 'Content-Type': type } })).status).toBe(status)
   })
 
-  it('a false gzip is a 400', async () => {
+  it('is a 400 for a false gzip', async () => {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' }
     expect((await ask(`${url}/token`, { method: 'POST', body: 'username=anna', headers })).status).toBe(400)
   })
 })
 
 describe('POST /login and POST /logout', () => {
-  it('5.4 anna, sam and sue reach what they may; ina signs in nowhere', async () => {
+  it('5.4 anna, sam and sue reach what they may; ina can sign in nowhere', async () => {
     const reached: Record<string, number[]> = {}
     for (const name of ['anna', 'sam', 'sue']) {
       const headers = await logIn(name)
@@ -144,7 +147,7 @@ describe('POST /login and POST /logout', () => {
     expect((await ask(`${url}/login`, form(user('ina')))).status).toBe(401)
   })
 
-  it('A-09 a session that somebody planted before the login is worth nothing after it', async () => {
+  it('A-09 a session that was planted before the login is invalid after it', async () => {
     const planted = await logIn('anna')
     const { headers } = await ask(`${url}/login`, { ...form(user('sue')), headers: planted })
     const issued = headers.getSetCookie().map((line) => line.split(';')[0])
@@ -153,14 +156,14 @@ describe('POST /login and POST /logout', () => {
     expect((await ask(`${url}/protected`, { headers: { Cookie: issued.join('; ') } })).text).toBe('{"user":"sue"}')
   })
 
-  it('A-10 a copy of the cookie is worth nothing after the logout', async () => {
+  it('A-10 a copy of the cookie is invalid after the logout', async () => {
     const headers = await logIn('anna')
     expect((await ask(`${url}/protected`, { headers })).status).toBe(200)
     expect((await ask(`${url}/logout`, { method: 'POST', headers })).status).toBe(204)
     expect((await ask(`${url}/protected`, { headers })).status).toBe(401)
   })
 
-  it('A-38 sessions of two browsers, interleaved, never mix', async () => {
+  it('A-38 interleaved sessions of two browsers never mix', async () => {
     const cookies = { anna: await logIn('anna'), sue: await logIn('sue') }
     const names = Array.from({ length: 200 }, (_, at) => (at % 3 === 0 ? 'sue' : 'anna'))
     const answers = await Promise.all(names.map((name) => ask(`${url}/protected`, { headers: cookies[name] })))
@@ -183,7 +186,7 @@ describe('the database locked or read-only', () => {
   }
   const well = { session: 200, clientKey: 200, wrongToken: 401, bare: 401, withoutDatabase: 200, withCookieBeside: 200 }
 
-  // another process that lets no other write until it ends
+  // A process that locks the database until it ends
   const lock = `
     import { createClient } from '@libsql/client'
     const database = createClient({ url: 'file:example.db' })
@@ -193,7 +196,7 @@ describe('the database locked or read-only', () => {
     setInterval(() => {}, 1000)
   `
 
-  it('locked: 503 for what writes it, no request is let in, the others served; and service comes back by itself', async () => {
+  it('locked: 503 for operations that write, no request passes unchecked, others work, and all work again later', async () => {
     const headers = await logIn('anna')
     expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
     const locking = start(project.folder, process.execPath, ['--input-type=module', '--eval', lock])
@@ -201,14 +204,14 @@ describe('the database locked or read-only', () => {
     const begun = performance.now()
     expect(await statuses(headers)).toEqual({ ...well, signIn: 503 })
     expect((await ask(`${url}/login`, form(user('anna')))).status).toBe(503)
-    // nothing waits for the lock, which would hold everybody up
+    // No request waits for the lock, because then all would wait
     expect(performance.now() - begun).toBeLessThan(5000)
     locking.signal('SIGKILL')
     await locking.exited
     expect(await statuses(headers)).toEqual({ ...well, signIn: 200 })
   })
 
-  it('read-only: no user gets a token, who has signed in is served; and service comes back by itself', async () => {
+  it('read-only: no token is issued, signed-in users are served, and all work again later', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'example-api-'))
     const database = await openDatabase(`file:${join(folder, 'own.db')}`)
     const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: '127.0.0.1' }))

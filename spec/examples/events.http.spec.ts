@@ -1,4 +1,7 @@
-/** The examples of examples/events, with the real pino and OpenTelemetry, over HTTP; no credential is in what they write. */
+/**
+ * The examples of examples/events over HTTP, with the real pino and OpenTelemetry. What they write contains no
+ * credential.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AddressInfo } from 'node:net'
 import { createServer as createHttp } from 'node:http'
@@ -64,7 +67,7 @@ const requests: ReadonlyArray<readonly [path: string, token?: string]> = [
   ['/open'],
 ]
 
-/** Sends each request of the list; the statuses. */
+/** Sends the requests of the list. Returns the statuses. */
 const askAll = async (url: string): Promise<ReadonlyArray<number>> => {
   const statuses: number[] = []
   for (const [path, token] of requests) {
@@ -92,7 +95,7 @@ const lines = () => {
 }
 
 describe('logging.ts', () => {
-  it('pino writes a line for each decision, as loud as it is', async () => {
+  it('writes a line of pino for each decision, at its level', async () => {
     const { stream, text } = lines()
     onTestFinished(logDecisions(pino({ level: 'debug' }, stream)))
     await served()
@@ -116,7 +119,7 @@ describe('logging.ts', () => {
 })
 
 describe('metrics.ts', () => {
-  it('the instruments of ASP.NET Core 10 count and measure each decision', async () => {
+  it('counts and measures each decision with the instruments of ASP.NET Core 10', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
     const provider = new MeterProvider({ readers: [reader] })
@@ -152,7 +155,7 @@ describe('metrics.ts', () => {
   })
 })
 
-// Of the attributes of OCSF 1.4 those that events of the classes must have, and those that are written
+// The attributes of OCSF 1.4 that events of these classes need, and those that the example writes
 const ocsf = new Ajv2020({ allowUnionTypes: true }).compile({
   type: 'object',
   properties: {
@@ -172,18 +175,18 @@ const ocsf = new Ajv2020({ allowUnionTypes: true }).compile({
     entity: { type: 'object', anyOf: ['name', 'uid'].map((name) => ({ required: [name] })) },
   },
   required: ['category_uid', 'class_uid', 'activity_id', 'type_uid', 'time', 'severity_id', 'metadata'],
-  // at least one of these says what was asked for
+  // Each event needs one of these, which name what was requested
   if: { properties: { class_uid: { const: 3002 } } },
   then: { required: ['user'], anyOf: [{ required: ['service'] }, { required: ['dst_endpoint'] }] },
   else: { required: ['entity'] },
-  // an activity that no list has is named
+  // An activity that is not in the list has a name
   dependentSchemas: {
     activity_id: { if: { properties: { activity_id: { const: 99 } } }, then: { required: ['activity_name'] } },
   },
 })
 
 describe('auditLog.ts', () => {
-  it('events of OCSF with all that the classes require, of decisions and of keys', async () => {
+  it('writes OCSF events with all attributes that their classes require, for decisions and keys', async () => {
     const events: AuditEvent[] = []
     onTestFinished(auditLog('site', (event) => events.push(event)))
     await served()
@@ -213,7 +216,7 @@ describe('auditLog.ts', () => {
 })
 
 describe('auditLog.ts, with sessions', () => {
-  it('who signs in and out is a logon and a logoff of one session; its cookie is in none of them', async () => {
+  it('writes a logon and a logoff of one session for a sign-in and a sign-out, without the cookie', async () => {
     const events: AuditEvent[] = []
     onTestFinished(auditLog('site', (event) => events.push(event)))
     const app = new Koa()
@@ -256,7 +259,7 @@ describe('auditLog.ts, with sessions', () => {
 })
 
 describe('tracing.ts', () => {
-  it('under the Koa instrumentation each request has its own decision in its span', async () => {
+  it('sets the decision of each request on its own span under the Koa instrumentation', async () => {
     const storage = new AsyncLocalStorage<Context>()
     const manager: ContextManager = {
       active: () => storage.getStore() ?? ROOT_CONTEXT,
@@ -276,13 +279,13 @@ describe('tracing.ts', () => {
       trace.disable()
       context.disable()
     })
-    // what is loaded by `require` from now on is instrumented; it is the same class
+    // From now on, modules that `require` loads are instrumented; the class is the same
     expect(createRequire(import.meta.url)('koa')).toBe(Koa)
     onTestFinished(traceDecisions())
 
     const listener = application().callback()
     const tracer = trace.getTracer('site')
-    // as the instrumentation of node:http does it
+    // As the instrumentation of node:http does
     const server = createHttp((request, response) => {
       const span = tracer.startSpan(`${request.method} ${request.url?.split('?')[0]}`)
       response.once('close', () => span.end())
@@ -291,7 +294,7 @@ describe('tracing.ts', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    // beside one another, so that a mix-up would show
+    // In parallel, so that a mix-up would show
     const paths = ['/me/1', '/staff', '/maybe', '/open', '/me/2', '/maybe']
     const headers = { Authorization: `Bearer ${SECRET}` }
     await Promise.all(paths.map((path, at) => ask(`${url}${path}`, at === 4 ? {} : { headers })))

@@ -32,7 +32,7 @@ const examples = {
 }
 const routers = Object.values(examples).map(({ router }) => router)
 
-// Before the application mounts them, because mounting takes the functions as they are then
+// Before the application mounts the routers, because mounting copies their functions
 const handlers = countHandlers(routers)
 const served = serve(() => application(['k'.repeat(32)]))
 
@@ -54,7 +54,7 @@ const expectRefusal = (answer: Awaited<ReturnType<typeof ask>>, challenge: strin
 }
 
 describe.each(cases)('spec 4: $file, $path', ({ path, right, wrong, body, challenge, refused = challenge }) => {
-  it('answers the right credential', async () => {
+  it('accepts a valid credential', async () => {
     const answer = await request(path, right)
     expect(answer.status).toBe(200)
     expect(answer.text).toBe(body)
@@ -66,25 +66,25 @@ describe.each(cases)('spec 4: $file, $path', ({ path, right, wrong, body, challe
     expectRefusal(await request(path, {}), challenge)
   })
 
-  it('refuses the wrong credential, with a challenge', async () => {
+  it('refuses a wrong credential, with a challenge', async () => {
     expectRefusal(await request(path, wrong), refused)
   })
 })
 
-describe('what the examples add to that', () => {
-  it('spec 5.1.3: ipAllowList.ts lets loopback in by default, and answers with its address', async () => {
+describe('more that the examples do', () => {
+  it('spec 5.1.3: ipAllowList.ts admits loopback by default, and answers with its address', async () => {
     const answer = await request('/examples/ipwhitelist', {})
     expect(answer).toMatchObject({ status: 200, text: 'Authenticated client, 127.0.0.1' })
     expect(handlers.calls).toBe(1)
   })
 
-  it('spec 5.6.4: the public operation of levels.ts asks for nothing', async () => {
+  it('spec 5.6.4: the public operation of levels.ts needs no credentials', async () => {
     const answer = await request('/examples/levels/health', {})
     expect(answer).toMatchObject({ status: 200, text: 'ok', challenge: null })
     expect(handlers.calls).toBe(1)
   })
 
-  it('A-36 basic.ts answers an unknown user as it answers a wrong password', async () => {
+  it('A-36 basic.ts gives an unknown user the same response as a wrong password', async () => {
     const sent = (pair: string) => ({ headers: { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` } })
     const unknown = await request('/examples/basic', sent('stranger:'))
     const wrong = await request('/examples/basic', sent('admin:wrong'))
@@ -93,7 +93,7 @@ describe('what the examples add to that', () => {
     expect({ ...unknown, headers: lines(unknown) }).toEqual({ ...wrong, headers: lines(wrong) })
   })
 
-  it('composing.ts tells who is known, but may not, which scope was missing', async () => {
+  it('composing.ts names the missing scope for a known caller', async () => {
     const answer = await request('/examples/composing/admin', { headers: { Authorization: 'Bearer supersecret' } })
     expect(answer.status).toBe(403)
     expect(answer.challenge).toBe('Bearer realm="api", error="insufficient_scope", scope="admin"')
@@ -102,7 +102,7 @@ describe('what the examples add to that', () => {
   })
 
   it.each(['', 'x', '1.2', 'supersecret', `4102444800.${'A'.repeat(64)}`])(
-    'ownKind.ts refuses %j, which is no signature',
+    'ownKind.ts refuses %j, which is not a signature',
     async (signature) => {
       const sent = { headers: { 'X-Signature': signature } }
       expectRefusal(
@@ -112,7 +112,7 @@ describe('what the examples add to that', () => {
     },
   )
 
-  it('ownKind.ts refuses what was signed for another time, method or URL', async () => {
+  it('ownKind.ts refuses a signature for another time, method or URL', async () => {
     const key = 'a shared key of thirty-two bytes'
     const until = Math.floor(Date.now() / 1000) + 60
     const sent = (at: number, method: string, url: string) => {
@@ -131,7 +131,7 @@ describe('what the examples add to that', () => {
 })
 
 describe('a new example is listed, mounted and tested', () => {
-  it('is imported here', () => {
+  it('is imported by this spec', () => {
     expect(Object.keys(examples)).toEqual(exampleFiles())
   })
 
@@ -139,7 +139,7 @@ describe('a new example is listed, mounted and tested', () => {
     expect([...new Set(readmeRows().map(({ file }) => file))].sort()).toEqual(exampleFiles())
   })
 
-  it('has a row and a case for each of its operations', () => {
+  it('has a row for each of its operations, and each is tested', () => {
     const rows = readmeRows().map(({ curl }) => /http:\/\/127\.0\.0\.1:3000([\w/-]+)/.exec(curl)?.[1])
     const tested = [...cases.map(({ path }) => path), ...elsewhere]
     const paths = routers.flatMap(pathsOf)
@@ -147,7 +147,7 @@ describe('a new example is listed, mounted and tested', () => {
     expect(new Set(tested)).toEqual(new Set(paths))
   })
 
-  it('says on top what to know, where to change it, and listens to nothing', () => {
+  it('begins with what to know, says what to replace, and does not listen', () => {
     for (const file of exampleFiles()) {
       const text = exampleText(file)
       expect(text.startsWith('/**\n * '), file).toBe(true)
@@ -157,21 +157,21 @@ describe('a new example is listed, mounted and tested', () => {
   })
 })
 
-// Tested above, in examples-ipAllowList.spec.ts and in examples-session.spec.ts
+// Tested above, in ipAllowList.http.spec.ts and in session.http.spec.ts
 const elsewhere = [
   '/examples/levels/health',
   '/examples/ipwhitelist',
   ...['sign-in', 'sign-out', 'pets', 'protected', 'admin-only', 'staff-area'].map((name) => `/examples/${name}`),
 ]
 
-describe.each(['requests of our own', ...(hasCurl() ? ['curl itself'] : [])])('examples/README.md, by %s', (by) => {
+describe.each(['requests of this spec', ...(hasCurl() ? ['curl itself'] : [])])('examples/README.md, by %s', (by) => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-curl-'))
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  it('each line answers what its row says', async () => {
+  it('the response to each line is what its row says', async () => {
     const run = by === 'curl itself' ? withCurl(folder) : asRequests()
     const rows = readmeRows()
     expect(rows.length).toBeGreaterThan(20)

@@ -1,6 +1,6 @@
 /**
- * Clients that break the protocol of a WebSocket end their own connection, and never the process: the example, and each example
- * of the guide and the docstrings, run as they are written.
+ * Clients that break the protocol of WebSockets end their own connection, and never the process: in the example, and in
+ * each example of the guide and the docstrings, which run as they are.
  */
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -55,7 +55,7 @@ const handshake = (lines: ReadonlyArray<string>): string =>
     '',
   ].join('\r\n')
 
-/** A connection, after its handshake: the status, and what to break it with. */
+/** Connects and does the handshake. Returns the status and the socket. */
 const opened = async (port: number, lines: ReadonlyArray<string>): Promise<readonly [Socket, string]> => {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -74,15 +74,15 @@ const bytes = (...given: ReadonlyArray<number>) => Buffer.from(given)
 const attacks: ReadonlyArray<readonly [string, (socket: Socket) => unknown]> = [
   ['a frame without a mask', (socket) => socket.write(bytes(0x81, 0x01, 0x61))],
   ['reserved bits', (socket) => socket.write(bytes(0xf1, 0x80, 0, 0, 0, 0))],
-  ['an opcode that is none', (socket) => socket.write(bytes(0x83, 0x80, 0, 0, 0, 0))],
-  ['bytes that are no UTF-8', (socket) => socket.write(bytes(0x81, 0x82, 0, 0, 0, 0, 0xc0, 0x80))],
-  ['a length beyond all limits', (socket) => socket.write(bytes(0x82, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255))],
+  ['an unknown opcode', (socket) => socket.write(bytes(0x83, 0x80, 0, 0, 0, 0))],
+  ['a message that is not UTF-8', (socket) => socket.write(bytes(0x81, 0x82, 0, 0, 0, 0, 0xc0, 0x80))],
+  ['a length above all limits', (socket) => socket.write(bytes(0x82, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255))],
   ['a length of 16 MB', (socket) => socket.write(bytes(0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4))],
   ['a ping that is too long', (socket) => socket.write(bytes(0x89, 0xfe, 1, 0, 0, 0, 0, 0))],
-  ['a close with a bad code', (socket) => socket.write(bytes(0x88, 0x82, 0, 0, 0, 0, 0, 1))],
+  ['a close with an invalid code', (socket) => socket.write(bytes(0x88, 0x82, 0, 0, 0, 0, 0, 1))],
   ['HTTP', (socket) => socket.write('GET / HTTP/1.1\r\n\r\n')],
-  ['half a frame, and the end', (socket) => socket.end(bytes(0x81, 0xfe))],
-  ['half a frame, and a reset', (socket) => socket.write(bytes(0x81, 0xfe), () => socket.resetAndDestroy())],
+  ['half of a frame, then an end', (socket) => socket.end(bytes(0x81, 0xfe))],
+  ['half of a frame, then a reset', (socket) => socket.write(bytes(0x81, 0xfe), () => socket.resetAndDestroy())],
   ['a reset', (socket) => socket.resetAndDestroy()],
 ]
 
@@ -94,7 +94,7 @@ const survives = async (port: number, lines: ReadonlyArray<string>): Promise<voi
     if (what !== 'a length of 16 MB') await closed(socket)
     else socket.destroy()
   }
-  // resets before, while and after it is decided
+  // Resets before, during and after the decision
   for (const sent of [handshake(lines), handshake(lines).slice(0, 60), handshake([]), 'GET /other HTTP/1.1\r\n']) {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
@@ -117,11 +117,14 @@ describe('hostile clients', () => {
     await survives(port, [`Cookie: ${anna.header()}`])
   })
 
-  it.each(examples.filter(({ code }) => code.includes('supersecret')))('do not end that of $place', async (example) => {
-    await survives(await serve(example), ['Sec-WebSocket-Protocol: chat', 'Authorization: Bearer supersecret'])
-  })
+  it.each(examples.filter(({ code }) => code.includes('supersecret')))(
+    'do not end the example of $place',
+    async (example) => {
+      await survives(await serve(example), ['Sec-WebSocket-Protocol: chat', 'Authorization: Bearer supersecret'])
+    },
+  )
 
-  it.each(examples)('are thought of in that of $place', ({ code }) => {
+  it.each(examples)('are handled in the code of $place', ({ code }) => {
     const [, ...served] = code.split('.handleUpgrade(')
     for (const one of served) expect(one).toContain("webSocket.on('error', () => webSocket.terminate())")
   })

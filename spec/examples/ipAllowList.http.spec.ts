@@ -33,10 +33,10 @@ describe('ipAllowList.ts', () => {
 
   it.each([
     { description: 'another address', list: '10.0.0.1', expected: 401 },
-    { description: 'an address that begins alike', list: '127.0.0.11', expected: 401 },
+    { description: 'an address with the same beginning', list: '127.0.0.11', expected: 401 },
     { description: 'stranger', list: '', expected: 401 },
-    { description: 'the second of two', list: '10.0.0.1, 127.0.0.1', expected: 200 },
-    { description: 'its mapped spelling', list: '::FFFF:127.0.0.1', expected: 200 },
+    { description: 'another address, then this one', list: '10.0.0.1, 127.0.0.1', expected: 200 },
+    { description: 'the IPv4-mapped spelling', list: '::FFFF:127.0.0.1', expected: 200 },
   ])('A-24 A-25 a list of $description: $expected, whatever X-Forwarded-For says', async ({ list, expected }) => {
     const { answer, calls } = await connecting(list, '127.0.0.1', '127.0.0.1')
     expect(answer.status).toBe(expected)
@@ -44,7 +44,7 @@ describe('ipAllowList.ts', () => {
     expect(calls).toBe(expected === 200 ? 1 : 0)
   })
 
-  it.skipIf(!ipv6)('A-25 ::ffff:127.0.0.1, as a socket of both families writes it, is 127.0.0.1', async () => {
+  it.skipIf(!ipv6)('A-25 ::ffff:127.0.0.1, which a dual-stack socket reports, is 127.0.0.1', async () => {
     const { answer } = await connecting('127.0.0.1', '::', '127.0.0.1')
     expect(answer).toMatchObject({ status: 200, text: '127.0.0.1' })
   })
@@ -54,7 +54,7 @@ describe('ipAllowList.ts', () => {
     expect(answer).toMatchObject({ status: 200, text: '::1' })
   })
 
-  it('says at start which entry is no address', () => {
+  it('an entry that is not an address is an error at start that names it', () => {
     expect(() => ipAllowList('127.0.0.1,localhost')).toThrow('"localhost" is no address')
   })
 })

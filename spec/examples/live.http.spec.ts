@@ -1,4 +1,7 @@
-/** The example of live messages, with the real `ws`: who is signed in gets in, and a sign-out elsewhere ends socket and stream. */
+/**
+ * The example of live messages, with the real `ws`: signed-in users connect, and a sign-out elsewhere ends their socket
+ * and their stream.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request as open, type IncomingMessage } from 'node:http'
@@ -59,7 +62,7 @@ const listening = async (port: number, headers: Readonly<Record<string, string>>
 }
 
 describe('live messages', () => {
-  it('come to who is signed in, and end with the session, not with that of another', async () => {
+  it('come to a signed-in user, and end with this session, not with another', async () => {
     const { port, opened, signedIn } = await serving()
     const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
     const copy = anna.copy()
@@ -79,11 +82,11 @@ describe('live messages', () => {
     expect(await again.ended).toBe('refused 401')
   })
 
-  it('end with a session that ended after it was read, and before they were open', async () => {
+  it('end if the session ends after it was read and before the socket is open', async () => {
     const { store, meanwhile } = interruptedStore()
     const { port, opened, signedIn } = await serving(store)
     const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
-    // the session was read before its mark was
+    // The session was read before its end was recorded
     meanwhile.push(() => anna.copy().post('/logout'))
     const ended = await listening(port, { Cookie: anna.header() })
     meanwhile.push(() => sam.copy().post('/logout'))
@@ -103,7 +106,7 @@ describe('live messages', () => {
     expect(opened()).toBe(0)
   })
 
-  it('are nowhere else', async () => {
+  it('have no other path', async () => {
     const { port } = await serving()
     const socket = new WebSocket(`ws://127.0.0.1:${port}/other`)
     await expect(once(socket, 'open')).rejects.toThrow()

@@ -1,4 +1,7 @@
-/** The example of an MCP server: the official client is refused, finds who issues tokens, and calls a tool with one. */
+/**
+ * The example of an MCP server: the official client is refused, finds the authorization server, and calls a tool with a
+ * token.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -40,7 +43,7 @@ const serving = async () => {
 }
 
 describe('examples/mcp', () => {
-  it('without a token the client is refused, and the 401 leads it to the metadata', async () => {
+  it('refuses a client without a token, and the 401 leads to the metadata', async () => {
     const { authorization, origin, resource, clientWith } = await serving()
     await expect(clientWith(new StreamableHTTPClientTransport(new URL(resource)))).rejects.toThrow()
     const { status, challenge } = await ask(resource, { method: 'POST', body: '{}' })
@@ -54,7 +57,7 @@ describe('examples/mcp', () => {
     })
   })
 
-  it('the client finds the authorization server, gets a token for this resource, lists and calls a tool', async () => {
+  it('lets the client find the authorization server, get a token for this resource, and list and call a tool', async () => {
     const { authorization, resource, clientWith } = await serving()
     const authProvider = new ClientCredentialsProvider({
       clientId: CLIENT.id,
@@ -70,7 +73,7 @@ describe('examples/mcp', () => {
     expect(authorization.asked).toContain('POST /token')
   })
 
-  it('with a token in hand; a tool that needs more is refused by its scopes, and works with them', async () => {
+  it('refuses a tool that needs more scopes than the token has, and runs it with them', async () => {
     const { authorization, resource, clientWith, bearer } = await serving()
     const reading = await clientWith(bearer(await authorization.token(resource, 'notes:read')))
     await expect(reading.callTool({ name: 'save_note' })).rejects.toThrow(/scope/i)
@@ -78,7 +81,7 @@ describe('examples/mcp', () => {
     expect(await writing.callTool({ name: 'save_note' })).toMatchObject({ content: [{ text: '1 saved' }] })
   })
 
-  it('a token of another audience is refused', async () => {
+  it('refuses a token of another audience', async () => {
     const { authorization, origin, clientWith, bearer, resource } = await serving()
     for (const other of ['https://other.example/mcp', origin]) {
       const token = await authorization.token(other, 'notes:read')
@@ -93,7 +96,7 @@ describe('examples/mcp', () => {
     }
   })
 
-  it('a page of an origin that is not allowed is refused, token or not', async () => {
+  it('refuses a page of an origin that is not allowed, with and without a token', async () => {
     const { authorization, resource } = await serving()
     const token = await authorization.token(resource, 'notes:read')
     for (const method of ['GET', 'POST', 'DELETE']) {

@@ -8,7 +8,7 @@ import { ask, serve } from '../support/server.js'
 
 const handlers = countHandlers([router])
 
-// What a slow request waits for; see D-S4
+// A slow request waits for this: D-S4
 let release: (() => void) | undefined
 
 const served = serve(() => {
@@ -51,11 +51,11 @@ const expectRefusal = (answer: Awaited<ReturnType<typeof ask>>, challenge: strin
   expect(answer.status).toBe(401)
   expect(answer.challenge).toBe(challenge)
   expect(JSON.parse(answer.text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
-  // koa-session may expire a bad signature; it must not sign anybody in
+  // koa-session may delete a cookie with a bad signature; it must not set another one
   expect(answer.headers.getSetCookie().filter((line) => !line.startsWith('koa.sess.sig=;'))).toEqual([])
 }
 
-describe('session.ts: who gets where', () => {
+describe('session.ts: who may call what', () => {
   const bodies = (name: string): Record<string, string> => ({
     '/examples/pets': `Authenticated user ${name}`,
     '/examples/protected': `{"user":"${name}"}`,
@@ -68,7 +68,7 @@ describe('session.ts: who gets where', () => {
     { name: 'anna', allowed: common },
     { name: 'sam', allowed: [...common, '/examples/staff-area'] },
     { name: 'root', allowed: [...common, '/examples/staff-area', '/examples/admin-only'] },
-  ])('spec 4, 5.4: $name is let into $allowed', async ({ name, allowed }) => {
+  ])('spec 4, 5.4: $name may call $allowed', async ({ name, allowed }) => {
     const cookie = await signIn(name)
     for (const [path, body] of Object.entries(bodies(name))) {
       handlers.calls = 0
@@ -79,7 +79,7 @@ describe('session.ts: who gets where', () => {
     }
   })
 
-  it.each(Object.keys(bodies('')))('spec 7: %s refuses who is not signed in, and a forged cookie', async (path) => {
+  it.each(Object.keys(bodies('')))('spec 7: %s refuses an anonymous caller and a forged cookie', async (path) => {
     const forged = await signIn('anna')
     handlers.calls = 0
     expectRefusal(await get(path, ''), 'Session realm="api"')
@@ -88,7 +88,7 @@ describe('session.ts: who gets where', () => {
     expect(handlers.calls).toBe(0)
   })
 
-  it('a right that was taken away, and a user that was deactivated, count at the next request', async () => {
+  it('a removed right and a deactivated user count at the next request', async () => {
     const cookie = await signIn('sam')
     expect((await get('/examples/staff-area', cookie)).status).toBe(200)
     users.set('sam', { username: 'sam' })
@@ -106,7 +106,7 @@ describe('session.ts: signing in and out', () => {
   it.each([
     { description: 'a wrong password', fields: 'username=anna&password=wrong' },
     { description: 'an unknown user', fields: 'username=stranger&password=' },
-    { description: 'A-29 a name of Object.prototype', fields: 'username=__proto__&password=annasecret' },
+    { description: 'A-29 a property name of Object.prototype', fields: 'username=__proto__&password=annasecret' },
     { description: 'a missing field', fields: 'username=anna' },
     { description: 'a field sent twice', fields: 'username=anna&username=root&password=annasecret' },
     { description: 'nothing', fields: '' },
@@ -115,7 +115,7 @@ describe('session.ts: signing in and out', () => {
     expect(handlers.calls).toBe(0)
   })
 
-  it('refuses a form of another site, which would sign a visitor in', async () => {
+  it('refuses a form of another site that would sign a visitor in', async () => {
     const answer = await form('username=anna&password=annasecret', { 'Sec-Fetch-Site': 'cross-site' })
     expect(answer.status).toBe(403)
     expect(JSON.parse(answer.text)).toMatchObject({ detail: 'CSRF check Failed' })
@@ -123,7 +123,7 @@ describe('session.ts: signing in and out', () => {
     expect(handlers.calls).toBe(0)
   })
 
-  it('does not sign a visitor out for another site', async () => {
+  it('refuses a form of another site that would sign a visitor out', async () => {
     const cookie = await signIn('anna')
     const answer = await ask(`${served.url}/examples/sign-out`, {
       method: 'POST',
@@ -133,7 +133,7 @@ describe('session.ts: signing in and out', () => {
     expect((await get('/examples/pets', cookie)).status).toBe(200)
   })
 
-  it('B-27 the cookie is HttpOnly and SameSite', async () => {
+  it('B-27 sets a cookie that is HttpOnly and SameSite', async () => {
     const answer = await form('username=anna&password=annasecret')
     for (const line of answer.headers.getSetCookie()) expect(line).toMatch(/; samesite=lax; httponly$/)
   })
@@ -146,13 +146,13 @@ describe('session.ts: signing in and out', () => {
     expect((await get('/examples/pets', after)).text).toBe('Authenticated user root')
   })
 
-  it('A-10 D-S3 the cookie is worth nothing after signing out', async () => {
+  it('A-10 D-S3 makes the cookie invalid at sign-out', async () => {
     const cookie = await signIn('anna')
     expect(await signOut(cookie)).toMatchObject({ status: 200, text: 'Bye' })
     expectRefusal(await get('/examples/pets', cookie), 'Session realm="api"')
   })
 
-  it('D-S4 a slow request does not bring back a session that has ended meanwhile', async () => {
+  it('D-S4 a slow request does not restore a session that has ended meanwhile', async () => {
     const cookie = await signIn('anna')
     const slow = get('/slow', cookie)
     await expect.poll(() => release).toBeDefined()
@@ -162,7 +162,7 @@ describe('session.ts: signing in and out', () => {
     expectRefusal(await get('/examples/pets', cookie), 'Session realm="api"')
   })
 
-  it('a body that is not what it says never ends as a 5xx', async () => {
+  it('a body that does not fit its headers is never a 5xx', async () => {
     const sent = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
       ask(`${served.url}/examples/sign-in`, { method: 'POST', headers, body })
     const type = { 'Content-Type': 'application/x-www-form-urlencoded' }

@@ -24,20 +24,26 @@ describe('the settings of npm start', () => {
     expect(settingsIn({ PORT: port }).port).toBe(Number(port))
   })
 
-  it.each(['abc', '-1', '65536', '70000', '3000.5', '0x10', '1e3'])('PORT=%s is an error that names it', (wrong) => {
-    expect(() => settingsIn({ PORT: wrong })).toThrow(`PORT must be a number from 0 to 65535, not "${wrong}"`)
-  })
+  it.each(['abc', '-1', '65536', '70000', '3000.5', '0x10', '1e3'])(
+    'PORT=%s is an error that names the value',
+    (wrong) => {
+      expect(() => settingsIn({ PORT: wrong })).toThrow(`PORT must be a number from 0 to 65535, not "${wrong}"`)
+    },
+  )
 
-  it('KEYS are separated by commas', () => {
+  it('KEYS is a list separated by commas', () => {
     const [a, b] = ['a'.repeat(32), 'b'.repeat(32)]
     expect(settingsIn({ KEYS: `${a},${b}` }).keys).toEqual([a, b])
   })
 
-  it.each(['short', `${'k'.repeat(32)},short`, `${'k'.repeat(32)},`])('KEYS=%s is an error without a key', (wrong) => {
-    expect(() => settingsIn({ KEYS: wrong })).toThrow(
-      /^KEYS must be keys of at least 32 characters each, separated by commas$/,
-    )
-  })
+  it.each(['short', `${'k'.repeat(32)},short`, `${'k'.repeat(32)},`])(
+    'KEYS=%s is an error that does not contain the keys',
+    (wrong) => {
+      expect(() => settingsIn({ KEYS: wrong })).toThrow(
+        /^KEYS must be keys of at least 32 characters each, separated by commas$/,
+      )
+    },
+  )
 
   it.each([
     ['127.0.0.1', true],

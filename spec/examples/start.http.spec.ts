@@ -17,7 +17,7 @@ beforeAll(async () => {
   await started.printed(END)
 }, 120_000)
 
-// What a failed test left running must not outlive the suite
+// What a failed test started must not outlive the suite
 const all: Running[] = []
 
 const run = (command: string, args: string[], env: Record<string, string>): Running => {
@@ -48,7 +48,7 @@ describe('npm start', () => {
     expect(answer).toMatchObject({ status: 200, text: '{"token":"supersecret"}' })
   })
 
-  it('prints what to try, and each line of it answers the status beside it', async () => {
+  it('prints curl lines, and the response to each has the status beside it', async () => {
     const curling = asRequests()
     const lines = [...started.output.stdout.matchAll(/^ {2}(curl .*\S) +# (\d{3})$/gm)]
     expect(started.output.stdout.match(/curl/g)).toHaveLength(lines.length)
@@ -59,7 +59,7 @@ describe('npm start', () => {
     expect(new Set(reported.map(({ status }) => status))).toEqual(new Set([200, 201, 204, 401, 403]))
   })
 
-  it('the page at / names every user, and links the docs and small examples, each of which answers', async () => {
+  it('serves a page at / that names every user and links the docs and the small examples, which all work', async () => {
     const page = (await ask(`http://127.0.0.1:${port}/`)).text
     const users = [...page.matchAll(/<b>(\w+)<\/b>[^<]*<code>(\S+)<\/code>/g)].map(([, name, password]) => [
       name,
@@ -87,16 +87,16 @@ describe('npm start', () => {
     expect(started.output.stderr.replace(/^npm (warn|notice).*\n/gm, '')).toBe('')
   })
 
-  // the last one: it stops what the others talk to
-  it('ends at Ctrl-C, and lets the port go', async () => {
+  // The last test, because it stops the server of the others
+  it('ends at Ctrl-C, and frees the port', async () => {
     started.signal('SIGINT')
     await started.exited
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
   })
 })
 
-describe('the server by itself', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('closes at %s, with an open connection, too', async (signal) => {
+describe('the server without npm', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('stops at %s, even with an open connection', async (signal) => {
     const running = server({ PORT: '0' })
     await running.printed(END)
     const url = urlOf(running)
@@ -106,13 +106,13 @@ describe('the server by itself', () => {
     await expect(fetch(url)).rejects.toThrow()
   })
 
-  it('says that PORT=abc is none', async () => {
+  it('says that PORT=abc is invalid', async () => {
     const running = server({ PORT: 'abc' })
     expect(await running.exited).toBe(1)
     expect(running.output).toEqual({ stdout: '', stderr: 'PORT must be a number from 0 to 65535, not "abc"\n' })
   })
 
-  it('says that a port is taken', async () => {
+  it('says that a port is in use', async () => {
     const other = await taken()
     const address = other.address()
     const busy = typeof address === 'object' && address !== null ? address.port : 0
@@ -122,13 +122,13 @@ describe('the server by itself', () => {
     other.close()
   })
 
-  it('says that a host is none', async () => {
+  it('says that a host is invalid', async () => {
     const running = server({ PORT: '0', HOST: 'no host' })
     expect(await running.exited).toBe(1)
     expect(running.output.stderr).toMatch(/^cannot listen: .*\n$/)
   })
 
-  it('E3 warns that at HOST=:: its users and keys are open to the network', async () => {
+  it('E3 warns at HOST=:: that its users and keys are open to the network', async () => {
     const host = '::'
     const running = server({ PORT: '0', HOST: host })
     await running.printed(END)
@@ -139,7 +139,7 @@ describe('the server by itself', () => {
     await running.exited
   })
 
-  it('E3 reads IP_ALLOW_LIST and KEYS, prints no key, and warns of nothing at HOST=localhost', async () => {
+  it('E3 reads IP_ALLOW_LIST and KEYS, prints no key, and does not warn at HOST=localhost', async () => {
     const strong = 'k'.repeat(32)
     const running = server({ PORT: '0', HOST: 'localhost', IP_ALLOW_LIST: '10.0.0.1', KEYS: strong })
     await running.printed(END)
