@@ -1,4 +1,4 @@
-/** Tokens that must not be let in, each against the real guard: 401, a challenge, and no handler runs. And the good ones. */
+/** Tokens that must be refused by the real guard: 401, a challenge, and no handler runs. Then tokens that must pass. */
 import { createSecretKey, createPublicKey, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -75,8 +75,8 @@ const attacks: ReadonlyArray<Attack> = [
   },
   { attack: 'exp as a string', make: byHand(RS, (claims) => JSON.stringify({ ...claims, exp: String(claims.exp) })) },
   { attack: 'expired', ...withClaims(() => ({ exp: seconds() - 60 })), challenge: EXPIRED },
-  { attack: 'nbf ahead', ...withClaims(() => ({ nbf: seconds() + 3600 })) },
-  { attack: 'iat ahead', ...withClaims(() => ({ iat: seconds() + 3600 })) },
+  { attack: 'nbf in the future', ...withClaims(() => ({ nbf: seconds() + 3600 })) },
+  { attack: 'iat in the future', ...withClaims(() => ({ iat: seconds() + 3600 })) },
   { attack: 'no aud', make: byHand(RS, ({ aud: _aud, ...claims }) => JSON.stringify(claims)) },
   { attack: 'another aud', ...withClaims(() => ({ aud: 'https://other.example' })) },
   { attack: 'another iss', ...withClaims(() => ({ iss: 'https://evil.example' })) },
@@ -91,7 +91,7 @@ const attacks: ReadonlyArray<Attack> = [
   { attack: 'cnf.jkt', ...withClaims(() => ({ cnf: { jkt: 'x' } })) },
   { attack: 'cnf x5t#S256', ...withClaims(() => ({ cnf: { 'x5t#S256': 'x' } })) },
   { attack: 'an unknown crit', make: byHand({ ...RS, crit: ['https://x.example'], 'https://x.example': 1 }) },
-  { attack: 'a blank inside', make: async ({ provider }) => (await provider.token()).replace('.', '. ') },
+  { attack: 'a blank inside of the token', make: async ({ provider }) => (await provider.token()).replace('.', '. ') },
   { attack: 'padding', make: async ({ provider }) => `${await provider.token()}=` },
   {
     attack: 'a JWE',
@@ -100,9 +100,9 @@ const attacks: ReadonlyArray<Attack> = [
   },
   { attack: 'b64=false with crit', make: byHand({ ...RS, b64: false, crit: ['b64'] }) },
   { attack: 'b64=false without crit', make: byHand({ ...RS, b64: false }) },
-  // beside the table
+  // More than the table of attacks
   {
-    attack: 'an empty kid of a foreign key',
+    attack: 'an empty kid with a key of an attacker',
     make: ({ provider, key }) => signedWith({ ...key, kid: '' }, provider.claims()),
   },
   { attack: 'exp null', make: byHand(RS, (claims) => JSON.stringify({ ...claims, exp: null })) },
@@ -114,9 +114,12 @@ const attacks: ReadonlyArray<Attack> = [
   { attack: 'nbf as a string', make: byHand(RS, (claims) => JSON.stringify({ ...claims, nbf: '0' })) },
   { attack: 'iat 1e400', make: byHand(RS, (claims) => JSON.stringify(claims).replace(/"iat":\d+/, '"iat":1e400')) },
   { attack: 'aud as an object', make: byHand(RS, (claims) => JSON.stringify({ ...claims, aud: { [API]: true } })) },
-  { attack: 'aud with a number beside', make: byHand(RS, (claims) => JSON.stringify({ ...claims, aud: [API, 1] })) },
-  { attack: 'aud in other letters', ...withClaims(() => ({ aud: API.toUpperCase() })) },
-  { attack: 'iss with a slash more', ...withClaims(({ issuer }) => ({ iss: `${issuer}/` })) },
+  {
+    attack: 'aud with a number in its list',
+    make: byHand(RS, (claims) => JSON.stringify({ ...claims, aud: [API, 1] })),
+  },
+  { attack: 'aud in other letter case', ...withClaims(() => ({ aud: API.toUpperCase() })) },
+  { attack: 'iss with an additional slash', ...withClaims(({ issuer }) => ({ iss: `${issuer}/` })) },
   { attack: 'iss as an array', make: byHand(RS, (claims) => JSON.stringify({ ...claims, iss: [claims.iss] })) },
   { attack: 'cnf null', make: byHand(RS, (claims) => JSON.stringify({ ...claims, cnf: null })) },
   { attack: 'sub as a number', make: byHand(RS, (claims) => JSON.stringify({ ...claims, sub: 1 })) },
@@ -124,14 +127,14 @@ const attacks: ReadonlyArray<Attack> = [
   { attack: 'typ secevent+jwt', make: byHand({ ...RS, typ: 'application/secevent+jwt' }) },
   { attack: 'an empty crit', make: byHand({ ...RS, crit: [] }) },
   {
-    attack: 'RS384 where it is not allowed',
+    attack: 'RS384 where only another algorithm is allowed',
     make: ({ provider, key }) => signedWith({ ...key, alg: 'RS384' }, provider.claims()),
   },
   { attack: 'an array for claims', make: byHand(RS, () => '[]') },
   { attack: 'a string for claims', make: byHand(RS, () => '"sub"') },
-  { attack: 'a header of an array', make: byHand([]) },
+  { attack: 'a header that is an array', make: byHand([]) },
   {
-    attack: 'claims that are no UTF-8',
+    attack: 'claims that are not UTF-8',
     make: ({ key }) => {
       const [header, , signature] = signedByHand(RS, '{}', key).split('.')
       return `${header}.${Buffer.from([0x7b, 0xff, 0x7d]).toString('base64url')}.${signature}`
@@ -156,22 +159,22 @@ const attacks: ReadonlyArray<Attack> = [
     ...withClaims(() => ({ azp: 'evil' })),
   },
   {
-    attack: 'no client where one must be authorized',
+    attack: 'no client where an authorized one is required',
     options: { authorizedParties: ['app'] },
     ...withClaims(() => ({})),
   },
   {
-    attack: 'an azp that is authorized with a client_id that is not',
+    attack: 'an authorized azp with a client_id that is not authorized',
     options: { authorizedParties: ['app'] },
     ...withClaims(() => ({ azp: 'app', client_id: 'evil' })),
   },
   {
-    attack: 'no iat where an age is demanded',
+    attack: 'no iat where a maximal age is set',
     options: { maxTokenAge: 60 },
     make: byHand(RS, ({ iat: _iat, ...claims }) => JSON.stringify(claims)),
   },
   {
-    attack: 'too old',
+    attack: 'a token that is too old',
     options: { maxTokenAge: 60 },
     ...withClaims(() => ({ iat: seconds() - 120 })),
     challenge: EXPIRED,
@@ -198,25 +201,25 @@ describe('refused with 401, and no handler runs', () => {
       expect(answer.headers).toContainEqual(['www-authenticate', challenge])
     }
     expect(errors).toEqual([])
-    // and the authenticator is not one that refuses all
+    // The authenticator does not refuse every token
     const isProfiled = options !== undefined
     if (!isProfiled) expect((await send(`Authorization: Bearer ${await provider.token()}`)).status).toBe(200)
   })
 
-  it('two Authorization headers, both of them good', async () => {
+  it('two Authorization headers, even if both are valid', async () => {
     const { provider, send } = await behind()
     const line = `Authorization: Bearer ${await provider.token()}`
     expectDenied(await send(line, line))
   })
 
-  it('the token in the query is not looked at', async () => {
+  it('a token in the query, which is not read', async () => {
     const { provider, guarded, port } = await behind()
     const answer = await sendCounted(guarded, port, `GET /me?access_token=${await provider.token()}`)
     expectDenied(answer)
     expect(answer.headers).toContainEqual(['www-authenticate', 'Bearer realm="api"'])
   })
 
-  it('100 kB, where the server takes headers of that size', async () => {
+  it('a token of 100 kB, if the server takes headers of that size', async () => {
     const { provider, guarded } = await behind()
     const server = createServer({ maxHeaderSize: 1024 * 1024 }, (req, res) => void guarded.app.callback()(req, res))
     server.listen(0, '127.0.0.1')
@@ -228,7 +231,7 @@ describe('refused with 401, and no handler runs', () => {
     expect(provider.asked()).toBe(0)
   })
 
-  it('an unknown issuer causes no request, and neither does an audience of others', async () => {
+  it('an unknown issuer or audience, without a request to the provider', async () => {
     const { provider, send } = await behind()
     for (const over of [{ iss: 'https://evil.example' }, { aud: 'https://other.example' }]) {
       expectDenied(await send(`Authorization: Bearer ${await provider.token(over)}`))
@@ -236,7 +239,7 @@ describe('refused with 401, and no handler runs', () => {
     expect(provider.asked()).toBe(0)
   })
 
-  it('over and signed by a stranger: not reported that it expired', async () => {
+  it('an expired token with a false signature, without saying that it has expired', async () => {
     const { provider, send } = await behind()
     const token = await signedWith(await signingKey('RS256', 'k1'), provider.claims({ exp: seconds() - 60 }))
     const answer = await send(`Authorization: Bearer ${token}`)
@@ -245,7 +248,7 @@ describe('refused with 401, and no handler runs', () => {
   })
 })
 
-describe('let in', () => {
+describe('accepted', () => {
   it.each(['RS256', 'PS256', 'ES256', 'EdDSA'])('%s', async (alg) => {
     const provider = await identityProvider('', alg)
     const { issuer, jwksUri } = provider
@@ -265,27 +268,27 @@ describe('let in', () => {
     },
   )
 
-  it("profile 'rfc9068'", async () => {
+  it("a token of profile 'rfc9068'", async () => {
     const { provider, key, send } = await behind({ profile: 'rfc9068' })
     const token = await signedWith(key, provider.claims({ jti: 'j', client_id: 'app' }), { typ: 'at+jwt' })
     expect((await send(`Authorization: Bearer ${token}`)).status).toBe(200)
   })
 
-  it('several audiences, on either side', async () => {
+  it('a token for one of several audiences, on either side', async () => {
     const { provider, send } = await behind({ audience: ['https://first.example', API] })
     for (const aud of [API, ['https://other.example', API], 'https://first.example']) {
       expect((await send(`Authorization: Bearer ${await provider.token({ aud })}`)).status).toBe(200)
     }
   })
 
-  it('an authorized party, by azp or client_id', async () => {
+  it('a token of an authorized party, by azp or client_id', async () => {
     const { provider, send } = await behind({ authorizedParties: ['app', 'other'] })
     for (const over of [{ azp: 'app' }, { client_id: 'other' }, { azp: 'app', client_id: 'other' }]) {
       expect((await send(`Authorization: Bearer ${await provider.token(over)}`)).status).toBe(200)
     }
   })
 
-  it('a token without kid, where several keys could have signed it', async () => {
+  it('a token without kid, although several keys could have signed it', async () => {
     const { provider, key, send } = await behind()
     provider.keys.unshift(await signingKey('RS256', 'k0'))
     const token = signedByHand({ alg: 'RS256' }, JSON.stringify(provider.claims()), key)
@@ -294,14 +297,14 @@ describe('let in', () => {
     expectDenied(await send(`Authorization: Bearer ${foreign}`))
   })
 
-  it('within the clock tolerance', async () => {
+  it('a token within the clock tolerance', async () => {
     const { provider, send } = await behind({ clockTolerance: 30 })
     for (const over of [{ exp: seconds() - 20 }, { nbf: seconds() + 20 }, { iat: seconds() + 20 }]) {
       expect((await send(`Authorization: Bearer ${await provider.token(over)}`)).status).toBe(200)
     }
   })
 
-  it('several issuers, strings and objects mixed: each with its own keys, audience and algorithms', async () => {
+  it('tokens of several issuers, strings and objects mixed: each has its own keys, audience and algorithms', async () => {
     const [discovered, given, shared] = [await identityProvider(), await signingKey('EdDSA', 'e'), randomBytes(32)]
     const jwt = httpJwt({
       issuer: [
@@ -325,7 +328,7 @@ describe('let in', () => {
     await expectStatus(await signedWith(given, of('jwks')), 200)
     await expectStatus(await signedWith(given, of('object')), 200)
     await expectStatus(await withSecret('secret'), 200)
-    // no key of one issuer is good for another
+    // The key of one issuer does not sign for another
     await expectStatus(await signedWith(given, of(discovered.issuer)), 401)
     await expectStatus(await withSecret('pem'), 401)
     await expectStatus(await withSecret('long'), 401)

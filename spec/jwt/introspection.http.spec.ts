@@ -1,4 +1,4 @@
-/** Opaque tokens (RFC 7662), about which a real authorization server is asked by HTTP. */
+/** Opaque tokens (RFC 7662): a real authorization server is asked over HTTP. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -28,7 +28,7 @@ const bodyOf = async (req: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** A server that answers about tokens what the test says. */
+/** A server whose answers about tokens the test chooses. */
 const authorizationServer = async () => {
   const asked: Asked[] = []
   const state: { answer: Answer; documents: Record<string, object> } = { answer: { active: false }, documents: {} }
@@ -75,8 +75,8 @@ const behind = async (over: Partial<Parameters<typeof httpIntrospection>[0]> = {
   return { ...server, made, ...(await tokenSite(made)) }
 }
 
-describe('what is asked', () => {
-  it('RFC 7662 §2.1, with the credentials form-encoded in Basic (RFC 6749 §2.3.1)', async () => {
+describe('the request to the server', () => {
+  it('follows RFC 7662 §2.1, with form-encoded credentials in Basic (RFC 6749 §2.3.1)', async () => {
     const { state, asked, get } = await behind({ client: { id: 'my api:ü', secret: 'a+b%&=' } })
     state.answer = active()
     expect((await get('opaque.token~1+/=')).status).toBe(200)
@@ -91,7 +91,7 @@ describe('what is asked', () => {
   })
 
   it.each([['/.well-known/oauth-authorization-server'], ['/.well-known/openid-configuration']])(
-    'the endpoint is found by discovery, in %s',
+    'goes to the endpoint that discovery found, in %s',
     async (path) => {
       const server = await authorizationServer()
       const { issuer, endpoint, state, asked } = server
@@ -112,8 +112,8 @@ describe('what is asked', () => {
   )
 })
 
-describe('what is answered', () => {
-  it('active and for this audience: 200, with what the server said', async () => {
+describe('the answer of the server', () => {
+  it('active and for this audience: 200, with its claims', async () => {
     const { state, get } = await behind()
     state.answer = active({ aud: ['https://other.example', API] })
     const answer = await get('t')
@@ -131,9 +131,9 @@ describe('what is answered', () => {
     ['bound to a key', active({ cnf: { jkt: 'x' } })],
     ['of type DPoP', active({ token_type: 'DPoP' })],
     ['exp as a string', active({ exp: '99999999999' })],
-    ['nbf ahead', active({ nbf: seconds() + 3600 })],
+    ['nbf in the future', active({ nbf: seconds() + 3600 })],
     ['over', active({ exp: seconds() - 60 }), EXPIRED],
-  ])('%s: 401, and nothing of it is kept', async (_what, answer, challenge = INVALID) => {
+  ])('%s: 401, and it is not cached', async (_what, answer, challenge = INVALID) => {
     const { state, asked, get } = await behind()
     state.answer = answer
     for (let time = 1; time <= 2; time++) {
@@ -150,14 +150,14 @@ describe('what is answered', () => {
     ['401 to our own credentials', (res: ServerResponse) => res.writeHead(401).end()],
     ['201', (res: ServerResponse) => res.writeHead(201).end(JSON.stringify(active()))],
     ['a redirect', (res: ServerResponse) => res.writeHead(307, { Location: '/elsewhere' }).end()],
-    ['no JSON', (res: ServerResponse) => res.end('<html>')],
+    ['a body that is not JSON', (res: ServerResponse) => res.end('<html>')],
     ['an array', []],
-    ['nothing, for ever', () => undefined],
+    ['no response', () => undefined],
     [
       'a body that ends early',
       (res: ServerResponse) => res.writeHead(200, { 'Content-Length': 99 }).end('{').destroy(),
     ],
-  ])('%s: 503 in time, a process warning, and the next is asked again', async (_what, answer) => {
+  ])('%s: 503 within the time limit, a process warning, and the next request asks again', async (_what, answer) => {
     const warnings = processWarnings()
     const { state, get, endpoint } = await behind()
     state.answer = answer
@@ -175,14 +175,14 @@ describe('what is answered', () => {
     expect((await get('t')).status).toBe(200)
   })
 
-  it('nothing sent, and what is no token: the server is not asked', async () => {
+  it('is not needed for a missing or malformed token', async () => {
     const { asked, get } = await behind()
     expect((await get()).challenge).toBe('Bearer realm="api"')
     expect((await get('a b')).challenge).toBe(INVALID)
     expect(asked).toEqual([])
   })
 
-  it('scopes, the claims decoder, the hook and the protected resource are as in httpJwt', async () => {
+  it('works with scopes, the claims decoder, the hook and the protected resource, as in httpJwt', async () => {
     const { issuer, endpoint, state } = await authorizationServer()
     const resource = protectedResource({ resource: API, authorizationServers: issuer, scopes: ['read'] })
     const opaque = httpIntrospection({
@@ -208,8 +208,8 @@ describe('what is answered', () => {
   })
 })
 
-describe('what is kept', () => {
-  it('1,000 requests at once with one token cost one question; later ones none until maxAge', async () => {
+describe('the cache of answers', () => {
+  it('1,000 parallel requests with one token ask once; later ones do not ask until maxAge', async () => {
     const clock = stoppedClock()
     const { state, asked, get } = await behind({ timeout: 5000 })
     state.answer = active()
@@ -237,7 +237,7 @@ describe('what is kept', () => {
     expect((await get('t')).status).toBe(401)
   })
 
-  it('never beyond exp; a token that was taken back is refused after maxAge', async () => {
+  it('ends at exp; a revoked token is refused after maxAge', async () => {
     const clock = stoppedClock()
     const { state, asked, get } = await behind()
     state.answer = active({ exp: seconds() + 10 })
@@ -253,7 +253,7 @@ describe('what is kept', () => {
     expect(asked).toHaveLength(4)
   })
 
-  it('cache: false asks every time; one request does not see what the hook of another changed', async () => {
+  it('with cache: false each request asks; a hook cannot change the claims of another request', async () => {
     const seen: unknown[] = []
     const authenticate = (_request: unknown, claims: { roles?: string[] }) => {
       seen.push([...(claims.roles ?? [])])

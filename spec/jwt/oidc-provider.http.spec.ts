@@ -8,26 +8,34 @@ import { API } from '../support/identityProvider.js'
 import { INVALID, tokenSite } from '../support/tokenSite.js'
 
 describe('oidc-provider', () => {
-  it.each(['ES256', 'RS256', 'EdDSA'])('a client-credentials token signed with %s, by discovery', async (alg) => {
-    const { issuer, token, asked } = await authorizationServer('jwt', alg)
-    const jwt = httpJwt({ issuer, audience: API, profile: 'rfc9068' })
-    await jwt.ready()
-    const { get } = await tokenSite(pipe(jwt, requireScopes(['notes:read'], { granted: scopesOf })))
-    const sent = await token(API, 'notes:read')
-    const passed = await get(sent)
-    expect([passed.status, passed.ran]).toEqual([200, 1])
-    expect(JSON.parse(passed.text)).toMatchObject({ iss: issuer, aud: API, client_id: CLIENT.id, scope: 'notes:read' })
-    expect((await get(await token(API, 'notes:write'))).challenge).toBe(
-      'Bearer realm="api", error="insufficient_scope", scope="notes:read"',
-    )
-    const other = await get(await token('https://other.example', 'notes:read'))
-    expect([other.status, other.challenge, other.ran]).toEqual([401, `${INVALID}, scope="notes:read"`, 0])
-    expect(asked.filter((one) => one.startsWith('GET /.well-known') || one === 'GET /jwks').length).toBeLessThanOrEqual(
-      3,
-    )
-  })
+  it.each(['ES256', 'RS256', 'EdDSA'])(
+    'issues a client-credentials token signed with %s, which discovery can verify',
+    async (alg) => {
+      const { issuer, token, asked } = await authorizationServer('jwt', alg)
+      const jwt = httpJwt({ issuer, audience: API, profile: 'rfc9068' })
+      await jwt.ready()
+      const { get } = await tokenSite(pipe(jwt, requireScopes(['notes:read'], { granted: scopesOf })))
+      const sent = await token(API, 'notes:read')
+      const passed = await get(sent)
+      expect([passed.status, passed.ran]).toEqual([200, 1])
+      expect(JSON.parse(passed.text)).toMatchObject({
+        iss: issuer,
+        aud: API,
+        client_id: CLIENT.id,
+        scope: 'notes:read',
+      })
+      expect((await get(await token(API, 'notes:write'))).challenge).toBe(
+        'Bearer realm="api", error="insufficient_scope", scope="notes:read"',
+      )
+      const other = await get(await token('https://other.example', 'notes:read'))
+      expect([other.status, other.challenge, other.ran]).toEqual([401, `${INVALID}, scope="notes:read"`, 0])
+      expect(
+        asked.filter((one) => one.startsWith('GET /.well-known') || one === 'GET /jwks').length,
+      ).toBeLessThanOrEqual(3)
+    },
+  )
 
-  it('an opaque token, by introspection', async () => {
+  it('issues an opaque token, which introspection can verify', async () => {
     const { issuer, token } = await authorizationServer('opaque')
     const { get } = await tokenSite(
       httpIntrospection({ issuer, client: RESOURCE_SERVER, audience: API, timeout: 5000 }),

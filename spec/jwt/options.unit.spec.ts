@@ -1,4 +1,4 @@
-/** `koa-with-auth/jwt`: what a configuration may not be, what OpenAPI lists, and that tokens stay secret. */
+/** `koa-with-auth/jwt`: options that are refused, the entries of OpenAPI, and that tokens stay secret. */
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -32,7 +32,7 @@ const secretly = (bytes: number, algorithms?: string[]) => ({
   audience: API,
 })
 
-describe('httpJwt refuses when it is written', () => {
+describe('httpJwt refuses these options with a TypeError', () => {
   it.each<[string, object, RegExp]>([
     ['no issuer', { audience: API }, /httpJwt\({ issuer/],
     ['an empty list of issuers', { issuer: [], audience: API }, /name at least one issuer/],
@@ -57,16 +57,16 @@ describe('httpJwt refuses when it is written', () => {
       { issuer: { issuer: 'x', jwksUri: 'http://login.example/jwks' }, audience: API },
       /jwksUri }.*https/,
     ],
-    ['no URL', { issuer: 'login.example', audience: API }, /must be an https:\/\/ URL/],
-    ['a query', { issuer: 'https://login.example/?a', audience: API }, /no query/],
-    ['a user', { issuer: 'https://u:p@login.example/', audience: API }, /no user name/],
-    ['a misspelt source', { issuer: { issuer: 'x', jwksURI: ISSUER }, audience: API }, /no option "jwksURI"/],
+    ['an issuer that is not a URL', { issuer: 'login.example', audience: API }, /must be an https:\/\/ URL/],
+    ['an issuer with a query', { issuer: 'https://login.example/?a', audience: API }, /no query/],
+    ['an issuer with a user', { issuer: 'https://u:p@login.example/', audience: API }, /no user name/],
+    ['a misspelt source of keys', { issuer: { issuer: 'x', jwksURI: ISSUER }, audience: API }, /no option "jwksURI"/],
     ['an unknown option', { ...of, audiences: API }, /no option "audiences"/],
     ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any"/],
     ['an empty audience', { issuer: ISSUER, audience: '' }, /none of them empty/],
-    ['no audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
+    ['an empty list of audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
     ['alg none', { ...of, algorithms: ['none'] }, /"none" is not allowed/],
-    ['no algorithms', { ...of, algorithms: [] }, /at least one algorithm/],
+    ['an empty list of algorithms', { ...of, algorithms: [] }, /at least one algorithm/],
     ['HS256 without a secret', { ...of, algorithms: ['HS256'] }, /HS256 needs { issuer, secret }/],
     ['HS256 mixed with another', { ...of, algorithms: ['RS256', 'HS256'] }, /cannot be mixed with other kinds/],
     ['HS256 with another, and a secret', secretly(32, ['HS256', 'ES256']), /ES256 needs a public key/],
@@ -86,7 +86,7 @@ describe('httpJwt refuses when it is written', () => {
       /1024 bits; RSA needs 2048/,
     ],
     [
-      'a key for no algorithm',
+      'a key for an unsupported algorithm',
       {
         issuer: {
           issuer: 'x',
@@ -97,39 +97,39 @@ describe('httpJwt refuses when it is written', () => {
       /secp384r1, which none of/,
     ],
     [
-      'keys of another shape',
+      'a set of keys of another shape',
       { issuer: { issuer: 'x', jwks: { keys: [] } }, audience: API },
       /jwks }\) must be { keys/,
     ],
     [
-      'a private key in a set',
+      'a set with a private key',
       { issuer: { issuer: 'x', jwks: { keys: [{ ...good.privateKey.export({ format: 'jwk' }) }] } }, audience: API },
       /holds a private key/,
     ],
     ['a profile that does not exist', { ...of, profile: 'id' }, /'any' or 'rfc9068'/],
-    ['claims that decode nothing', { ...of, claims: {} }, /decoder of io-ts/],
+    ['claims that is not a decoder', { ...of, claims: {} }, /decoder of io-ts/],
     ['a hook of three parameters', { ...of, authenticate: (_a: 1, _b: 2, _c: 3) => true }, /takes 3 parameters/],
     ['a negative tolerance', { ...of, clockTolerance: -1 }, /clockTolerance/],
-    ['an age that is no number', { ...of, maxTokenAge: '1h' }, /maxTokenAge/],
-    ['no authorized parties', { ...of, authorizedParties: [] }, /authorizedParties/],
-    ['a cache of no size', { ...of, verified: { size: 0 } }, /verified: { size } }\) must be/],
+    ['an age that is not a number', { ...of, maxTokenAge: '1h' }, /maxTokenAge/],
+    ['an empty list of authorized parties', { ...of, authorizedParties: [] }, /authorizedParties/],
+    ['a cache of size 0', { ...of, verified: { size: 0 } }, /verified: { size } }\) must be/],
     ['verified: true', { ...of, verified: true }, /verified }\) takes an object/],
-    ['keys for no time', { ...of, keys: { timeout: 0 } }, /keys: { timeout } }\) must be/],
+    ['a lifetime of keys of 0', { ...of, keys: { timeout: 0 } }, /keys: { timeout } }\) must be/],
     ['a misspelt option of keys', { ...of, keys: { maxage: 1 } }, /no option "maxage"/],
     [
-      'another thing for a resource',
+      'a resource that is not a protectedResource',
       { ...of, protectedResource: { resource: API } },
       /what protectedResource\({ \.\.\. }\) returns/,
     ],
     ['a realm with a line break', { ...of, realm: 'a\nb' }, /realm/],
   ])('%s', (_what, options, message) => {
-    // Safe: what a caller without types could write
+    // Safe: a caller without types could write this
     const make = () => httpJwt(options as Parameters<typeof httpJwt>[0])
     expect(make).toThrow(TypeError)
     expect(make).toThrow(message)
   })
 
-  it('and takes what is right, http on a loopback address included', async () => {
+  it('httpJwt accepts valid options, http on a loopback address included', async () => {
     for (const issuer of [
       'https://login.example',
       'http://localhost:3000',
@@ -146,7 +146,7 @@ describe('httpJwt refuses when it is written', () => {
   })
 })
 
-describe('httpIntrospection and protectedResource refuse when they are written', () => {
+describe('httpIntrospection and protectedResource refuse these options with a TypeError', () => {
   const client = { id: 'api', secret: 's' }
   it.each<[string, object, RegExp]>([
     ['neither endpoint nor issuer', { client, audience: API }, /exactly one of endpoint and issuer/],
@@ -155,7 +155,7 @@ describe('httpIntrospection and protectedResource refuse when they are written',
     ['no client', { audience: API, endpoint: ISSUER }, /client }\) takes an object/],
     ['an empty secret', { client: { id: 'a', secret: '' }, audience: API, endpoint: ISSUER }, /not empty/],
     ['no audience', { client, endpoint: ISSUER }, /audience }\) is missing/],
-    ['a time limit of none', { client, audience: API, endpoint: ISSUER, timeout: 0 }, /timeout/],
+    ['a time limit of 0', { client, audience: API, endpoint: ISSUER, timeout: 0 }, /timeout/],
   ])('introspection: %s', (_what, options, message) => {
     expect(() => httpIntrospection(options as Parameters<typeof httpIntrospection>[0])).toThrow(message)
   })
@@ -163,7 +163,7 @@ describe('httpIntrospection and protectedResource refuse when they are written',
   const resource = { resource: API, authorizationServers: [ISSUER], scopes: ['read'] }
   it.each<[string, object, RegExp]>([
     ['http', { ...resource, resource: 'http://api.example' }, /resource }\) must be an https/],
-    ['a fragment', { ...resource, resource: `${API}#a` }, /no fragment/],
+    ['a URL with a fragment', { ...resource, resource: `${API}#a` }, /no fragment/],
     ['no authorization server', { ...resource, authorizationServers: [] }, /authorizationServers/],
     [
       'an authorization server by http',
@@ -179,7 +179,7 @@ describe('httpIntrospection and protectedResource refuse when they are written',
     expect(() => protectedResource(options as Parameters<typeof protectedResource>[0])).toThrow(message)
   })
 
-  it('insufficientScope demands a scope', () => {
+  it('insufficientScope outside of a guarded operation is a TypeError', () => {
     expect(() => insufficientScope(new Koa().createContext({} as never, {} as never), ['a'])).toThrow(TypeError)
   })
 })
@@ -193,7 +193,7 @@ describe('OpenAPI', () => {
   }
   const reading = (auth: HttpJwt<JwtClaims>) => pipe(auth, requireScopes(['read'], { granted: scopesOf }))
 
-  it('is http bearer JWT, with its scopes', async () => {
+  it('has a scheme http bearer JWT, with its scopes', async () => {
     const jwt = httpJwt({
       issuer: { issuer: 'x', jwks: await jwks() },
       audience: API,
@@ -207,7 +207,7 @@ describe('OpenAPI', () => {
     })
   })
 
-  it('and openIdConnect, where discovery is used', () => {
+  it('has a scheme openIdConnect, too, if discovery is used', () => {
     const bearer = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
     const openIdConnect = {
       type: 'openIdConnect',
@@ -227,8 +227,8 @@ describe('OpenAPI', () => {
   })
 })
 
-describe('secrecy', () => {
-  it('no byte of a token is in an answer, a log line, a warning or an error', async () => {
+describe('secrecy of tokens', () => {
+  it('no part of a token is in a response, a log line, a warning or an error', async () => {
     const warnings = processWarnings()
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
@@ -281,7 +281,7 @@ describe('secrecy', () => {
     ]
     expect(new Set(answers.map((answer) => answer.slice(0, 3)))).toEqual(new Set(['200', '401', '500', '503']))
     for (const token of tokens) {
-      // of each part any run of sixteen characters, but for what all tokens share
+      // Any sixteen characters of each part, except those that all tokens share
       for (const part of token.split('.').slice(1)) {
         for (let from = 0; from + 16 <= part.length; from += 8) {
           const piece = part.slice(from, from + 16)
@@ -291,7 +291,7 @@ describe('secrecy', () => {
     }
   })
 
-  it('and neither in what is printed of an authenticator or its failures', async () => {
+  it('no part of a token is in an authenticator or a failure that is printed', async () => {
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
     const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API })

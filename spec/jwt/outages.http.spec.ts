@@ -1,4 +1,4 @@
-/** What holds while a provider is down, and while its keys change: never 401 or 500 for an outage, and few fetches. */
+/** A provider that is down, and keys that change: an outage is never a 401 or a 500, and there are few fetches. */
 import { httpJwt, type KeyOptions } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
 import { stoppedClock } from '../support/clock.js'
@@ -30,7 +30,7 @@ const behind = async (keys: KeyOptions = {}, verified: false | undefined = undef
     ...(verified === false && { verified }),
   })
   const site = await tokenSite(jwt)
-  // good for longer than any clock here is moved
+  // Valid for longer than any test moves the clock
   const token = (key?: SigningKey, over = {}) =>
     provider.token({ exp: Math.floor(Date.now() / 1000) + 100 * 3600, ...over }, key)
   return { provider, jwt, ...site, token, fetches: () => provider.asked('/jwks') }
@@ -55,8 +55,8 @@ const failing: ReadonlyArray<{ what: string; fail: (provider: IdentityProvider) 
   ...moods.map((mood) => ({ what: mood, fail: (provider: IdentityProvider) => (provider.mood = mood) })),
 ]
 
-describe('the keys were never loaded', () => {
-  it.each(failing)('$what: 503 within the time limit, and nothing of the cause on the wire', async ({ fail }) => {
+describe('a provider fails whose keys were never loaded', () => {
+  it.each(failing)('$what: 503 within the time limit, and the response does not show the cause', async ({ fail }) => {
     const warnings = processWarnings()
     const { provider, get, token, errors } = await behind()
     const sent = await token()
@@ -65,7 +65,7 @@ describe('the keys were never loaded', () => {
     expectOutage(await get(sent))
     expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
     expect(errors).toEqual([])
-    // the pause: at once, and without a fetch
+    // In the pause the response is immediate, without a fetch
     const asked = provider.asked()
     expectOutage(await get(sent))
     expect(provider.asked()).toBe(asked)
@@ -76,7 +76,7 @@ describe('the keys were never loaded', () => {
     expect(warnings().join()).not.toContain('secret')
   })
 
-  it.each(failing)('by discovery, $what: 503', async ({ fail }) => {
+  it.each(failing)('with discovery, $what: 503', async ({ fail }) => {
     const { provider, get, token } = await behind({}, undefined, true)
     const sent = await token()
     await fail(provider)
@@ -85,7 +85,7 @@ describe('the keys were never loaded', () => {
     expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
   })
 
-  it('a provider that comes back is asked again after the pause', async () => {
+  it('a provider that works again is asked again after the pause', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind()
     const sent = await token()
@@ -98,7 +98,7 @@ describe('the keys were never loaded', () => {
     expect((await get(sent)).status).toBe(200)
   })
 
-  it('1,000 requests at once cost one fetch, up or down', async () => {
+  it('1,000 parallel requests cost one fetch, whether it succeeds or fails', async () => {
     const { provider, get, token, fetches } = await behind({ timeout: 5000 })
     const sent = await token()
     const all = async () =>
@@ -114,7 +114,7 @@ describe('the keys were never loaded', () => {
     expect(provider.asked()).toBe(1)
   })
 
-  it('while it is down at most one fetch is made in each pause', async () => {
+  it('in each pause at most one fetch is made', async () => {
     const clock = stoppedClock()
     const { provider, get, token, fetches } = await behind()
     provider.mood = 'error'
@@ -129,8 +129,8 @@ describe('the keys were never loaded', () => {
   })
 })
 
-describe('the keys are known', () => {
-  it.each(failing)('$what: service goes on for staleIfError, then 503', async ({ fail }) => {
+describe('a provider fails whose keys are known', () => {
+  it.each(failing)('$what: the known keys are used for staleIfError, then 503', async ({ fail }) => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({}, false)
     const sent = await token()
@@ -168,7 +168,7 @@ describe('the keys are known', () => {
     expect((await get(sent)).status).toBe(200)
   })
 
-  it('stale too long is a 503 for tokens that are kept as verified, too', async () => {
+  it('keys that are too old are a 503 for tokens that were verified before, too', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
     const sent = await token()
@@ -178,13 +178,13 @@ describe('the keys are known', () => {
     expect((await get(sent)).status).toBe(200)
     clock.move(1)
     expectOutage(await get(sent))
-    // and the provider is asked again, so the token is good again
+    // The provider is asked again, and the token is valid again
     provider.mood = 'well'
     clock.move(RETRY)
     expect((await get(sent)).status).toBe(200)
   })
 
-  it('in an outage no request but the first waits for the provider', async () => {
+  it('in an outage only the first request waits for the provider', async () => {
     const clock = stoppedClock()
     const { provider, get, token, fetches } = await behind({ timeout: 60_000 }, false)
     const sent = await token()
@@ -192,14 +192,14 @@ describe('the keys are known', () => {
     provider.mood = 'error'
     clock.move(MAX_AGE)
     expect((await get(sent)).status).toBe(200)
-    // one that waited for this would take longer than a test may
+    // If it waited for the provider, the test would time out
     provider.mood = 'hanging'
     clock.move(RETRY)
     for (let time = 0; time < 2; time++) expect((await get(sent)).status).toBe(200)
     await expect.poll(fetches).toBe(3)
   })
 
-  it.each(failing)('$what: an unknown kid is a 503, in the pause too, and known ones go on', async ({ fail }) => {
+  it.each(failing)('$what: an unknown kid is a 503, also in the pause, and known keys still work', async ({ fail }) => {
     const { provider, get, token } = await behind()
     const known = await token()
     expect((await get(known)).status).toBe(200)
@@ -212,8 +212,8 @@ describe('the keys are known', () => {
   })
 })
 
-describe('the keys change', () => {
-  it('a new kid is taken with one fetch, for however many requests at once', async () => {
+describe('a provider changes its keys', () => {
+  it('a new kid costs one fetch, for any number of parallel requests', async () => {
     const { provider, get, token, fetches } = await behind()
     expect((await get(await token())).status).toBe(200)
     const next = await signingKey('ES256', 'k2')
@@ -251,7 +251,7 @@ describe('the keys change', () => {
     expect(fetches()).toBe(3)
   })
 
-  it('with nothing loaded yet, they cost one fetch in all', async () => {
+  it('before the keys are loaded, unknown kids cost one fetch in all', async () => {
     const { provider, get, fetches } = await behind()
     const stranger = await signingKey('ES256', 'x')
     for (let at = 0; at < 20; at++) {
@@ -260,7 +260,7 @@ describe('the keys change', () => {
     expect(fetches()).toBe(1)
   })
 
-  it('a withdrawn key is refused after maxAge, and its verified tokens with it', async () => {
+  it('a withdrawn key and its verified tokens are refused after maxAge', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ maxAge: 20_000 })
     const [first] = provider.keys
@@ -277,7 +277,7 @@ describe('the keys change', () => {
     expect((await get(other)).status).toBe(200)
   })
 
-  it('a key that is exchanged under its kid is refused in the same way', async () => {
+  it('a key that is replaced under its kid is refused after maxAge', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ maxAge: 20_000 })
     const sent = await token()
@@ -288,7 +288,7 @@ describe('the keys change', () => {
     expect((await get(await token())).status).toBe(200)
   })
 
-  it('keys are fetched ahead, late in their age, while the old ones serve', async () => {
+  it('keys are fetched ahead, late in their lifetime, while the old ones are used', async () => {
     const clock = stoppedClock()
     const { provider, get, token, fetches } = await behind({ refreshAhead: true, timeout: 60_000 }, false)
     const sent = await token()
@@ -298,12 +298,12 @@ describe('the keys change', () => {
     expect(fetches()).toBe(1)
     provider.mood = 'hanging'
     clock.move(MAX_AGE * 0.01)
-    // one that waited for this would take longer than a test may
+    // If it waited for the provider, the test would time out
     for (let time = 0; time < 2; time++) expect((await get(sent)).status).toBe(200)
     await expect.poll(fetches).toBe(2)
   })
 
-  it('the same keys again keep what was verified: nothing is verified anew', async () => {
+  it('if the same keys are fetched again, no token is verified again', async () => {
     const clock = stoppedClock()
     const { get, token, fetches } = await behind({ maxAge: 20_000 })
     const sent = await token()
@@ -344,9 +344,9 @@ describe('discovery', () => {
     ['of another issuer', ({ issuer }) => ({ issuer: `${issuer}/` })],
     ['without an issuer', () => ({ issuer: undefined })],
     ['without jwks_uri', () => ({ jwks_uri: undefined })],
-    ['whose jwks_uri is no URL', () => ({ jwks_uri: 'jwks' })],
+    ['whose jwks_uri is not a URL', () => ({ jwks_uri: 'jwks' })],
     ['whose jwks_uri is http', () => ({ jwks_uri: 'http://keys.example/jwks' })],
-  ])('a document %s is an outage, and no keys are asked for', async (_what, document) => {
+  ])('a document %s is an outage, and no keys are fetched', async (_what, document) => {
     const { provider, get } = await found('', document)
     expectOutage(await get(await provider.token()))
     expect(provider.asked('/jwks')).toBe(0)
@@ -366,7 +366,7 @@ describe('discovery', () => {
 })
 
 describe('ready', () => {
-  it('loads the keys, so that no request waits', async () => {
+  it('loads the keys, so no request waits for them', async () => {
     const { provider, jwt, get, token } = await behind()
     await jwt.ready()
     expect(provider.asked('/jwks')).toBe(1)
@@ -375,7 +375,7 @@ describe('ready', () => {
     expect(provider.asked('/jwks')).toBe(1)
   })
 
-  it.each(failing)('$what: it resolves in time, and a process warning says so', async ({ fail }) => {
+  it.each(failing)('$what: resolves within the time limit, with a process warning', async ({ fail }) => {
     const warnings = processWarnings()
     const { provider, jwt } = await behind()
     await fail(provider)

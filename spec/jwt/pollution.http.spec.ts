@@ -1,6 +1,7 @@
 /**
- * A polluted prototype fills in no claim: what a token, an answer of introspection or a document of a provider does not say
- * itself, it does not say. Code elsewhere in the process that merges `{"__proto__":{"aud":"..."}}` puts a field on every object.
+ * A polluted prototype adds no claim: only what a token, an answer of introspection or a document of a provider
+ * contains itself counts. Code elsewhere in the process that merges `{"__proto__":{"aud":"..."}}` puts a field on every
+ * object.
  */
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,7 +14,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { API, identityProvider, seconds } from '../support/identityProvider.js'
 import { INVALID, tokenSite } from '../support/tokenSite.js'
 
-/** Puts fields on every object until the test is finished. */
+/** Puts fields on every object until the test has finished. */
 const pollute = (fields: object): void => {
   onTestFinished(() => {
     for (const name of Object.keys(fields)) Reflect.deleteProperty(Object.prototype, name)
@@ -26,7 +27,7 @@ const pollute = (fields: object): void => {
 const SECRET = Buffer.alloc(32, 7)
 const ISSUER = 'https://login.example/'
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-/** Without what is `undefined`. */
+/** Removes fields that are `undefined`. */
 const signed = (claims: object, header: object = {}): string => {
   const all = { iss: ISSUER, aud: API, exp: seconds() + 300, sub: 'anna', ...claims }
   const input = `${base64url({ alg: 'HS256', ...header })}.${base64url(all)}`
@@ -58,16 +59,19 @@ const lacking: ReadonlyArray<{
   },
 ]
 
-describe('a token that lacks', () => {
-  it.each(lacking)('$what is refused, though every object inherits it', async ({ fields, token, options }) => {
-    const { get } = await tokenSite(jwt(options))
-    expect((await get(signed(rfc9068, { typ: 'at+jwt' }))).status).toBe(200)
-    pollute(fields)
-    const { status, challenge, ran } = await get(token)
-    expect([status, challenge, ran]).toEqual([401, INVALID, 0])
-  })
+describe('a token with a missing claim', () => {
+  it.each(lacking)(
+    'is refused without $what, although every object inherits it',
+    async ({ fields, token, options }) => {
+      const { get } = await tokenSite(jwt(options))
+      expect((await get(signed(rfc9068, { typ: 'at+jwt' }))).status).toBe(200)
+      pollute(fields)
+      const { status, challenge, ran } = await get(token)
+      expect([status, challenge, ran]).toEqual([401, INVALID, 0])
+    },
+  )
 
-  it('a scope has none that every object inherits', async () => {
+  it('does not have a scope that every object inherits', async () => {
     const { get } = await tokenSite(pipe(jwt(), requireScopes(['write'], { granted: scopesOf })))
     expect((await get(signed({ scope: 'read write' }))).status).toBe(200)
     for (const fields of [{ scope: 'write' }, { scp: ['write'] }]) {
@@ -77,14 +81,14 @@ describe('a token that lacks', () => {
     }
   })
 
-  it('a client or a time has none in its AuthInfo', async () => {
+  it('does not have a client or a time in its AuthInfo that every object inherits', async () => {
     const { get } = await tokenSite(jwt(), { handler: (ctx) => (ctx.body = mcpAuth(ctx)) })
     pollute({ client_id: 'admin', azp: 'admin', cid: 'admin', appid: 'admin', scope: 'write' })
     expect(JSON.parse((await get(signed({}))).text)).toMatchObject({ clientId: '', scopes: [] })
   })
 })
 
-describe('a good token', () => {
+describe('a valid token', () => {
   it.each([
     { cnf: { jkt: 'x' } },
     { nbf: seconds() + 3600 },
@@ -92,7 +96,7 @@ describe('a good token', () => {
     { azp: 7, client_id: 7, jti: 7, sub: 7 },
     { b64: false },
     { typ: 'dpop+jwt' },
-  ])('is let in, at once and from the cache, whatever every object inherits: %o', async (fields) => {
+  ])('passes, at the first request and from the cache, although every object inherits %o', async (fields) => {
     const { get } = await tokenSite(jwt())
     pollute(fields)
     const token = signed({})
@@ -100,7 +104,7 @@ describe('a good token', () => {
   })
 })
 
-/** An authorization server that answers the same about each token, and one document. */
+/** An authorization server that gives the same answer about each token, and has one document. */
 const authorizationServer = async (answer: object) => {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -124,7 +128,7 @@ describe('introspection', () => {
   it.each([
     { what: 'active', answer: { aud: API }, fields: { active: true } },
     { what: 'an audience', answer: { active: true }, fields: { aud: API } },
-  ])('without $what refuses, though every object inherits it', async ({ answer, fields }) => {
+  ])('refuses an answer without $what, although every object inherits it', async ({ answer, fields }) => {
     const { issuer } = await authorizationServer(answer)
     const { get } = await tokenSite(httpIntrospection({ endpoint: `${issuer}/introspect`, client, audience: API }))
     pollute(fields)
@@ -132,14 +136,14 @@ describe('introspection', () => {
     expect([status, challenge, ran]).toEqual([401, INVALID, 0])
   })
 
-  it('of a good token lets in, whatever every object inherits', async () => {
+  it('accepts the answer about a valid token, whatever every object inherits', async () => {
     const { issuer } = await authorizationServer({ active: true, aud: API, sub: 'anna' })
     const { get } = await tokenSite(httpIntrospection({ endpoint: `${issuer}/introspect`, client, audience: API }))
     pollute({ exp: 1, nbf: 9e15, cnf: {}, token_type: 'DPoP' })
     for (let time = 0; time < 2; time++) expect((await get('t')).status).toBe(200)
   })
 
-  it('asks no endpoint that the document of the provider does not name', async () => {
+  it('does not ask an endpoint that the document of the provider does not name', async () => {
     const evil = await authorizationServer({ active: true, aud: API })
     const { issuer } = await authorizationServer({ active: false })
     const { get } = await tokenSite(httpIntrospection({ issuer, client, audience: API }))
@@ -151,7 +155,7 @@ describe('introspection', () => {
 })
 
 describe('the keys of a provider', () => {
-  it('are not those that every object inherits', async () => {
+  it('are not taken from what every object inherits', async () => {
     const provider = await identityProvider()
     const { issuer, asked } = await authorizationServer({})
     const { get } = await tokenSite(httpJwt({ issuer: { issuer: ISSUER, jwksUri: `${issuer}/keys` }, audience: API }))

@@ -1,4 +1,7 @@
-/** A protected resource that clients can discover (RFC 9728): challenges, the document, origins, and a 403 from inside a handler. */
+/**
+ * A protected resource that clients can discover (RFC 9728): challenges, the document, origins, and a 403 from a
+ * handler.
+ */
 import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa, { type Context } from 'koa'
@@ -41,7 +44,7 @@ const behind = async (over: Partial<ProtectedResourceOptions> = {}, handler?: (c
 }
 
 describe('challenges', () => {
-  it('a 401 names the document and the scopes; the audience is the resource', async () => {
+  it('of a 401 name the document and the scopes; the audience is the resource', async () => {
     const { get, token } = await behind()
     const none = await get()
     expect([none.status, none.challenge, none.ran]).toEqual([
@@ -58,7 +61,7 @@ describe('challenges', () => {
     expect((await get(await token('files:read'))).status).toBe(200)
   })
 
-  it('a 403 does, too', async () => {
+  it('of a 403 name the document and the scopes', async () => {
     const { get, token } = await behind()
     const low = await get(await token('files:write'))
     expect([low.status, low.challenge, low.ran]).toEqual([
@@ -69,7 +72,7 @@ describe('challenges', () => {
     expect(JSON.parse(low.text)).toMatchObject(forbidden)
   })
 
-  it('an audience of its own goes before the resource', async () => {
+  it('also come from an authenticator with its own audience, which replaces the resource', async () => {
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
     const resource = protectedResource(given)
@@ -80,13 +83,13 @@ describe('challenges', () => {
   })
 })
 
-describe('the document', () => {
+describe('the metadata document', () => {
   it.each([
     { resource: MCP, path: '/.well-known/oauth-protected-resource/mcp' },
     { resource: 'https://api.example/a/b/', path: '/.well-known/oauth-protected-resource/a/b/' },
     { resource: 'https://api.example', path: '/.well-known/oauth-protected-resource' },
     { resource: 'https://api.example/', path: '/.well-known/oauth-protected-resource' },
-  ])('RFC 9728 §3.1 of $resource is at $path, and nowhere else', async ({ resource, path }) => {
+  ])('RFC 9728 §3.1: that of $resource is at $path, and nowhere else', async ({ resource, path }) => {
     const { url } = await behind({ resource, name: 'Files', documentation: 'https://docs.example/?q' })
     const answer = await ask(`${url}${path}`, { headers: { Host: 'evil.example' } })
     expect(answer.status).toBe(200)
@@ -129,11 +132,11 @@ describe('the document', () => {
   })
 })
 
-describe('origins', () => {
+describe('origins of a protected resource', () => {
   const methods = ['GET', 'HEAD', 'POST', 'DELETE']
 
   it.each(methods)(
-    '%s from one that is not allowed is a 403, with a good token, a bad one and none',
+    '%s from an origin that is not allowed is a 403, with a valid token, a bad one and none',
     async (method) => {
       const { get, token, ran } = await behind({ origins: ['https://app.example'] })
       const good = await token('files:read')
@@ -154,7 +157,7 @@ describe('origins', () => {
     },
   )
 
-  it.each(methods)('%s from one that is, or from no browser, is answered as ever', async (method) => {
+  it.each(methods)('%s from an allowed origin, or without an origin, gets the usual response', async (method) => {
     const { get, token } = await behind({ origins: ['https://app.example', 'https://other.example:8443'] })
     const good = await token('files:read')
     const none: Record<string, string> = {}
@@ -164,7 +167,7 @@ describe('origins', () => {
     }
   })
 
-  it('those that are allowed may read the challenge, and answers vary by Origin', async () => {
+  it('an allowed origin may read the challenge, and responses vary by Origin', async () => {
     const { get, token } = await behind({ origins: ['https://app.example'] }, (ctx) => {
       if (ctx.query['fail'] !== undefined) throw new Error('hidden')
       ctx.set('Access-Control-Expose-Headers', 'X-Own')
@@ -181,7 +184,7 @@ describe('origins', () => {
     expect(elsewhere.headers.get('vary')).toBe('Authorization, Origin')
   })
 
-  it("'any' is all of them but null; without origins none is looked at", async () => {
+  it("'any' allows all origins except null; without the option origins are not checked", async () => {
     const any = await behind({ origins: 'any' })
     expect((await any.get(await any.token('files:read'), { Origin: 'https://evil.example' })).status).toBe(200)
     expect((await any.get(await any.token('files:read'), { Origin: 'null' })).status).toBe(403)
@@ -191,7 +194,7 @@ describe('origins', () => {
 })
 
 describe('insufficientScope', () => {
-  it('answers 403 with these scopes and those of the operation, and the handler goes no further', async () => {
+  it('answers 403 with these scopes and those of the operation, and the handler ends', async () => {
     const { get, token, errors } = await behind({}, (ctx) => {
       if (!mcpAuth(ctx)?.scopes.includes('files:write')) return insufficientScope(ctx, ['files:write'])
       ctx.body = 'saved'
@@ -206,7 +209,7 @@ describe('insufficientScope', () => {
     expect(errors).toEqual([])
   })
 
-  it('of a list it is the bearer that is reported; outside of a guarded operation it is a TypeError', async () => {
+  it('reports only the bearer scheme of a list; outside of a guarded operation it is a TypeError', async () => {
     const { jwt } = await behind()
     const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
     const { get } = await tokenSite([jwt, key], { handler: (ctx) => insufficientScope(ctx, ['admin']) })
@@ -229,7 +232,7 @@ describe('mcpAuth', () => {
     const reported: unknown[] = []
     const { jwt, token, provider } = await behind()
     const router = new Router()
-    // Safe: `withAuth` checks what it is given when it runs
+    // Safe: `withAuth` checks its argument when it runs
     router.get('/me', withAuth(auth(jwt) as typeof jwt), (ctx) => {
       reported.push(mcpAuth(ctx))
       ctx.status = 204
@@ -240,7 +243,7 @@ describe('mcpAuth', () => {
     return { reported, token, get, provider }
   }
 
-  it('is what the SDK wants to know', async () => {
+  it('returns the AuthInfo of the MCP SDK', async () => {
     const { reported, token, get, provider } = await telling((jwt) => jwt)
     const sent = await token('files:read files:write')
     await get({ Authorization: `Bearer ${sent}` })
@@ -268,7 +271,7 @@ describe('mcpAuth', () => {
     expect(reported).toEqual([expect.objectContaining({ clientId: expected })])
   })
 
-  it('is undefined where no token let the request in', async () => {
+  it('returns undefined if no token was accepted', async () => {
     const anonymous = await telling((jwt) => optional(jwt))
     await anonymous.get({})
     expect(anonymous.reported).toEqual([undefined])

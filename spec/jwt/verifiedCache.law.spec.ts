@@ -1,6 +1,7 @@
 /**
- * The cache of verified tokens, against a model that verifies every token anew: it never lets in what verification would refuse,
- * whatever the clock, the keys and the tokens do. And no byte of a token is in an answer, a log line or an error.
+ * The cache of verified tokens, compared with a model that verifies every token: it never accepts what a verification
+ * would refuse, whatever the clock, the keys and the tokens do. No part of a token is in a response, a log line or an
+ * error.
  */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
@@ -46,7 +47,7 @@ const steps = fc
 
 const requestWith = (token: string) => mockRequest({ fields: [['Authorization', `Bearer ${token}`]] })
 
-/** What a token is, without any of this package: jose alone, and arithmetic. */
+/** Whether a token is valid, decided without this package: by jose and arithmetic. */
 const isGood = async (token: string, keys: ReadonlyArray<SigningKey>, now: number): Promise<boolean> => {
   const { exp = 0, iat = 0, nbf = 0 } = decodeJwt(token)
   if (now / 1000 >= exp + TOLERANCE || iat > now / 1000 + TOLERANCE || nbf > now / 1000 + TOLERANCE) return false
@@ -65,7 +66,7 @@ const isGood = async (token: string, keys: ReadonlyArray<SigningKey>, now: numbe
 }
 
 describe('the verified cache', () => {
-  it('lets in exactly what is good by keys that are no older than maxAge, or known in an outage', async () => {
+  it('accepts exactly the tokens that are valid by keys no older than maxAge, or by known keys in an outage', async () => {
     const [clock, provider] = [stoppedClock(), await identityProvider()]
     const all = [provider.keys[0]!, await signingKey('ES256', 'k2')]
     const start = Date.now()
@@ -98,7 +99,7 @@ describe('the verified cache', () => {
           verified: { size: isSmall ? 2 : 100, maxAge: 300_000 },
           maxTokenAge: MAX_TOKEN_AGE,
         })
-        // what the provider published within the last maxAge, and all before it in an outage
+        // The keys that the provider published within the last maxAge, and all earlier ones in an outage
         const published: { readonly keys: ReadonlyArray<SigningKey>; readonly until: { at: number } }[] = [
           { keys: [...provider.keys], until: { at: Infinity } },
         ]
@@ -122,7 +123,8 @@ describe('the verified cache', () => {
             .flatMap(({ keys }) => keys)
           const ever = await isGood(token, inForce, now)
           if (E.isRight(result)) expect(ever).toBe(true)
-          // and it is not one that refuses all: what is good by the keys published now is let in, unless nobody can tell
+          // The cache does not refuse every token: what is valid by the keys published now is accepted, unless the
+          // provider is down
           else if (!hasFailed && (await isGood(token, provider.keys, now))) expect.fail(`${result.left._tag}: refused`)
           if (E.isRight(result)) met[isHit ? 'hit' : 'admitted']++
           else met[result.left._tag === 'unavailable' ? 'stale' : 'refused']++
@@ -154,7 +156,7 @@ describe('the verified cache', () => {
         provider.keys.push(all[one.key]!)
         return change()
       case 'withdraw':
-        // one that publishes no key at all is down
+        // A provider that publishes no key counts as down
         if (provider.keys.length === 1 || !provider.keys.includes(all[one.key]!)) return
         provider.keys.splice(provider.keys.indexOf(all[one.key]!), 1)
         return change()
@@ -171,7 +173,7 @@ describe('the verified cache', () => {
     return { provider, ask, jwt: jwt as Authenticator<unknown> }
   }
 
-  it('a token that was verified is answered at once; a refused one is verified again', async () => {
+  it('accepts a verified token without another verification; a refused token is verified again', async () => {
     const { provider, ask } = await settled()
     const [good, bad] = [await provider.token(), await signedWith(await signingKey('ES256', 'k1'), provider.claims())]
     for (const token of [good, bad]) await ask(token)
@@ -182,7 +184,7 @@ describe('the verified cache', () => {
     expect(never(good)).toBeInstanceOf(Promise)
   })
 
-  it('not beyond exp, not beyond maxAge, and no more than size', async () => {
+  it('keeps a token until exp or maxAge, and keeps at most `size` tokens', async () => {
     const clock = stoppedClock()
     const { provider, ask } = await settled({ verified: { size: 2, maxAge: 30_000 } })
     const now = Math.floor(Date.now() / 1000)
@@ -203,7 +205,7 @@ describe('the verified cache', () => {
     expect([isKept(1), isKept(2)]).toEqual([false, true])
   })
 
-  it('what a hook changes in its claims does not stay in it', async () => {
+  it('a hook cannot change the claims that are kept', async () => {
     const seen: unknown[] = []
     const authenticate = (_request: unknown, claims: Record<string, unknown>) => {
       seen.push(structuredClone(claims))
@@ -218,7 +220,7 @@ describe('the verified cache', () => {
     for (const claims of seen) expect(claims).toMatchObject({ sub: 'anna', roles: ['user'] })
   })
 
-  it('the hook is asked for every request, so a token can be revoked', async () => {
+  it('calls the hook for every request, so a token can be revoked', async () => {
     const revoked = new Set<unknown>()
     const { provider, ask } = await settled({
       authenticate: (_request: unknown, claims: { jti: string }) => !revoked.has(claims.jti) && claims,
