@@ -855,6 +855,12 @@ describe('in a tree', () => {
 })
 
 describe('throttled reads a credential once', () => {
+  const NumberFromString = new t.Type<number, string, unknown>(
+    'NumberFromString',
+    t.number.is,
+    (u, context) => (/^\d+$/.test(String(u)) ? t.success(Number(u)) : t.failure(u, context)),
+    String,
+  )
   const counting = () => {
     let decoded = 0
     const kind = authenticator({
@@ -889,6 +895,18 @@ describe('throttled reads a credential once', () => {
     // middleware replaces the header while the limiter is asked
     request.req.headers['x-key'] = 'bad'
     expect(E.isLeft(await waiting)).toBe(true)
+  })
+  it('a kind of another codec, which the hook asks, decodes the same value itself', async () => {
+    const header = { challenge: Challenge.make('ApiKey'), ambient: false, extract: fromHeader('X-Key') }
+    const numbered = authenticator({
+      ...header,
+      credentials: NumberFromString,
+      authenticate: (_request, id) => ({ id }),
+    })
+    const asking = authenticator({ ...header, authenticate: (request) => numbered(request) })
+    const guarded = throttled({ limiter: memory(5) })(asking)
+    expect(await guarded.evaluate(keyed('7'))).toStrictEqual(E.right({ id: 7 }))
+    expect(await tagOf(guarded, keyed('good'))).toBe('malformed')
   })
   it.each(['good', 'bad', 'refused', 'thrown', 'reset'])(
     'T-11 leaves no credential on the request: %s',

@@ -16,7 +16,7 @@ const factoryName = (f: Function): string | undefined => {
 
 const isClass = (f: Function): boolean => /^class\b/.test(Function.prototype.toString.call(f))
 
-const isGenerator = (f: Function): boolean => /GeneratorFunction$/.test(Object.prototype.toString.call(f).slice(8, -1))
+const isGenerator = (f: Function): boolean => /GeneratorFunction\]$/.test(Object.prototype.toString.call(f))
 
 /** What a message calls a wrong value. It never prints the value, which may be a secret. */
 export const named = (u: unknown): string => {
