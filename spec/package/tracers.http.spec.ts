@@ -1,6 +1,6 @@
 /**
- * R06 and R18: under the real dd-trace and the real Koa instrumentation of OpenTelemetry a site answers, and says of itself,
- * what it does without: levels, the audit, OpenAPI, `seal`, the docs page; before `app.use` and after it.
+ * R06 and R18: with the real dd-trace and the real Koa instrumentation of OpenTelemetry, a site behaves as without
+ * them: levels, the audit, OpenAPI, `seal` and the docs page, before and after `app.use`.
  */
 import { KoaInstrumentation } from '@opentelemetry/instrumentation-koa'
 import { authSettings, httpBearer, operation, withAuth } from 'koa-with-auth'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 const views = ['before', 'after', 'answers', 'answersThen', 'answersSealed', 'remounted', 'mounted'] as const
 
 describe('without a tracer', () => {
-  it('the site is one to compare with: guarded, re-decided, documented, sealed', () => {
+  it('the site has guarded, replaced, documented and sealed operations to compare with', () => {
     const { api, plain, listed } = plainly
     const statuses = (answers: Site['answers']) =>
       Object.fromEntries(Object.entries(answers).map(([k, v]) => [k, v[0]]))
@@ -42,7 +42,7 @@ describe('without a tracer', () => {
       expect(site).toMatchObject({ mounted: 'mounted', traced: [] })
     }
     expect(JSON.stringify(plain.before.openApi)).toBe('[["/plain/{id}",[{"bearer":[]}]],["/open",[]]]')
-    // no hook runs for who is not let in
+    // No hook runs for a refused request
     expect(plain.answers['/plain/1 anonymous']).toEqual([401, '', 0])
     expect(plain.answers['/plain/1 staff']).toEqual([200, '{"user":"anna"}', 1])
   })
@@ -59,12 +59,12 @@ describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
     expect(traced.plain.traced).toContain('router - /plain/:id')
   })
 
-  it.each(views)('an application and a plain router are as without it: %s', (view) => {
+  it.each(views)('an application and a plain router behave as without it: %s', (view) => {
     expect(traced.api[view]).toEqual(plainly.api[view])
     expect(traced.plain[view]).toEqual(plainly.plain[view])
   })
 
-  it('a plain router with middleware that is listed can be sealed before app.use; after it, that cannot be known', () => {
+  it('a plain router with listed middleware can be sealed before app.use; after it, the middleware is unknown', () => {
     const { before, after, answers, answersSealed, mounted } = traced.listed
     expect({ before, answers, answersSealed, mounted }).toEqual({
       before: plainly.listed.before,
@@ -72,15 +72,15 @@ describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
       answersSealed: plainly.listed.answersSealed,
       mounted: 'mounted',
     })
-    expect(after.seal).toContain('use /*: no guard covers anonymous')
+    expect(after.seal).toContain('use /*: no guard covers function without a name')
   })
 
   it.each([
     ['a guard', withAuth(httpBearer({ authenticate: () => true }))],
-    ['a guard that makes public', withAuth(null)],
+    ['a guard of a public operation', withAuth(null)],
     ['a description', operation({ summary: 's' })],
     ['settings', authSettings({})],
-  ])('it leaves %s as it is, by what its constructor is called', (_what, f) => {
+  ])('it does not wrap %s, because of the name of its constructor', (_what, f) => {
     const patch = (given: unknown): unknown =>
       Reflect.apply(Reflect.get(KoaInstrumentation.prototype, '_patchLayer') as Function, new KoaInstrumentation(), [
         given,
@@ -104,7 +104,7 @@ describe('R06, R18 under dd-trace', () => {
     expect(traced.plain.traced).toContain('/plain/:id')
   })
 
-  it.each(views)('all is as without it: %s', (view) => {
+  it.each(views)('everything behaves as without it: %s', (view) => {
     expect(traced.api[view]).toEqual(plainly.api[view])
     expect(traced.plain[view]).toEqual(plainly.plain[view])
     expect(traced.listed[view]).toEqual(plainly.listed[view])
