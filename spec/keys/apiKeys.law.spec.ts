@@ -1,4 +1,6 @@
-/** API keys behave as a small model does on every store, whatever is issued, rotated, revoked and expires in whatever order. */
+/**
+ * API keys behave like a small model on every store, whatever is issued, rotated, revoked and expires, in any order.
+ */
 import * as fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
@@ -8,9 +10,9 @@ import { describeEveryKeyStore, noted } from '../support/keyStores.js'
 
 interface Secret {
   readonly key: string
-  /** Until when it is good, where it was replaced. */
+  /** When a replaced secret ends. */
   until: number
-  /** Whether the store has forgotten it: its time was over when another replaced it. */
+  /** Whether the store has deleted the secret: it was over when another secret was replaced. */
   isForgotten: boolean
 }
 
@@ -19,7 +21,7 @@ interface Kept {
   readonly owner: string
   readonly expiresAt: number
   isRevoked: boolean
-  /** The last is the current one. */
+  /** The secrets of the key; the last one is the current one. */
   readonly secrets: Secret[]
 }
 
@@ -52,7 +54,7 @@ const expected = (kept: Kept, { until, isForgotten }: Secret): string => {
 const isLive = (kept: Kept): boolean => !kept.isRevoked && kept.expiresAt > Date.now()
 
 const owner = fc.constantFrom('anna', 'sam', '__proto__')
-// few, so that one key is rotated again and again
+// Few, so that one key is rotated several times
 const at = fc.nat(3)
 const pick = <A>(all: ReadonlyArray<A>, place: number): A | undefined => all[place % Math.max(1, all.length)]
 
@@ -90,7 +92,7 @@ const revoking = at.map((place) =>
 )
 
 const waiting = fc.constantFrom(1, 20, 60, 500).map((ms) =>
-  // the application's clock alone: no store looks at its own
+  // Only the clock of the application counts: no store has its own
   step(`wait ${ms}`, async () => void vi.setSystemTime(Date.now() + ms)),
 )
 
@@ -144,7 +146,7 @@ let runs = 0
 afterEach(() => void vi.useRealTimers())
 
 describeEveryKeyStore((store, name) => {
-  it('K-08 answer as the model does, after any steps', async () => {
+  it('K-08 behave like the model, after any steps', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
     await fc.assert(
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 40, size: 'max' }), async (commands) => {
@@ -163,7 +165,7 @@ describeEveryKeyStore((store, name) => {
     )
   }, 60_000)
 
-  it('K-10 a revocation wins against any rotations at the same time: no secret is good behind it', async () => {
+  it('K-10 a revocation wins against all rotations at the same time: no secret is valid after it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(8), fc.integer({ min: 1, max: 8 }), async (place, count) => {
         const keys = apiKeys({ prefix: 'acme', store: store() })
@@ -185,7 +187,7 @@ describeEveryKeyStore((store, name) => {
     )
   }, 60_000)
 
-  it('K-09 of any rotations at the same time exactly one secret has no end, and all others have one', async () => {
+  it('K-09 after several rotations at the same time, exactly one secret has no end, and all others have one', async () => {
     const keys = apiKeys({ prefix: 'acme', store: store() })
     const first = await keys.issue({ owner: 'race' })
     const rotated = await Promise.all(Array.from({ length: 8 }, () => keys.rotate(first.id, { overlap: 60_000 })))

@@ -1,4 +1,6 @@
-/** What `apiKeys` promises that needs no database: its options, the form of a key, who reaches the store, and the last use. */
+/**
+ * What `apiKeys` promises without a database: its options, the form of a key, what reaches the store, and the last use.
+ */
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
@@ -23,7 +25,7 @@ const principalOf = (result: E.Either<unknown, ApiKey>): ApiKey => {
 
 afterEach(() => void vi.useRealTimers())
 
-describe('options: each that cannot work is a TypeError that names it', () => {
+describe('an option that cannot work is a TypeError that names it', () => {
   const store = memoryKeyStore()
   const { touch: _, ...five } = store
   it.each<readonly [option: string, given: object]>([
@@ -47,13 +49,13 @@ describe('options: each that cannot work is a TypeError that names it', () => {
     expect(() => apiKeys(options as never)).toThrow(new RegExp(`apiKeys.*${option}`))
   })
 
-  it('no pepper at all in an array: the TypeError names the place and the fix', () => {
+  it('an empty array of peppers is a TypeError that names the place and the fix', () => {
     expect(() => apiKeys({ prefix: 'acme', store, pepper: [] })).toThrow(
       'apiKeys({ pepper }) must be a Uint8Array of at least 32 bytes, or an array of at least one of them with the newest first; leave it out for none',
     )
   })
 
-  it('the store that lacks a method: the TypeError names the method', () => {
+  it('a store that lacks a method is a TypeError that names the method', () => {
     expect(() => apiKeys({ prefix: 'acme', store: five as never })).toThrow(/no method touch/)
   })
 
@@ -66,7 +68,7 @@ describe('options: each that cannot work is a TypeError that names it', () => {
 })
 
 describe('the form of a key', () => {
-  it('K-01 prefix, 32 characters of randomness, 6 of the CRC32 of what comes before', async () => {
+  it('K-01 is the prefix, 32 random characters, and 6 characters of the CRC32 of both', async () => {
     const { keys } = made()
     const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
     for (let at = 0; at < 50; at++) {
@@ -77,7 +79,7 @@ describe('the form of a key', () => {
     }
   })
 
-  it('every character is as likely as any other, and no key comes twice', async () => {
+  it('has equally probable characters, and no key occurs twice', async () => {
     const { keys } = made()
     const counts = new Map<string, number>()
     const seen = new Set<string>()
@@ -88,11 +90,11 @@ describe('the form of a key', () => {
     }
     expect(seen.size).toBe(2000)
     expect(counts.size).toBe(62)
-    // 64,000 characters: 1032 of each are expected, with a deviation of 32
+    // 64,000 characters: 1032 of each are expected, with a standard deviation of 32
     for (const count of counts.values()) expect(Math.abs(count - 64_000 / 62)).toBeLessThan(6 * 32)
   })
 
-  it('K-01 the pattern finds keys within a string, and no others', async () => {
+  it('K-01 is found by the pattern within a string, and nothing else is', async () => {
     const { keys } = made({ prefix: 'acme' })
     const { key } = await keys.issue({ owner: 'anna' })
     for (const text of [key, `"${key}"`, `KEY=${key}\n`, `x ${key} y`]) expect(keys.pattern.exec(text)?.[0]).toBe(key)
@@ -103,31 +105,31 @@ describe('the form of a key', () => {
   })
 })
 
-describe('K-03 what cannot be a key is malformed, and the store is not asked', () => {
+describe('K-03 a string that cannot be a key is malformed, and the store is not asked', () => {
   const { keys, calls } = made()
   it.each([
     ['empty', ''],
     ['another prefix', `acmf_${'a'.repeat(38)}`],
     ['another environment', `acme_live_${'a'.repeat(38)}`],
     ['a wrong checksum', `acme_${'a'.repeat(38)}`],
-    ['too short', 'acme_'],
+    ['a key that is too short', 'acme_'],
     ['NUL', '\0'],
-    ['NUL within', `acme_${'a'.repeat(31)}\0${'a'.repeat(6)}`],
+    ['a NUL in the key', `acme_${'a'.repeat(31)}\0${'a'.repeat(6)}`],
     ['10 MB', 'a'.repeat(10_000_000)],
     ['10 MB with the prefix', `acme_${'a'.repeat(10_000_000)}`],
     ['a lone surrogate', `acme_${'a'.repeat(37)}\ud800`],
-    ['a line break behind', `acme_${'a'.repeat(38)}\n`],
+    ['a line break after the key', `acme_${'a'.repeat(38)}\n`],
     ['an object', {} as never],
     ['nothing', undefined as never],
   ])('%s', async (_description, key) => {
     const begun = performance.now()
     expect(tagOf(await keys.authenticate(request, key))).toBe('malformed')
-    // a limit ten times over: 10 MB are refused by their length
+    // A limit ten times the expected time: 10 MB are refused because of their length
     expect(performance.now() - begun).toBeLessThan(500)
     expect(calls).toEqual([])
   })
 
-  it('the same key with a character added or taken away, at either end', async () => {
+  it('a key with one character more or less, at either end', async () => {
     const { key } = await keys.issue({ owner: 'anna' })
     calls.length = 0
     for (const wrong of [`${key}0`, `0${key}`, key.slice(1), key.slice(0, -1), `${key} `, ` ${key}`, `${key}\0`]) {
@@ -136,7 +138,7 @@ describe('K-03 what cannot be a key is malformed, and the store is not asked', (
     expect(calls).toEqual([])
   })
 
-  it('any string at all, but for one in 2^32', async () => {
+  it('any string, except one in 2^32', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
         expect(tagOf(await keys.authenticate(request, text))).toBe('malformed')
@@ -145,15 +147,15 @@ describe('K-03 what cannot be a key is malformed, and the store is not asked', (
     expect(calls).toEqual([])
   })
 
-  it('K-04 a right checksum of a key that was never issued is invalid: one look-up', async () => {
+  it('K-04 a key with a valid checksum that was never issued is invalid, after one look-up', async () => {
     const { key } = await made().keys.issue({ owner: 'anna' })
     expect(tagOf(await keys.authenticate(request, key))).toBe('invalid')
     expect(calls).toEqual(['find'])
   })
 })
 
-describe('the principal', () => {
-  it('K-07 is the record without digest, in Dates', async () => {
+describe('the principal of a key', () => {
+  it('K-07 is the record without the digest, with Dates', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
     const { keys } = made()
     const expiresAt = new Date(1_800_000_100_000)
@@ -172,7 +174,7 @@ describe('the principal', () => {
     expect(tagOf(await keys.authenticate(request, key))).toBe('expired')
   })
 
-  it('of a secret that was replaced is over when the secret is, so that nothing remembers it for longer', async () => {
+  it('of a replaced secret ends with the secret, so it is not remembered for longer', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1000 })
     const { keys } = made()
     const { key, id } = await keys.issue({ owner: 'anna', expiresAt: new Date(5000) })
@@ -181,7 +183,7 @@ describe('the principal', () => {
     expect(principalOf(await keys.authenticate(request, second)).expiresAt).toEqual(new Date(5000))
   })
 
-  it('K-07 has the owner that the codec makes of it; one that the codec refuses is an error without it', async () => {
+  it('K-07 has the owner that the codec decodes; an owner that the codec refuses is an error without its value', async () => {
     interface Account {
       readonly number: number
     }
@@ -205,7 +207,7 @@ describe('the principal', () => {
   })
 })
 
-describe('what cannot be kept is refused, and nothing is written', () => {
+describe('a value that cannot be stored is refused, and nothing is written', () => {
   it.each<readonly [names: RegExp, given: object]>([
     [/keys\.issue/, null as never],
     [/keys\.issue: no option "scope"/, { owner: 'anna', scope: [] }],
@@ -217,7 +219,7 @@ describe('what cannot be kept is refused, and nothing is written', () => {
     ...[5, '2030-01-01', new Date('x'), new Date(0), new Date()].map(
       (expiresAt) => [/keys\.issue\({ expiresAt }\)/, { owner: 'anna', expiresAt }] as const,
     ),
-  ])('%s %o', async (names, given) => {
+  ])('issue with %s %o', async (names, given) => {
     const { keys, calls } = made()
     const error: unknown = await keys.issue(given as never).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(TypeError)
@@ -246,7 +248,7 @@ describe('what cannot be kept is refused, and nothing is written', () => {
     expect(calls).toEqual([])
   })
 
-  it('rotating what is not live says so by its class', async () => {
+  it('rotating a key that is not live throws NoLiveKey', async () => {
     const { keys } = made()
     await expect(keys.rotate('none', { overlap: 0 })).rejects.toThrow(NoLiveKey)
   })
@@ -254,7 +256,7 @@ describe('what cannot be kept is refused, and nothing is written', () => {
 
 describe('adopt', () => {
   const old = 'legacy-0123456789abcdef'
-  it('K-11 takes keys of another form by their SHA-256, where the form is named', async () => {
+  it('K-11 accepts keys of another form by their SHA-256, if the form is an option', async () => {
     const store = memoryKeyStore()
     const { keys, calls } = made({ store, adopted: /^legacy-[0-9a-f]{16}$/ })
     const createdAt = new Date(5)
@@ -271,19 +273,19 @@ describe('adopt', () => {
     expect(tagOf(await keys.authenticate(request, 'legacy-x'))).toBe('malformed')
     expect(tagOf(await made({ store }).keys.authenticate(request, old))).toBe('malformed')
     expect(calls).toEqual([])
-    // the next secret is of our own form
+    // The next secret has the form of this package
     const { key } = await keys.rotate(id, { overlap: 0 })
     expect(key).toMatch(/^acme_/)
     expect(tagOf(await keys.authenticate(request, old))).toBe('expired')
   })
 
-  it('of 10 MB the form is not even tried', async () => {
+  it('does not match the form against 10 MB', async () => {
     const { keys, calls } = made({ adopted: /^(a+)+$/ })
     expect(tagOf(await keys.authenticate(request, `${'a'.repeat(10_000_000)}b`))).toBe('malformed')
     expect(calls).toEqual([])
   })
 
-  it('K-11 what is there is an Error; what is no digest a TypeError', async () => {
+  it('K-11 throws an Error for a digest that exists, and a TypeError for a value that is not a digest', async () => {
     const { keys } = made()
     await keys.adopt(sha256(old), { owner: 'anna' })
     await expect(keys.adopt(sha256(old), { owner: 'sam' })).rejects.toThrow(/a key with this digest exists already/)
@@ -298,7 +300,7 @@ describe('adopt', () => {
 
 describe('pepper', () => {
   const [first, second] = [new Uint8Array(randomBytes(32)), new Uint8Array(randomBytes(64))]
-  it('K-02 keys are found by those who have it; a newer one is put in front, and an older one taken away at last', async () => {
+  it('K-02 is needed to find keys; a newer one is put first, and an older one can be removed later', async () => {
     const store = memoryKeyStore()
     const before = made({ store, pepper: first })
     const { key } = await before.keys.issue({ owner: 'anna' })
@@ -312,7 +314,7 @@ describe('pepper', () => {
     expect(tagOf(await made({ store }).keys.authenticate(request, newer))).toBe('invalid')
   })
 
-  it('K-11 an adopted key that is kept under an older one is there: not a second time, which would outlive its revocation', async () => {
+  it('K-11 an adopted key that exists under an older pepper cannot be adopted again, because a second key would outlive its revocation', async () => {
     const store = memoryKeyStore()
     const old = 'legacy-0123456789abcdef'
     const adopted = /^legacy-/
@@ -323,12 +325,12 @@ describe('pepper', () => {
     await keys.revoke(id)
     expect(tagOf(await keys.authenticate(request, old))).toBe('invalid')
     expect(await keys.list('anna')).toHaveLength(1)
-    // another one is kept, under the newest
+    // Another key is adopted, under the newest pepper
     await keys.adopt(sha256('legacy-1'), { owner: 'anna' })
     expect(tagOf(await made({ store, adopted, pepper: second }).keys.authenticate(request, 'legacy-1'))).toBe('in')
   })
 
-  it('K-02 what is kept is neither the SHA-256 nor the pepper; adopted keys are seasoned, too', async () => {
+  it('K-02 what is stored is neither the SHA-256 nor the pepper, for adopted keys, too', async () => {
     const digests: string[] = []
     const store = memoryKeyStore()
     const keys = apiKeys({
@@ -339,7 +341,7 @@ describe('pepper', () => {
     })
     const { key } = await keys.issue({ owner: 'anna' })
     await keys.adopt(sha256('old'), { owner: 'anna' })
-    // as the version before this one kept it, or no key would be good after an upgrade
+    // An upgrade must not change the digest, or no key would be valid after it
     const seasoned = (text: string) => createHmac('sha256', first).update(sha256(text), 'hex').digest('hex')
     expect(digests).toEqual([seasoned(key), seasoned('old')])
     const bare: string[] = []
@@ -357,7 +359,7 @@ describe('pepper', () => {
 describe('touch', () => {
   const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-  it('K-06 writes the last use at most once in the interval, however many requests come', async () => {
+  it('K-06 writes the last use at most once in the interval, whatever the number of requests', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
     const { keys, calls } = made()
     const { key } = await keys.issue({ owner: 'anna' })
@@ -375,7 +377,7 @@ describe('touch', () => {
     expect((await keys.list('anna'))[0]?.lastUsedAt).toEqual(new Date(1_060_000))
   })
 
-  it('another process that wrote it is heeded', async () => {
+  it('reads the last use that another process wrote', async () => {
     const store = memoryKeyStore()
     const [one, two] = [made({ store }), made({ store })]
     const { key } = await one.keys.issue({ owner: 'anna' })
@@ -386,7 +388,7 @@ describe('touch', () => {
     expect([...one.calls, ...two.calls].filter((name) => name === 'touch')).toHaveLength(1)
   })
 
-  it('K-06 is never awaited, and its failure fails nothing', async () => {
+  it('K-06 is never awaited, and its failure changes no response', async () => {
     const store = memoryKeyStore()
     let touched = 0
     let release = (): void => {}
@@ -400,7 +402,7 @@ describe('touch', () => {
       },
     }
     for (const bad of [hanging, failing, throwing]) {
-      // for ever, as far as this test goes: a request that waited for it would not be answered
+      // This never ends: a request that waited for it would get no response
       const keys = apiKeys({ prefix: 'acme', store: bad, timeout: 600_000 })
       const { key } = await keys.issue({ owner: 'anna' })
       expect(tagOf(await keys.authenticate(request, key))).toBe('in')
@@ -410,7 +412,7 @@ describe('touch', () => {
     const silent = apiKeys({ prefix: 'acme', store: hanging, timeout: 20 })
     const { key } = await silent.issue({ owner: 'anna' })
     expect(tagOf(await silent.authenticate(request, key))).toBe('in')
-    // its silence rejects, and is caught
+    // The timeout of the store rejects, and the rejection is caught
     await new Promise((resolve) => setTimeout(resolve, 40))
     expect(touched).toBe(4)
   })
@@ -421,7 +423,7 @@ describe('touch', () => {
       'replaced',
       async (keys: ReturnType<typeof made>['keys'], id: string) => void (await keys.rotate(id, { overlap: 0 })),
     ],
-  ])('is not written for a key that was %s', async (_name, end) => {
+  ])('writes nothing for a key that was %s', async (_name, end) => {
     const { keys, calls } = made()
     const { key, id } = await keys.issue({ owner: 'anna' })
     await end(keys, id)
@@ -430,7 +432,7 @@ describe('touch', () => {
     expect(calls).not.toContain('touch')
   })
 
-  it('false: never', async () => {
+  it('false writes nothing', async () => {
     const { keys, calls } = made({ touch: false })
     const { key } = await keys.issue({ owner: 'anna' })
     await keys.authenticate(request, key)
@@ -439,7 +441,7 @@ describe('touch', () => {
   })
 })
 
-it('K-07 neither list nor the principal has a digest, whatever a store of your own puts into its records', async () => {
+it('K-07 no list and no principal has a digest, even if your own store adds one to its records', async () => {
   const store = memoryKeyStore()
   const more = <R extends object>(record: R) => ({ ...record, digest: 'deadbeef', digests: ['deadbeef'] })
   const talkative = {
@@ -457,7 +459,7 @@ it('K-07 neither list nor the principal has a digest, whatever a store of your o
   for (const one of shown) expect(JSON.stringify(one)).not.toContain('deadbeef')
 })
 
-it('list: the oldest first, revoked ones among them', async () => {
+it('list returns the oldest key first, revoked keys included', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: 1000 })
   const { keys } = made()
   const ids: string[] = []

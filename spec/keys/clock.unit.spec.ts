@@ -1,4 +1,4 @@
-/** Keys at the edges of their time, on every store: the very millisecond, and a clock that is set back. */
+/** Keys at their limits of time, on every store: the exact millisecond, and a clock that is set back. */
 import { either as E } from 'fp-ts'
 import { apiKeys } from 'koa-with-auth/keys'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -24,7 +24,7 @@ describeEveryKeyStore((store, name) => {
     return { keys, verdictOf, owner: `${name} ${runs++}` }
   }
 
-  it('K-04 a key is over from the very millisecond of its end, and cannot be rotated from then on', async () => {
+  it('K-04 a key is over from the exact millisecond of its end, and cannot be rotated from then on', async () => {
     const { keys, verdictOf, owner } = made()
     const expiresAt = new Date(NOW + 1000)
     const { key, id } = await keys.issue({ owner, expiresAt })
@@ -34,12 +34,12 @@ describeEveryKeyStore((store, name) => {
     expect(await verdictOf(key)).toBe('expired')
     await expect(keys.rotate(id, { overlap: HOUR })).rejects.toThrow('expired')
     await expect(keys.issue({ owner, expiresAt })).rejects.toThrow('must not be in the past')
-    // one that is revoked is invalid, over or not
+    // A revoked key is invalid, whether it is over or not
     await keys.revoke(id)
     expect(await verdictOf(key)).toBe('invalid')
   })
 
-  it('K-09 an overlap is over from the very millisecond of its end, and never longer than the key', async () => {
+  it('K-09 an overlap is over from the exact millisecond of its end, and never lasts longer than the key', async () => {
     const { keys, verdictOf, owner } = made()
     const { key, id } = await keys.issue({ owner, expiresAt: new Date(NOW + 500) })
     const { key: second } = await keys.rotate(id, { overlap: 100 })
@@ -64,14 +64,14 @@ describeEveryKeyStore((store, name) => {
       expect([await verdictOf(key), await verdictOf(`old-${owner}`)]).toEqual(['expired', 'expired'])
       expect(await verdictOf(next.key)).toBe('in')
     }
-    // nor does the next rotation give it another end, where the clock is behind
+    // The next rotation does not give it another end either, if the clock is behind
     vi.setSystemTime(NOW - HOUR)
     await keys.rotate(id, { overlap: 2 * HOUR })
     expect(await verdictOf(key)).not.toBe('in')
     expect(await verdictOf(next.key)).toBe('in')
   })
 
-  it('K-10 a revocation holds whatever the clock says', async () => {
+  it('K-10 a revoked key stays invalid, whatever the clock says', async () => {
     const { keys, verdictOf, owner } = made()
     const { key, id } = await keys.issue({ owner })
     const { key: second } = await keys.rotate(id, { overlap: HOUR })

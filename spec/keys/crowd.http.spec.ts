@@ -1,6 +1,6 @@
 /**
- * API keys while fifty clients work and their store goes away: no request is let in wrongly, every answer comes in time, and the service is
- * back by itself.
+ * API keys while fifty clients send requests and their store fails: no request passes wrongly, each response comes in
+ * time, and the service recovers by itself.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
@@ -18,10 +18,10 @@ import { repository } from '../support/typecheck.js'
 
 const CLIENTS = 50
 const TOUCH = 60_000
-// Twenty times what the store may take: the rest is a busy machine
+// Twenty times the timeout of the store, for a busy machine
 const IN_TIME = 20 * TIMEOUT
 
-// What each client sends, again and again; `replaced` is a secret whose overlap is over
+// What each client sends repeatedly; `replaced` is a secret whose overlap is over
 const sorts = ['good', 'good', 'revoked', 'replaced', 'malformed'] as const
 type Sort = (typeof sorts)[number]
 
@@ -55,7 +55,7 @@ const clientsOf = async ({ keys }: Site): Promise<ReadonlyArray<Client>> => {
   return clients
 }
 
-// All clients ask, each one request after the other, until they are stopped
+// Each client sends one request after the other, until all are stopped
 const startCrowd = ({ url }: Site, clients: ReadonlyArray<Client>) => {
   const answers: Answer[] = []
   let isOver = false
@@ -64,7 +64,7 @@ const startCrowd = ({ url }: Site, clients: ReadonlyArray<Client>) => {
       const begun = performance.now()
       const { status, challenge, text } = await ask(url, { headers: { key } })
       answers.push({ sort, owner, status, challenge, text, begun, ended: performance.now() })
-      // so that the clients do not wait for each other on a busy machine
+      // So that the clients do not wait for each other on a busy machine
       await pause(50 + 2 * (performance.now() - begun))
     }
   })
@@ -82,7 +82,7 @@ interface Fault {
   readonly end: () => Promise<void> | void
 }
 
-// `during` is what keys that need the store come to while the fault holds
+// `during` is the result of keys that need the store while the fault lasts
 const expectHeld = async (
   site: Site,
   fault: Fault,
@@ -114,18 +114,18 @@ const expectHeld = async (
     const { answers } = crowd
     const of = (...some: ReadonlyArray<Sort>) => answers.filter(({ sort }) => some.includes(sort))
     const statuses = (some: ReadonlyArray<Answer>) => [...new Set(some.map(({ status }) => status))].sort()
-    // no request is let in wrongly, at any time
+    // No request passes wrongly, at any time
     expect(of('revoked', 'replaced', 'malformed').filter(({ status }) => status < 400)).toEqual([])
     expect(of('good').filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
     expect(statuses(of('malformed'))).toEqual([401])
     const held = (some: ReadonlyArray<Answer>) => some.filter(({ begun, ended }) => begun > down && ended < up)
     expect(statuses(held(of('good')))).toEqual([during.good])
     expect(statuses(held(of('revoked', 'replaced')))).toEqual([during.refused])
-    // the handler ran for those who were let in, and for no other
+    // The handler ran for the accepted requests only
     expect(site.handled() - before).toBe(of('good').filter(({ status }) => status === 200).length)
     for (const { sort, owner, status, challenge, text, begun, ended } of answers) {
       expect(ended - begun).toBeLessThan(IN_TIME)
-      // and as who they are
+      // Each with its own principal
       if (status === 200) expect(text).toBe(owner)
       else expect(JSON.parse(text)).toMatchObject({ status })
       expect([sort, status, challenge === null]).toEqual([sort, status, status !== 401])
@@ -139,7 +139,7 @@ const ALL_503 = { good: 503, refused: 503 }
 const UNHARMED = { good: 200, refused: 401 }
 const options = { timeout: 90_000 }
 
-describe('K-05 SQLite under fifty clients', () => {
+describe('K-05 SQLite with fifty clients', () => {
   let folder: string
   let path: string
   let store: ReturnType<typeof sqliteKeyStore>
@@ -156,7 +156,7 @@ describe('K-05 SQLite under fifty clients', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('locked by another process: keys are good as ever, changes are 503', options, async () => {
+  it('locked by another process: keys stay valid, changes are 503', options, async () => {
     const program = `
       const { createClient } = require('@libsql/client')
       createClient({ url: ${JSON.stringify(`file:${path}`)}, timeout: 5000 }).transaction('write').then(() => console.log('locked'))
@@ -179,7 +179,7 @@ describe('K-05 SQLite under fifty clients', () => {
     }
   })
 
-  it('truncated, and restored: 503 meanwhile', options, async () => {
+  it('truncated, then restored: 503 meanwhile', options, async () => {
     let kept: Buffer
     const begin = async () => {
       const client = createSqlite({ url: `file:${path}`, timeout: 5000, concurrency: 1 })
@@ -209,15 +209,15 @@ describeWithRedis('K-05 Redis under fifty clients', () => {
       proxy?.close()
     })
 
-    it('stopped, and started again: 503 meanwhile', options, async () => {
+    it('stopped, then started again: 503 meanwhile', options, async () => {
       await expectHeld(site, { begin: () => server().stop(), end: () => server().start() }, ALL_503)
     })
 
-    it('paused: 503 meanwhile, as silence is an outage, too', options, async () => {
+    it('paused: 503 meanwhile, because silence is an outage, too', options, async () => {
       await expectHeld(site, { begin: () => server().pause(), end: () => server().continue() }, ALL_503)
     })
 
-    it('slower than the limit: 503 meanwhile', options, async () => {
+    it('slower than the timeout: 503 meanwhile', options, async () => {
       await expectHeld(site, { begin: () => proxy.delay(2 * TIMEOUT), end: () => proxy.delay(0) }, ALL_503)
     })
   })

@@ -1,4 +1,7 @@
-/** API keys while their store is locked, truncated, stopped, paused or slow: 503 in time, no request is let in, and back by itself. */
+/**
+ * API keys while their store is locked, truncated, stopped, paused or slow: 503 in time, no request passes wrongly, and
+ * the service recovers by itself.
+ */
 import { mkdtempSync, rmSync, truncateSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +13,7 @@ import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } fr
 import { describeWithRedis, redisServer } from '../support/redisServer.js'
 import { ask } from '../support/server.js'
 
-// Ten times what the store may take: the rest is a busy machine
+// Ten times the timeout of the store, for a busy machine
 const IN_TIME = 10 * TIMEOUT
 
 const timed = async (url: string, key: string) => {
@@ -19,7 +22,7 @@ const timed = async (url: string, key: string) => {
   return { status, challenge, retryAfter: headers.get('Retry-After'), text, took: performance.now() - begun }
 }
 
-// Every key is asked at the same time: a good one, a revoked one, and what needs no look-up
+// All at the same time: a valid key, a revoked one, and requests that need no look-up
 const askAll = async ({ url }: Site, good: string, revoked: string) => {
   const [first, second, third] = await Promise.all([good, revoked, `${good}x`].map((key) => timed(url, key)))
   return { good: first!, revoked: second!, malformed: third! }
@@ -32,7 +35,7 @@ const expectOutage = (site: Site, handled: number, answers: Awaited<ReturnType<t
     expect(JSON.parse(text)).toMatchObject({ status: 503 })
     expect(took).toBeLessThan(IN_TIME)
   }
-  // what is no key needs no store
+  // A malformed key needs no store
   expect(answers.malformed.status).toBe(401)
   expect(site.handled()).toBe(handled)
 }
@@ -65,7 +68,7 @@ describe('SQLite', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('locked by another process: keys are good as ever, though their last use cannot be written; changes are 503', async () => {
+  it('locked by another process: keys stay valid, although their last use cannot be written; changes are 503', async () => {
     const client = another()
     const transaction = await client.transaction('write')
     for (let at = 0; at < 5; at++) {
@@ -84,13 +87,13 @@ describe('SQLite', () => {
     expect(performance.now() - begun).toBeLessThan(IN_TIME)
     transaction.close()
     client.close()
-    // what was given up while the file was locked may be done still; what is asked now is done
+    // A change that was given up while the file was locked may still be made; a new change is made
     await vi.waitFor(async () => expect((await site.keys.issue({ owner: 'late' })).key).toMatch(/^acme_/), 5000)
     made = await issued(site)
     await expectBack(site, made.good, made.revoked)
   }, 20_000)
 
-  it('truncated: 503 and anonymous in; restored: the same keys are good', async () => {
+  it('truncated: 503, and anonymous callers pass; restored: the same keys are valid', async () => {
     const client = another()
     await client.execute('pragma wal_checkpoint(truncate)')
     client.close()
@@ -102,7 +105,7 @@ describe('SQLite', () => {
     await expectBack(site, made.good, made.revoked)
   }, 20_000)
 
-  it('keys outlast the end of the process', async () => {
+  it('closed and opened again, as by another process: the same keys are valid', async () => {
     const reopened = sqliteKeyStore({ url: `file:${path}` })
     const other = await siteOf(reopened)
     await expectBack(other, made.good, made.revoked)
@@ -132,7 +135,7 @@ describeWithRedis('Redis', () => {
       proxy?.close()
     })
 
-    it('stopped: 503 and anonymous in; started again, the same keys are good and the revoked one is not', async () => {
+    it('stopped: 503, and anonymous callers pass; started again: the same keys are valid, and the revoked one is not', async () => {
       await server().stop()
       const handled = site.handled()
       for (let at = 0; at < 3; at++) expectOutage(site, handled, await askAll(site, made.good, made.revoked))
@@ -141,17 +144,17 @@ describeWithRedis('Redis', () => {
       await expectBack(site, made.good, made.revoked)
     }, 30_000)
 
-    it('paused: 503 in time, as silence is an outage, too; then back', async () => {
+    it('paused: 503 in time, because silence is an outage, too; then it recovers', async () => {
       server().pause()
       const handled = site.handled()
       for (let at = 0; at < 2; at++) expectOutage(site, handled, await askAll(site, made.good, made.revoked))
       await expect(site.keys.revoke(made.id)).rejects.toMatchObject({ status: 503 })
       server().continue()
-      // what was asked while it was silent is done now: the key is revoked
+      // The change that was requested during the pause is made now: the key is revoked
       await vi.waitFor(async () => expect((await timed(site.url, made.good)).status).toBe(401), 5000)
     }, 30_000)
 
-    it('slow, but in time: good; slower than the limit: 503', async () => {
+    it('slow, but in time: valid; slower than the timeout: 503', async () => {
       proxy.delay(100)
       expect((await timed(site.url, made.good)).status).toBe(200)
       proxy.delay(400)

@@ -1,4 +1,7 @@
-/** API keys over HTTP: each failure with its status, challenge and body; and no secret anywhere, on SQLite and on Redis. */
+/**
+ * API keys over HTTP, on SQLite and on Redis: each failure has its status, challenge and body, and no secret is
+ * anywhere.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -56,9 +59,9 @@ beforeEach(() => {
   calls.length = 0
 })
 
-describe('any kind that reads one value', () => {
+describe('API keys in each kind that reads one value', () => {
   it.each(['/header', '/query', '/cookie', '/bearer'])(
-    '%s: in with a key, 401 without, and with a wrong one',
+    '%s: accepts a key, and is a 401 without one and with a wrong one',
     async (path) => {
       const { key } = await keys.issue({ owner: 'anna' })
       const [good, none] = [await sent(path, key), await ask(served.url + path)]
@@ -76,7 +79,7 @@ describe('any kind that reads one value', () => {
     },
   )
 
-  it('K-04 revoked, replaced and unknown keys: 401, the handler does not run', async () => {
+  it('K-04 a revoked, replaced or unknown key is a 401, and the handler does not run', async () => {
     const first = await keys.issue({ owner: 'anna' })
     const second = await keys.rotate(first.id, { overlap: 0 })
     expect((await sent('/header', second.key)).status).toBe(200)
@@ -91,7 +94,7 @@ describe('any kind that reads one value', () => {
     expect(handled).toBe(1)
   })
 
-  it('scopes: 403 that names them, in with them', async () => {
+  it('a missing scope is a 403 that names it', async () => {
     const [reader, other] = [await keys.issue({ owner: 'anna', scopes: ['read'] }), await keys.issue({ owner: 'sam' })]
     expect((await sent('/scoped', reader.key)).status).toBe(200)
     expect((await sent('/scoped', other.key)).status).toBe(403)
@@ -103,13 +106,13 @@ describe('any kind that reads one value', () => {
     ['10 KB', 'a'.repeat(10_000)],
     ['15 KB with the prefix', `acme_${'a'.repeat(15_000)}`],
     ['another prefix', `sk_live_${'a'.repeat(38)}`],
-  ])('K-03 %s in the query: 401, and the store is not asked', async (_name, key) => {
+  ])('K-03 %s in the query is a 401, and the store is not asked', async (_name, key) => {
     const { status, challenge } = await ask(`${served.url}/query?key=${key}`)
     expect([status, challenge?.split(' ')[0], calls, handled]).toEqual([401, 'ApiKey', [], 0])
   })
 })
 
-describe('K-07 no secret in an answer, a record, the database, an error or what Koa logs', () => {
+describe('K-07 no secret is in a response, a record, the database, an error or a log line', () => {
   const trace = async (given: KeyStore, everythingKept: () => Promise<string>): Promise<void> => {
     const own = apiKeys({ prefix: 'acme', store: given, adopted: /^old-/ })
     const errors: unknown[] = []
@@ -146,13 +149,13 @@ describe('K-07 no secret in an answer, a record, the database, an error or what 
         expect(text).not.toContain(body)
       }
     }
-    // nor is the digest, by which a key would be found, in an answer
+    // Nor is the digest, by which a key can be found, in a response
     for (const text of texts.slice(0, -1 - errors.length)) expect(text).not.toMatch(/[0-9a-f]{64}/)
   }
 
   describe('SQLite', () => {
     const url = sqliteFile()
-    it('nothing of a key but its last four characters', async () => {
+    it('contains nothing of a key except its last four characters', async () => {
       const sqlite = sqliteKeyStore({ url: url() })
       await trace(sqlite, async () => {
         const folder = dirname(fileURLToPath(url()))
@@ -171,7 +174,7 @@ describe('K-07 no secret in an answer, a record, the database, an error or what 
       connected = await clients['the official client, RESP3']!(server())
     })
     afterAll(() => connected?.disconnect())
-    it('nothing of a key but its last four characters, in no argument of any command', async () => {
+    it('gets nothing of a key except its last four characters, in any argument of a command', async () => {
       const sentCommands: string[] = []
       const command: Connected['command'] = (args, key) => {
         sentCommands.push(JSON.stringify(args))
@@ -182,7 +185,7 @@ describe('K-07 no secret in an answer, a record, the database, an error or what 
   })
 })
 
-it('K-05 a store that fails: 503 from a guard without a challenge, and from a handler that manages keys', async () => {
+it('K-05 a store that fails is a 503 without a challenge, from a guard and from a handler that manages keys', async () => {
   const down = (): Promise<never> => Promise.reject(new Error('ECONNREFUSED 10.0.0.5'))
   const failing = { insert: down, find: down, list: down, rotate: down, revoke: down, touch: down }
   const own = apiKeys({ prefix: 'acme', store: failing })

@@ -1,6 +1,6 @@
 /**
- * Keys that are asked about while they are rotated and revoked, by two sides of one store, as two processes have it: a good secret is
- * never refused, and none is let in once a revocation was answered.
+ * Keys that are authenticated while they are rotated and revoked, by two users of one store, like two processes: a
+ * valid secret is never refused, and none is accepted after a revocation has returned.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { either as E } from 'fp-ts'
@@ -21,7 +21,7 @@ const suite = (sides: () => readonly [KeyStore, KeyStore]): void => {
     ['one digest', undefined],
     ['several peppers', PEPPERS],
   ])(
-    'K-10 %s: no secret is refused by a rotation, nor let in behind a revocation',
+    'K-10 %s: no rotation refuses a valid secret, and no secret is accepted after a revocation',
     async (_name, pepper) => {
       const [one, two] = sides().map((store) => apiKeys({ prefix: 'acme', store, touch: 1, pepper, timeout: 20_000 }))
       const both = [one!, two!]
@@ -55,7 +55,7 @@ const suite = (sides: () => readonly [KeyStore, KeyStore]): void => {
       await Promise.all(asking)
       const before = seen.filter(({ begun }) => begun < beforehand)
       expect(before.length).toBeGreaterThanOrEqual(48)
-      // what was asked before the revocation can meet it; of all others none was refused
+      // Only a request that was sent before the revocation may be refused by it
       const answered = before.slice(0, -4)
       expect(answered.filter(({ isIn }) => !isIn)).toEqual([])
       expect(seen.filter(({ begun, isIn }) => begun > revokedAt && isIn)).toEqual([])

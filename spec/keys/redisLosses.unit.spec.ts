@@ -1,6 +1,6 @@
 /**
- * What Redis has lost (evicted, or deleted by hand) is not made again by a change of the key: no digest comes back without its limit.
- * `rotate`, `revoke` and `list` claim nothing that they cannot know.
+ * What Redis has lost (evicted, or deleted by hand) is not created again by a change of the key, because a digest would
+ * come back without its end. `rotate`, `revoke` and `list` report nothing that they cannot know.
  */
 import { createHash } from 'node:crypto'
 import { either as E } from 'fp-ts'
@@ -18,7 +18,7 @@ const digestOf = (key: string) => `digest:${sha256(key)}`
 const verdictOf = (result: E.Either<{ readonly _tag: string }, ApiKey>) => (E.isLeft(result) ? result.left._tag : 'in')
 const DAY = 86_400_000
 
-// What Redis said is in the cause; to a client it is a 503
+// The cause says what Redis has lost; a client gets a 503
 const lost = (what: RegExp) =>
   expect.objectContaining({ status: 503, cause: expect.objectContaining({ message: expect.stringMatching(what) }) })
 
@@ -42,7 +42,7 @@ describeWithRedis('what Redis has lost', () => {
       keys = apiKeys({ prefix: 'acme', adopted: /^old-/, touch: false, store })
     })
 
-    it('K-12 a digest that was to end tomorrow is not made again: not by revoke, nor by rotate, nor by touch', async () => {
+    it('K-12 a lost digest with an end is not created again by revoke, rotate or touch', async () => {
       const first = await keys.issue({ owner: 'anna' })
       const second = await keys.rotate(first.id, { overlap: DAY })
       await lose(digestOf(first.key))
@@ -58,13 +58,13 @@ describeWithRedis('what Redis has lost', () => {
       for (const { key } of [first, second, third]) expect(await asked(key)).toBe('invalid')
     })
 
-    it('a lost digest of a key that is revoked then is not made again', async () => {
+    it('a lost digest is not created again when its key is revoked', async () => {
       const { id, key } = await keys.issue({ owner: 'anna' })
       await lose(digestOf(key))
       expect([await keys.revoke(id), await isKept(digestOf(key))]).toEqual([true, false])
     })
 
-    it('a digest that another key has taken since is left alone', async () => {
+    it('a digest that another key has now is not changed', async () => {
       const before = await keys.adopt(sha256('old-1'), { owner: 'anna' })
       await lose(digestOf('old-1'))
       const after = await keys.adopt(sha256('old-1'), { owner: 'sam' })
@@ -78,7 +78,7 @@ describeWithRedis('what Redis has lost', () => {
       ])
     })
 
-    it('K-12 a lost record: rotate and revoke reject; after revoke no secret is good, and the second time there is no key', async () => {
+    it('K-12 a lost record: rotate and revoke reject; after revoke no secret is valid, and a second revoke finds no key', async () => {
       const first = await keys.issue({ owner: 'anna' })
       const second = await keys.rotate(first.id, { overlap: DAY })
       const other = await keys.issue({ owner: 'anna' })
@@ -95,7 +95,7 @@ describeWithRedis('what Redis has lost', () => {
       expect(await asked(other.key)).toBe('in')
     })
 
-    it('a lost record, whose digest another key has taken since: that one stays good', async () => {
+    it('a lost record whose digest another key has now: that key stays valid', async () => {
       const before = await keys.adopt(sha256('old-2'), { owner: 'anna' })
       await lose(digestOf('old-2'))
       await keys.adopt(sha256('old-2'), { owner: 'sam' })
@@ -104,7 +104,7 @@ describeWithRedis('what Redis has lost', () => {
       expect(await asked('old-2')).toBe('in')
     })
 
-    it('a lost list of digests: rotate changes nothing, revoke rejects, because its secrets may still work', async () => {
+    it('a lost list of digests: rotate changes nothing, and revoke rejects, because the secrets may still be valid', async () => {
       const { id, key } = await keys.issue({ owner: 'anna' })
       await lose(`digests:${id}`)
       await expect(keys.rotate(id, { overlap: 0 })).rejects.toEqual(lost(/it was not rotated/))
@@ -116,17 +116,17 @@ describeWithRedis('what Redis has lost', () => {
       expect(await asked(key)).toBe('in')
     })
 
-    it('a lost list of an owner: his keys are not listed, and revoke is true of a key that is over then', async () => {
+    it('a lost list of an owner: the keys are not listed, and revoke still revokes one', async () => {
       const { id, key } = await keys.issue({ owner: 'anna' })
       await lose('owner:anna')
       expect([await keys.list('anna'), await asked(key)]).toEqual([[], 'in'])
       expect([await keys.revoke(id), await asked(key)]).toEqual([true, 'invalid'])
     })
 
-    it('K-12 a client that gives the answers to other questions: no request acts for the owner of another key', async () => {
+    it('K-12 a client that mixes up replies: no request gets the owner of another key', async () => {
       const [anna, sam] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'sam' })]
       let shift: unknown
-      // one answer late, as a connection is that has lost count
+      // One reply too late, like a connection that has lost count
       const command: Connected['command'] = async (args, key) => {
         const [late, answer] = [shift, await connected.command(args, key)]
         shift = answer
@@ -143,7 +143,7 @@ describeWithRedis('what Redis has lost', () => {
       expect([await asked(anna.key), await asked(sam.key)]).toEqual(['in', 'in'])
     })
 
-    it('all lost but one digest: revoke says that there is no such key', async () => {
+    it('all lost except one digest: revoke reports that there is no such key', async () => {
       const { id } = await keys.issue({ owner: 'anna' })
       await lose(`key:${id}`, `digests:${id}`, 'owner:anna')
       expect(await keys.revoke(id)).toBe(false)

@@ -1,4 +1,7 @@
-/** Nothing that an application holds is what a store keeps: no change of it changes a key, nor another request's principal. */
+/**
+ * A store shares no object with the application: changing an object changes no key, and no principal of another
+ * request.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { either as E } from 'fp-ts'
 import { apiKeys, memoryKeyStore, type ApiKey } from 'koa-with-auth/keys'
@@ -12,14 +15,14 @@ const principalOf = (result: E.Either<unknown, ApiKey>): ApiKey => {
   if (E.isLeft(result)) throw new Error('refused')
   return result.right
 }
-// What a handler could do that is not checked by TypeScript
+// What a handler without TypeScript could do
 const changed = (scopes: ReadonlyArray<string>): void => {
-  // Safe: a frozen array throws, and nothing else is looked at
+  // Safe: a frozen array throws, and nothing else is read
   expect(() => (scopes as string[]).push('admin')).toThrow(TypeError)
 }
 
 describeEveryKeyStore((store, name) => {
-  it('scopes that were given to issue or adopt can change afterwards: the key keeps its own', async () => {
+  it('scopes that were given to issue or adopt can change later: the key keeps its scopes', async () => {
     const keys = apiKeys({ prefix: 'acme', store: store(), adopted: /^old-/ })
     const given = ['read']
     const old = `old-${name}`
@@ -34,7 +37,7 @@ describeEveryKeyStore((store, name) => {
     for (const { scopes } of await keys.list(`${name} shared`)) expect(scopes).toEqual(['read'])
   })
 
-  it('scopes of a principal, of a list and of an event are frozen, and its Dates are its own', async () => {
+  it('scopes of a principal, of a list and of an event are frozen, and each has its own Dates', async () => {
     const keys = apiKeys({ prefix: 'acme', store: store() })
     const events: ReadonlyArray<string>[] = []
     const end = onApiKey((event) => 'scopes' in event && events.push(event.scopes))
@@ -60,7 +63,7 @@ describeEveryKeyStore((store, name) => {
     expect(second.createdAt.getTime()).toBeGreaterThan(0)
   })
 
-  it('a record that a store was given, or gives, is not the one that it keeps', async () => {
+  it('a record that a store takes or returns is not the one that it keeps', async () => {
     const [digest, scopes] = [digestOf(`${name} given`), ['read']]
     const record = { ...recordOf(`${name} given`), owner: `${name} given`, scopes }
     await store().insert(digest, record)
@@ -76,7 +79,7 @@ describeEveryKeyStore((store, name) => {
   })
 })
 
-it('a store of your own that gives one record to all requests: none of them can change it', async () => {
+it('if your own store returns one record to all requests, none of them can change it', async () => {
   const kept = { ...recordOf('one'), scopes: ['read'] }
   const store = { ...memoryKeyStore(), find: () => Promise.resolve({ record: kept }) }
   const keys = apiKeys({ prefix: 'acme', store })
@@ -87,7 +90,7 @@ it('a store of your own that gives one record to all requests: none of them can 
   expect(principalOf(await keys.authenticate(request, key)).scopes).toEqual(['read', 'write'])
 })
 
-it('a pepper that is overwritten once it was given, and its array: digests stay the same', async () => {
+it('a pepper and its array can be overwritten later: digests stay the same', async () => {
   const store = memoryKeyStore()
   const [newest, oldest] = [new Uint8Array(randomBytes(32)), new Uint8Array(randomBytes(32))]
   const { key: first } = await apiKeys({ prefix: 'acme', store, pepper: Uint8Array.from(oldest) }).issue({

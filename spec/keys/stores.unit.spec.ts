@@ -1,4 +1,7 @@
-/** The suite of `koa-with-auth/testing/laws` for stores of API keys holds on every store, and finds what breaks it. */
+/**
+ * The suite of `koa-with-auth/testing/laws` for stores of API keys passes on every store, and finds stores that break a
+ * law.
+ */
 import { memoryKeyStore, type KeyStore } from 'koa-with-auth/keys'
 import { LawViolations } from 'koa-with-auth/testing'
 import { checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing/laws'
@@ -16,13 +19,17 @@ const [keeps, refuses, lists, rotates, revokes, touches, isAtomic] = lawsOfKeySt
 )
 const pause = () => new Promise((resolve) => setTimeout(resolve, 1))
 
-// Each is a mistake that is easily made
+// Each is a probable mistake
 const broken: ReadonlyArray<
   readonly [description: string, law: string | undefined, make: (good: KeyStore) => Partial<KeyStore>]
 > = [
-  ['a field is lost', keeps, (good) => ({ insert: (digest, { last4: _, ...record }) => good.insert(digest, record) })],
   [
-    'null for a time that is not there',
+    'a field that is lost',
+    keeps,
+    (good) => ({ insert: (digest, { last4: _, ...record }) => good.insert(digest, record) }),
+  ],
+  [
+    'null for a missing time',
     keeps,
     (good) => ({
       find: async (digests) => {
@@ -31,21 +38,21 @@ const broken: ReadonlyArray<
       },
     }),
   ],
-  ['only the first digest is looked for', keeps, (good) => ({ find: ([first = '']) => good.find([first]) })],
+  ['a look-up of the first digest only', keeps, (good) => ({ find: ([first = '']) => good.find([first]) })],
   [
-    'insert tells yes always',
+    'insert always returns true',
     refuses,
     (good) => ({ insert: async (digest, record) => (await good.insert(digest, record)) || true }),
   ],
   [
-    'revoked ones are left out of the list',
+    'a list without revoked keys',
     lists,
     (good) => ({
       list: async (owner) => (await good.list(owner)).filter(({ revokedAt }) => revokedAt === undefined),
     }),
   ],
   [
-    'owners are compared in lower case',
+    'owners compared in lower case',
     lists,
     (good) => ({
       insert: (digest, record) => good.insert(digest, { ...record, owner: record.owner.toLowerCase() }),
@@ -53,7 +60,7 @@ const broken: ReadonlyArray<
     }),
   ],
   [
-    'old digests have no end',
+    'replaced digests without an end',
     rotates,
     (good) => ({
       find: async (digests) => {
@@ -63,7 +70,7 @@ const broken: ReadonlyArray<
     }),
   ],
   [
-    'an end that is long over is taken for none',
+    'an end long ago that counts as none',
     rotates,
     (good) => ({
       find: async (digests) => {
@@ -73,19 +80,27 @@ const broken: ReadonlyArray<
     }),
   ],
   [
-    'an end is prolonged',
+    'an end that is extended',
     rotates,
     (good) => ({ rotate: (id, rotation) => good.rotate(id, { ...rotation, until: 9e12 }) }),
   ],
   [
-    'what is expired rotates',
+    'an expired key that can be rotated',
     rotates,
     (good) => ({ rotate: (id, rotation) => good.rotate(id, { ...rotation, at: 1 }) }),
   ],
-  ['revoking tells yes always', revokes, (good) => ({ revoke: async (id, at) => (await good.revoke(id, at)) || true })],
-  ['a revocation is forgotten', revokes, (good) => ({ revoke: () => Promise.resolve(true), rotate: good.rotate })],
   [
-    'touching backwards',
+    'revoke always returns true',
+    revokes,
+    (good) => ({ revoke: async (id, at) => (await good.revoke(id, at)) || true }),
+  ],
+  [
+    'a revocation that is not written',
+    revokes,
+    (good) => ({ revoke: () => Promise.resolve(true), rotate: good.rotate }),
+  ],
+  [
+    'a last use that moves back',
     touches,
     (good) => {
       const used = new Map<string, number>()
@@ -100,7 +115,7 @@ const broken: ReadonlyArray<
     },
   ],
   [
-    'a revocation that looks first, and writes later',
+    'a revocation that reads first and writes later',
     isAtomic,
     (good) => {
       const revoked = new Map<string, number>()
@@ -130,7 +145,7 @@ const broken: ReadonlyArray<
 ]
 
 describe('K-08 a store that breaks a law', () => {
-  it.each(broken)('%s: the law "%s" says so', async (_description, law, make) => {
+  it.each(broken)('%s: breaks the law "%s"', async (_description, law, make) => {
     const good = memoryKeyStore()
     const error: unknown = await checkKeyStore({ ...good, ...make(good) }).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(LawViolations)
@@ -139,7 +154,7 @@ describe('K-08 a store that breaks a law', () => {
     for (const { fix, counterexample } of violations) expect([fix, counterexample]).not.toContain('')
   })
 
-  it('one by one they say the same', async () => {
+  it('fails the same laws if they are checked one by one', async () => {
     const store = { ...memoryKeyStore(), revoke: () => Promise.resolve(false) }
     const failed: string[] = []
     for (const { name, check } of lawsOfKeyStore(store)) await check().catch(() => failed.push(name))
