@@ -1,6 +1,6 @@
 /**
- * Spec 5.6 and `also`: six levels, each undecided, decided, opened or added to. What is demanded is computed by a fold that
- * knows nothing of routers, and asked of real ones over HTTP.
+ * Spec 5.6 and `also`: six levels, each undecided, decided, public or added to. A fold that knows nothing of routers
+ * computes what is demanded; real routers must agree over HTTP.
  */
 import fc from 'fast-check'
 import Koa, { type Context, type Next } from 'koa'
@@ -16,7 +16,7 @@ const served = serve(() => {
   const app = new Koa()
   app.use((ctx: Context, next: Next): unknown => {
     const routes = builds.get(ctx.path.split('/')[1] ?? '')
-    // Safe: the router asks for its own context type, and makes it of this one
+    // Safe: the router makes its own context of this one
     return routes === undefined ? next() : routes(ctx as never, next)
   })
   return app
@@ -59,7 +59,7 @@ const check = async (adding: Adding, order: Order, asks: ReadonlyArray<Ask> = ev
   builds.delete(id)
 }
 
-/** A few at a time, so that the server is never idle. */
+/** Runs a few at a time, so that the server is never idle. */
 const checkAll = async (cases: ReadonlyArray<readonly [Adding, Order]>, asks?: ReadonlyArray<Ask>): Promise<void> => {
   const left = [...cases]
   const work = async (): Promise<void> => {
@@ -68,31 +68,35 @@ const checkAll = async (cases: ReadonlyArray<readonly [Adding, Order]>, asks?: R
   await Promise.all([work(), work(), work(), work()])
 }
 
-// Continuous integration asks all, others every fifth, in which each level has each decision next to each of another level
+// Continuous integration tries all. Elsewhere it is every fifth: each decision of a level still meets each decision of
+// another level.
 const some = isContinuousIntegration ? addings : addings.filter((_, at) => at % 5 === 0)
 
 describe('spec 5.6 and `also`: a level adds to what it inherits', () => {
-  test('there are 4096 combinations, and they demand up to four keys', () => {
+  test('4096 combinations are tried, which demand up to four keys', () => {
     expect(new Set(addings.map((adding) => JSON.stringify(adding))).size).toBe(4096)
     const counts = new Set(addings.map((adding) => demandedBy(adding).keys.length))
     expect([...counts].toSorted()).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('all combinations in the canonical order: all keys, none, each missing, only others', { timeout: 120_000 }, () =>
-    checkAll(
-      some.map((adding) => [adding, canonical]),
-      ['bare', 'all', 'others', 'missing'],
-    ),
+  test(
+    'all combinations in the canonical order: all keys, none, one missing, and only other keys',
+    { timeout: 120_000 },
+    () =>
+      checkAll(
+        some.map((adding) => [adding, canonical]),
+        ['bare', 'all', 'others', 'missing'],
+      ),
   )
 
-  test('all combinations, routers filled after all is wrapped and served', { timeout: 120_000 }, () =>
+  test('all combinations, if routers get routes after they were wrapped and served', { timeout: 120_000 }, () =>
     checkAll(
       some.map((adding) => [adding, { operation: 'registered', child: 'served', parent: 'served' }]),
       ['bare', 'all'],
     ),
   )
 
-  test('every order, where each level adds, alone and all together', { timeout: 60_000 }, () => {
+  test('every order, with levels that add: one level, and all levels', { timeout: 60_000 }, () => {
     const unset = Object.fromEntries(levels.map((level) => [level, 'unset'])) as Adding
     const all = Object.fromEntries(levels.map((level) => [level, 'also'])) as Adding
     const each: ReadonlyArray<Adding> = [

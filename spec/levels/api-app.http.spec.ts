@@ -1,4 +1,4 @@
-/** `apiApp`: used like a router, its operations guarded by `auth` unless a lower level decides (spec 5.6.1 to 5.6.5). */
+/** `apiApp` is used like a router. `auth` guards its operations unless an inner level decides (spec 5.6.1 to 5.6.5). */
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
@@ -19,7 +19,7 @@ const serve = async <S, C>(app: Koa<S, C>) => {
 }
 
 describe('apiApp({ auth })', () => {
-  it('5.6.1 guards every verb, all and a mounted router, under its prefix', async () => {
+  it('5.6.1 guards every method, `all` and a mounted router, below its prefix', async () => {
     let runs = 0
     const api = apiApp({ prefix: '/api', auth: token('app') })
     const verbs = ['get', 'post', 'put', 'patch', 'delete'] as const
@@ -54,7 +54,7 @@ describe('apiApp({ auth })', () => {
     expect((await ask(`${url}/api/x`, { method: 'OPTIONS' })).headers.get('allow')).toContain('PATCH')
   })
 
-  it('5.6.2 to 5.6.5 a lower level decides: registration call, router, operation, null', async () => {
+  it('5.6.2 to 5.6.5 an inner level decides: registration call, router, operation, null', async () => {
     const api = apiApp({ auth: token('app') })
     const child = new Router()
     child.get('/', (ctx) => {
@@ -82,7 +82,7 @@ describe('apiApp({ auth })', () => {
     expect((await ask(`${url}/open`)).text).toBe('undefined')
   })
 
-  it('settings and handlers go along when it is mounted into another router, in every spelling of the path', async () => {
+  it('keeps its settings and handlers when it is mounted into another router, in every spelling of the path', async () => {
     const api = apiApp({ prefix: '/api', auth: token('app'), realm: 'inner' })
     api.get('/x', () => {})
     const outer = new Router()
@@ -93,7 +93,7 @@ describe('apiApp({ auth })', () => {
     }
   })
 
-  it('an empty prefix is none, as a setting that was not made', async () => {
+  it('an empty or undefined prefix is the same as none', async () => {
     for (const prefix of ['', undefined]) {
       const api = apiApp({ prefix: prefix, auth: token('app'), docs: false })
       api.get('/x', (ctx) => {
@@ -116,7 +116,7 @@ describe('apiApp({ auth })', () => {
     expect((await ask(`${url}/tenants/7/x`, authorized('app'))).text).toBe('7')
   })
 
-  it('csrf and trustedOrigins hold for its operations', async () => {
+  it('csrf and trustedOrigins apply to its operations', async () => {
     const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'k' })
     const forged = { method: 'POST', headers: { Cookie: 'key=k', Origin: 'https://evil.example' } }
     const trusted = { method: 'POST', headers: { Cookie: 'key=k', Origin: 'https://app.example' } }
@@ -133,7 +133,7 @@ describe('apiApp({ auth })', () => {
     expect((await ask(`${await make({ csrf: false })}/x`, forged)).status).toBe(200)
   })
 
-  it('param hooks do not run for a denied request', async () => {
+  it('runs no param hook for a refused request', async () => {
     let hooks = 0
     const api = apiApp({ auth: token('app') })
     api.param('id', (_id, _ctx, next) => {
@@ -151,9 +151,9 @@ describe('apiApp({ auth })', () => {
   })
 })
 
-it('onError of a derived application goes on with the derived one', async () => {
+it('onError of a derived application returns the derived application', async () => {
   const api = apiApp()
-  // the types say a router; at run time it has what the application has
+  // The types say a router; at run time it has the methods of the application
   const derived = withAuth(token('derived'))(api) as unknown as typeof api
   derived
     .onError(RangeError, () => ({ status: 400 }))
@@ -165,20 +165,20 @@ it('onError of a derived application goes on with the derived one', async () => 
   expect((await ask(`${url}/secret`, authorized('derived'))).text).toBe('secret')
 })
 
-describe('a mistake in configuration is a TypeError that names the place', () => {
+describe('a wrong option of apiApp is a TypeError that names the place', () => {
   for (const [description, options, message] of [
     ['an unknown option', { realms: 'x' }, /apiApp: no option "realms"/],
     ['auth: undefined', { auth: undefined }, /undefined/],
-    ['an empty list', { auth: [] }, /empty list/],
-    ['an un-called factory', { auth: httpBearer }, /httpBearer itself/],
+    ['an empty list of authenticators', { auth: [] }, /empty list/],
+    ['a factory that was not called', { auth: httpBearer }, /httpBearer itself/],
     ['a prefix without a slash', { prefix: 'api' }, /prefix/],
     ['a prefix with a slash at its end', { prefix: '/api/' }, /prefix/],
-    ['a prefix that is no string', { prefix: null }, /prefix/],
+    ['a prefix that is not a string', { prefix: null }, /prefix/],
     ['a prefix that is a pattern', { prefix: '/a{/b}' }, /prefix/],
-    ['a title that is no text', { title: 1 }, /title/],
-    ['csrf that is no boolean', { csrf: 'no' }, /csrf/],
+    ['a title that is not a string', { title: 1 }, /title/],
+    ['csrf that is not a boolean', { csrf: 'no' }, /csrf/],
     ['an origin with a path', { trustedOrigins: ['https://app.example/x'] }, /trustedOrigins/],
-    ['no object', null, /apiApp takes an object/],
+    ['no options object', null, /apiApp takes an object/],
   ] as const) {
     it(description, () => {
       expect(() => apiApp(options as never)).toThrow(TypeError)

@@ -1,4 +1,7 @@
-/** `withAuth(a, { then })`: middleware behind a guard, over HTTP: when it runs, in which order, as whom, and what it throws. */
+/**
+ * `withAuth(a, { then })` over HTTP: when the functions after a guard run, in which order, with which principal, and
+ * what happens if they throw.
+ */
 import Router from '@koa/router'
 import Koa, { type Context, type Next } from 'koa'
 import {
@@ -22,7 +25,7 @@ const client = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && {
 const asUser = { Authorization: 'Bearer supersecret' }
 const asClient = { key: 'k1' }
 
-// what ran, in order, each with the principal that it saw
+// What ran, in order, each with the principal that it saw
 let ran: string[] = []
 beforeEach(() => {
   ran = []
@@ -75,7 +78,7 @@ const site = serve(() => {
   router.use('/three', withAuth(also(client), { then: [noted('call')] })(withBoth()).routes())
   app.use(router.routes())
 
-  // a level that is set again replaces what it had decided, with what is behind it
+  // A second guard for the same level replaces the first, with the functions after it
   app.use(withAuth(client)(withAuth(user, { then: [noted('lost')] })(new Router().get('/again', handle))).routes())
   app.use(new Router().get('/operation', withAuth(user, { then: [noted('own')] }), handle).routes())
   app.use(
@@ -140,11 +143,11 @@ const inState =
     return next()
   }
 const get = (path: string, headers: Record<string, string> = {}) => ask(site.url + path, { headers })
-// on the way in
+// Without the lines that are written after next()
 const entered = () => ran.filter((line) => !line.includes(' again '))
 
-describe('who is let in', () => {
-  it('runs it once, in order, before param hooks and the handler, with the principal', async () => {
+describe('for an accepted request', () => {
+  it('each function runs once, in order, before param hooks and the handler, with the principal', async () => {
     expect((await get('/r/of/1', asUser)).status).toBe(200)
     expect(ran).toStrictEqual([
       `first ${anna}`,
@@ -161,17 +164,17 @@ describe('who is let in', () => {
     { description: 'a router two levels up', path: '/r/deep/deeper/undecided', expected: ['first', 'second'] },
     { description: 'an operation', path: '/operation', expected: ['own'] },
     { description: 'an application', path: '/api/x', expected: ['application'] },
-  ])('of $description: once for the operation', async ({ path, expected }) => {
+  ])('those of $description run once for the operation', async ({ path, expected }) => {
     expect((await get(path, asUser)).text).toBe('ok')
     expect(entered()).toStrictEqual([...expected.map((name) => `${name} ${anna}`), `handler ${anna}`])
   })
 
-  it('the handler finds what it loaded', async () => {
+  it('the handler finds what a function loaded', async () => {
     expect((await get('/tenant', asUser)).text).toBe('tenant of anna')
   })
 })
 
-describe('it does not run', () => {
+describe('no function runs', () => {
   it.each([
     { description: 'nothing', headers: {}, expected: 'Bearer realm="api"' },
     {
@@ -179,7 +182,7 @@ describe('it does not run', () => {
       headers: { Authorization: 'Bearer x' },
       expected: 'Bearer realm="api", error="invalid_token"',
     },
-  ])('for $description: 401', async ({ headers, expected }) => {
+  ])('for a request with $description: 401', async ({ headers, expected }) => {
     for (const path of ['/r/mine', '/operation', '/api/x', '/r/deep/deeper/undecided']) {
       const { status, challenge, text } = await get(path, { ...headers })
       expect([status, challenge]).toStrictEqual([401, expected])
@@ -189,8 +192,8 @@ describe('it does not run', () => {
   })
 
   it.each([
-    { description: 'what an operation makes public', path: '/r/public' },
-    { description: 'what a mount makes public', path: '/r/opened/undecided' },
+    { description: 'an operation that is public', path: '/r/public' },
+    { description: 'a mounted router that is public', path: '/r/opened/undecided' },
   ])('for $description', async ({ path }) => {
     expect((await get(path, asUser)).status).toBe(200)
     expect(ran).toStrictEqual(['handler null'])
@@ -198,20 +201,20 @@ describe('it does not run', () => {
 
   it.each([
     { description: 'an operation', path: '/r/client', expected: [] },
-    { description: 'an operation with some of its own', path: '/r/client-then', expected: [`own ${acme}`] },
+    { description: 'an operation with its own functions', path: '/r/client-then', expected: [`own ${acme}`] },
     { description: 'a mounted router', path: '/r/replaced/undecided', expected: [`call ${acme}`] },
-    { description: 'the same router, set again', path: '/again', expected: [] },
-  ])('where $description replaces the guard', async ({ path, expected }) => {
+    { description: 'a second guard of the same router', path: '/again', expected: [] },
+  ])('if $description replaces the guard', async ({ path, expected }) => {
     expect((await get(path, asClient)).status).toBe(200)
     expect(entered()).toStrictEqual([...expected, `handler ${acme}`])
   })
 })
 
-describe('behind `also`', () => {
+describe('functions after guards, and `also`', () => {
   const both = { ...asUser, ...asClient }
   const pair = `{"inherited":${anna},"own":${acme}}`
 
-  it('that of the level above runs as whom that level let in, and again on the way out', async () => {
+  it('those of the outer level run with the principal of that level, before and after those of the operation', async () => {
     expect((await get('/r/both', both)).status).toBe(200)
     expect(ran).toStrictEqual([
       `first ${anna}`,
@@ -224,12 +227,12 @@ describe('behind `also`', () => {
     ])
   })
 
-  it('also where the operation has none of its own', async () => {
+  it('those of the outer level run if the operation has none', async () => {
     expect((await get('/r/both-once', both)).status).toBe(200)
     expect(entered()).toStrictEqual([`first ${anna}`, `second ${anna}`, `handler ${pair}`])
   })
 
-  it('of three levels, each as its own', async () => {
+  it('those of three levels run, each with the principal of its level', async () => {
     expect((await get('/r/three/x', both)).status).toBe(200)
     const three = `{"inherited":${pair},"own":${anna}}`
     expect(entered()).toStrictEqual([
@@ -241,25 +244,25 @@ describe('behind `also`', () => {
     ])
   })
 
-  it('is not run where one of the two refuses', async () => {
+  it('none runs if one of two authenticators refuses', async () => {
     expect((await get('/r/both', asUser)).status).toBe(401)
     expect(ran).toStrictEqual([])
   })
 
-  it('the setting `state` says the same', async () => {
+  it('the setting `state` has the same principal', async () => {
     expect((await get('/state/both', both)).status).toBe(200)
     expect(ran).toStrictEqual([`outer ${anna}`, `inner ${pair}`, `handler ${pair}`])
   })
 })
 
-describe('what it answers and throws is as of a handler', () => {
-  it('an answer of its own: the handler does not run, and no shared cache keeps it', async () => {
+describe('functions after a guard, which answer or throw like a handler', () => {
+  it('their own response: the handler does not run, and no shared cache stores it', async () => {
     const { status, headers } = await get('/errors/limit', asUser)
     expect([status, headers.get('cache-control'), ran]).toStrictEqual([429, 'private, no-store', []])
   })
 
   it.each(['/errors/sync', '/errors/async'])(
-    '%s: 500, the handler does not run, and the body names no cause',
+    '%s: 500, the handler does not run, and the body does not show the cause',
     async (path) => {
       const { status, text, headers } = await get(path, asUser)
       expect([status, text, headers.get('cache-control')]).toStrictEqual([
@@ -272,32 +275,29 @@ describe('what it answers and throws is as of a handler', () => {
     },
   )
 
-  it('an exception handler of its application answers', async () => {
+  it('an exception is answered by the handler of its application', async () => {
     const { status, text } = await get('/api/x?fail', asUser)
     expect([status, JSON.parse(text)]).toMatchObject([409, { detail: 'Out of stock' }])
     expect(entered()).toStrictEqual([`application ${anna}`])
   })
 
-  it('a 401 that it throws has the challenge of the operation', async () => {
+  it('a 401 that is thrown gets the challenge of the operation', async () => {
     const { status, text, challenge } = await get('/errors/throw-401', asUser)
     expect([status, text, challenge, ran]).toStrictEqual([401, 'of my own', 'Bearer realm="api"', []])
   })
 
-  it.each(['null', 'undefined'])(
-    'a rejection with %s is a 500, and not a request without an answer',
-    async (nothing) => {
-      expect((await get(`/errors/rejects-${nothing}`, asUser)).status).toBe(500)
-      expect(ran).toStrictEqual([])
-    },
-  )
+  it.each(['null', 'undefined'])('a rejection with %s is a 500, and the request gets a response', async (nothing) => {
+    expect((await get(`/errors/rejects-${nothing}`, asUser)).status).toBe(500)
+    expect(ran).toStrictEqual([])
+  })
 
-  it('next() twice: 500, and the handler runs once', async () => {
+  it('a second next() is a 500, and the handler runs once', async () => {
     expect((await get('/errors/twice', asUser)).status).toBe(500)
     expect(ran).toStrictEqual([`handler ${anna}`])
   })
 })
 
-describe('who reads the guard', () => {
+describe('other readers of a guard with functions after it', () => {
   const build = (options?: { readonly then: ReadonlyArray<BehindGuard<unknown>> }) => {
     const router = withAuth(user, options)(new Router())
     router.get('/mine', handle)
@@ -307,7 +307,7 @@ describe('who reads the guard', () => {
   }
   const router = build({ then: [noted('loadTenant'), noted('limit')] })
 
-  it('the audit lists it, and it is no protection', () => {
+  it('the audit lists the functions, and they do not count as protection', () => {
     const { operations } = audit(router)
     expect(operations.map(({ behindGuard }) => behindGuard)).toStrictEqual([
       ['loadTenant', 'limit'],
@@ -319,12 +319,12 @@ describe('who reads the guard', () => {
     expect(operations.map(({ protection, access }) => [protection, access])).toStrictEqual(bare)
   })
 
-  it('OpenAPI says nothing of it', () => {
+  it('the OpenAPI document is the same without the functions', () => {
     const options = { title: 'T', version: '1' }
     expect(openApi(router, options)).toStrictEqual(openApi(build(), options))
   })
 
-  it('withPrincipal runs it as that principal', async () => {
+  it('withPrincipal runs the functions with its principal', async () => {
     const app = new Koa().use(withPrincipal({ name: 'bob' })(router).routes())
     const { url, close } = await listen(app)
     expect((await ask(`${url}/mine`)).status).toBe(200)
@@ -332,7 +332,7 @@ describe('who reads the guard', () => {
     expect(entered()).toStrictEqual(['loadTenant {"name":"bob"}', 'limit {"name":"bob"}', 'handler {"name":"bob"}'])
   })
 
-  it('expectGuarded runs none of it', async () => {
+  it('expectGuarded runs no function', async () => {
     const open = withAuth(() => 'anyone', { then: [noted('loadTenant')] })(new Router()).get('/x', handle)
     await expect(expectGuarded(new Koa().use(open.routes()), open)).rejects.toThrow('GET /x')
     const checked = await expectGuarded(new Koa().use(router.routes()), router, { public: ['GET /public'] })
@@ -341,11 +341,15 @@ describe('who reads the guard', () => {
   })
 })
 
-describe('a wrong value is a TypeError where it is written', () => {
+describe('a wrong value of `then` is a TypeError when it is written', () => {
   it.each<{ readonly description: string; readonly options: unknown; readonly message: string }>([
     { description: 'a function', options: { then: handle }, message: 'withAuth(a, { then }) must be an array' },
     { description: 'null', options: { then: null }, message: 'withAuth(a, { then }) must be an array' },
-    { description: 'no function in it', options: { then: ['limit'] }, message: '{ then })[0] must be a function' },
+    {
+      description: 'a member that is not a function',
+      options: { then: ['limit'] },
+      message: '{ then })[0] must be a function',
+    },
     {
       description: 'a hole',
       options: { then: new Array(1) },
@@ -364,7 +368,7 @@ describe('a wrong value is a TypeError where it is written', () => {
     if (then !== undefined) expect(() => apiApp({ auth: user, then: then as never })).toThrow(TypeError)
   })
 
-  it('behind nothing', () => {
+  it('a public operation with `then`', () => {
     // @ts-expect-error: null takes no options
     expect(() => withAuth(null, { then: [handle] })).toThrow(
       new TypeError('withAuth(null, { then }): a public operation has no guard to run after; use router.use'),
@@ -376,7 +380,7 @@ describe('a wrong value is a TypeError where it is written', () => {
     }
   })
 
-  it('undefined and [] are none', () => {
+  it('undefined and [] are the same as no option', () => {
     for (const then of [undefined, []]) {
       expect(audit(withAuth(user, { then })(new Router()).get('/x', handle)).operations[0]?.behindGuard).toEqual([])
       expect(() => apiApp({ then } as never)).not.toThrow()

@@ -1,4 +1,4 @@
-/** Spec 5.6 where routers are reused, filled late, wrapped twice, or hold layers of different owners. */
+/** Spec 5.6 for routers that are reused, filled late, wrapped twice, or have layers of different owners. */
 import Router, { type RouterInstance } from '@koa/router'
 import { apiKeyHeader, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ describe('5.6.2 the same router mounted twice', () => {
     return appOf(root.routes())
   })
 
-  test('5.6.2 each registration has the requirement that it was given', async () => {
+  test('5.6.2 each registration has its own requirement', async () => {
     expect(await outcome(served.port, '/a/x', 'shared')).toEqual(denied('a'))
     expect(await outcome(served.port, '/b/x', 'shared')).toEqual(denied('b'))
     expect(await outcome(served.port, '/b/x', 'shared', tokenOf('a'))).toEqual(denied('b', ', error="invalid_token"'))
@@ -34,7 +34,7 @@ describe('5.6.2 the same router mounted twice', () => {
   })
 })
 
-describe('routes that come late are guarded or not served', () => {
+describe('routes that are added late are guarded or not served', () => {
   const base = new Router()
   const derived = withAuth(a)(base)
   const served = serve(() => {
@@ -74,7 +74,7 @@ describe('routes that come late are guarded or not served', () => {
     },
   )
 
-  test('a guarded child keeps its own level', async () => {
+  test('a guarded child keeps its own guard', async () => {
     expect(await outcome(served.port, '/guarded-child/early', 'late', tokenOf('a'))).toMatchObject({ calls: 0 })
     expect(await outcome(served.port, '/guarded-child/early', 'late', tokenOf('b'))).toEqual(admitted('b'))
   })
@@ -86,12 +86,12 @@ describe('routes that come late are guarded or not served', () => {
     },
   )
 
-  test('nothing can put another stack in the place of a guarded one', () => {
+  test('a guarded stack cannot be replaced by another', () => {
     expect(() => Object.assign(derived, { stack: [] })).toThrow(TypeError)
   })
 })
 
-describe('decisions that came in stay', () => {
+describe('decisions of mounted routers and operations stay', () => {
   const served = serve(() => {
     const base = new Router()
     base.get('/x', handler('in'))
@@ -112,7 +112,7 @@ describe('decisions that came in stay', () => {
     expect(await outcome(served.port, '/x', 'in')).toEqual(admitted(null))
   })
 
-  test('5.6.3 an operation with the very guard value of its router keeps it when the router is wrapped again', async () => {
+  test('5.6.3 an operation with the same guard value as its router keeps it when the router is wrapped again', async () => {
     expect(await outcome(served.port, '/opened/own', 'own')).toEqual(denied('a'))
     expect(await outcome(served.port, '/replaced/own', 'own', tokenOf('a'))).toEqual(admitted('a'))
     expect(await outcome(served.port, '/opened/inherited', 'own')).toEqual(admitted(null))
@@ -120,7 +120,7 @@ describe('decisions that came in stay', () => {
   })
 })
 
-describe('D-R8 two layers that match one URL keep each its guard', () => {
+describe('D-R8 each of two layers that match one URL keeps its guard', () => {
   const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent === 'k' && 'key' })
   const served = serve(() => {
     const router = withAuth(a)(new Router())
@@ -137,13 +137,13 @@ describe('D-R8 two layers that match one URL keep each its guard', () => {
     return appOf(router.routes())
   })
 
-  test('D-R8 a public layer that goes on does not open the guarded one behind it', async () => {
+  test('D-R8 a public layer that calls next() does not open the guarded layer after it', async () => {
     expect(await outcome(served.port, '/open/me', 'second')).toEqual(denied('a'))
     expect(await outcome(served.port, '/open/me', 'first')).toMatchObject({ status: 401, calls: 1 })
     expect(await outcome(served.port, '/open/me', 'second', tokenOf('a'))).toEqual(admitted('a'))
   })
 
-  test('D-R8 both must pass, and the handler sees who passed its own', async () => {
+  test('D-R8 both guards must pass, and each handler gets the principal of its own guard', async () => {
     const headers = { 'X-Key': 'k' }
     expect(await outcome(served.port, '/both/me', 'first', tokenOf('a'))).toEqual({
       ...denied('a'),
@@ -153,12 +153,12 @@ describe('D-R8 two layers that match one URL keep each its guard', () => {
     expect(await outcome(served.port, '/both/me', 'second', tokenOf('a'), { headers })).toEqual(admitted('a'))
   })
 
-  test('D-R8 a denied layer does not go on to a public one', async () => {
+  test('D-R8 a refused layer does not continue with a public one', async () => {
     expect(await outcome(served.port, '/shadow/me', 'first')).toEqual(denied('a'))
   })
 })
 
-describe('middleware', () => {
+describe('middleware and guards', () => {
   const counting = (id: string) => (_ctx: object, next: () => Promise<unknown>) => {
     count(id)
     return next()
@@ -179,7 +179,7 @@ describe('middleware', () => {
   })
 
   test.each(['/x', '/plain'])(
-    '`use` middleware runs before the guard of %s, and what comes after it not',
+    '`use` middleware before the guard of %s runs for a refused request; middleware after it does not',
     async (path) => {
       const realm = path === '/x' ? 'a' : 'b'
       expect(await outcome(served.port, path, 'used')).toEqual({ ...denied(realm), calls: 1 })
@@ -188,13 +188,13 @@ describe('middleware', () => {
     },
   )
 
-  test.each(['/limited', '/plain'])('what comes in front of the guard of %s runs before it', async (path) => {
+  test.each(['/limited', '/plain'])('a function before the guard of %s runs for a refused request', async (path) => {
     expect(await outcome(served.port, path, 'limiter')).toEqual({ ...denied('b'), calls: 1 })
     expect(await outcome(served.port, path, 'x')).toEqual(denied('b'))
     expect(await outcome(served.port, path, 'x', tokenOf('b'))).toEqual(admitted('b'))
   })
 
-  test('what `use` middleware answers by itself is not guarded', async () => {
+  test('a response of `use` middleware itself is not guarded', async () => {
     expect(await outcome(served.port, '/answered', 'x')).toEqual({ ...admitted('no member asked'), calls: 0 })
   })
 })

@@ -1,4 +1,4 @@
-/** One request through several layers, and guards in layers that others changed. */
+/** One request through several layers, and guards in layers that others have changed. */
 import Router, { type RouterInstance } from '@koa/router'
 import type { Next } from 'koa'
 import { also, apiKeyHeader, authSettings, httpBearer, onError, withAuth } from 'koa-with-auth'
@@ -16,7 +16,7 @@ interface Ctx {
 }
 const authOf = ({ request }: Ctx): unknown => Reflect.get(request, 'auth')
 
-describe('a handler that goes on to a second layer of the same URL finds its own principal afterwards', () => {
+describe('a handler whose next() reaches a second layer of the same URL finds its own principal afterwards', () => {
   const through = async (second: unknown, handle: (ctx: Ctx) => unknown, sent = bearer('t')) => {
     const met: Record<string, unknown> = {}
     const { ask } = await running((app) => {
@@ -45,39 +45,39 @@ describe('a handler that goes on to a second layer of the same URL finds its own
   const fail = () => Promise.reject(new Error('inside'))
   const withKey = { headers: { ...bearer('t').headers, 'X-Key': 'k' } }
 
-  test('the second is public', async () => {
+  test('if the second layer is public', async () => {
     const seen = await through(null, answer)
     expect(seen).toEqual({ before: anna, inside: undefined, after: anna, status: 200, challenges: [] })
   })
 
-  test('the second is public and throws, sync or async', async () => {
+  test('if the second layer is public and throws, sync or async', async () => {
     for (const handle of [fail, (): never => JSON.parse('{') as never]) {
       expect(await through(null, handle)).toMatchObject({ inside: undefined, after: anna, status: 500 })
     }
   })
 
-  test('the second lets in somebody else, and throws', async () => {
+  test('if the second layer has another principal, and throws', async () => {
     const other = { client: 'Acme' }
     expect(await through(key, answer, withKey)).toMatchObject({ inside: other, after: anna, status: 200 })
     expect(await through(key, fail, withKey)).toMatchObject({ inside: other, after: anna, status: 500 })
   })
 
-  test('the second denies', async () => {
+  test('if the second layer refuses', async () => {
     const seen = await through(key, answer)
     expect(seen).toMatchObject({ status: 401, challenges: [challenge.key('header', 'X-Key')] })
     expect(seen).not.toHaveProperty('inside')
     expect(seen).toMatchObject({ before: anna, after: anna })
   })
 
-  test('the second’s hook throws', async () => {
+  test('if the hook of the second layer throws', async () => {
     const seen = await through((): unknown => JSON.parse('{'), answer)
     expect(seen).toMatchObject({ before: anna, after: anna, status: 500 })
     expect(seen).not.toHaveProperty('inside')
   })
 })
 
-describe('an answer of two guarded layers', () => {
-  test.each(['answers', 'throws'])('varies on what both read, where the second %s', async (what) => {
+describe('the response of two guarded layers', () => {
+  test.each(['answers', 'throws'])('has what both read in Vary, if the second layer %s', async (what) => {
     const { ask } = await running((app, answering) => {
       const router = new Router().get('/:id', withAuth(user), (_ctx, next) => next())
       const last = (ctx: Ctx) => (what === 'throws' ? Promise.reject(new Error('inside')) : answering(ctx))
@@ -89,8 +89,8 @@ describe('an answer of two guarded layers', () => {
   })
 })
 
-describe('an exception behind a partly sent response', () => {
-  test('is the one that is reported, and no onError handler is asked', async () => {
+describe('an exception after a part of the response was sent', () => {
+  test('is emitted as it is, and no onError handler is called', async () => {
     class Broken extends Error {}
     let asked = 0
     const { ask, errors } = await running((app) => {
@@ -119,7 +119,7 @@ describe('an exception behind a partly sent response', () => {
   })
 })
 
-describe('a guard that a second withAuth replaces is found by identity', () => {
+describe('a guard that a second withAuth replaces is found by its identity', () => {
   const [a, b] = [guardOf(bearerFor('a')), guardOf(bearerFor('b'))]
   const ahead = (_ctx: object, next: Next): unknown => {
     count('ahead')
@@ -137,7 +137,7 @@ describe('a guard that a second withAuth replaces is found by identity', () => {
   }
   const first = () => before(a(new Router().get('/x', handler('x')).get('/own', b, handler('own'))))
 
-  test('even with another function in front: the new one decides, the old one is gone, the function stays', () =>
+  test('if another function is before it: the new guard decides, the old one is removed, and the function stays', () =>
     served(
       { '/b': b(first()), '/open': guardOf(null)(first()), '/also': guardOf(also(bearerFor('b')))(first()) },
       async (port) => {
@@ -151,15 +151,15 @@ describe('a guard that a second withAuth replaces is found by identity', () => {
       },
     ))
 
-  test('what an operation decided itself stays', () =>
+  test('if it is the guard of an operation itself, it stays', () =>
     served({ '/b': guardOf(null)(first()) }, async (port) => {
       expect(await outcome(port, '/b/own', 'own')).toEqual(denied('b'))
     }))
 
-  test('what adds at an operation is found again under the next level', () => {
+  test('if it adds at an operation, it is found again by the next level', () => {
     const inner = () => before(a(new Router().get('/x', guardOf(also(bearerFor('b'))), handler('x'))))
     return served({ '/once': inner(), '/open': guardOf(null)(inner()), '/b': b(inner()) }, async (port) => {
-      // one Authorization line cannot be two tokens
+      // One Authorization line cannot have two tokens
       expect(await outcome(port, '/once/x', 'x', tokenOf('b'))).toMatchObject({ status: 401, calls: 0 })
       expect(await outcome(port, '/open/x', 'x', tokenOf('b'))).toMatchObject({ status: 200, says: { own: 'b' } })
       expect(await outcome(port, '/b/x', 'x', tokenOf('b'))).toMatchObject({ says: { inherited: 'b', own: 'b' } })

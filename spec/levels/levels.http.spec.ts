@@ -1,7 +1,7 @@
 /**
  * Spec 5.6: the innermost decision wins, whatever else was decided and in whatever order the routers were built.
  *
- * Many applications on one server: a request goes to the one that its first path segment names.
+ * Many applications share one server: the first path segment of a request selects one.
  */
 import fc from 'fast-check'
 import Koa, { type Context, type Next } from 'koa'
@@ -29,7 +29,7 @@ const builds = new Map<string, ReturnType<typeof build>>()
 
 const dispatch = (ctx: Context, next: Next): unknown => {
   const routes = builds.get(ctx.path.split('/')[1] ?? '')
-  // Safe: the router asks for its own context type, and makes it of this one
+  // Safe: the router makes its own context of this one
   return routes === undefined ? next() : routes(ctx as never, next)
 }
 const served = serve(() => {
@@ -58,7 +58,7 @@ let made = 0
 type Ask = 'bare' | 'right' | 'neighbour'
 const all: ReadonlyArray<Ask> = ['bare', 'right', 'neighbour']
 
-/** Asks without a credential, with the right one, and with a neighbour level's. */
+/** Sends no credential, the right one, and one of another level. */
 const check = async (combination: Combination, order: Order, asks: ReadonlyArray<Ask> = all): Promise<void> => {
   const id = `b${made++}`
   builds.set(id, build(id, combination, order))
@@ -83,7 +83,7 @@ const check = async (combination: Combination, order: Order, asks: ReadonlyArray
   builds.delete(id)
 }
 
-/** A few at a time, so that the server is never idle. */
+/** Runs a few at a time, so that the server is never idle. */
 const checkAll = async (
   cases: ReadonlyArray<readonly [Combination, Order]>,
   asks?: ReadonlyArray<Ask>,
@@ -97,8 +97,8 @@ const checkAll = async (
 
 const unset = Object.fromEntries(levels.map((level) => [level, 'unset'])) as Combination
 
-describe('spec 5.6: the first decided of operation, registrations, routers and application', () => {
-  test('there are 729 combinations and 48 orders', () => {
+describe('spec 5.6: the innermost decision of operation, registrations, routers and application wins', () => {
+  test('729 combinations and 48 orders are tried', () => {
     expect(new Set(combinations.map((combination) => JSON.stringify(combination))).size).toBe(729)
     expect(new Set(orders.map((order) => JSON.stringify(order))).size).toBe(48)
   })
@@ -107,13 +107,13 @@ describe('spec 5.6: the first decided of operation, registrations, routers and a
     checkAll(combinations.map((combination) => [combination, canonical])),
   )
 
-  test('5.6.1 to 5.6.5 all combinations, routers filled after all is wrapped and served', { timeout: 60_000 }, () =>
+  test('5.6.1 to 5.6.5 all combinations, routers filled after they were wrapped and served', { timeout: 60_000 }, () =>
     checkAll(
       combinations.map((combination) => [combination, { operation: 'registered', child: 'served', parent: 'served' }]),
     ),
   )
 
-  test('5.6 every order, with one level decided, and with one level opened below the application', () => {
+  test('5.6 every order, with one level decided, and with one level made public below the application', () => {
     const some: ReadonlyArray<Combination> = levels.flatMap((level) => [
       { ...unset, [level]: 'auth' },
       { ...unset, application: 'auth', [level]: 'null' },
@@ -141,8 +141,8 @@ describe('spec 5.6: the first decided of operation, registrations, routers and a
     )
   })
 
-  // 34,992 of them. Continuous integration asks all. On other peers and elsewhere it is every seventh, which meets each
-  // combination in seven orders, and each order in a hundred combinations.
+  // These are 34,992. Continuous integration tries all. For other versions of the peers, and elsewhere, it is every
+  // seventh: each combination in seven orders, and each order in a hundred combinations.
   const isSampled = process.env['KOA_ROUTER'] !== undefined || !isContinuousIntegration
   test('5.6 all combinations in all orders, without a credential', { timeout: 120_000 }, () =>
     checkAll(

@@ -1,4 +1,4 @@
-/** Spec 5.6 whatever the method: `all`, HEAD, OPTIONS, redirects, and requests that no operation answers. */
+/** Spec 5.6 for every method: `all`, HEAD, OPTIONS, redirects, and requests that no operation answers. */
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
@@ -39,7 +39,7 @@ const served = serve(() => {
   return appOf(router.routes(), router.allowedMethods(), withAuth(a)(plain).routes())
 })
 
-// Node hands CONNECT to whoever listens for it, and cuts the connection where none does
+// Node gives CONNECT to a listener of its event, and closes the connection if there is none
 const methods = METHODS.filter((method) => method !== 'CONNECT')
 
 describe('D-R12 router.all', () => {
@@ -79,7 +79,7 @@ describe('D-R12 router.redirect', () => {
 })
 
 describe('A-04 HEAD', () => {
-  // What could tell a client that it was let in, or what to send
+  // Header fields that could show whether a request passed, or which credential to send
   const fields = ['www-authenticate', 'cache-control', 'vary', 'content-type', 'content-length'] as const
 
   test.each([
@@ -89,7 +89,7 @@ describe('A-04 HEAD', () => {
     ['/open', undefined, 200],
     ['/all', undefined, 401],
     ['/old', undefined, 401],
-  ])('A-04 HEAD %s with %s answers as GET: %i', async (path, token, status) => {
+  ])('A-04 HEAD %s with %s has the status of GET: %i', async (path, token, status) => {
     const asGet = await get(served.port, path, token)
     const ran = callsOf('x')
     const asHead = await get(served.port, path, token, { method: 'HEAD' })
@@ -101,7 +101,7 @@ describe('A-04 HEAD', () => {
     expect(callsOf('all')).toBe(0)
   })
 
-  test('A-04 a HEAD of its own keeps its guard, though the GET behind it is public', async () => {
+  test('A-04 an operation for HEAD keeps its guard, although the GET after it is public', async () => {
     expect(await outcome(served.port, '/head', 'x', undefined, { method: 'HEAD' })).toEqual({
       ...denied('a'),
       says: '',
@@ -110,8 +110,8 @@ describe('A-04 HEAD', () => {
   })
 })
 
-describe('what no operation answers needs no credentials', () => {
-  test('D-R11 OPTIONS of a guarded path tells its methods and runs nothing', async () => {
+describe('requests that no operation answers need no credentials', () => {
+  test('D-R11 OPTIONS of a guarded path lists its methods and runs nothing', async () => {
     const answer = await get(served.port, '/x', undefined, { method: 'OPTIONS' })
     expect([answer.status, answer.headers['allow'], answer.text, answer.challenge]).toEqual([
       200,
@@ -126,7 +126,7 @@ describe('what no operation answers needs no credentials', () => {
     expect(await outcome(served.port, '/options', 'x', undefined, { method: 'OPTIONS' })).toEqual(denied('a'))
   })
 
-  test('D-R11 another method is 405 with Allow, and one that the router does not know 501', async () => {
+  test('D-R11 another method is a 405 with Allow, and an unknown one is a 501', async () => {
     const put = await get(served.port, '/x', undefined, { method: 'PUT' })
     expect([put.status, put.headers['allow'], put.challenge]).toEqual([405, 'HEAD, GET, DELETE', undefined])
     const propfind = await get(served.port, '/x', undefined, { method: 'PROPFIND' })
@@ -134,12 +134,12 @@ describe('what no operation answers needs no credentials', () => {
     expect(callsOf('x')).toBe(0)
   })
 
-  test('an unknown path is 404, with and without credentials', async () => {
+  test('an unknown path is a 404, with and without credentials', async () => {
     expect(await outcome(served.port, '/none', 'x')).toEqual(notFound)
     expect(await outcome(served.port, '/none', 'x', tokenOf('a'))).toEqual(notFound)
   })
 
-  test('methods of one path have each their own guard', async () => {
+  test('each method of a path has its own guard', async () => {
     expect(await outcome(served.port, '/x', 'x', tokenOf('a'), { method: 'DELETE' })).toMatchObject({ calls: 0 })
     expect(await outcome(served.port, '/x', 'x', undefined, { method: 'DELETE' })).toEqual(denied('b'))
     expect(await outcome(served.port, '/x', 'x', tokenOf('b'), { method: 'DELETE' })).toEqual(admitted('b'))

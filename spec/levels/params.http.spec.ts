@@ -1,4 +1,4 @@
-/** D-R10: a `param` hook looks something up, so it must not run for a request that is denied. */
+/** D-R10: a `param` hook looks something up, so it must not run for a request that is refused. */
 import Router, { type RouterInstance } from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
@@ -35,20 +35,20 @@ interface Way {
 
 const ways: ReadonlyArray<Way> = [
   { description: 'plain router, hooks before the operation', make: () => guarded(hooks(new Router())) },
-  { description: 'plain router, hooks behind it', make: () => hooks(guarded(new Router())) },
+  { description: 'plain router, hooks after the operation', make: () => hooks(guarded(new Router())) },
   { description: 'derived router, hooks before the operation', make: () => bare(hooks(withAuth(a)(new Router()))) },
-  { description: 'derived router, hooks behind it', make: () => hooks(bare(withAuth(a)(new Router()))) },
-  { description: 'derived of a router with hooks', make: () => withAuth(a)(hooks(bare(new Router()))) },
+  { description: 'derived router, hooks after the operation', make: () => hooks(bare(withAuth(a)(new Router()))) },
+  { description: 'router derived from one with hooks', make: () => withAuth(a)(hooks(bare(new Router()))) },
   {
     description: 'derived router, operation with its own guard, hooks before it',
     make: () => guarded(hooks(withAuth(null)(new Router()))),
   },
   {
-    description: 'derived router, operation with its own guard, hooks behind it',
+    description: 'derived router, operation with its own guard, hooks after it',
     make: () => hooks(guarded(withAuth(null)(new Router()))),
   },
   {
-    description: 'wrapped twice, hooks between',
+    description: 'wrapped twice, hooks added between',
     make: () => hooks(withAuth(a)(hooked(bare(withAuth(null)(new Router())), 'two'))),
   },
   {
@@ -60,7 +60,7 @@ const ways: ReadonlyArray<Way> = [
     },
   },
   {
-    description: 'mounted, with a guard of its own, in a plain router with hooks that come before and after',
+    description: 'mounted with its own guard in a plain router with hooks before and after',
     make: () => {
       const root = hooked(new Router(), 'one')
       root.use(guarded(new Router()).routes())
@@ -68,22 +68,22 @@ const ways: ReadonlyArray<Way> = [
     },
   },
   {
-    description: 'limiter in front of the guard, derived router, hooks before the operation',
+    description: 'limiter before the guard, derived router, hooks before the operation',
     make: () => limited(hooks(withAuth(null)(new Router()))),
     limits: true,
   },
   {
-    description: 'limiter in front of the guard, derived router, hooks behind it',
+    description: 'limiter before the guard, derived router, hooks after the operation',
     make: () => hooks(limited(withAuth(null)(new Router()))),
     limits: true,
   },
   {
-    description: 'limiter in front of the guard, derived of a router with hooks, and wrapped again',
+    description: 'limiter before the guard, router derived from one with hooks, and wrapped again',
     make: () => withAuth(null)(hooked(withAuth(null)(hooked(limited(new Router()), 'two')), 'one')),
     limits: true,
   },
   {
-    description: 'limiter in front of the guard, mounted in a derived router with hooks',
+    description: 'limiter before the guard, mounted in a derived router with hooks',
     make: () => {
       const root = hooks(withAuth(null)(new Router()))
       root.use(limited(new Router()).routes())
@@ -101,7 +101,7 @@ describe('D-R10 param hooks', () => {
   })
 
   test.each(ways.map(({ description, limits }, at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
-    'D-R10 $description: no hook runs for a denied request',
+    'D-R10 $description: no hook runs for a refused request',
     async ({ path, limits }) => {
       order.length = 0
       expect(await outcome(served.port, path, 'param')).toEqual(denied('a'))
@@ -111,7 +111,7 @@ describe('D-R10 param hooks', () => {
   )
 
   test.each(ways.map(({ description, limits }, at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
-    'D-R10 $description: both hooks run for one that is let in, in the order of the path',
+    'D-R10 $description: both hooks run for an accepted request, in the order of the path',
     async ({ path, limits }) => {
       order.length = 0
       expect(await outcome(served.port, path, 'param', tokenOf('a'))).toEqual(admitted('a'))
@@ -119,14 +119,14 @@ describe('D-R10 param hooks', () => {
     },
   )
 
-  test('a hook that a derived router gets does not run in the router that it was made of', () => {
+  test('a hook of a derived router does not run in the original router', () => {
     const base = bare(new Router())
     hooks(withAuth(a)(base))
     expect([Object.keys(base.params), base.stack[0]?.stack.length]).toEqual([[], 1])
   })
 
-  test('D-R10 a guard given to `param` answers 500, and no request passes', async () => {
-    // Safe: that it is no hook is what is tested
+  test('D-R10 a guard given to `param` is a 500, and no request passes', async () => {
+    // Safe: this test passes a function that is not a hook
     const misused = bare(new Router().param('one', withAuth(a) as never))
     const own = await listen(appOf(misused.routes()))
     expect(await outcome(own.port, '/o/1/2', 'param', tokenOf('a'))).toMatchObject({ status: 500, calls: 0 })

@@ -1,4 +1,6 @@
-/** Spec 5.6 whatever a path looks like: prefixes with parameters, arrays, regular expressions, mounts, exclusive routers. */
+/**
+ * Spec 5.6 for every form of path: prefixes with parameters, arrays, regular expressions, mounts, exclusive routers.
+ */
 import Router from '@koa/router'
 import Koa from 'koa'
 import mount from 'koa-mount'
@@ -56,14 +58,14 @@ describe('A-02 prefixes with parameters', () => {
     ['/mounted/1/c/2/own', 'b'],
     ['/r/1/n/2/p/3/m/4/c/5/x', 'a'],
     ['/r/1/n/2/p/3/m/4/c/5/own', 'b'],
-  ])('A-02, D-R1 %s is guarded, in capitals and with a trailing slash too', async (path, realm) => {
+  ])('A-02, D-R1 %s is guarded, also in capitals and with a trailing slash', async (path, realm) => {
     for (const spelling of [path, path.toUpperCase(), `${path}/`, path.replace('1', '%31')]) {
       expect(await outcome(served.port, spelling, 'prefixed')).toEqual(denied(realm))
       expect(await outcome(served.port, spelling, 'prefixed', tokenOf(realm))).toEqual(admitted(realm))
     }
   })
 
-  test('a prefix that a derived router gets does not reach the router that it was made of', () => {
+  test('a prefix of a derived router does not change the original router', () => {
     const base = new Router({ prefix: '/base' })
     base.get('/x', handler('prefixed'))
     withAuth(a)(base).prefix('/derived')
@@ -134,15 +136,18 @@ describe('D-R7 regular expressions', () => {
   test.each([
     ['/g/x', 'a'],
     ['/y/x', 'b'],
-  ])('D-R7 an expression with a state never lets a bare request to %s through', async (path, realm) => {
-    const seen = new Set<number>()
-    for (const [turn, asked] of [path, path, `${path}/none`, path, '/none', path, path].entries()) {
-      const bare = await outcome(served.port, asked, 'regex')
-      expect(bare, `request ${turn}`).toEqual(bare.status === 404 ? notFound : denied(realm))
-      seen.add(bare.status)
-    }
-    expect(seen).toContain(401)
-  })
+  ])(
+    'D-R7 an expression that keeps its lastIndex never admits a request without credentials to %s',
+    async (path, realm) => {
+      const seen = new Set<number>()
+      for (const [turn, asked] of [path, path, `${path}/none`, path, '/none', path, path].entries()) {
+        const bare = await outcome(served.port, asked, 'regex')
+        expect(bare, `request ${turn}`).toEqual(bare.status === 404 ? notFound : denied(realm))
+        seen.add(bare.status)
+      }
+      expect(seen).toContain(401)
+    },
+  )
 })
 
 describe('D-R4 exclusive routers', () => {
@@ -160,13 +165,13 @@ describe('D-R4 exclusive routers', () => {
     return appOf(last.routes(), fewest.routes(), used.routes())
   })
 
-  test.each(['/last/me', '/few/me'])('D-R4 the layer that is chosen for %s has its guard', async (path) => {
+  test.each(['/last/me', '/few/me'])('D-R4 the layer that runs for %s has its guard', async (path) => {
     expect(await outcome(served.port, path, 'guarded')).toEqual(denied('a'))
     expect(await outcome(served.port, path, 'guarded', tokenOf('a'))).toEqual(admitted('a'))
     expect(await outcome(served.port, path.replace('me', '7'), 'open')).toEqual(admitted(null))
   })
 
-  test('D-R4 where middleware is chosen in place of the route, nothing is served', async () => {
+  test('D-R4 if middleware runs instead of the route, nothing is served', async () => {
     expect(await outcome(served.port, '/used/me', 'guarded', tokenOf('a'))).toEqual(notFound)
   })
 })
@@ -194,7 +199,7 @@ describe('A-06 koa-mount', () => {
     expect(callsOf('mounted')).toBe(0)
   })
 
-  test('A-06 an absolute-form target is guarded as its path', async () => {
+  test('A-06 an absolute-form target is guarded like its path', async () => {
     const target = `http://elsewhere.example/sub/p/1/x`
     expect(await outcome(served.port, target, 'mounted')).toEqual(denied('a'))
     expect(await outcome(served.port, target, 'mounted', tokenOf('a'))).toEqual(admitted('a'))

@@ -1,4 +1,7 @@
-/** A guard in a place where it could not protect: refused on the line where that can be seen, else 500; no request passes. */
+/**
+ * A guard in a place where it cannot protect. It is a TypeError when it is written, if that can be seen then; otherwise
+ * a 500. No request passes.
+ */
 import Router from '@koa/router'
 import type { Next } from 'koa'
 import compose from 'koa-compose'
@@ -9,7 +12,7 @@ import { listen, serve } from '../support/server.js'
 
 const a = bearerFor('a')
 type Any = (ctx: never, next: Next) => Promise<unknown>
-// Safe: a guard is middleware, which is what these tests use it as
+// Safe: a guard is middleware, and is used as middleware here
 const asMiddleware = (auth: unknown): Any => guardOf(auth) as Any
 const hidden = (...middleware: Any[]) => compose(middleware as never) as Any
 const last = handler('p') as unknown as Any
@@ -18,7 +21,7 @@ const goOn: Any = (_ctx, next) => next()
 
 const operationOrRouter = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
-describe('refused on the line', () => {
+describe('a misplaced guard that is seen when it is written', () => {
   const cases: ReadonlyArray<{ description: string; run: () => unknown; message: string }> = [
     {
       description: 'app.use(withAuth(a))',
@@ -51,7 +54,7 @@ describe('refused on the line', () => {
       message: 'GET /x: withAuth(...) is in it twice; remove one',
     },
     {
-      description: 'twice in one operation, apart',
+      description: 'twice in one operation, with a function between',
       run: () =>
         withAuth(null)(new Router()).post('/x', withAuth(null), goOn as never, asMiddleware(a) as never, handler('p')),
       message: 'POST /x: withAuth(...) is in it twice; remove one',
@@ -67,22 +70,22 @@ describe('refused on the line', () => {
       message: 'GET /x: withAuth(...) is in it twice; remove one',
     },
     {
-      description: 'no handler behind it',
+      description: 'no handler after it',
       run: () => withAuth(a)(new Router()).get('/x', goOn as never, asMiddleware(a) as never),
       message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
     },
     {
-      description: 'in front of the path',
+      description: 'before the path',
       run: () => withAuth(a)(new Router()).get(asMiddleware(a) as never, '/x' as never, handler('p') as never),
       message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
     },
     {
-      description: 'in front of the path, in a plain router that is mounted in a derived one',
+      description: 'before the path, in a plain router that is mounted in a derived one',
       run: () => withAuth(a)(new Router()).use(new Router().get(asMiddleware(a) as never, '/x', handler('p')).routes()),
       message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
     },
     {
-      description: 'no handler at all, in a plain router that is derived later',
+      description: 'no handler, in a plain router that is derived later',
       run: () => withAuth(a)(new Router().get('/x', asMiddleware(a))),
       message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
     },
@@ -113,7 +116,7 @@ describe('refused on the line', () => {
   })
 })
 
-describe('what cannot be seen before a request', () => {
+describe('a misplaced guard that is seen when a request comes', () => {
   const served = serve(() => {
     const router = new Router()
     router.use('/used', hidden(asMiddleware(a)))
@@ -136,7 +139,7 @@ describe('what cannot be seen before a request', () => {
     ['/apart', 'is in one operation twice; remove one'],
     ['/composed', 'is in one operation twice; remove one'],
     ['/derived', 'is in one operation twice; remove one'],
-  ])('%s is 500 for whoever has the credential, and the error names the fix', async (path, message) => {
+  ])('%s is a 500 for a valid credential, and the error names the fix', async (path, message) => {
     served.errors.length = 0
     expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({
       status: 500,
@@ -148,16 +151,16 @@ describe('what cannot be seen before a request', () => {
     if (message.startsWith('outside')) expect(String(served.errors[0])).toContain(operationOrRouter)
   })
 
-  // where a route has the very path of the middleware, the two look the same: then the guard holds
+  // If a route has the same path as the middleware, the two cannot be distinguished: then the guard protects the route
   test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived'])(
-    '%s lets no request pass without a credential',
+    '%s admits no request without a credential',
     async (path) => {
       const { status, calls } = await outcome(served.port, path, 'p')
       expect([[401, 500].includes(status), calls]).toEqual([true, 0])
     },
   )
 
-  test('hidden in app.use above the routers, no request passes', async () => {
+  test('a guard that is hidden in app.use before the routers admits no request', async () => {
     const layouts = [
       [hidden(asMiddleware(a)), last],
       [hidden(asMiddleware(null)), last],
@@ -173,7 +176,7 @@ describe('what cannot be seen before a request', () => {
     }
   })
 
-  test('a guard with no handler behind it in a plain router lets no request in, and answers nothing of its own', async () => {
+  test('a guard without a handler after it in a plain router admits no request and writes no response', async () => {
     const own = await listen(appOf(new Router().get('/x', asMiddleware(a)).routes()))
     expect(await outcome(own.port, '/x', 'p')).toEqual(denied('a'))
     expect((await get(own.port, '/x', tokenOf('a'))).status).toBe(404)

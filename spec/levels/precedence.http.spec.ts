@@ -1,4 +1,4 @@
-/** Section 5.6 of the behavior specification: levels and precedence. All combinations have a suite of their own. */
+/** Section 5.6 of the requirements: levels and precedence. levels.http.spec.ts tries all combinations. */
 import Router from '@koa/router'
 import { withAuth, type Guard } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { bearer, bearerOf, expectDenied, expectPassed, running, type Running } f
 
 const levels = ['application', 'router', 'call', 'operation']
 
-/** The operation lets in one bearer token, and only that one. */
+/** Expects that the operation accepts one bearer token, and only that one. */
 const expectGuardedBy = async ({ ask }: Running, path: string, level: string): Promise<void> => {
   expectPassed(await ask(path, bearer(level)), { via: level })
   expectDenied(await ask(path), 401, [`Bearer realm="${level}"`])
@@ -23,7 +23,7 @@ const expectPublic = async ({ ask }: Running, path: string): Promise<void> => {
 const application = () => withAuth(bearerOf('application'))(new Router())
 const router = () => withAuth(bearerOf('router'))(new Router())
 
-test('5.6.1 auth on the application secures every operation, of whatever router, method and depth', async () => {
+test('5.6.1 auth on the application guards every operation, of any router, method and depth', async () => {
   const api = await running((app, answering) => {
     const deep = new Router().post('/deep', answering)
     const child = new Router().get('/child', answering).use('/nested', deep.routes())
@@ -68,7 +68,7 @@ describe('5.6.2 auth on a router applies to all its operations, and overrides th
     await expectGuardedBy(api, '/uncalled/a', 'application')
   })
 
-  test('5.6.2 on the call, over what the router was built with', async () => {
+  test('5.6.2 on the registration call, which overrides the guard of the router', async () => {
     const api = await running((app, answering) => {
       const child = router().get('/a', answering)
       const root = application()
@@ -95,7 +95,7 @@ test('5.6.3 auth on an operation overrides router, registration call and applica
   await expectGuardedBy(api, '/called/neighbour', 'call')
 })
 
-test('5.6.4 auth=None on an operation disables authentication for it, and for it alone', async () => {
+test('5.6.4 null on an operation makes this operation public, and no other', async () => {
   const api = await running((app, answering) => {
     const child = router().post('/token', answering).get('/open', withAuth(null), answering).get('/x', answering)
     const root = application().get('/open', withAuth(null), answering).get('/x', answering)
@@ -109,7 +109,7 @@ test('5.6.4 auth=None on an operation disables authentication for it, and for it
   expectDenied(await api.ask('/router/token', { method: 'POST' }), 401, ['Bearer realm="router"'])
 })
 
-describe('5.6.5 auth=None on a router makes its operations skip the application', () => {
+describe('5.6.5 null on a router makes its operations skip the application', () => {
   const open = (guard: () => Guard<undefined>, how: (root: ReturnType<typeof application>, child: Router) => void) =>
     running((app, answering) => {
       const child = new Router().get('/a', answering)
@@ -129,7 +129,7 @@ describe('5.6.5 auth=None on a router makes its operations skip the application'
     await expectGuardedBy(api, '/x', 'application')
   })
 
-  test('5.6.5 inherited by the routers in it, and undone by the registration call', async () => {
+  test('5.6.5 also for the routers inside of it, unless the registration call decides', async () => {
     const api = await open(
       () => withAuth(null),
       (root, child) => {
@@ -142,7 +142,7 @@ describe('5.6.5 auth=None on a router makes its operations skip the application'
     await expectGuardedBy(api, '/closed/guarded', 'operation')
   })
 
-  test('5.6.5 a request without credentials and one with wrong ones are the same to it', async () => {
+  test('5.6.5 with wrong credentials as without credentials', async () => {
     const api = await open(
       () => withAuth(null),
       (root, child) => root.use('/open', child.routes()),

@@ -1,4 +1,4 @@
-/** The law of a lawful setter: `withAuth(b)(withAuth(a)(r))` behaves as `withAuth(b)(r)`, whatever `r` holds. */
+/** A law of levels: `withAuth(b)(withAuth(a)(r))` behaves like `withAuth(b)(r)`, whatever `r` contains. */
 import Router, { type RouterInstance } from '@koa/router'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { listen } from '../support/server.js'
 const realms = ['a', 'b', 'c', 'd'] as const
 const guards = [guardOf(null), ...realms.map((realm) => guardOf(bearerFor(realm)))]
 
-/** One thing that is put into a router. */
+/** One thing that is added to a router. */
 type Step =
   | { readonly _tag: 'Route'; readonly path: string; readonly guard: number | undefined }
   | { readonly _tag: 'Paths' }
@@ -47,11 +47,11 @@ const fill = (router: RouterInstance, todo: ReadonlyArray<Step>): RouterInstance
         else router.get(step.path, guards[step.guard]!, handler('law'))
         break
       case 'Paths':
-        // of one parameter: the router gives the layers of an array one stack, so that hooks of one run in the others
+        // One parameter only: the layers of an array share one stack, so hooks of one layer run in the others
         router.all(['/y/:id', '/z/:id'], handler('law'))
         break
       case 'Use':
-        // behind a path, because the router cannot mount it without one below a prefix with parameters
+        // With a path, because a router without one cannot be mounted below a prefix with parameters
         router.use('/y', (_ctx, next) => next())
         break
       case 'Param':
@@ -71,7 +71,8 @@ const fill = (router: RouterInstance, todo: ReadonlyArray<Step>): RouterInstance
 
 const targets = ['/x', '/y/1', '/z/1', '/1', '/m/x', '/m/1/x', '/m/y/1', '/m/1/m/1/x', '/m/1/y/1', '/none']
 
-// Below 15 the layers of an array of paths share their functions, so a plain router runs one hook twice and a guarded one once
+// Before version 15, the layers of an array of paths share their functions: a plain router runs one hook twice, a
+// guarded one once
 const countsHooks = !/-1[234]$/.test(process.env['KOA_ROUTER'] ?? '')
 
 const behaviour = async (port: number, at: string) => {
@@ -103,7 +104,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
 })
 
 describe('laws of levels', () => {
-  test('put-put: a second withAuth replaces the first and nothing else', async () => {
+  test('put-put: a second withAuth replaces the first, and nothing else', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ before, between, after, first, second }) => {
         const twice = fill(guards[second]!(fill(guards[first]!(fill(new Router(), before)), between)), after)
@@ -122,7 +123,7 @@ describe('laws of levels', () => {
     )
   })
 
-  test('put-get: an undecided operation has the requirement that its router was given last', async () => {
+  test('put-get: an undecided operation has the last requirement of its router', async () => {
     const root = new Router()
     for (const [at, each] of guards.entries())
       root.use(`/g${at}`, each(fill(new Router(), [{ _tag: 'Paths' }])).routes())

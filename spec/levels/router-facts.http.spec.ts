@@ -1,8 +1,8 @@
 /**
- * The inner facts of @koa/router and Koa that levels, placement and guards rest on. An upgrade that changes one fails here,
- * by name, before it lets anybody in.
+ * The private facts of @koa/router and Koa that levels, placement and guards rely on. After an upgrade that changes
+ * one, the test of this fact fails here, before a request passes wrongly.
  *
- * `KOA_ROUTER` names another router to hold against them, as the oldest of the peer range: a package, or the path of its
+ * `KOA_ROUTER` names another router to compare, such as the oldest of the peer range: a package, or the path of its
  * module (`.../dist/index.mjs`).
  */
 import { pathToFileURL } from 'node:url'
@@ -17,22 +17,22 @@ type AnyFunction = (...args: never[]) => unknown
 
 const named = process.env['KOA_ROUTER'] ?? '@koa/router'
 const specifier = /^[./]/.test(named) ? pathToFileURL(named).href : named
-// Safe: whatever is named is a version of this package; below 15 the router is the module itself
+// Safe: every router that is named is a version of this package; before version 15 the router is the module itself
 const { default: Router } = (await import(/* @vite-ignore */ specifier)) as typeof KoaRouter
 
-// Where a RegExp is no path of `use`, and the layers of a mounted router keep the arrays of functions of the original
+// Before 15, `use` takes no RegExp, and a mounted router shares the arrays of functions with the original
 const isBefore15 = /-1[234]$/.test(named)
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
 const stackOf = (layer: Layer | undefined): ReadonlyArray<AnyFunction> => layer?.stack ?? []
 
-// What `router.use(path, routes)` needs, without a compiler that knows which router it is
+// The arguments of `router.use(path, routes)`, because the types of the router are not known here
 const use = (router: RouterInstance, ...args: unknown[]): void => {
   Reflect.apply(router.use, router, args)
 }
 
-/** Asks a router over HTTP, and answers what `look` saw of the context in each middleware that calls it. */
+/** Asks a router over HTTP, and returns what `look` saw of the context in each middleware that calls it. */
 const seenBy = async (fill: (router: RouterInstance, look: AnyFunction) => void, path: string) => {
   const seen: Array<Record<'captures' | 'routerPath' | 'matched', unknown>> = []
   const look = (ctx: Record<'captures' | 'routerPath' | 'matched', unknown>, next: () => unknown): unknown => {
@@ -58,7 +58,7 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(['register' in router, 'routes' in router]).toEqual([true, true])
   })
 
-  test('all that is put into a router goes through `stack.push`, a layer at a time', () => {
+  test('everything that is put into a router goes through `stack.push`, one layer at a time', () => {
     const router = new Router()
     const pushed: unknown[] = []
     Object.defineProperty(router.stack, 'push', {
@@ -84,7 +84,7 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(pushed).toEqual([...router.stack])
   })
 
-  test('a layer holds the very functions that it was given, and a guard alone is first', () => {
+  test('a layer holds the same functions that it was given, and a single guard is the first', () => {
     const [layer] = new Router().get('/x', go, handle).stack
     expect(stackOf(layer)[0]).toBe(go)
     expect(stackOf(layer)[1]).toBe(handle)
@@ -103,14 +103,14 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(stackOf(root.stack[0])[0]).toBe(marked)
   })
 
-  test('a mounted layer is put in before the hooks of its parent are, and is the same that then has them', () => {
+  test('a mounted layer enters before the hooks of its parent, and the same layer then gets the hooks', () => {
     const parent = new Router()
     parent.param('id', (_id, _ctx, next) => next())
     use(parent, new Router().get('/x/:id', handle).routes())
     expect(stackOf(parent.stack[0]).map((f) => f === handle)).toEqual([false, true])
   })
 
-  test('routes that come after mounting are not seen by the parent; after `routes()` they are served', async () => {
+  test('routes that are added after mounting are not in the parent; after `routes()` they are served', async () => {
     const child = new Router()
     const parent = new Router()
     use(parent, child.routes())
@@ -150,7 +150,7 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(router.stack.slice(0, 2).map(({ paramNames }) => paramNames.length)).toEqual([2, 2])
   })
 
-  test('`use` middleware has no methods, routes have; GET is the last of its own', () => {
+  test('`use` middleware has no methods, and routes have some; the last one of a GET route is GET', () => {
     const router = new Router()
     use(router, go)
     router.get('/x', handle)
@@ -160,7 +160,7 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(all?.length).toBeGreaterThan(2)
   })
 
-  test('`_events`, where there are any, keep handlers in a Map of lists', () => {
+  test('`_events`, if it exists, keeps handlers in a Map of arrays', () => {
     const router = new Router()
     const events: unknown = Reflect.get(router, '_events')
     if (events === undefined) return
@@ -175,7 +175,7 @@ describe(`guardMark.ts rests on these facts of ${named}`, () => {
   const names = (router: RouterInstance) =>
     stackOf(router.stack[0]).map((f) => (f === ahead ? 'ahead' : 'param' in f ? f.param : 'plain'))
 
-  test('hooks come after a function whose `param` no path has, and in front of those that have none', () => {
+  test('hooks come after a function whose `param` is not in the path, and before functions without `param`', () => {
     const before = new Router()
     before.param('two', go as never).param('one', go as never)
     before.get('/:one/:two', ahead, go, handle)
@@ -205,22 +205,22 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
       },
     })
 
-  test('router.use reads `router` of what it is given, with a path and without', () => {
+  test('router.use reads `router` of its argument, with and without a path', () => {
     for (const args of [[], ['/p'], [['/p', '/q']], ...(isBefore15 ? [] : [[/p/]])]) {
       expect(() => use(new Router(), ...args, reading('router'))).toThrow(new RangeError('router'))
     }
   })
 
-  test('router.get, all and param do not', () => {
+  test('router.get, all and param do not read `router`', () => {
     const guard = reading('router')
     expect(() => new Router().get('/x', guard, handle).all('/y', guard, handle)).not.toThrow()
   })
 
-  test("koa's use reads `_name`", () => {
+  test("koa's use reads `_name` of its argument", () => {
     expect(() => new Koa().use(reading('_name'))).toThrow(new RangeError('_name'))
   })
 
-  test('`captures` is a new array for every layer that runs, and one for all functions of a layer', async () => {
+  test('`captures` is a new array for every layer that runs, and the same for all functions of a layer', async () => {
     const { seen } = await seenBy((router, look) => {
       use(router, look)
       use(router, '/x', look)
@@ -241,7 +241,7 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
       router.post('/x/y', handle)
     }, '/x/y')
     expect(seen.map(({ routerPath }) => routerPath)).toEqual(['/x', '/x/y', '/x/:id'])
-    // Safe: what the router calls matched are its layers
+    // Safe: the elements of `matched` are layers
     const paths = (seen[0]?.matched as Layer[]).map(({ path }) => path)
     expect(paths).toEqual(['/x', '/x/y', '/x/:id', '/x/y'])
   })
@@ -275,7 +275,7 @@ describe('ResponseSnapshot.ts rests on these facts of Koa', () => {
   }
   const begin = { status: 404, _body: undefined, _explicitStatus: undefined, _explicitNullBody: undefined }
 
-  test('a response begins as 404 without a header, and with none of the three private fields', async () => {
+  test('a response begins with 404 and no header, and without the three private fields', async () => {
     const headers: string[] = []
     expect(await snapshots((ctx) => headers.push(...ctx.res.getHeaderNames()))).toEqual([begin, begin])
     expect(headers).toEqual([])

@@ -1,4 +1,6 @@
-/** Routers that do not say which layer runs: koa-router 7 and @koa/router 8. They are refused, and no request is let in. */
+/**
+ * Routers that do not say which layer runs: koa-router 7 and @koa/router 8. They are refused, and no request passes.
+ */
 import type Router from '@koa/router'
 import Koa from 'koa'
 import { httpBearer, withAuth } from 'koa-with-auth'
@@ -10,7 +12,7 @@ const routerOf = async (name: string): Promise<typeof Router> =>
   ((await import(name)) as { default: typeof Router }).default
 
 describe.each(['koa-router-classic-7', 'koa-router-8'])('%s', (name) => {
-  it('is a TypeError where it is guarded as a whole, that names the fix', async () => {
+  it('withAuth(a)(router) is a TypeError that names the fix', async () => {
     const Old = await routerOf(name)
     expect(() => withAuth(bearer)(new Old())).toThrow(
       new TypeError(
@@ -19,7 +21,7 @@ describe.each(['koa-router-classic-7', 'koa-router-8'])('%s', (name) => {
     )
   })
 
-  it('an operation of it answers 500, also to a good token, and does not run', async () => {
+  it('an operation with a guard is a 500, even with a valid token, and does not run', async () => {
     const Old = await routerOf(name)
     let ran = 0
     const errors: string[] = []
@@ -29,7 +31,7 @@ describe.each(['koa-router-classic-7', 'koa-router-8'])('%s', (name) => {
     })
     const app = new Koa()
     app.on('error', (error: Error) => errors.push(error.message))
-    // Safe: an old router's middleware is middleware all the same
+    // Safe: the middleware of an old router is middleware, too
     app.use(router.routes() as unknown as Koa.Middleware)
     const server = await listen(app)
     try {
@@ -51,7 +53,7 @@ describe.each(['koa-router-classic-7', 'koa-router-8'])('%s', (name) => {
   })
 })
 
-it('koa-router 12, which other projects still install, is guarded', async () => {
+it('koa-router 12, which other projects still install, is supported', async () => {
   const Router12 = await routerOf('koa-router-classic-12')
   const router = withAuth(bearer)(new Router12())
   router.get('/x', (ctx) => {

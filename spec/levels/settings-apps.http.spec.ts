@@ -1,4 +1,6 @@
-/** Settings of an `apiApp` hold for its own operations, wherever it is mounted, and for no sibling in the same router. */
+/**
+ * Settings of an `apiApp` apply to its own operations, wherever it is mounted, and to no sibling in the same router.
+ */
 import Router, { type RouterInstance } from '@koa/router'
 import {
   apiApp,
@@ -28,7 +30,7 @@ const staff = () =>
     httpBasicAuth({ authenticate: (_request, user, password) => user === 'anna' && password === 'good' && { user } }),
   ] as const
 
-/** One setting, how to see it, and what is seen with it and without it. */
+/** One setting, how to observe it, and the result with it and without it. */
 interface Case {
   readonly options: AuthSettings
   readonly look: (ask: Running['ask'], path: string) => Promise<unknown>
@@ -73,13 +75,13 @@ const cases: Readonly<Record<string, Case>> = {
     held: true,
     otherwise: false,
   },
-  'onError, of an authenticator': {
+  'onError, for an authenticator': {
     options: { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] },
     look: async (ask, path) => statusOf(await ask(path, bearer('boom'))),
     held: 402,
     otherwise: 500,
   },
-  'onError, of an operation': {
+  'onError, for an operation': {
     options: { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] },
     look: async (ask, path) => statusOf(await ask(`${path}?throw`, bearer('good'))),
     held: 402,
@@ -113,7 +115,7 @@ const sibling = (answering: Answering) =>
 const siblingApp = (answering: Answering) =>
   operations(apiApp({ auth: staff(), docs: false, prefix: '/admin' }) as unknown as RouterInstance, answering, '/o')
 
-/** How two are put into one router: the settings' own, and the sibling at `/admin`. */
+/** How two routers are put into one: the application with the settings, and the sibling at `/admin`. */
 type Mounting = (
   options: AuthSettings,
   answering: Answering,
@@ -122,19 +124,19 @@ type Mounting = (
 
 const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mounting]> = [
   [
-    'without a prefix, in front of it',
+    'without a prefix, before the sibling',
     '/own',
     (options, answering, other) =>
       new Router().use(weakApp(options, answering).routes()).use(other(answering).routes()),
   ],
   [
-    'without a prefix, behind it',
+    'without a prefix, after the sibling',
     '/own',
     (options, answering, other) =>
       new Router().use(other(answering).routes()).use(weakApp(options, answering).routes()),
   ],
   [
-    'at a parameter',
+    'with a parameter as its prefix',
     '/t1/own',
     (options, answering, other) =>
       new Router()
@@ -170,7 +172,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     },
   ],
   [
-    'with levels anew, and a route of the copy',
+    'with a second level, and a route of the copy',
     '/late/own',
     (options, answering, other) => {
       const derived = withAuth(staff())(weakApp(options, answering))
@@ -180,7 +182,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     },
   ],
   [
-    'with middleware of its own',
+    'with its own middleware',
     '/own',
     (options, answering, other) => {
       const app = apiApp({ auth: staff(), docs: false, ...options })
@@ -193,7 +195,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     },
   ],
   [
-    'with an operation that goes on',
+    'with an operation that calls next()',
     '/own',
     (options, answering, other) => {
       const app = apiApp({ auth: null, docs: false, ...options })
@@ -206,30 +208,33 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     },
   ],
   [
-    'in a router that runs the last match alone',
+    'in a router that runs only the last match',
     '/own',
     (options, answering, other) =>
       new Router({ exclusive: true }).use(weakApp(options, answering).routes()).use(other(answering).routes()),
   ],
 ]
 
-describe.each(Object.entries(cases))('%s of one application', (_name, { options, look, held, otherwise }) => {
-  describe.each(mountings)('%s', (_mounting, own, mounting) => {
-    test.each([
-      ['a plain router', sibling],
-      ['an application', siblingApp],
-    ])('R08 holds for its operations, not for %s beside it', async (_sibling, other) => {
-      const { ask } = await running((app, answering) => {
-        app.use(mounting(options, answering, other).routes())
+describe.each(Object.entries(cases))(
+  'the setting %s of one application',
+  (_name, { options, look, held, otherwise }) => {
+    describe.each(mountings)('mounted %s', (_mounting, own, mounting) => {
+      test.each([
+        ['a plain router', sibling],
+        ['an application', siblingApp],
+      ])('R08 applies to its operations, not to those of %s beside it', async (_sibling, other) => {
+        const { ask } = await running((app, answering) => {
+          app.use(mounting(options, answering, other).routes())
+        })
+        expect(await look(ask, own)).toBe(held)
+        expect(await look(ask, '/admin/o')).toBe(otherwise)
+        expect(await look(ask, '/ADMIN/O')).toBe(otherwise)
       })
-      expect(await look(ask, own)).toBe(held)
-      expect(await look(ask, '/admin/o')).toBe(otherwise)
-      expect(await look(ask, '/ADMIN/O')).toBe(otherwise)
     })
-  })
-})
+  },
+)
 
-// What tracers do: each function of a layer is replaced by one that calls it
+// As tracers do, each function of a layer is replaced by one that calls it
 const originals = { register: Router.prototype.register, use: Router.prototype.use }
 const wrapLayers = (wrap: (f: Function) => Function): void => {
   for (const name of ['register', 'use'] as const) {
@@ -253,20 +258,23 @@ const copying = (f: Function): Function =>
   )
 
 describe('R08 under tracers that wrap the functions of layers', () => {
-  test.each(mountings)('settings %s hold for their application alone', async (_mounting, own, mounting) => {
-    wrapLayers(copying)
-    for (const { options, look, held, otherwise } of Object.values(cases)) {
-      const { ask } = await running((app, answering) => {
-        app.use(mounting(options, answering, sibling).routes())
-      })
-      expect(await look(ask, own)).toBe(held)
-      expect(await look(ask, '/admin/o')).toBe(otherwise)
-    }
-  })
+  test.each(mountings)(
+    'R08 settings of an application mounted %s apply to its operations only',
+    async (_mounting, own, mounting) => {
+      wrapLayers(copying)
+      for (const { options, look, held, otherwise } of Object.values(cases)) {
+        const { ask } = await running((app, answering) => {
+          app.use(mounting(options, answering, sibling).routes())
+        })
+        expect(await look(ask, own)).toBe(held)
+        expect(await look(ask, '/admin/o')).toBe(otherwise)
+      }
+    },
+  )
 })
 
-describe('what stays as it was', () => {
-  test('an exception passes the middleware of its application before the handler answers it', async () => {
+describe('settings of an application, middleware and exceptions', () => {
+  test('an exception passes through the middleware of its application before a handler answers it', async () => {
     const passed: unknown[] = []
     const { ask } = await running((app, answering) => {
       const api = apiApp({ auth: null, docs: false })
@@ -287,7 +295,7 @@ describe('what stays as it was', () => {
     expect(passed).toEqual([expect.any(Boom)])
   })
 
-  test('an exception of its middleware is answered, and one that middleware made of another', async () => {
+  test('an exception of its middleware is answered, also if middleware made it of another one', async () => {
     const { ask } = await running((app, answering) => {
       const api = apiApp({ auth: null, docs: false })
       api.use('/early', () => {
@@ -309,7 +317,7 @@ describe('what stays as it was', () => {
     expect(await ask('/other')).toMatchObject({ status: 402, body: 'boom', seen: [] })
   })
 
-  test('an exception of a sibling behind its middleware is not its own, of a second operation of its own it is', async () => {
+  test('an exception of a sibling after its middleware is not answered; an exception of its own second operation is', async () => {
     const { ask, errors } = await running((app) => {
       const api = apiApp({ auth: null, docs: false })
       api.use((_ctx, next) => next())
@@ -334,7 +342,7 @@ describe('what stays as it was', () => {
     expect(errors).toEqual([expect.any(Boom), expect.any(Boom)])
   })
 
-  test('settings that a router in it adds hold for its operations, inside of those of the application', async () => {
+  test('settings of a router inside of it apply to the operations of that router, in addition to those of the application', async () => {
     const { ask } = await running((app, answering) => {
       const api = apiApp({ auth: staff(), docs: false, realm: 'outer', explain: true })
       api.use('', authSettings({ realm: 'added' }))
@@ -350,7 +358,7 @@ describe('what stays as it was', () => {
     expect(beside.body).not.toHaveProperty('tried')
   })
 
-  test('middleware finds the settings of its application again behind await next()', async () => {
+  test('middleware finds the settings of its application after await next(), too', async () => {
     const realms: string[] = []
     const probe = withAuth(httpBearer({ authenticate: () => E.left(AuthError.invalid) }))
     const { ask } = await running((app) => {
@@ -367,7 +375,7 @@ describe('what stays as it was', () => {
     expect(realms).toEqual(['own'])
   })
 
-  test('the realm of a 401 that a handler answers is that of its application', async () => {
+  test('a 401 that a handler answers has the realm of its application', async () => {
     const { ask } = await running((app) => {
       const outer = apiApp({ auth: null, docs: false, realm: 'outer' }).use((_ctx, next) => next())
       const api = apiApp({ auth: staff(), docs: false, realm: 'own' })

@@ -1,4 +1,7 @@
-/** Settings for one router: `router.use('', authSettings({ ... }))` in front of its operations; for which spellings, and for whom else. */
+/**
+ * Settings for one router: `router.use('', authSettings({ ... }))` before its operations; for which paths they apply,
+ * and for which other operations.
+ */
 import Router, { type RouterInstance } from '@koa/router'
 import {
   apiApp,
@@ -40,7 +43,7 @@ describe('perFailure', () => {
       )
     })
 
-  test('each failure is answered by its own mapper, with challenges and caching fields as ever', async () => {
+  test('each failure has the response of its own mapper, with the usual challenges and caching fields', async () => {
     const { ask } = await mapped()
     const shown = async (token?: string) => {
       const { status, body, challenges, headers, seen } = await ask('/x', token === undefined ? {} : bearer(token))
@@ -58,13 +61,13 @@ describe('perFailure', () => {
     expect(await shown('down')).toEqual({ ...always, status: 503, body: 'in 3 s', challenges: [] })
   })
 
-  test('failures without one are answered as ever', async () => {
+  test('a failure without a mapper has the usual response', async () => {
     const { ask } = await mapped()
     expectDenied(await ask('/x', bearer('wrong')), 401, [challenge.refusedBearer])
     expectDenied(await ask('/x', bearer('a b')), 401, [challenge.refusedBearer])
   })
 
-  test('else by the mapper as the other one', async () => {
+  test('a failure without a mapper has the response of the outer mapper', async () => {
     const otherwise = perFailure({ malformed: () => ({ status: 400, body: 'syntax' }) })
     const { ask } = await operation(withAuth(user), (app) => {
       app.use(authSettings({ errorMapper: perFailure({ absent: () => ({ status: 401, body: 'who?' }) }, otherwise) }))
@@ -91,21 +94,21 @@ describe('settings of one router', () => {
   }
   const own = (prefix?: string) => set({ errorMapper: teapot })(new Router(prefix === undefined ? {} : { prefix }))
 
-  test('hold for its prefix, in any letters, with a slash at the end', async () => {
+  test('apply to its prefix, in any letter case, and with a trailing slash', async () => {
     const paths = ['/a/o', '/A/O', '/a/o/', '/A/o?x=1']
     expect(await statusesOf((answering) => within(own('/a'), answering), paths)).toEqual(
       Object.fromEntries(paths.map((path) => [path, 418])),
     )
   })
 
-  test('hold for a prefix with a parameter, and for a router with a level', async () => {
+  test('apply to a prefix with a parameter, and to a router with a level', async () => {
     const tenants = (answering: Answering) => within(own('/t/:id'), answering)
     expect(await statusesOf(tenants, ['/t/1/o', '/T/1/O'])).toEqual({ '/t/1/o': 418, '/T/1/O': 418 })
     const levelled = (answering: Answering) => withAuth(user)(own('/a')).get('/o', answering)
     expect(await statusesOf(levelled, ['/a/o', '/A/O'])).toEqual({ '/a/o': 418, '/A/O': 418 })
   })
 
-  test('hold where it is mounted behind a path, and not for its siblings there', async () => {
+  test('apply if it is mounted at a path, and not to its siblings there', async () => {
     const nested = (answering: Answering) => {
       const parent = new Router({ prefix: '/p' })
       parent.use('/n', within(own(), answering).routes())
@@ -121,7 +124,7 @@ describe('settings of one router', () => {
     })
   })
 
-  test('hold for what is registered behind them alone', async () => {
+  test('apply only to what is registered after them', async () => {
     const late = (answering: Answering) =>
       set({ errorMapper: teapot })(new Router().get('/before', withAuth(user), answering) as Router).get(
         '/o',
@@ -131,7 +134,7 @@ describe('settings of one router', () => {
     expect(await statusesOf(late, ['/before', '/o'])).toEqual({ '/before': 401, '/o': 418 })
   })
 
-  test('add to those above, which stay for others', async () => {
+  test('add to outer settings, which stay for others', async () => {
     const { ask } = await running((app, answering) => {
       const api = apiApp({ prefix: '/api', realm: 'outer', errorMapper: teapot })
       const inner = set({ realm: 'inner' })(new Router())
@@ -145,8 +148,8 @@ describe('settings of one router', () => {
     expect(await ask('/api/o')).toMatchObject({ status: 418, challenges: [] })
   })
 
-  // A child that is mounted without a path leaves its `use` layers among its siblings' (D-R5)
-  test('D-R5 hold for the siblings behind a router that is mounted without a path, not behind one that has one', async () => {
+  // The `use` layers of a child that is mounted without a path become layers among its siblings (D-R5)
+  test('D-R5 apply to siblings after a router that is mounted without a path, but not after one with a path', async () => {
     const cookie = apiKeyCookie({ authenticate: () => ({ user: 'anna' }) })
     const { ask } = await running((app, answering) => {
       const hooks = set({ csrf: false })(new Router()).post('/hook', withAuth(cookie), answering)

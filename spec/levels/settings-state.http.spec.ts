@@ -1,4 +1,4 @@
-/** The setting `state`: the principal where handlers look that were written for koa-jwt or koa-passport. */
+/** The setting `state` puts the principal where handlers written for koa-jwt or koa-passport read it. */
 import Router from '@koa/router'
 import type { Context, Next } from 'koa'
 import { apiApp, authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
@@ -10,7 +10,7 @@ const slow = httpBearer({ authenticate: async (_request, token) => token === 'an
 
 const stateOf = (ctx: Pick<Context, 'state'>): unknown => ({ ...ctx.state })
 
-/** A router whose handlers note `ctx.state`, below the setting; `above` runs outside of the guards. */
+/** A router whose handlers record `ctx.state`, below the setting; `above` runs outside of the guards. */
 const noting = async (fill: (router: Router, note: (ctx: Context) => void) => void, name = 'user') => {
   const noted: unknown[] = []
   const after: unknown[] = []
@@ -34,7 +34,7 @@ describe('authSettings({ state })', () => {
   test.each([
     ['a sync hook', withAuth(user)],
     ['an async hook', withAuth(slow)],
-  ])('puts the principal there for %s, beside request.auth', async (_what, guard) => {
+  ])('sets the principal of %s, as in request.auth', async (_what, guard) => {
     const { ask, noted } = await noting((router, note) => {
       router.get('/x', guard, (ctx) => {
         expect(ctx.state['user']).toBe(ctx.request.auth)
@@ -45,7 +45,7 @@ describe('authSettings({ state })', () => {
     expect(noted).toEqual([{ user: { name: 'anna' } }])
   })
 
-  test('under the name that was given', async () => {
+  test('sets it under the given name', async () => {
     const { ask, noted } = await noting(
       (router, note) => router.get('/x', withAuth(user), (ctx) => note(ctx as Context)),
       'account',
@@ -54,7 +54,7 @@ describe('authSettings({ state })', () => {
     expect(noted).toEqual([{ account: { name: 'anna' } }])
   })
 
-  test('writes nothing for a public operation, for an anonymous caller, or for who is refused', async () => {
+  test('sets nothing for a public operation, an anonymous caller or a refused request', async () => {
     const { ask, noted, after } = await noting((router, note) => {
       router.get('/public', withAuth(null), (ctx) => note(ctx as Context))
       router.get('/plain', (ctx) => note(ctx as Context))
@@ -68,7 +68,7 @@ describe('authSettings({ state })', () => {
     expect(after).toEqual([{}, {}, {}, {}])
   })
 
-  test('a public operation keeps what others put there', async () => {
+  test('keeps in a public operation what others have set', async () => {
     const { ask, noted } = await noting((router, note) => {
       router.use((ctx, next) => {
         ctx.state['user'] = 'a guest'
@@ -80,7 +80,7 @@ describe('authSettings({ state })', () => {
     expect(noted).toEqual([{ user: 'a guest' }])
   })
 
-  test('of two operations for one request each finds its own, and the first finds it again', async () => {
+  test('each of two operations for one request finds its own principal, and the first finds it again', async () => {
     const { ask, noted } = await noting((router, note) => {
       const around = async (ctx: unknown, next: Next) => {
         note(ctx as Context)
@@ -99,7 +99,7 @@ describe('authSettings({ state })', () => {
     expect(noted).toEqual([outer, {}, {}, outer])
   })
 
-  test('of an application it holds for its own operations', async () => {
+  test('in an application applies to its own operations', async () => {
     const noted: unknown[] = []
     const { ask } = await running((app) => {
       const note = (ctx: object) => void noted.push(stateOf(ctx as Context))

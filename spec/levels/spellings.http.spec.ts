@@ -1,8 +1,9 @@
 /**
- * A-03: guard and handler are one function, so that no spelling of a path reaches the one without the other.
+ * A-03: guard and handler are one function, so no spelling of a path reaches only one of them.
  *
- * Random spellings of guarded paths, as bytes over a socket: each is refused by the guard, or is nothing that the router
- * knows. The same bytes with a credential tell which: what then is served must have been refused without.
+ * Random spellings of guarded paths are sent as bytes over a socket. Each is refused by the guard, or is a path that
+ * the router does not know. The same bytes with a credential show which: what is served then must be refused without
+ * the credential.
  */
 import Router from '@koa/router'
 import fc from 'fast-check'
@@ -88,7 +89,7 @@ const send = (method: string, target: string, token = '') =>
   sendRaw(served.port, `${method} ${target} HTTP/1.1\r\nHost: a.example\r\n${token}Connection: close\r\n\r\n`)
 
 describe('A-03 spellings of guarded paths', () => {
-  test('A-03 the guard answers, or the router knows no such operation; the handler never runs', async () => {
+  test('A-03 the guard refuses, or the router knows no such operation; the handler never runs', async () => {
     const seen = new Map<unknown, number>()
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...methods), spellings, async (method, target) => {
@@ -107,7 +108,7 @@ describe('A-03 spellings of guarded paths', () => {
       }),
       { seed: 3, numRuns: 600 },
     )
-    // the property speaks of something
+    // Some spellings reached the operation
     expect(seen.get(401)).toBeGreaterThan(100)
     expect(seen.get(404)).toBeGreaterThan(50)
     expect([...seen.keys()]).toEqual(expect.arrayContaining([405, 501]))

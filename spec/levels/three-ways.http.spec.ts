@@ -1,4 +1,7 @@
-/** One application written with `apiApp`, on plain Koa, and with fp-ts's `pipe`: byte-identical answers to the whole corpus. */
+/**
+ * One application written with `apiApp`, on plain Koa, and with fp-ts's `pipe`: byte-identical responses to the whole
+ * corpus.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { corpus, send, type Ground } from '../support/corpus.js'
 import { corpusApp, macrosFor, styles } from '../support/corpusApp.js'
@@ -19,14 +22,14 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(grounds.map(({ close }) => close())))
 
-// What a second of difference changes
+// What differs if a second passes between two requests
 const stable = async (ground: Ground, request: (typeof corpus.cases)[number]['request']) => {
   const before = ground.calls()
   const { status, headers, body } = await send(ground, request)
   return { status, body, headers: headers.filter(([name]) => name !== 'date'), ran: ground.calls() - before }
 }
 
-describe.each([...new Set(corpus.cases.map(({ target }) => target))])('three ways, one answer: %s', (target) => {
+describe.each([...new Set(corpus.cases.map(({ target }) => target))])('three ways, one response: %s', (target) => {
   const cases = corpus.cases.filter((kase) => kase.target === target)
 
   it.each(cases.map(({ id, request }) => [id, request] as const))('%s', async (_id, request) => {
@@ -35,6 +38,6 @@ describe.each([...new Set(corpus.cases.map(({ target }) => target))])('three way
   })
 })
 
-it('the three are three', () => {
+it('are three', () => {
   expect(names).toHaveLength(3)
 })

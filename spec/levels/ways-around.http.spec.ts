@@ -1,4 +1,7 @@
-/** Ways around a level: routers that are mounted twice and re-levelled, shared layers, hooks, composed middleware, odd methods. */
+/**
+ * Ways around a level: routers that are mounted twice and wrapped again, shared layers, hooks, composed middleware,
+ * rare methods.
+ */
 import Router, { type RouterInstance } from '@koa/router'
 import compose from 'koa-compose'
 import { allOf, also, anyOf, apiKeyHeader, firstPresent, optional, withAuth } from 'koa-with-auth'
@@ -21,7 +24,7 @@ const subsets: ReadonlyArray<ReadonlyArray<Name>> = names.reduce<ReadonlyArray<R
   [[]],
 )
 
-/** Tries every set of keys: who gets in are those that hold all that are demanded, and no other runs a handler. */
+/** Sends every set of keys: those with all demanded keys pass, and no other runs a handler. */
 const expectDemands = async (port: number, path: string, id: string, demanded: ReadonlyArray<Name>, method = 'GET') => {
   for (const sent of subsets) {
     callsOf(id)
@@ -66,7 +69,7 @@ describe('the same router under public and guarded parents', () => {
       const parents: ReadonlyArray<RouterInstance> = [root, guarded, adding]
       for (const parent of parents) parent.use(path, router.routes())
     }
-    // all of it once more, in one that opens
+    // All of it once more, in a router that is public
     const opened = open(new Router({ prefix: '/opened-at-last' }))
     opened.use('/in', guarded.routes())
     opened.use('/add', adding.routes())
@@ -81,10 +84,10 @@ describe('the same router under public and guarded parents', () => {
     for (const each of added) await expectDemands(served.port, `${path}${each}`, 'x', adding)
   })
 
-  // what was undecided or adds takes the parent's; what was decided does not
+  // What is undecided, and what adds, takes the decision of the parent; what is decided does not
   const decided = ['/a', '/null', '/replaced', '/opened']
   test.each(Object.entries(mounts))(
-    '%s, under a guarded parent, and one that adds',
+    '%s, under a guarded parent, and under one that adds',
     async (path, [, undecided, adding]) => {
       const above: Name[] = decided.includes(path) ? [] : ['a']
       for (const parent of ['/under-a', '/adds-a', '/opened-at-last/in/under-a', '/opened-at-last/add/adds-a']) {
@@ -97,7 +100,7 @@ describe('the same router under public and guarded parents', () => {
     },
   )
 
-  test('every method of `all`, HEAD too; OPTIONS is no way in', async () => {
+  test('every method of `all` demands the keys, HEAD too; OPTIONS admits no request', async () => {
     for (const method of ['POST', 'HEAD', 'OPTIONS', 'DELETE', 'PATCH']) {
       await expectDemands(served.port, '/a/all', 'x', ['a', 'c'], method)
     }
@@ -109,7 +112,7 @@ describe('the same router under public and guarded parents', () => {
     '/under-a/levelled/also/',
     '/under-a/levelled/%61lso',
     '/under-a//levelled/also',
-  ])('another spelling is no way in: %s', async (path) => {
+  ])('another spelling admits no request: %s', async (path) => {
     callsOf('x')
     const { status } = await get(served.port, path)
     expect([401, 404]).toContain(status)
@@ -147,7 +150,7 @@ describe('hooks and composed middleware', () => {
   })
 
   test.each(['/plain/twice', '/plain/hooked/1', '/a/composed', '/a/open', '/a/also', '/g/in/plain/composed'])(
-    'where levels cannot see it, two guards are a mistake that lets no request in: %s',
+    'two guards that levels cannot see are a mistake that admits no request: %s',
     async (path) => {
       for (const sent of subsets) {
         const { status } = await get(served.port, path, undefined, {
@@ -159,9 +162,9 @@ describe('hooks and composed middleware', () => {
     },
   )
 
-  test('D-R10 `param` hooks run for those alone who hold all keys', async () => {
+  test('D-R10 `param` hooks run only for requests with all keys', async () => {
     await expectDemands(served.port, '/a/param/1', 'x', ['a', 'b'])
-    // two of the eight sets of keys hold both
+    // Two of the eight sets of keys have both
     expect(callsOf('hook')).toBe(2)
   })
 })
@@ -184,40 +187,40 @@ describe('requests as bytes', () => {
     ['one key twice', ['X-a: a', 'X-a: a', 'X-b: b']],
     ['one key twice, one of them empty', ['X-a: a', 'X-a:', 'X-b: b']],
     ['both keys in one field', ['X-a: a, b']],
-    ['the second folded into the first', ['X-a: a', ' X-b: b']],
+    ['the second folded into the first line', ['X-a: a', ' X-b: b']],
     ['a key with a control character', ['X-a: a\x01', 'X-b: b']],
     ['a key with a no-break space', ['X-a: \xa0a', 'X-b: b']],
-    ['the other in a trailer', ['X-a: a', 'Transfer-Encoding: chunked', 'Trailer: X-b']],
+    ['the second key in a trailer', ['X-a: a', 'Transfer-Encoding: chunked', 'Trailer: X-b']],
     ['names with underscores', ['X_a: a', 'X_b: b']],
     ['8 KB of a', [`X-a: ${'a'.repeat(8193)}`, 'X-b: b']],
-  ])('%s is no way in', async (_what, lines) => {
+  ])('%s is refused', async (_what, lines) => {
     const { status, calls } = await tried(lines, 'GET /x')
     expect([400, 401, 408, 431, 'closed', 'hang']).toContain(status)
     expect(calls).toBe(0)
   })
 
-  test('blanks around a key are no part of it, and that is the only other spelling', async () => {
+  test('blanks around a key are not a part of it, and this is the only other spelling', async () => {
     expect(await tried(['X-a: \ta \t', 'X-B:b'])).toMatchObject({ status: 200, calls: 1 })
   })
 
   test.each<[string, string[]]>([
-    ['one of two', ['X-b: b']],
-    ['one of two, and the other empty', ['X-b: b', 'X-c:']],
-    ['one of two, and the other twice', ['X-b: b', 'X-c: c', 'X-c: c']],
-    ['both empty', ['X-b:', 'X-c:']],
-    ['the second alone', ['X-c: c']],
-    ['both, wrong', ['X-b: c', 'X-c: b']],
-  ])('an optional group: %s is not anonymous', async (_what, lines) => {
+    ['one key of two', ['X-b: b']],
+    ['one key of two, and the other empty', ['X-b: b', 'X-c:']],
+    ['one key of two, and the other twice', ['X-b: b', 'X-c: c', 'X-c: c']],
+    ['both keys empty', ['X-b:', 'X-c:']],
+    ['only the second key', ['X-c: c']],
+    ['both keys wrong', ['X-b: c', 'X-c: b']],
+  ])('an optional group: %s does not make the caller anonymous', async (_what, lines) => {
     expect(await tried(lines, 'GET /o', 'o')).toMatchObject({ status: 401, calls: 0 })
   })
 
-  test('an optional group: none and both', async () => {
+  test('an optional group: no key and both keys pass', async () => {
     expect(await tried([], 'GET /o', 'o')).toMatchObject({ status: 200, calls: 1 })
     expect(await tried(['X-b: b', 'X-c: c'], 'GET /o', 'o')).toMatchObject({ status: 200, calls: 1 })
   })
 })
 
-test('what could be taken for less than it says is refused when it is written', () => {
+test('a value that could be misunderstood as demanding less is refused when it is written', () => {
   const wrong: ReadonlyArray<() => unknown> = [
     () => also(null as never),
     () => also(undefined as never),
@@ -232,12 +235,12 @@ test('what could be taken for less than it says is refused when it is written', 
   for (const each of wrong) expect(each, String(each)).toThrow(TypeError)
 })
 
-test('an Also of nothing, which would be public, is refused when it is written', () => {
+test('an Also without authenticators, which would be public, is refused when it is written', () => {
   expect(() => withAuth({ _tag: 'Also', authenticators: [] } as never)).toThrow(TypeError)
 })
 
-// A literal `__proto__` is no key of a record: the group would demand `b` alone
-test('a record with a prototype of its own is refused when it is written', () => {
+// A literal `__proto__` is not a key of the object: the group would demand only `b`
+test('an object with its own prototype is refused when it is written', () => {
   for (const group of [
     () => allOf({ __proto__: a, b }),
     () => anyOf({ __proto__: a, b }),

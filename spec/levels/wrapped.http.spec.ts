@@ -1,6 +1,7 @@
 /**
- * Spec 5.6 where something wraps the functions of layers (R06): a tracer that keeps their properties changes nothing; one that
- * drops them closes what levels cannot tell any more, and says so. Two copies of the package are one.
+ * Spec 5.6 if something wraps the functions of layers (R06). A tracer that keeps their properties changes nothing. A
+ * tracer that drops them closes operations whose level is unknown, and the error says so. Two copies of the package
+ * behave like one.
  */
 import Router from '@koa/router'
 import fc from 'fast-check'
@@ -28,7 +29,7 @@ const guardAt = (at: number): Guard<unknown> => guards[at]!
 const served = serve(() => new Koa().use((ctx: Context, next: Next) => current(ctx, next)))
 let current: (ctx: Context, next: Next) => unknown = (_ctx, next) => next()
 
-/** What each operation of a router answers to every set of keys; a router that cannot be built answers nothing. */
+/** The responses of each operation of a router to every set of keys; none if the router cannot be built. */
 const answersOf = async (make: () => Router): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
   let router: Router
   try {
@@ -56,7 +57,7 @@ const tracedRoot =
   (plan: ReadonlyArray<Step>, tracer: Tracer, at = guardAt) =>
   (): Router => {
     const root = new Router().use('/root', routerOf(plan, 'wrapped', tracer, at).routes())
-    // before it is mounted in the application, and again behind that
+    // Before it is mounted in the application, and again after that
     tracer.trace(root)
     return root
   }
@@ -94,7 +95,7 @@ describe('R06 a tracer that drops properties opens nothing', () => {
             for (const [at, answer] of each.entries()) {
               const without = expected[operation]?.[at]
               if (answer === without) same++
-              // an operation that is closed to all asks first for what a level around it demands
+              // An operation that admits no request first demands what a level around it demands
               else expect(answer, `operation ${operation}, keys ${at}, else ${without}`).toMatch(/^(?:500|401)/)
             }
           }
@@ -106,12 +107,12 @@ describe('R06 a tracer that drops properties opens nothing', () => {
     })
   }
 
-  test('where a level arranged the layers it changes nothing: they remember their functions', budget, () => {
+  test('if a level has arranged the layers, nothing changes, because it remembers their functions', budget, () => {
     const levelFirst = plans(guards.length).map((plan): ReadonlyArray<Step> => {
       const leveled = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> => [
         { _tag: 'Level', guard: 0 },
         ...steps
-          // a hook of a parent that is wrapped, too, is a function that nothing remembers: then the level is refused
+          // If a hook of a parent is wrapped, too, its function is unknown, and the level is refused
           .filter(({ _tag }) => _tag !== 'Hook')
           .map((step): Step => (step._tag === 'Mount' ? { ...step, steps: leveled(step.steps) } : step)),
       ]
@@ -130,7 +131,7 @@ describe('R06 a tracer that drops properties opens nothing', () => {
 })
 
 describe('R06 two copies of the package are one', () => {
-  test('levels, guards and what adds to them are the same, whoever made them', budget, async () => {
+  test('levels, guards and `also` work the same, whichever copy made them', budget, async () => {
     vi.resetModules()
     const other = await import('koa-with-auth')
     expect(other.withAuth).not.toBe(withAuth)
@@ -152,7 +153,7 @@ describe('R06 two copies of the package are one', () => {
     )
   })
 
-  test('a guard of each in one operation is a mistake that lets no request in', async () => {
+  test('guards of both copies in one operation are a mistake that admits no request', async () => {
     vi.resetModules()
     const other = await import('koa-with-auth')
     const twice = new Router().get('/x/:p', guards[1] as never, (other.withAuth as Factory)(null) as never, () => {})
