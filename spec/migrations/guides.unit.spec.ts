@@ -1,11 +1,11 @@
-/** The guides show what a migration changes: each diff is that of the two applications, whose own tests pass. */
+/** The guides show the diff of each migration, between two applications whose own tests pass. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { documents } from '../support/docExamples.js'
 import { repository } from '../support/typecheck.js'
 
-// git says 1 where files differ
+// git exits with 1 if files differ
 const diffOf = (app: string): string => {
   const files = [`spec/apps/${app}/before/app.js`, `spec/apps/${app}/after/app.js`]
   const { stdout } = spawnSync('git', ['diff', '--no-index', '--no-color', '-U1', ...files], {
@@ -29,7 +29,7 @@ describe('the diff of a migration', () => {
     expect(shown.map(({ app }) => app).sort()).toStrictEqual(['koa2-jwt', 'koa3-passport'])
   })
 
-  it.each(shown)('in $guide is that of $app', ({ app, diff }) => {
+  it.each(shown)('in $guide is the diff of the two versions of $app', ({ app, diff }) => {
     expect(diff).toBe(diffOf(app))
   })
 })

@@ -1,5 +1,5 @@
 /**
- * A whole application of koa 2, @koa/router 12 and CommonJS, tested with Jest: its own tests pass with koa-jwt, and after the
+ * A whole application of koa 2, @koa/router 12 and CommonJS, with tests in Jest. They pass with koa-jwt, and after the
  * migration that the guide "from koa-jwt" describes.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -30,13 +30,13 @@ describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
     120_000,
   )
 
-  it('its tests fail where the guard of the router is left out', async () => {
+  it('its tests fail if the guard of the router is left out', async () => {
     const { code, text } = await jest('jest.babel.config.js', 'open')
     expect(text).toContain('✕ tasks need a token')
     expect(code).not.toBe(0)
   }, 120_000)
 
-  it('ts-jest reads the types, under moduleResolution node', async () => {
+  it('ts-jest finds the types with moduleResolution node', async () => {
     const { code, text } = await jest('jest.ts.config.js', 'after')
     expect(text).toMatch(/Tests: +1 passed, 1 total/)
     expect(code).toBe(0)

@@ -1,6 +1,6 @@
 /**
- * A whole application of koa 3, koa-session and koa-passport as ES modules: its own tests pass before and after the migration
- * that the guide "from koa-passport" describes.
+ * A whole application of koa 3, koa-session and koa-passport as ES modules. Its tests pass before and after the
+ * migration that the guide "from koa-passport" describes.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appProject, type AppProject } from '../support/appProject.js'
