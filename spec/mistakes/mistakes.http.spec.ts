@@ -1,4 +1,7 @@
-/** Mistakes in configuration, over HTTP: what is exported lets no request in, and a mistake that is caught opens nothing. */
+/**
+ * Mistakes in configuration over HTTP: a function that this package exports admits no request as an authenticator, and
+ * a mistake that is caught opens nothing.
+ */
 import Router from '@koa/router'
 import * as api from 'koa-with-auth'
 import { isAuthenticator, withAuth } from 'koa-with-auth'
@@ -16,7 +19,7 @@ const refusing = <A>(make: () => A): A | undefined => {
   }
 }
 
-test('no request passes a guard made of something that this package exports', async () => {
+test('no request passes a guard that is made of an exported function of this package', async () => {
   const functions = Object.entries(api).filter(([, value]) => typeof value === 'function' && !isAuthenticator(value))
   expect(functions.length).toBeGreaterThan(30)
   const asked: string[] = []
@@ -31,7 +34,7 @@ test('no request passes a guard made of something that this package exports', as
   expect(asked).not.toStrictEqual([])
 })
 
-test('a mistake that is caught leaves the operations as they were: guarded', async () => {
+test('a mistake that is caught leaves the operations guarded', async () => {
   const good = bearerOf('t')
   const { ask } = await running((app, answering) => {
     const router = withAuth(good)(new Router()).get('/x', answering)

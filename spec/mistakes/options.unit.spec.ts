@@ -48,31 +48,31 @@ describe.each(Object.entries(kinds))('%s', (name, { make, hook, arity }) => {
   it.each([
     { description: 'null', input: null, expected: 'takes an object of options, not null' },
     { description: 'a list', input: [], expected: 'takes an object of options, not an array' },
-    { description: 'the hook alone', input: authenticate, expected: 'takes an object of options, not a function' },
+    { description: 'only the hook', input: authenticate, expected: 'takes an object of options, not a function' },
     { description: 'a hook that is a string', input: { [hook]: secret }, expected: `{ ${hook} }) must be a function` },
     { description: 'a hook that is null', input: { [hook]: null }, expected: `{ ${hook} }) must be a function` },
-    { description: 'a class for a hook', input: { [hook]: Strategy }, expected: 'is the class Strategy' },
-    { description: 'a generator for a hook', input: { [hook]: generator }, expected: 'is a generator' },
-    { description: 'a factory for a hook', input: { [hook]: httpBearer }, expected: 'call it: httpBearer' },
+    { description: 'a class as a hook', input: { [hook]: Strategy }, expected: 'is the class Strategy' },
+    { description: 'a generator as a hook', input: { [hook]: generator }, expected: 'is a generator' },
+    { description: 'a factory as a hook', input: { [hook]: httpBearer }, expected: 'call it: httpBearer' },
     {
       description: 'an unknown option',
       input: { ...good, paramname: 'x' },
       expected: 'no option "paramname"; there are ',
     },
     { description: 'B-05 a realm with a line break', input: { ...good, realm: 'a\r\nb' }, expected: 'realm' },
-    { description: 'B-05 a realm that ends in one', input: { ...good, realm: 'a\n' }, expected: 'realm' },
-    { description: 'a realm beyond ASCII', input: { ...good, realm: 'é' }, expected: 'realm' },
-    { description: 'a realm of NUL', input: { ...good, realm: '\0' }, expected: 'realm' },
+    { description: 'B-05 a realm that ends with a line break', input: { ...good, realm: 'a\n' }, expected: 'realm' },
+    { description: 'a realm outside of ASCII', input: { ...good, realm: 'é' }, expected: 'realm' },
+    { description: 'a realm with NUL', input: { ...good, realm: '\0' }, expected: 'realm' },
     { description: 'a realm that is a number', input: { ...good, realm: 7 }, expected: 'realm' },
     { description: 'a realm that is null', input: { ...good, realm: null }, expected: 'realm' },
-  ])('TypeError that names it for $description', ({ input, expected }) => {
+  ])('is a TypeError that names the place for $description', ({ input, expected }) => {
     const message = messageOf(() => make(input))
     expect(message).toContain(expected)
     expect(message).toMatch(new RegExp(`^${name}\\b`))
     expect(message).not.toContain(secret)
   })
 
-  it(`a hook of more than ${arity} parameters is refused, one of as many or fewer is not`, () => {
+  it(`a hook with more than ${arity} parameters is refused, a hook with as many or fewer is not`, () => {
     const hooks = [
       () => 1,
       (_a: unknown) => 1,
@@ -89,29 +89,29 @@ describe.each(Object.entries(kinds))('%s', (name, { make, hook, arity }) => {
 })
 
 describe.each(credentialKinds)('%s', (name, { make }) => {
-  it.each([{}, undefined])('TypeError for the options %o: there is no hook', (options) => {
+  it.each([{}, undefined])('is a TypeError for the options %o, because there is no hook', (options) => {
     expect(messageOf(() => make(options))).toMatch(new RegExp(`^${name}\\b`))
   })
 
-  it.each([0, -1, NaN, Infinity, 2 ** 31, '10', null, {}])('TypeError for the maxLength %o', (maxLength) => {
+  it.each([0, -1, NaN, Infinity, 2 ** 31, '10', null, {}])('is a TypeError for the maxLength %o', (maxLength) => {
     expect(messageOf(() => make({ authenticate, maxLength }))).toContain(`${name}({ maxLength })`)
   })
 
-  it('takes a maxLength of 1', () => {
+  it('accepts a maxLength of 1', () => {
     expect(() => make({ authenticate, maxLength: 1 })).not.toThrow()
   })
 })
 
-describe('names', () => {
+describe('names of credentials', () => {
   const refused = ['', ' ', 'a b', 'a\r\nb', 'é', 'a\tb', '\0', 'a\0', null, 1, ['key']]
-  it.each(refused)('TypeError for the paramName %o', (paramName) => {
+  it.each(refused)('the paramName %o is a TypeError', (paramName) => {
     for (const [name, kind] of Object.entries({ apiKeyQuery, apiKeyHeader, apiKeyCookie })) {
       const message = messageOf(() => kind({ paramName: untyped(paramName), authenticate }))
       expect(message).toMatch(new RegExp(`^${name}\\({ paramName }\\) must be a name`))
     }
   })
 
-  it('a header and a cookie are named by tokens, a parameter by anything printable', () => {
+  it('a header and a cookie are named by tokens, a parameter by any printable characters', () => {
     for (const paramName of ['a;b', 'a=b', 'a,b', 'a"b', 'a:b', '(a)', 'key[]']) {
       expect(() => apiKeyHeader({ paramName, authenticate })).toThrow(/paramName/)
       expect(() => apiKeyCookie({ paramName, authenticate })).toThrow(/paramName/)
@@ -125,24 +125,24 @@ describe('authenticator', () => {
   it.each([
     { description: 'no extract', input: { ...kind, extract: undefined }, expected: /\{ extract \}/ },
     {
-      description: 'an extract of two',
+      description: 'an extract with two parameters',
       input: { ...kind, extract: (_a: 1, _b: 2) => null },
       expected: /\{ extract \}/,
     },
     { description: 'no hook', input: { ...kind, authenticate: null }, expected: /\{ authenticate \}/ },
-    { description: 'a class for a hook', input: { ...kind, authenticate: Strategy }, expected: /class Strategy/ },
+    { description: 'a class as a hook', input: { ...kind, authenticate: Strategy }, expected: /class Strategy/ },
     {
-      description: 'a hook of three',
+      description: 'a hook with three parameters',
       input: { ...kind, authenticate: (_a: 1, _b: 2, _c: 3) => 1 },
       expected: /takes 3/,
     },
-    { description: 'a maximum of 0', input: { ...kind, maxLength: 0 }, expected: /\{ maxLength \}/ },
+    { description: 'a maxLength of 0', input: { ...kind, maxLength: 0 }, expected: /\{ maxLength \}/ },
     {
       description: 'B-05 a challenge that does not fit a header',
       input: { ...kind, challenge: { scheme: 'X\r\nY', parameters: {} } },
       expected: /^Challenge/,
     },
-  ])('TypeError for $description', ({ input, expected }) => {
+  ])('is a TypeError for $description', ({ input, expected }) => {
     expect(messageOf(() => authenticator(untyped(input)))).toMatch(expected)
   })
 })
@@ -160,7 +160,7 @@ const functionsOf: Readonly<Record<string, { take: (f: never) => unknown; arity:
 
 describe.each(Object.entries(functionsOf))('%s', (place, { take }) => {
   it.each([undefined, null, true, secret, Strategy, generator, httpBearer, (_a: 1, _b: 2, _c: 3) => true])(
-    'TypeError for %o',
+    'is a TypeError for %o',
     (f) => {
       const message = messageOf(() => take(untyped(f)))
       expect(message.startsWith(place)).toBe(true)
@@ -171,7 +171,7 @@ describe.each(Object.entries(functionsOf))('%s', (place, { take }) => {
 
 describe('authorize and requireScopes', () => {
   it.each([perhaps, lenient(bearer), anyOf([key, perhaps]), allOf([perhaps, perhaps])])(
-    'TypeError over an optional authenticator: an anonymous caller cannot be allowed anything',
+    'over an optional authenticator are a TypeError, because an anonymous caller cannot be allowed',
     (admitting) => {
       const message = messageOf(() => authorize(() => true)(admitting))
       expect(message).toBe('authorize(f)(a): a is optional; write optional(authorize(f)(a))')
@@ -182,13 +182,13 @@ describe('authorize and requireScopes', () => {
     },
   )
 
-  it.each([[], undefined, null, 'read', new Set(['read']), {}])('TypeError for the scopes %o', (scopes) => {
+  it.each([[], undefined, null, 'read', new Set(['read']), {}])('are a TypeError for the scopes %o', (scopes) => {
     const message = messageOf(() => requireScopes(untyped(scopes), { granted: () => 'read' }))
     expect(message).toMatch(/^requireScopes\(\[\.\.\.\], { granted }\): pass an array of at least one scope$/)
   })
 
   it.each(['', 'a b', 'a"b', 'a\\b', 'é', 'a\n', 1, null, undefined, ['a']])(
-    'RFC 6749 §3.3 TypeError for the scope %o',
+    'RFC 6749 §3.3 are a TypeError for the scope %o',
     (scope) => {
       const message = messageOf(() => requireScopes(['read', untyped(scope)], { granted: () => 'read' }))
       expect(message).toMatch(/scope 2 must be printable ASCII without blanks/)
@@ -196,7 +196,7 @@ describe('authorize and requireScopes', () => {
   )
 
   it.each([undefined, null, [], () => 'read', {}, { granted: 'read' }, { granted: () => 'read', grant: 1 }])(
-    'TypeError for the options %o',
+    'are a TypeError for the options %o',
     (options) => {
       expect(messageOf(() => requireScopes(['read'], untyped(options)))).toMatch(/^requireScopes\(\[\.\.\.\], /)
     },
@@ -206,11 +206,11 @@ describe('authorize and requireScopes', () => {
 const notMilliseconds = [0, -1, NaN, Infinity, -Infinity, 2 ** 31, '5', null]
 
 describe('timeout', () => {
-  it.each([...notMilliseconds, undefined, 5n])('TypeError for %o milliseconds', (ms) => {
+  it.each([...notMilliseconds, undefined, 5n])('is a TypeError for %o milliseconds', (ms) => {
     expect(messageOf(() => timeout(untyped(ms)))).toMatch(/^timeout\(ms\) must be a number from 1 to 2147483647, not /)
   })
 
-  it('takes what a timer can wait for', () => {
+  it('accepts all times of a timer', () => {
     for (const ms of [1, 500, 2 ** 31 - 1]) expect(() => timeout(ms)(bearer)).not.toThrow()
   })
 })
@@ -234,7 +234,7 @@ describe('authSettings', () => {
       { csrf },
       /^authSettings\({ csrf }\) must be true or false/,
     ]),
-    ['one origin that is not in a list', { trustedOrigins: 'https://a.example' }, /trustedOrigins.* must be an array/],
+    ['an origin that is not in a list', { trustedOrigins: 'https://a.example' }, /trustedOrigins.* must be an array/],
     ...noOrigin.map((origin): [string, unknown, RegExp] => [
       `the origin ${String(origin)}`,
       { trustedOrigins: [origin] },
@@ -246,21 +246,25 @@ describe('authSettings', () => {
       /^authSettings\({ timeout }\) must be a number from 1 to 2147483647/,
     ]),
     ['B-05 a realm with CR LF', { realm: 'a\r\nSet-Cookie: x=1' }, /realm/],
-    ['a realm beyond ASCII', { realm: '\u00e4' }, /realm/],
+    ['a realm outside of ASCII', { realm: '\u00e4' }, /realm/],
     ['a realm that is a number', { realm: 7 }, /realm/],
     [
       'an errorMapper that is not a function',
       { errorMapper: {} },
       /^authSettings\({ errorMapper }\) must be a function/,
     ],
-    ['an errorMapper of three', { errorMapper: (_a: 1, _b: 2, _c: 3) => 1 }, /errorMapper.* takes 3 parameters/],
+    [
+      'an errorMapper with three parameters',
+      { errorMapper: (_a: 1, _b: 2, _c: 3) => 1 },
+      /errorMapper.* takes 3 parameters/,
+    ],
   ]
 
-  it.each(refused)('%s is a TypeError that names the place', (_description, options, message) => {
+  it.each(refused)('is a TypeError that names the place for %s', (_description, options, message) => {
     expect(messageOf(() => settings(options))).toMatch(message)
   })
 
-  it('takes what can work', () => {
+  it('accepts valid settings', () => {
     const origins = ['https://a.example', 'http://localhost:3000']
     expect(() => settings({ csrf: false, trustedOrigins: origins, realm: 'a "b"', timeout: 1 })).not.toThrow()
     expect(() => settings({ timeout: 2 ** 31 - 1 })).not.toThrow()

@@ -1,6 +1,6 @@
 /**
- * A merge elsewhere in the process that writes to `Object.prototype` gives no option of this package a value: what is left out
- * has its default. Each case is the same with and without the polluted prototype.
+ * A merge elsewhere in the process that writes to `Object.prototype` sets no option of this package: an option that is
+ * left out has its default. Each case behaves the same with and without the polluted prototype.
  */
 import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
@@ -30,7 +30,7 @@ import { sendRaw } from '../support/rawSocket.js'
 import { listen } from '../support/server.js'
 import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
 
-/** Runs something while every object inherits these fields. */
+/** Runs a function while every object inherits these fields. */
 const polluted = <A>(fields: object, run: () => A): A => {
   for (const [name, value] of Object.entries(fields)) {
     Object.defineProperty(Object.prototype, name, { value, configurable: true, enumerable: true, writable: true })
@@ -46,7 +46,7 @@ const cookie = apiKeyCookie({ paramName: 'id', authenticate: (_request, key) => 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const forged = ['Cookie: id=k1', 'Origin: https://evil.example']
 
-// What one request to `/x` comes to, under an application's settings or those of a router
+// The response to one request to `/x`, with settings of an application or of a router
 const answered = async (
   above: ReadonlyArray<Middleware>,
   auth: AuthenticatorLike,
@@ -72,15 +72,15 @@ const signed = (claims: object): string => {
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
 }
 const verdict = (auth: AuthenticatorLike & { evaluate?: unknown }, token: string): unknown =>
-  // Safe: an authenticator evaluates
+  // Safe: an authenticator has `evaluate`
   (auth as ReturnType<typeof httpBearer>).evaluate(mockRequest(withBearer(token)))
 
 interface Case {
   readonly of: string
   readonly fields: object
-  /** What is made while the prototype is polluted. */
+  /** Makes a value while the prototype is polluted. */
   readonly make: () => unknown
-  /** What it then does. */
+  /** What the value does afterwards. */
   readonly probe: (made: never) => unknown
 }
 
@@ -260,7 +260,7 @@ const cases: ReadonlyArray<Case> = [
 
 describe('an option that every object inherits', () => {
   it.each(cases.map((one) => ({ ...one, names: Object.keys(one.fields).join() })))(
-    'is none of $of: $names',
+    'sets no option of $of: $names',
     async ({ fields, make, probe }) => {
       const expected = await probe(make() as never)
       const made = polluted(fields, make)
@@ -268,7 +268,7 @@ describe('an option that every object inherits', () => {
     },
   )
 
-  it('while a request is answered is none, either', async () => {
+  it('sets no option while a request is answered', async () => {
     const fields = {
       csrf: false,
       headers: { 'X-Evil': '1' },
@@ -286,7 +286,7 @@ describe('an option that every object inherits', () => {
     expect({ status, headers: headers.filter(([name]) => name !== 'date'), body }).toEqual(expected)
   })
 
-  it('is one where a class or another object gives it', async () => {
+  it('is an option if a class or another object has it', async () => {
     class Own {
       get csrf(): boolean {
         return false

@@ -1,6 +1,6 @@
 /**
- * An option that is explicitly `undefined` is as if it were left out, in every function that takes options. The names come from
- * the functions themselves, out of the error for an option that there is not, so that none is forgotten.
+ * An option that is `undefined` is the same as one that is left out, in every function with options. The names come
+ * from the error for an unknown option, so none is forgotten.
  */
 import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
@@ -44,16 +44,16 @@ import { ask, listen } from '../support/server.js'
 type Options = Readonly<Record<string, unknown>>
 
 interface Row {
-  /** What is required, so that the rest may be left out. */
+  /** The required options, so that the others can be left out. */
   readonly base: Options
-  /** Calls the function, and shows all that its options can change. */
+  /** Calls the function, and shows everything that its options can change. */
   readonly run: (options: never) => unknown
 }
 
 const credentials = mergeRequests(withBearer('good'), withCookie('key', 'good'), withHeader('key', 'good'))
 const requests = [{}, credentials, withBasic('anna', 'good'), withQuery('key', 'good')]
 
-// What it says, and what it does with each request
+// The text of the value, and what it does with each request
 const shown = async (of: Authenticator<unknown>) => {
   const results = []
   for (const spec of requests) results.push(await of.evaluate(mockRequest(spec)))
@@ -72,7 +72,7 @@ const handle = (ctx: Koa.Context) => {
 const plain = () => withAuth(bearer)(new Router()).get('/x', handle)
 const titled = { title: 'T', version: '1' }
 
-// Every answer of an application that its options can change
+// All responses of an application that its options can change
 const served = async <S, C>(app: Koa<S, C>, paths: ReadonlyArray<string>) => {
   const { url, close } = await listen(app.on('error', () => {}))
   try {
@@ -96,11 +96,11 @@ const sessionsOf = async (options: never) => {
   const router = new Router().get('/in', withAuth(null), (ctx) => logIn(ctx, { username: 'anna' }))
   app.use(router.routes())
   const { url, close } = await listen(app)
-  // a cookie says when it expires, in seconds
+  // A cookie has its expiry in seconds
   vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 })
   try {
     const { status, headers } = await ask(`${url}/in`)
-    // the id of each session is another
+    // Each session has another id
     return [status, headers.getSetCookie().map((cookie) => cookie.replace(/=[^;]*/, ''))]
   } finally {
     vi.useRealTimers()
@@ -287,14 +287,14 @@ const mistake = (row: Row, options: Options): Promise<string> =>
     (error: unknown) => (error instanceof TypeError ? error.message : String(error)),
   )
 
-// Some functions have options that others check: `auth` is the exception
+// Some functions have options that others check. `auth` is the exception.
 const namesOf = async (row: Row): Promise<ReadonlyArray<string>> => {
   const [, names = ''] = / there are (.*)$/.exec(await mistake(row, { ...row.base, nonsense: 1 })) ?? []
   return names.split(', ').filter((name) => name !== '' && name !== 'auth')
 }
 
 it.each(Object.entries(rows))(
-  '%s: each option that is undefined is as if it were left out',
+  '%s: an option that is undefined is the same as one that is left out',
   async (_name, row) => {
     const names = await namesOf(row)
     expect(names).not.toStrictEqual([])
@@ -313,17 +313,17 @@ it.each(Object.entries(rows))(
   60_000,
 )
 
-it('an UnavailableError without a time is one whose time is undefined', () => {
+it('an UnavailableError without retryAfter equals one whose retryAfter is undefined', () => {
   const [one, other] = [new UnavailableError('x', {}), new UnavailableError('x', { retryAfter: undefined })]
   expect(Object.keys(other)).toStrictEqual(Object.keys(one))
 })
 
-it('of requests that are merged, what is undefined replaces nothing', () => {
+it('an undefined field of a request that is merged replaces nothing', () => {
   const merged = mergeRequests({ method: 'POST', url: '/a' }, { method: undefined, url: undefined, fields: undefined })
   expect(merged).toStrictEqual({ method: 'POST', url: '/a' })
 })
 
-it('a field of an operation that is undefined is not in the document', () => {
+it('an undefined field of an operation is not in the document', () => {
   const router = new Router()
   router.get('/', operation({ summary: undefined, tags: ['a'], requestBody: undefined }), () => {})
   const described = openApi(router, { ...titled, description: undefined, tags: undefined })
@@ -336,7 +336,7 @@ it.each([
   ['apiApp', () => apiApp({ auth: undefined } as never)],
   ['docs', () => docs(plain(), { ...titled, auth: undefined } as never)],
   ['docs of apiApp', () => apiApp({ docs: { auth: undefined } } as never)],
-])('%s: `auth: undefined` is a mistake, never public', (_name, make) => {
+])('%s: `auth: undefined` is a TypeError, never public', (_name, make) => {
   expect(make).toThrow(TypeError)
   expect(make).toThrow(/undefined(?: \})?\): is it imported before it is defined/)
 })

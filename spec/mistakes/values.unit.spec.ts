@@ -1,6 +1,6 @@
 /**
- * What is not an authenticator is a TypeError wherever one is taken (decision "bad values of auth"). The message names the
- * place and prints no value.
+ * A value that is not an authenticator is a TypeError wherever one is expected (decision "bad values of auth"). The
+ * message names the place and prints no value.
  */
 import * as api from 'koa-with-auth'
 import {
@@ -31,7 +31,7 @@ const bearer = httpBearer({ authenticate: () => 'anna' })
 const key = apiKeyHeader({ authenticate: () => 'cron' })
 const perhaps = optional(bearer)
 
-/** Where one authenticator is taken, and how messages call the place. */
+/** Where an authenticator is expected, and how messages name the place. */
 const takers: Readonly<Record<string, { take: (x: unknown) => unknown; place: string }>> = {
   'withAuth(x)': { take: (x) => withAuth(untyped(x)), place: 'withAuth(' },
   'withAuth([a, x])': { take: (x) => withAuth([bearer, untyped(x)]), place: 'withAuth([...])[1]' },
@@ -64,7 +64,7 @@ const takers: Readonly<Record<string, { take: (x: unknown) => unknown; place: st
   'describedAs(a)(x)': { take: (x) => describedAs(bearer)(untyped(x)), place: 'describedAs(a)(rte)' },
 }
 
-/** What is not an authenticator, and what the message must say. */
+/** Values that are not authenticators, and what the message must say. */
 const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegExp }> = [
   { description: 'undefined', input: undefined, expected: /undefined.*is it imported before it is defined\?/ },
   { description: 'a string', input: secret, expected: /function, not a string/ },
@@ -81,16 +81,20 @@ const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegE
   { description: 'an anonymous class', input: class {}, expected: /is the class/ },
   { description: 'a generator', input: generator, expected: /is a generator.*write a plain or an async function/ },
   { description: 'an async generator', input: asyncGenerator, expected: /is a generator/ },
-  { description: 'a function of two', input: (_a: unknown, _b: unknown) => true, expected: /takes 2 parameters/ },
+  {
+    description: 'a function with two parameters',
+    input: (_a: unknown, _b: unknown) => true,
+    expected: /takes 2 parameters/,
+  },
   { description: 'a guard', input: withAuth(bearer), expected: /./ },
-  { description: 'a guard that makes public', input: withAuth(null), expected: /./ },
+  { description: 'a guard of a public operation', input: withAuth(null), expected: /./ },
 ]
 
-// `withAuth` alone takes null and what `also` makes
+// Only `withAuth` accepts null and what `also` returns
 const wrongButForWithAuth: typeof wrong = [
   { description: 'null', input: null, expected: /is null/ },
-  { description: 'what also made', input: also(bearer), expected: /function, not an object/ },
-  { description: 'a list in it', input: [bearer], expected: /is a list in a list; write one list/ },
+  { description: 'the result of also', input: also(bearer), expected: /function, not an object/ },
+  { description: 'a list in the list', input: [bearer], expected: /is a list in a list; write one list/ },
 ]
 
 const takesNull = (name: string) => name === 'withAuth(x)'
@@ -101,23 +105,26 @@ describe.each(Object.entries(takers))('%s', (name, { take, place }) => {
     ...wrong,
     ...wrongButForWithAuth.filter(({ input }) => (Array.isArray(input) ? !takesList(name) : !takesNull(name))),
   ]
-  it.each(refused)('A-37 TypeError that names the place and prints no value: $description', ({ input, expected }) => {
-    const message = messageOf(() => take(input))
-    expect(message).toMatch(expected)
-    expect(message).toContain(place)
-    expect(message).not.toContain(secret)
-  })
+  it.each(refused)(
+    'A-37 is a TypeError that names the place and prints no value: $description',
+    ({ input, expected }) => {
+      const message = messageOf(() => take(input))
+      expect(message).toMatch(expected)
+      expect(message).toContain(place)
+      expect(message).not.toContain(secret)
+    },
+  )
 })
 
-// Authenticators themselves, and two functions that really take one request; they let no request in (integration/mistakes)
+// Authenticators, and two functions that take one request; they admit no request (mistakes.http.spec.ts)
 const takesRequest = ['isAuthenticator', 'defaultErrorMapper']
 const others = ['constantTimeEqual', 'onError', 'UnavailableError']
 const functions = Object.entries(api).filter(
   ([name, value]) => typeof value === 'function' && !isAuthenticator(value) && !takesRequest.includes(name),
 )
 
-describe('what this package exports, and was not called', () => {
-  it.each(functions)('%s is a TypeError wherever an authenticator is taken', (name, f) => {
+describe('an exported function of this package that was not called', () => {
+  it.each(functions)('%s is a TypeError wherever an authenticator is expected', (name, f) => {
     const called = name === 'alt' ? 'altW' : name
     const expected = others.includes(name) ? /./ : new RegExp(`is ${called} itself; call it: ${called}\\(`)
     for (const { take, place } of Object.values(takers)) {
@@ -134,11 +141,11 @@ describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group
   const of = (...args: unknown[]): unknown => Reflect.apply(group, undefined, args)
   it.each([
     { description: 'an empty list', input: [], expected: '([]): an empty list; pass at least one authenticator' },
-    { description: 'an empty record', input: {}, expected: '({}): an empty object; pass at least one authenticator' },
-    { description: 'a list in a record', input: { a: [key] }, expected: '({ a }) is a list in a list' },
+    { description: 'an empty object', input: {}, expected: '({}): an empty object; pass at least one authenticator' },
+    { description: 'a list in an object', input: { a: [key] }, expected: '({ a }) is a list in a list' },
     { description: 'a hole', input: [bearer, , key], expected: '[1] is undefined' },
-    { description: 'a key like an integer', input: { 1: bearer }, expected: '({ 1: ... }): the key looks like' },
-    { description: 'a key like an integer after another', input: { a: key, 20: bearer }, expected: '({ 20: ... })' },
+    { description: 'an integer key', input: { 1: bearer }, expected: '({ 1: ... }): the key looks like' },
+    { description: 'an integer key after another', input: { a: key, 20: bearer }, expected: '({ 20: ... })' },
     { description: 'one authenticator', input: bearer, expected: 'takes a list or an object of authenticators' },
     { description: 'null', input: null, expected: 'takes a list or an object of authenticators, not null' },
     {
@@ -147,9 +154,9 @@ describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group
       expected: 'takes a list or an object of authenticators, not undefined',
     },
     { description: 'a string', input: secret, expected: 'takes a list or an object of authenticators, not a string' },
-    { description: 'a set', input: new Set([bearer]), expected: ' takes a plain object' },
-    { description: 'a map', input: new Map([['a', bearer]]), expected: ' takes a plain object' },
-  ])('TypeError for $description', ({ input, expected }) => {
+    { description: 'a Set', input: new Set([bearer]), expected: ' takes a plain object' },
+    { description: 'a Map', input: new Map([['a', bearer]]), expected: ' takes a plain object' },
+  ])('is a TypeError for $description', ({ input, expected }) => {
     const message = messageOf(() => of(input))
     expect(message).toContain(expected)
     expect(message.startsWith(name)).toBe(true)
@@ -170,7 +177,7 @@ describe('decision "withAuth(undefined)" withAuth and also', () => {
       input: () => withAuth(untyped([bearer, , key])),
       expected: /\[1\] is undefined/,
     },
-    { description: 'withAuth of a record', input: () => withAuth(untyped({ a: bearer })), expected: /not an object/ },
+    { description: 'withAuth of an object', input: () => withAuth(untyped({ a: bearer })), expected: /not an object/ },
     { description: 'withAuth(undefined)', input: () => withAuth(untyped(undefined)), expected: /literal null/ },
     { description: 'withAuth()', input: () => (withAuth as () => unknown)(), expected: /literal null/ },
     {
@@ -179,11 +186,11 @@ describe('decision "withAuth(undefined)" withAuth and also', () => {
       expected: /guard already/,
     },
     { description: 'also([])', input: () => also(untyped([])), expected: /^also\(\[\]\): an empty list/ },
-  ])('TypeError for $description', ({ input, expected }) => {
+  ])('are a TypeError for $description', ({ input, expected }) => {
     expect(messageOf(input)).toMatch(expected)
   })
 
-  it('null alone makes public', () => {
+  it('accept null, and nothing else, as public', () => {
     expect(() => withAuth(null)).not.toThrow()
   })
 })
@@ -191,7 +198,7 @@ describe('decision "withAuth(undefined)" withAuth and also', () => {
 describe('an optional alternative that is not last', () => {
   it.each([
     { description: 'anyOf', input: () => anyOf([perhaps, key]), place: 'anyOf' },
-    { description: 'anyOf of a record', input: () => anyOf({ perhaps, key }), place: 'anyOf' },
+    { description: 'anyOf of an object', input: () => anyOf({ perhaps, key }), place: 'anyOf' },
     { description: 'withAuth of a list', input: () => withAuth([perhaps, key]), place: '' },
     { description: 'also of a list', input: () => also([perhaps, key]), place: '' },
     { description: 'firstPresent', input: () => firstPresent([perhaps, key]), place: 'firstPresent' },
@@ -201,13 +208,13 @@ describe('an optional alternative that is not last', () => {
     { description: 'in a timeout', input: () => anyOf([timeout(5)(perhaps), key]), place: 'anyOf' },
     { description: 'in a list in the list', input: () => anyOf([anyOf([bearer, perhaps]), key]), place: 'anyOf' },
     { description: 'all of them', input: () => anyOf([allOf([perhaps, lenient(key)]), key]), place: 'anyOf' },
-  ])('TypeError for $description', ({ input, place }) => {
+  ])('is a TypeError: $description', ({ input, place }) => {
     const message = messageOf(input)
     expect(message).toContain(place)
     expect(message).toMatch(/alternative 1 is optional, /)
   })
 
-  it('the message says which alternative it is', () => {
+  it('is named by its number in the message', () => {
     expect(messageOf(() => anyOf([bearer, key, perhaps, key]))).toContain('alternative 3 is optional')
   })
 
