@@ -1,4 +1,4 @@
-/** The package as a user gets it: packed, installed outside of the repository, typechecked, and asked over HTTP. */
+/** The package as users get it: packed, installed outside of the repository, typechecked, and used over HTTP. */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
@@ -13,7 +13,7 @@ import { packedProject, type PackedProject } from '../support/packed.js'
 import { ask } from '../support/server.js'
 import { ownOptions, repository, typecheck } from '../support/typecheck.js'
 
-// The first block of the README; it makes `app` and does not listen
+// The first code block of the README makes `app`, and does not listen
 const [example] = blocksOf('README.md')
 const starter = `
 import { app } from './example.js'
@@ -39,7 +39,7 @@ const entries = Object.entries(manifest.exports).flatMap(([path, built]) =>
   typeof built === 'string' ? [] : [{ name: `koa-with-auth${path.slice(1)}`, built }],
 )
 
-// What must be beside it: the peers that are not optional, and the types that a program in TypeScript needs
+// What users install beside it: the required peers, and the types that a TypeScript program needs
 const beside = [...required, '@types/koa', '@types/node']
 
 describe('the packed package', () => {
@@ -49,7 +49,7 @@ describe('the packed package', () => {
   }, 400_000)
   afterAll(() => project?.remove())
 
-  it('holds the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
+  it('contains the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
     const known =
       /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/[\w-]+\.schema\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
     expect(project.files.filter((path) => !known.test(path))).toStrictEqual([])
@@ -65,7 +65,7 @@ describe('the packed package', () => {
     }
   })
 
-  it('holds no examples, no spec, no tests; also when examples were built', () => {
+  it('contains no examples and no specs, even if the examples were built', () => {
     const files = project.listFiles({
       'dist/examples/server.js': '',
       'examples/mine.ts': '',
@@ -76,7 +76,7 @@ describe('the packed package', () => {
     expect(files).toContain('dist/index.js')
   })
 
-  it('every module of the sources is in it once, as CommonJS; ES modules have entry points', () => {
+  it('contains every module of the sources once, as CommonJS; ES modules are entry points only', () => {
     const modules = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.ts$/.test(path),
     )
@@ -86,7 +86,7 @@ describe('the packed package', () => {
     expect(project.files.filter((file) => file.endsWith('.js')).sort()).toStrictEqual([...built, ...points].sort())
   })
 
-  it('declarations of both module systems are the same, and each is needed by an entry point', () => {
+  it('has the same declarations for both module systems, and an entry point needs each of them', () => {
     const root = join(project.folder, 'node_modules/koa-with-auth')
     const read = (file: string) => readFileSync(join(root, file), 'utf8')
     const known = project.files.filter((file) => file.endsWith('.d.ts'))
@@ -104,21 +104,21 @@ describe('the packed package', () => {
     }
   })
 
-  it('both module systems fit in 300 KB', () => {
+  it('is smaller than 300 KB', () => {
     expect(project.packedBytes).toBeLessThan(300_000)
   })
 
   it.each([
     { tool: 'publint', options: ['run', '--strict'] },
     { tool: 'attw', options: ['--format', 'ascii', '--no-emoji', '--no-definitely-typed'] },
-  ])('$tool finds nothing, in all resolution modes', { timeout: 120_000 }, async ({ tool, options }) => {
+  ])('has no problem that $tool finds, in all resolution modes', { timeout: 120_000 }, async ({ tool, options }) => {
     const command = join(repository, 'node_modules/.bin', tool)
     await promisify(execFile)(command, [...options, project.tarball]).catch(({ stdout }: { readonly stdout: string }) =>
       expect.fail(`${tool}\n${stdout}`),
     )
   })
 
-  // What a module needs when it is loaded, the modules that it imports included
+  // What a module loads, including the modules that it imports
   const needed = (entry: string): ReadonlySet<string> => {
     const root = join(project.folder, 'node_modules/koa-with-auth')
     const modules = new Set([entry])
@@ -142,13 +142,13 @@ describe('the packed package', () => {
     { entry: 'sessions/redisStore', optional: [] },
     { entry: 'testing/index', optional: ['koa'] },
     { entry: 'testing/laws/index', optional: ['koa', 'fast-check'] },
-  ])('$entry loads nothing but Node, the peers that must be there, and $optional', ({ entry, optional }) => {
+  ])('loads with $entry only Node, the required peers, and $optional', ({ entry, optional }) => {
     const allowed = [...own, ...optional]
     expect([...needed(`dist/${entry}.js`)].filter((name) => !allowed.includes(name))).toStrictEqual([])
     for (const name of optional) expect(needed(`dist/${entry}.js`)).toContain(name)
   })
 
-  it.each(['import', 'require'])('by %s the root loads at most 25 modules of fp-ts, never its barrel', (how) => {
+  it.each(['import', 'require'])('by %s: the root loads at most 25 modules of fp-ts, never its index', (how) => {
     const load = how === 'import' ? "await import('koa-with-auth')" : "require('koa-with-auth')"
     const counting = `
       import { createRequire } from 'node:module'
@@ -162,7 +162,7 @@ describe('the packed package', () => {
     expect(loaded.length).toBeLessThanOrEqual(25)
   })
 
-  describe('with all of its peers', () => {
+  describe('the packed package with all of its peers', () => {
     let folder = ''
     beforeAll(() => {
       folder = anotherCopy(project, 'peers', peers)
@@ -172,7 +172,7 @@ describe('the packed package', () => {
       return JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' }))
     }
 
-    it('`import` and `require` reach the very same values of every entry point, under the same names', () => {
+    it('`import` and `require` reach the same values of every entry point, under the same names', () => {
       const compared = run(`
         const compared = {}
         for (const entry of ${JSON.stringify(entries.map(({ name }) => name))}) {
@@ -199,7 +199,7 @@ describe('the packed package', () => {
       expect(run(code)).toStrictEqual([true, true])
     })
 
-    it('ES modules do not load the router a second time', () => {
+    it('ES modules do not load the router twice', () => {
       const code = `
         const { apiApp } = await import('koa-with-auth')
         const { docs } = await import('koa-with-auth/openapi')
@@ -220,12 +220,12 @@ describe('the packed package', () => {
       const token = content + '.' + sign(null, Buffer.from(content), privateKey).toString('base64url')
       const decided = () => httpJwt({ issuer, audience: 'b' })(mockRequest(withBearer(token)))()`
 
-    it('ES modules verify tokens where CommonJS cannot require jose, which has ES modules alone', () => {
+    it('ES modules verify tokens where CommonJS cannot require jose, which has only ES modules', () => {
       const code = `${jwt}\nconsole.log(JSON.stringify((await decided()).right.sub))`
       expect(run(code, '--no-experimental-require-module')).toBe('anna')
     })
 
-    it("Jest's ES modules run what is imported, jwt included", { timeout: 60_000 }, async () => {
+    it('ES modules in Jest run the package, jwt included', { timeout: 60_000 }, async () => {
       const code = `${jwt}
         import Router from '@koa/router'
         import { apiApp } from 'koa-with-auth'
@@ -256,7 +256,7 @@ describe('the packed package', () => {
       printed = JSON.parse(execFileSync(process.execPath, [program], { cwd: project.folder }).toString()) as Answers
     }, 60_000)
 
-    it('are two copies', () => {
+    it('are different copies', () => {
       expect(printed.areTwo).toBe(true)
     })
 
@@ -279,7 +279,7 @@ describe('the packed package', () => {
       expect(printed.answers[asked]).toBe(expected)
     })
 
-    it('the audit and `seal` of one read the guards of the other', () => {
+    it('share guards: the audit and `seal` of one copy read the guards of the other', () => {
       expect(printed.audited).toStrictEqual([
         'GET /replaced: API key in header key (router)',
         'GET /public: public (operation)',
@@ -289,7 +289,7 @@ describe('the packed package', () => {
     })
   })
 
-  it('what is not asked for is not installed', () => {
+  it('packages that were not requested are not installed', () => {
     expect(Object.keys(manifest.dependencies ?? {}).sort()).toStrictEqual([
       'openapi-types',
       'path-to-regexp',
@@ -300,7 +300,7 @@ describe('the packed package', () => {
     }
   })
 
-  it('its program audits a CommonJS application that has another copy of the package', () => {
+  it('the command audits a CommonJS application that has another copy of the package', () => {
     const copy = join(anotherCopy(project, 'audited', []), 'node_modules/koa-with-auth/dist/cjs/index.js')
     const application = `
       const Router = require('@koa/router')
@@ -357,13 +357,13 @@ describe('the packed package', () => {
       expect([status, text]).toStrictEqual([200, 'Hello anna'])
     })
 
-    it('5.6.4 answers 200 to anyone where null makes public', async () => {
+    it('5.6.4 answers 200 to every caller where null makes the operation public', async () => {
       const { status, text } = await ask(`${url}/health`)
       expect([status, text]).toStrictEqual([200, 'ok'])
     })
 
     it.each([
-      { description: '5.1.4 nothing', headers: {}, expected: 'Bearer realm="api"' },
+      { description: '5.1.4 no token', headers: {}, expected: 'Bearer realm="api"' },
       {
         description: '5.1.2 another token',
         headers: { Authorization: 'Bearer x' },
@@ -377,7 +377,7 @@ describe('the packed package', () => {
   })
 })
 
-// Beside the project's own, with these packages of the repository
+// Beside the packages of the project, with these packages of the repository
 const anotherCopy = (project: PackedProject, name: string, packages: ReadonlyArray<string>): string => {
   const folder = join(project.folder, name)
   const modules = join(folder, 'node_modules')
@@ -397,7 +397,7 @@ const require = createRequire(process.cwd() + '/program.js')
 
 const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
 
-// Each level by the copy that did not make the one above it; the other is reached by `require`
+// Each level is made by the copy that did not make the outer level; the other copy comes from `require`
 const twoCopies = `
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
