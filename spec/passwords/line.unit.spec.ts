@@ -1,4 +1,7 @@
-/** The line: so many at a time, in order, none lost; who comes when it is full, or waits too long, is turned away. */
+/**
+ * The queue of password work: a few at a time, in order, none lost. When it is full, or a wait is too long, work is
+ * refused.
+ */
 import fc from 'fast-check'
 import { UnavailableError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +9,7 @@ import { makeLine } from '../../src/passwords/line.js'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-// Work that ends when it is given to
+// Work that ends when the test says so
 const works = () => {
   const begun: number[] = []
   const ends = new Map<number, (error?: Error) => void>()
@@ -19,7 +22,7 @@ const works = () => {
 }
 
 describe('P-03 a line', () => {
-  it('begins as many as it is wide, and the next when one ends, however it ends', async () => {
+  it('starts as many as its width, and the next one when one ends, even with an error', async () => {
     const { begun, ends, work } = works()
     const line = makeLine({ width: 2, limit: 10, patience: 1000 })
     const all = [1, 2, 3, 4].map((id) => line(work(id)))
@@ -36,7 +39,7 @@ describe('P-03 a line', () => {
     expect(await Promise.all(all.slice(1))).toEqual([2, 3, 4])
   })
 
-  it('that is full turns away, and takes others once it is not', async () => {
+  it('refuses work while it is full, and accepts work again later', async () => {
     const { begun, ends, work } = works()
     const line = makeLine({ width: 1, limit: 1, patience: 1000 })
     const [first, second] = [line(work(1)), line(work(2))]
@@ -52,7 +55,7 @@ describe('P-03 a line', () => {
     expect([await fourth, begun]).toEqual([4, [1, 2, 4]])
   })
 
-  it('turns away who waited too long, and does his work not at all', async () => {
+  it('refuses work that waited too long, and never starts it', async () => {
     const { begun, ends, work } = works()
     const line = makeLine({ width: 1, limit: 10, patience: 20 })
     const [first, second] = [line(work(1)), line(work(2))]
@@ -67,7 +70,7 @@ describe('P-03 a line', () => {
     expect([await third, begun]).toEqual([3, [1, 3]])
   })
 
-  it('law: never more at a time than it is wide, and everybody gets his own answer or is turned away', async () => {
+  it('law: never runs more than its width, and each work gets its own result or is refused', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),

@@ -1,4 +1,7 @@
-/** Passwords under guesses: the event loop goes on, a full line is 503, and what is not installed is not needed. */
+/**
+ * Passwords while many guesses arrive: the event loop is not blocked, a full queue is a 503, and optional packages are
+ * not needed.
+ */
 import { mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as crypto from 'node:crypto'
@@ -29,34 +32,34 @@ const guesses = (count: number) =>
   Promise.all(Array.from({ length: count }, (_, at) => guess(`guess ${at}`, at % 2 === 0 ? 'anna' : `user ${at}`)))
 
 describe('200 parallel guesses', () => {
-  it('P-04 none is let in, and the event loop is not held', { timeout: 60_000 }, async () => {
-    // so that what is measured has been compiled
+  it('P-04 none passes, and the event loop is not blocked', { timeout: 60_000 }, async () => {
+    // So that the measured code is compiled
     await guesses(50)
     await site.reset()
     const answers = await guesses(200)
     const { heldFor, calls } = await site.state()
-    // a machine that is slow, or has no Argon2id, turns away who would wait for more than 5 seconds
+    // A slow machine, or one without Argon2id, refuses work that would wait for more than 5 seconds
     for (const { status, challenge } of answers) {
       expect([401, 503]).toContain(status)
       expect(challenge).toEqual(status === 401 ? expect.stringMatching(/^Basic /) : null)
     }
     expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(20)
     expect(calls['handled']).toBe(0)
-    // a limit ten times over: it is held for less than 20 ms, and one Argon2id on it would take more than that for each guess
+    // A limit ten times the expected 20 ms. One Argon2id on the event loop would block it longer for each guess.
     expect(heldFor).toBeLessThan(200)
   })
 
-  it('the right password among them is let in', async () => {
+  it('the right password among them passes', async () => {
     const guessing = guesses(50)
     let right = await guess('anna-secret')
-    // who waits for more than 5 seconds is turned away, and comes again
+    // A request that waits for more than 5 seconds is refused, and is sent again
     while (right.status === 503) right = await guess('anna-secret')
     expect([right.status, right.text]).toEqual([200, 'anna'])
     await guessing
   })
 })
 
-it('P-03 more than the line takes: 503 with Retry-After and no challenge, the rest 401, and good again behind them', async () => {
+it('P-03 more than the queue takes are a 503 with Retry-After and no challenge, the others a 401, and later requests work', async () => {
   const before = (await site.state()).calls['handled']
   const answers = await guesses(500)
   const away = answers.filter(({ status }) => status === 503)
@@ -91,7 +94,7 @@ console.log(JSON.stringify({
   }, 60_000)
   afterAll(() => bare?.remove())
 
-  it('P-01 Argon2id of node:crypto where it has it, else scrypt; what cannot be verified says what to install', async () => {
+  it('P-01 hashes with Argon2id of node:crypto if it exists, otherwise with scrypt; a hash that cannot be verified names the package to install', async () => {
     const { code, output } = await bare.node('main.js')
     expect([code, output]).toEqual([0, expect.stringMatching(/^\{/)])
     const reported = JSON.parse(output) as Record<string, unknown>
@@ -109,7 +112,7 @@ console.log(JSON.stringify({
     })
   }, 60_000)
 
-  it('a package that does not load is as one that is not there', async () => {
+  it('a package that fails to load counts as missing', async () => {
     const broken = userProject([], {
       'main.js': program,
     })

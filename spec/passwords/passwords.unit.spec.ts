@@ -1,4 +1,4 @@
-/** Passwords: what is kept, what is verified, what is refused, and what an unknown user costs. */
+/** Passwords: what is stored, what is verified, what is refused, and the work for an unknown user. */
 import { availableParallelism } from 'node:os'
 import * as argon from '@node-rs/argon2'
 import * as bcrypt from '@node-rs/bcrypt'
@@ -13,7 +13,7 @@ const SALT = 'AAAAAAAAAAAAAAAAAAAAAA'
 const KEY = 'A'.repeat(43)
 
 describe('hash', () => {
-  it('P-01 makes a PHC string of Argon2id with OWASP’s figures, another at each time, and no word of the password', async () => {
+  it('P-01 makes a PHC string of Argon2id at the costs of OWASP, different each time, without the password', async () => {
     const [first, second] = [await hash('anna-secret'), await hash('anna-secret')]
     for (const stored of [first, second]) {
       expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
@@ -24,7 +24,7 @@ describe('hash', () => {
     expect(first).not.toBe(second)
   })
 
-  it('of what others verify: @node-rs/argon2 takes our string', async () => {
+  it('makes a string that @node-rs/argon2 verifies', async () => {
     expect(await argon.verify(await hash('anna-secret'), 'anna-secret')).toBe(true)
   })
 
@@ -36,14 +36,14 @@ describe('hash', () => {
     ['a lone surrogate', 'a\ud800'],
     ['a number', 5 as never],
     ['nothing', undefined as never],
-  ])('%s is a RangeError that does not quote it', async (_name, password) => {
+  ])('%s is a RangeError that does not contain the password', async (_name, password) => {
     const error: unknown = await hash(password).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(RangeError)
     expect((error as Error).message).toBe('hash(password): a password must be well-formed Unicode of 1 to 4096 bytes')
   })
 
   it.each(['a'.repeat(4096), 'ü'.repeat(2048), 'a\0b', '\0', ' ', '日本語 🔑'])(
-    '%# any other works',
+    '%# any other string works',
     async (password) => {
       const stored = await hash(password)
       expect(await verify(stored, password)).toBe(true)
@@ -52,7 +52,7 @@ describe('hash', () => {
   )
 })
 
-describe('verify: what others made', () => {
+describe('verify: hashes of other programs', () => {
   it.each([
     [
       'the reference implementation of Argon2',
@@ -79,13 +79,13 @@ describe('verify: what others made', () => {
     expect([await verify(stored, 'p'), await verify(stored, 'q'), needsRehash(stored)]).toEqual([true, false, true])
   })
 
-  it('a password is verified as it is: no normal form, no case, no blanks', async () => {
+  it('a password is compared exactly: no normalization, no case folding, no trimming', async () => {
     const stored = await hash('é')
     for (const other of ['e\u0301', 'É', ' é', 'é ', 'é\0']) expect(await verify(stored, other)).toBe(false)
   })
 })
 
-describe('P-05 verify: what is no password is refused before any work', () => {
+describe('P-05 verify: a value that is not a password is refused before any work', () => {
   it.each([
     ['empty', ''],
     ['4097 bytes', 'a'.repeat(4097)],
@@ -103,7 +103,7 @@ describe('P-05 verify: what is no password is refused before any work', () => {
 })
 
 describe('P-06 verify: bcrypt reads 72 bytes, so more are refused', () => {
-  it('72 bytes are verified, 73 are not, though bcrypt would let them in', async () => {
+  it('72 bytes are verified; 73 are refused, although bcrypt would accept them', async () => {
     const password = 'a'.repeat(72)
     const stored = await bcrypt.hash(password, 4)
     expect(await bcrypt.verify(`${password}b`, stored)).toBe(true)
@@ -111,7 +111,7 @@ describe('P-06 verify: bcrypt reads 72 bytes, so more are refused', () => {
     expect(await verify(stored, 'ü'.repeat(37))).toBe(false)
   })
 
-  it('a password with NUL is refused: bcrypt takes a repetition for the same', async () => {
+  it('a password with NUL is refused, because bcrypt takes a repetition for the same password', async () => {
     const stored = await bcrypt.hash('abc', 4)
     expect([await verify(stored, 'abc'), await verify(stored, 'abc\0abc'), await verify(stored, 'abc\0')]).toEqual([
       true,
@@ -155,9 +155,9 @@ const unreadable = [
   `$2b$10$${'a'.repeat(10_000_000)}`,
 ]
 
-describe('what is kept and is no hash', () => {
+describe('a stored value that is not a hash', () => {
   it.each(unreadable.map((stored) => [stored.slice(0, 60), stored] as const))(
-    '%j is a TypeError that does not quote it, and needs a rehash',
+    '%j is a TypeError that does not contain it, and needs a rehash',
     async (_name, stored) => {
       const error: unknown = await verify(stored, 'anna-secret').catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(TypeError)
@@ -167,13 +167,13 @@ describe('what is kept and is no hash', () => {
     },
   )
 
-  it.each([5, {}, [], Buffer.from('x'), true])('%o is one, too', async (stored) => {
+  it.each([5, {}, [], Buffer.from('x'), true])('%o is a TypeError, and needs a rehash', async (stored) => {
     await expect(verify(stored as never, 'anna-secret')).rejects.toThrow(TypeError)
     expect(needsRehash(stored as never)).toBe(true)
   })
 })
 
-describe('P-07 needsRehash: OWASP’s figures, whichever of its lines', () => {
+describe('P-07 needsRehash: the costs of OWASP, in any of its variants', () => {
   it.each([
     ...(['47104,t=1', '19456,t=2', '12288,t=3', '9216,t=4', '7168,t=5', '65536,t=3'] as const).map(
       (cost) => [`$argon2id$v=19$m=${cost},p=1$${SALT}$${KEY}`, false] as const,
@@ -183,7 +183,7 @@ describe('P-07 needsRehash: OWASP’s figures, whichever of its lines', () => {
     ),
     [`$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAA$${KEY}`, true],
     [`$2b$12$${'a'.repeat(53)}`, true],
-    // Argon2id works here, so scrypt is second best
+    // Argon2id is available here, so scrypt needs a rehash
     [`$scrypt$ln=14,r=8,p=5$${SALT}$${KEY}`, true],
   ] as const)('%s: %s', async (stored, expected) => {
     await hash('warm')
@@ -199,13 +199,13 @@ describe('P-07 needsRehash: OWASP’s figures, whichever of its lines', () => {
     ['ln=14,r=8,p=1', false],
     ['ln=17,r=7,p=1', false],
     ['ln=12,r=8,p=20', false],
-  ])('scrypt %s is enough: %s', (cost, expected) => {
+  ])('scrypt %s: strong enough is %s', (cost, expected) => {
     const stored = parse(`$scrypt$${cost}$${SALT}$${KEY}`)
     expect(stored !== undefined && isEnough(stored)).toBe(expected)
   })
 })
 
-it('law: what is printed is read as it was', () => {
+it('law: a hash that is printed is read as the same', () => {
   const bytes = (minLength: number) => fc.uint8Array({ minLength, maxLength: 64 }).map((all) => Buffer.from(all))
   const derived = { salt: bytes(8), key: bytes(16) }
   fc.assert(
@@ -237,7 +237,7 @@ it('law: what is printed is read as it was', () => {
   )
 })
 
-it('law: no string at all makes reading throw', () => {
+it('law: reading never throws, whatever the string', () => {
   const parts = fc.constantFrom(
     '$',
     'argon2id',
@@ -255,8 +255,8 @@ it('law: no string at all makes reading throw', () => {
   fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), near), (text) => (parse(text), true)))
 })
 
-describe('P-02 an unknown user costs what a known one costs', () => {
-  it('undefined and null are as much work as a wrong password: one run of Argon2id at the same cost', async () => {
+describe('P-02 an unknown user costs the same work as a known one', () => {
+  it('undefined and null cost the same work as a wrong password: one run of Argon2id at the same cost', async () => {
     const stored = await hash('anna-secret')
     for (const kept of [stored, undefined, null]) {
       const cost = await derivations(async () => expect(await verify(kept, 'a guess')).toBe(false))
@@ -264,7 +264,7 @@ describe('P-02 an unknown user costs what a known one costs', () => {
     }
   })
 
-  it('what bcrypt cannot verify is not refused at once', async () => {
+  it('a password that bcrypt cannot verify costs work, too', async () => {
     const stored = await bcrypt.hash('a', 4)
     const { runs } = await derivations(async () => {
       for (const wrong of ['a'.repeat(73), 'a\0a']) expect(await verify(stored, wrong)).toBe(false)
@@ -273,7 +273,7 @@ describe('P-02 an unknown user costs what a known one costs', () => {
   })
 })
 
-describe('P-08 what is kept and asks for very much', () => {
+describe('P-08 a stored hash with very high costs', () => {
   it.each([
     ['RFC 9106, the first choice', 'm=2097152,t=1,p=4'],
     ['libsodium, sensitive', 'm=1048576,t=4,p=1'],
@@ -282,7 +282,7 @@ describe('P-08 what is kept and asks for very much', () => {
   })
 
   it.skipIf(availableParallelism() < 2)(
-    'of those that take much memory one is verified at a time, and does not keep others from it',
+    'only one hash with much memory is verified at a time, and others do not wait for it',
     async () => {
       const usual = await hash('anna-secret')
       const large = `$argon2id$v=19$m=163840,t=1,p=1$${SALT}$${KEY}`
@@ -298,7 +298,7 @@ describe('P-08 what is kept and asks for very much', () => {
   )
 })
 
-it('node:crypto and @node-rs/argon2 make the same bytes, where both are there', async () => {
+it('node:crypto and @node-rs/argon2 derive the same bytes, if both exist', async () => {
   const [node, own] = [argon2OfNode(), await argon2OfPackage()]
   const ask = ['password', 'somesalt'].map((text) => Buffer.from(text)) as [Buffer, Buffer]
   const keys = await Promise.all([node, own].map(async (derive) => derive?.(...ask, { m: 256, t: 2, p: 1 }, 32)))
