@@ -1,4 +1,7 @@
-/** An SQLite file while the clock of the machine is set back an hour: an outage is over when it is over, not an hour later. */
+/**
+ * An SQLite file while the clock of the machine is set back an hour: an outage ends when the file works again, not an
+ * hour later.
+ */
 import { mkdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,7 +13,7 @@ import { sqliteFile } from '../support/sessionStores.js'
 
 const HOUR = 3_600_000
 
-// how long a file that could not be opened is left alone, in `sqliteConnection.ts`, and some room
+// How long `sqliteConnection.ts` waits before it opens a file again, and some more
 const PAUSE = 300
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
@@ -19,10 +22,10 @@ const setBack = () => vi.setSystemTime(Date.now() - HOUR)
 
 describe('K-13 the clock is set back', () => {
   const first = sqliteFile()
-  it('after the file could not be opened: it is opened when it is there', async () => {
+  it('after the file could not be opened: it is opened when it exists', async () => {
     const path = fileURLToPath(first())
     const store = sqliteKeyStore({ url: first() })
-    // a folder is no file
+    // A folder cannot be opened as a file
     mkdirSync(path)
     await expect(store.list('anna')).rejects.toThrow()
     rmdirSync(path)
@@ -33,7 +36,7 @@ describe('K-13 the clock is set back', () => {
   })
 
   const second = sqliteFile()
-  it('while the file is open: one that was emptied is not asked for ever', async () => {
+  it('while the file is open: a request to an emptied file ends', async () => {
     const [path, store] = [fileURLToPath(second()), sqliteKeyStore({ url: second() })]
     await store.insert(digestOf('a'), recordOf('a'))
     setBack()
@@ -44,7 +47,7 @@ describe('K-13 the clock is set back', () => {
     const kept = readFileSync(path)
     truncateSync(path, 0)
     await expect(store.list('anna')).rejects.toThrow()
-    // its failure has closed it: opened anew, it says what is lost
+    // The failure has closed the file; when it is opened again, it reports what is lost
     await expect(store.list('anna')).rejects.toThrow(/no such table/)
     writeFileSync(path, kept)
     await pause(PAUSE)
@@ -53,14 +56,14 @@ describe('K-13 the clock is set back', () => {
   })
 
   const third = sqliteFile()
-  it('while a change waits for a lock: it gives up as ever', async () => {
+  it('while a change waits for a lock: it gives up after the usual time', async () => {
     const store = sqliteKeyStore({ url: third() })
     await store.list('anna')
     const other = createClient({ url: third() })
     const lock = await other.transaction('write')
     const changing = store.insert(digestOf('a'), recordOf('a'))
     setBack()
-    // a limit ten times over
+    // A limit ten times the expected time
     const given = await Promise.race([changing.catch((error: unknown) => error), pause(15_000, 'still waiting')])
     expect(String(given)).toMatch(/SQLITE_BUSY/)
     await lock.rollback()

@@ -1,4 +1,4 @@
-/** An SQLite file that another connection locks: whoever asks waits for the lock, also when the file is opened. */
+/** An SQLite file that another connection locks: requests wait for the lock, also while the file is opened. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from '@libsql/client'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
@@ -8,11 +8,11 @@ import { sqliteFile } from '../support/sessionStores.js'
 
 describe('a file that is locked', () => {
   const first = sqliteFile()
-  it('when it is opened is asked again, until the lock is gone', async () => {
+  it('when it is opened is tried again, until the lock is released', async () => {
     const other = createClient({ url: first() })
     const lock = await other.transaction('write')
     const store = sqliteKeyStore({ url: first() })
-    // it cannot make its tables yet
+    // The tables cannot be created yet
     const asked = store.list('anna')
     await pause(100)
     await lock.rollback()
@@ -22,7 +22,7 @@ describe('a file that is locked', () => {
   })
 
   const second = sqliteFile()
-  it('when it is written is asked again, until the lock is gone', async () => {
+  it('when it is written is tried again, until the lock is released', async () => {
     const store = sqliteKeyStore({ url: second() })
     await store.list('anna')
     const other = createClient({ url: second() })
