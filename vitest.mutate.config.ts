@@ -5,6 +5,11 @@ import { alias } from './vitest.config.js'
 
 const rooms = ['.unit.', '.http.', '.law.']
 const last = '/entryPoints.'
+// of other rooms, or of what reads sources as text or starts processes, which no mutant gets into
+const otherRooms = [
+  'spec/{sessions,stores,audit,testing,examples,package,jwt,keys,passwords,events,migrations}/**',
+  'spec/repository/!(entryPoints)*',
+]
 
 // A mutant is dead with the first test that fails: those that cost least are asked first. Last comes the one that tells of
 // mutants that keep everything from loading, because a file without tests is no failure to Stryker; and it comes last, so
@@ -22,9 +27,8 @@ export default defineConfig({
   test: {
     include: ['spec/**/*.{unit,law,http}.spec.ts'],
     exclude: [
-      // of other rooms, or of what reads sources as text or starts processes, which no mutant gets into
-      'spec/{sessions,stores,audit,testing,examples,package,jwt,keys,passwords,events,migrations}/**',
-      'spec/repository/!(entryPoints)*',
+      // who names specs gets them
+      ...(process.env['MUTATE_SPECS'] === undefined ? otherRooms : []),
       'spec/combinators/*-heap.http.spec.ts',
       'spec/openapi/*.http.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant

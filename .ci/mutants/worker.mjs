@@ -74,6 +74,9 @@ export default class Orders extends TestRunner {
   async file(spec, testIds, bail) {
     const filepath = resolve(this.config.root, spec)
     forget(/\/spec\//)
+    // as spec/support/sharedProcess.ts does before each file
+    for (const key of Object.getOwnPropertySymbols(globalThis))
+      if (Symbol.keyFor(key)?.startsWith('koa-with-auth/')) Reflect.deleteProperty(globalThis, key)
     state().filepath = filepath
     const [file] = await startTests([testIds ? { filepath, testIds } : filepath], new OneFile(this, spec, bail))
     vi.resetConfig()
