@@ -19,12 +19,16 @@ interface Left {
   readonly source?: SessionSource
 }
 
-const evaluated = async (kind: ReturnType<typeof sessionAuth>, { source, cookie, ...left }: Left) => {
+const requestWith = ({ source, cookie, ...left }: Left) => {
   const request = mockRequest({ fields: cookie === undefined ? [] : [['Cookie', cookie]] }, app)
   // koa-session has its own as accessors
   for (const [name, value] of Object.entries(left)) Object.defineProperty(request.ctx, name, { value })
   if (source !== undefined) carrySource(request.ctx, source)
-  const result = await kind.evaluate(request)
+  return request
+}
+
+const evaluated = async (kind: ReturnType<typeof sessionAuth>, left: Left) => {
+  const result = await kind.evaluate(requestWith(left))
   return E.isLeft(result) ? result.left._tag : result.right
 }
 
@@ -68,6 +72,29 @@ describe('a session', () => {
   })
 })
 
+describe('R09 a session with copies of what is on every object', () => {
+  const user = { username: 'root', isSuperuser: true }
+  const polluted = async (kind: ReturnType<typeof sessionAuth>, session: object) => {
+    Object.defineProperty(Object.prototype, 'user', { value: user, enumerable: true, configurable: true })
+    try {
+      return await evaluated(kind, { session })
+    } finally {
+      Reflect.deleteProperty(Object.prototype, 'user')
+    }
+  }
+
+  it('signs no user in', async () => {
+    expect(await polluted(sessionAuth(), { visits: 1 })).toBe('absent')
+    expect(await polluted(sessionAuth(), { visits: 1, user: { ...user } })).toBe('absent')
+    expect(await polluted(sessionAuth(), { user: anna })).toStrictEqual(anna)
+  })
+
+  it('gives them to no loadUser', async () => {
+    const loading = sessionAuth({ loadUser: (data) => ({ username: Object.keys(data).join() }) })
+    expect(await polluted(loading, { visits: 1, user: { ...user } })).toStrictEqual({ username: 'visits' })
+  })
+})
+
 describe('where a source is carried', () => {
   it('who is signed in is whom it loads, not what is in the session', async () => {
     expect(await evaluated(sessionAuth(), { session: { user: anna }, source: source() })).toStrictEqual({
@@ -75,6 +102,18 @@ describe('where a source is carried', () => {
     })
     const empty = source({ isSignedIn: () => false })
     expect(await evaluated(sessionAuth(), { session: { user: anna }, source: empty })).toBe('absent')
+  })
+
+  it('its rights are not those of users whom a kind loads itself', async () => {
+    const everything = () => true
+    const rights = { ...rightsByFlags, isStaff: everything, isSuperuser: everything }
+    const session = { id: 7 }
+    expect(await evaluated(sessionAuthSuperUser(), { session, source: source({ rights }) })).toStrictEqual({
+      username: 'loaded',
+    })
+    for (const kindOf of [sessionAuthSuperUser, sessionAuthIsStaff]) {
+      expect(await evaluated(kindOf({ loadUser: () => anna }), { session, source: source({ rights }) })).toBe('invalid')
+    }
   })
 
   it.each([{ user: anna }, {}, { populated: false }])(
@@ -106,6 +145,14 @@ describe('the name of the cookie', () => {
     const twice = { session, sessionOptions: { key: 'sid' }, cookie: 'sid=a; sid=b' }
     expect(await evaluated(sessionAuth(), twice)).toBe('malformed')
     expect(await evaluated(sessionAuth(), { ...twice, cookie: 'koa.sess=a; koa.sess=b' })).toStrictEqual(anna)
+  })
+
+  it('is documented as the options of a request name it, unless the kind does', () => {
+    const request = requestWith({ session, sessionOptions: { key: 'sid' } })
+    const nameFrom = ({ description }: ReturnType<typeof sessionAuth>) =>
+      description._tag === 'Leaf' ? description.schemeFor?.(request) : 'no leaf'
+    expect(nameFrom(sessionAuth())).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'sid' })
+    expect(nameFrom(sessionAuth({ cookieName: 'own' }))).toBeUndefined()
   })
 })
 
