@@ -204,6 +204,20 @@ describe('httpBearer({ schemes })', () => {
     ])
   })
 
+  it('the first has the schemeName, and the others a name of their own; only Bearer has a format', () => {
+    const named = httpBearer({
+      schemes: ['Token', 'Bearer'],
+      schemeName: 'login',
+      bearerFormat: 'JWT',
+      authenticate: () => false,
+    })
+    expect(leaves(named.description)).toMatchObject([
+      { schemeName: 'login', scheme: { type: 'http', scheme: 'token' } },
+      { schemeName: 'loginBearer', scheme: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    ])
+    expect(leaves(named.description)[0]?.scheme).not.toHaveProperty('bearerFormat')
+  })
+
   it.each([
     { schemes: [], says: 'must be an array of scheme names' },
     { schemes: 'Token', says: 'must be an array of scheme names' },

@@ -8,9 +8,12 @@ import {
   sessionAuthSuperUser,
   sessionLoginAuth,
   sessionLoginAuthSuperuser,
+  SessionUser,
   withAuth,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { rightsByFlags } from '../../src/core/session/Rights.js'
+import { notAUser } from '../../src/core/session/SessionUser.js'
 import { ask, serve } from '../support/server.js'
 
 const kinds = {
@@ -128,6 +131,11 @@ describe('session authenticators', () => {
       expect([path, status, handled]).toStrictEqual([path, passes ? 200 : refused, passes ? 1 : 0])
       expect(challenge).toBe(passes || refused === 500 ? null : 'Session realm="api"')
     }
+  })
+
+  it.each(table)('SessionUser accepts the same users: $description', ({ input }) => {
+    const { user }: { readonly user?: unknown } = input
+    expect(SessionUser.is(user)).toBe(notAUser(user, rightsByFlags, true) === undefined)
   })
 
   it('section 7: no session at all is 401', async () => {
