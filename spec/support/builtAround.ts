@@ -7,7 +7,7 @@ import { maxAges, points, WINDOW, type Around } from './world.js'
 import { buildLeaf, buildNode } from './trees.js'
 
 /** A limiter as those of rate-limiter-flexible are. */
-const limiter = (limit: number) => {
+export const limiter = (limit: number) => {
   const entries = new Map<string, { guesses: number; readonly end: number }>()
   const entryOf = (key: string) => {
     const before = entries.get(key)
