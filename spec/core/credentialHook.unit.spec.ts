@@ -6,9 +6,11 @@ import {
   apiKeyQuery,
   Challenge,
   authenticator,
+  fromFunction,
   fromHeader,
   httpBasicAuth,
   httpBearer,
+  withAuth,
 } from 'koa-with-auth'
 import { checkAuthenticator } from 'koa-with-auth/testing/laws'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -92,6 +94,20 @@ describe('what is warned about', () => {
     { description: 'a function of a test runner', hook: vi.fn() },
   ])('not $description', async ({ hook }) => {
     expect(await warningsOf(hook)).toStrictEqual([])
+  })
+})
+
+describe('a function of the request, which has no credential to read', () => {
+  const local = ({ ip }: { ip: string }) => ip === '127.0.0.1' && anna
+  it.each([
+    { description: 'in withAuth', make: () => withAuth(local) },
+    {
+      description: 'in a list',
+      make: () => withAuth([httpBearer({ authenticate: (_request, token) => token }), local]),
+    },
+    { description: 'in fromFunction', make: () => fromFunction(() => anna) },
+  ])('$description', async ({ make }) => {
+    expect(await warned(make)).toStrictEqual([])
   })
 })
 

@@ -69,7 +69,6 @@ export type PrincipalOf<M> =
 // -------------------------------------------------------------------------------------
 
 const MAX_LENGTH = 8192
-
 // io-ts would keep the credential in this context, and nothing reads it
 const noContext: t.Context = []
 const tooLong: E.Either<unknown, never> = E.left('too long')
@@ -193,7 +192,8 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   checkMember('fromFunction', member)
   // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
-  return authenticator({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalOf<M>>
+  // with `_`, because a hook of one parameter is warned about: it reads no credential
+  return authenticator({ ...custom, authenticate: (request, _) => member(request) }) as Authenticator<PrincipalOf<M>>
 }
 
 declareFactory('authenticator', authenticator)
