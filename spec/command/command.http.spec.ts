@@ -157,7 +157,12 @@ describe('a refused command has exit code 2, one line on stderr and nothing on s
       ['audit', 'listens.mjs'],
       'listens.mjs: listens; export the application from a module that does not',
     ],
-    ['a module that throws', ['audit', 'throws.cjs'], 'throws.cjs: throws: Error: no\\u{1b}[2J database'],
+    ['a module that throws', ['audit', 'throws.cjs'], 'throws.cjs: throws: Error: no\\u{1b}[2J database at all'],
+    [
+      'a module with a router that seal refuses',
+      ['audit', 'unsealed.mjs'],
+      "unsealed.mjs: throws: TypeError: seal(router): 1 finding - GET /api/health is public: guard it, or list 'GET /api/health' in public",
+    ],
     [
       'a module without a router or an application',
       ['audit', 'nothing.mjs'],

@@ -49,6 +49,7 @@ const files = {
   'commonjs.cjs': commonjs,
   'listens.mjs': `import Koa from 'koa'\nexport const app = new Koa()\napp.listen(0, () => process.stdout.write('LISTENS'))`,
   'throws.cjs': `throw new Error('no\\u001b[2J database\\nat all')`,
+  'unsealed.mjs': `${routes('')}\nimport { seal } from 'koa-with-auth/audit'\nseal(router)\nexport { router }`,
   'nothing.mjs': `export const answer = 42\nexport const options = {}`,
   'needs.cjs': `module.exports = (options) => options.router`,
   'exits.mjs': `process.exit(0)`,

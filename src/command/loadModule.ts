@@ -20,7 +20,7 @@ export const loadModule = async (path: string, exportName: string | undefined): 
   const found = chosen(namespace.right, exportName)
   if (E.isLeft(found)) return found
   const audited = await attempt(() => auditedOf(found.right))
-  return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${firstLine(audited.left)}`) : audited.right
+  return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${oneLine(audited.left)}`) : audited.right
 }
 
 const attempt = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {
@@ -34,13 +34,13 @@ const attempt = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> 
 const whyNotLoaded = (error: unknown): string =>
   codeOf(error) === 'ERR_UNKNOWN_FILE_EXTENSION'
     ? 'this version of Node does not load such a file; compile it to JavaScript first'
-    : `throws: ${firstLine(error)}`
+    : `throws: ${oneLine(error)}`
 
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 
-/** The first line of what was thrown. */
-export const firstLine = (error: unknown): string => {
+/** What was thrown, in one line. The findings of `seal` are lines, so none is left out. */
+export const oneLine = (error: unknown): string => {
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return message.split('\n')[0]!.slice(0, 500)
+  return message.replaceAll(/\s*\n\s*/g, ' ').slice(0, 500)
 }

@@ -11,7 +11,7 @@ import { createRequire } from 'node:module'
 import { visible } from '../audit/visible.js'
 import { here } from '../openapi/here.js'
 import { isolate } from './isolation.js'
-import { firstLine, loadModule } from './loadModule.js'
+import { loadModule, oneLine } from './loadModule.js'
 import { help, optionsFrom, type Options } from './Options.js'
 import { perform } from './perform.js'
 
@@ -56,7 +56,7 @@ const run = async (options: Options): Promise<void> => {
   Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
   // without a network something may fail in the background, which the module may not need
   const raised = (error: unknown): void => {
-    if (!attempts.network) failed(`throws: ${firstLine(error)}`)
+    if (!attempts.network) failed(`throws: ${oneLine(error)}`)
   }
   process.on('uncaughtException', raised).on('unhandledRejection', raised)
   process.on('exit', () => failed('ends the process, or never ends loading'))
@@ -73,4 +73,4 @@ const request = optionsFrom(process.argv.slice(2))
 if (E.isLeft(request)) fail(`${request.left}; see koa-with-auth --help`)
 else if (request.right._tag === 'Help') succeed(help, 0)
 else if (request.right._tag === 'Version') succeed(version(), 0)
-else run(request.right).catch((error: unknown) => fail(firstLine(error)))
+else run(request.right).catch((error: unknown) => fail(oneLine(error)))
