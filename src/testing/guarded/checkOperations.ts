@@ -15,7 +15,7 @@ import type { Tripwires } from './tripwires.js'
 export interface GuardedOptions extends Filling {
   /**
    * The operations that anyone may call, such as `GET /health`, or `docs` for a docs page: the same list as for `seal`. Any other public
-   * operation is a violation. Default: public operations are not checked.
+   * operation is a violation. Default: none.
    */
   readonly public?: ReadonlyArray<string> | undefined
   /** Requests that some operations let in. They are also sent misspelled and repeated. */
@@ -144,11 +144,7 @@ const unreachable = ({ name }: Tested): Violation => ({
   fix: `name the path: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
 })
 
-const unlisted = (
-  operations: ReadonlyArray<Tested>,
-  listed: ReadonlyArray<string> | undefined,
-): ReadonlyArray<Violation> => {
-  if (listed === undefined) return []
+const unlisted = (operations: ReadonlyArray<Tested>, listed: ReadonlyArray<string> = []): ReadonlyArray<Violation> => {
   const open = operations.filter(isOpen)
   const names = open.map(({ name }) => name)
   return [
