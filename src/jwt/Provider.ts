@@ -1,4 +1,5 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
+import { named } from '../core/hooks.js'
 import { bare, checkOptions, nonEmpty, unchecked } from '../core/options.js'
 import { algorithmsFor } from './algorithms.js'
 import { severalOf, sources } from './Issuer.js'
@@ -56,13 +57,17 @@ const providerOf = (given: unknown, common: Common): Provider => {
     const options = { audience: undefined, algorithms: undefined, hasSecret: false }
     return { ...settled(given, options, common), keys: fetchedKeys(fetch, policy, events(given)), isDiscovered: true }
   }
-  // Safe: `checkOptions` refuses anything but an object; its members are checked there and below
+  if (typeof given !== 'object' || given === null) {
+    throw new TypeError(
+      `${place}({ issuer }) must be the URL of an issuer, or an object such as { issuer, jwksUri }, not ${named(given)}`,
+    )
+  }
+  // Safe: the members are checked here and below
   const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
   const { issuer, audience, algorithms, ...others } = all as Readonly<Record<string, unknown>> & typeof all
   const rest = bare(others)
-  const named = sources.filter((name) => rest[name] !== undefined)
-  const [source] = named
-  if (source === undefined || named.length > 1) {
+  const [source, ...more] = sources.filter((name) => rest[name] !== undefined)
+  if (source === undefined || more.length > 0) {
     const all = sources.join(', ')
     throw new TypeError(
       `${place}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery, pass the issuer as a string`,
