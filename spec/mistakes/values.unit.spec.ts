@@ -67,16 +67,16 @@ const takers: Readonly<Record<string, { take: (x: unknown) => unknown; place: st
 /** Values that are not authenticators, and what the message must say. */
 const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegExp }> = [
   { description: 'undefined', input: undefined, expected: /undefined.*is it imported before it is defined\?/ },
-  { description: 'a string', input: secret, expected: /function, not a string/ },
-  { description: 'an empty string', input: '', expected: /function, not a string/ },
-  { description: 'a number', input: 1, expected: /function, not a number/ },
-  { description: 'zero', input: 0, expected: /function, not a number/ },
-  { description: 'true', input: true, expected: /function, not a boolean/ },
-  { description: 'false', input: false, expected: /function, not a boolean/ },
-  { description: 'an object', input: { secret }, expected: /function, not an object/ },
-  { description: 'an instance', input: new Strategy(), expected: /function, not an object/ },
-  { description: 'a Map', input: new Map([['a', bearer]]), expected: /function, not an object/ },
-  { description: 'a promise', input: Promise.resolve(bearer), expected: /function, not an object/ },
+  { description: 'a string', input: secret, expected: /function of the request, not a string/ },
+  { description: 'an empty string', input: '', expected: /function of the request, not a string/ },
+  { description: 'a number', input: 1, expected: /function of the request, not a number/ },
+  { description: 'zero', input: 0, expected: /function of the request, not a number/ },
+  { description: 'true', input: true, expected: /function of the request, not a boolean/ },
+  { description: 'false', input: false, expected: /function of the request, not a boolean/ },
+  { description: 'an object', input: { secret }, expected: /function of the request, not an object/ },
+  { description: 'an instance', input: new Strategy(), expected: /function of the request, not an object/ },
+  { description: 'a Map', input: new Map([['a', bearer]]), expected: /function of the request, not an object/ },
+  { description: 'a promise', input: Promise.resolve(bearer), expected: /function of the request, not an object/ },
   { description: 'a class', input: Strategy, expected: /is the class Strategy; pass a function/ },
   { description: 'an anonymous class', input: class {}, expected: /is the class/ },
   { description: 'a generator', input: generator, expected: /is a generator.*write a plain or an async function/ },
@@ -93,7 +93,7 @@ const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegE
 // Only `withAuth` accepts null and what `also` returns
 const wrongButForWithAuth: typeof wrong = [
   { description: 'null', input: null, expected: /is null/ },
-  { description: 'the result of also', input: also(bearer), expected: /function, not an object/ },
+  { description: 'the result of also', input: also(bearer), expected: /function of the request, not an object/ },
   { description: 'a list in the list', input: [bearer], expected: /is a list in a list; write one list/ },
 ]
 

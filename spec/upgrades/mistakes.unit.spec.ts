@@ -33,7 +33,7 @@ describe('guardUpgrade', () => {
       given: [app, withAuth(bearer)],
       message: /a is a guard, withAuth\(a\); pass the authenticator itself/,
     },
-    { what: 'an Also', given: [app, also(bearer)], message: /must be a function, not an object/ },
+    { what: 'an Also', given: [app, also(bearer)], message: /must be an authenticator.*, not an object/ },
     { what: 'options that are none', given: [app, bearer, 7], message: /takes an object of options/ },
     {
       what: 'an unknown option',

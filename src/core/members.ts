@@ -16,6 +16,10 @@ export const checkMember = (place: string, member: unknown): void => {
     )
   if (member === null)
     throw new TypeError(`${place} is null; write null alone: withAuth(null) makes an operation public`)
+  if (typeof member !== 'function')
+    throw new TypeError(
+      `${place} must be an authenticator, such as httpBearer({ ... }), or a function of the request, not ${named(member)}`,
+    )
   checkHook(place, member, 1, 'write (request) => principal; middleware is no authenticator')
 }
 
@@ -28,7 +32,9 @@ export const checkGroup = (place: string, group: unknown): void => {
     return
   }
   if (typeof group !== 'object' || group === null) {
-    throw new TypeError(`${place} takes a list or an object of authenticators, not ${named(group)}`)
+    throw new TypeError(
+      `${place} takes a list or an object of authenticators, not ${named(group)}; write ${place}([a, b])`,
+    )
   }
   const prototype: unknown = Object.getPrototypeOf(group)
   if (prototype !== Object.prototype && prototype !== null) {

@@ -6,6 +6,7 @@
  * It protects nothing, so only the audit lists it.
  */
 import type { Context, Next } from 'koa'
+import { isAuthenticator } from '../core/Authenticator.js'
 import { checkHook } from '../core/hooks.js'
 import { checkOptions, maybe, type Check, type Checks } from '../core/options.js'
 import type { AuthContext } from './AuthRouter.js'
@@ -43,6 +44,10 @@ export const stepsOfOptions = (options: GuardOptions<never> | undefined): Readon
   if (options === undefined) return []
   if (isRouter(options))
     throw new TypeError('withAuth(a, options) takes an object of options, not a router; write withAuth(a)(router)')
+  if (isAuthenticator(options))
+    throw new TypeError(
+      'withAuth(a, options) takes an object of options, not an authenticator; write withAuth([a, b]), or withAuth(allOf([a, b])) if both must pass',
+    )
   if (typeof options === 'function')
     throw new TypeError(
       'withAuth(a, options) takes an object of options, not a function; write router.get(path, withAuth(a), handler)',
