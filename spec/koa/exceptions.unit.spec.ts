@@ -1,5 +1,5 @@
 /** What an exception handler may answer, and what of an exception Koa is given to answer itself. */
-import { apiApp, onError } from 'koa-with-auth'
+import { apiApp, AuthError, onError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { answerException, serverError } from '../../src/koa/exceptions.js'
 import { defaults } from '../../src/core/Settings.js'
@@ -95,7 +95,17 @@ describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it'
     ['one with a message and thereby a stack that is no text', Object.assign(new Error('x'), { message: Symbol('x') })],
   ])('not so %s: it is wrapped, and reported as the cause', (_, raised) => {
     const { message, cause } = serverError(raised)
-    expect(message).toBe('a value was thrown that is not a server error; see its cause')
+    expect(message).toMatch(/^a value was thrown that is not a server error: ./)
     expect(cause).toBe(raised)
+  })
+
+  // Koa logs the stack of an error, but not its cause
+  it.each<[string, unknown, string]>([
+    ['a file that is missing', Object.assign(new Error('no users.json'), { code: 'ENOENT' }), 'Error: no users.json'],
+    ['a failure', AuthError.expired, 'the AuthError "expired"; return it instead'],
+    ['a string, which may be a secret', 'text', 'a string'],
+    ['a proxy', new Proxy({}, { has: () => { throw null } }), 'an object'], // prettier-ignore
+  ])('and the message says what was thrown: %s', (_, raised, what) => {
+    expect(serverError(raised).message).toBe(`a value was thrown that is not a server error: ${what}`)
   })
 })

@@ -3,7 +3,9 @@
  * that reveals nothing.
  */
 import type { Context } from 'koa'
+import { is as isAuthError } from '../core/AuthError.js'
 import { handlerOf } from '../core/ExceptionHandler.js'
+import { named } from '../core/hooks.js'
 import type { Settings } from '../core/Settings.js'
 import type { AuthResponse } from '../core/ErrorMapper.js'
 import { policyOf } from './responseHeaders.js'
@@ -64,7 +66,18 @@ export const serverError = (error: unknown): Error => {
   } catch {
     // a property throws when it is read, and Koa reads it, too
   }
-  return new Error('a value was thrown that is not a server error; see its cause', { cause: error })
+  return new Error(`a value was thrown that is not a server error: ${thrownAs(error)}`, { cause: error })
+}
+
+// Koa logs the stack of an error, but not its cause
+const thrownAs = (error: unknown): string => {
+  try {
+    if (isAuthError(error)) return `the AuthError "${error._tag}"; return it instead`
+    if (error instanceof Error) return `${error.name}: ${error.message}`
+  } catch {
+    // a property throws when it is read, or is a symbol
+  }
+  return named(error)
 }
 
 // Koa 2 answers ENOENT with a 404, but here a file of a hook is missing
