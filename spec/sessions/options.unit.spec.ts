@@ -1,4 +1,5 @@
 /** `sessions(app, options)`: what is weak or cannot work is a TypeError that names the place and the fix. */
+import Router from '@koa/router'
 import Koa from 'koa'
 import Keygrip from 'keygrip'
 import { memoryStore, sessions, type SessionsOptions } from 'koa-with-auth/sessions'
@@ -100,8 +101,10 @@ describe('sessions(app, options)', () => {
     expect(app.middleware).toEqual([])
   })
 
-  it.each([undefined, null, {}, 'app', () => {}])('TypeError for %j instead of an application', (app) => {
-    expect(call(app, { loadUser })).toThrow(new TypeError('sessions(app, options): app must be a Koa application'))
+  it.each([undefined, null, {}, 'app', () => {}, new Router()])('TypeError for %j instead of an application', (app) => {
+    expect(call(app, { loadUser })).toThrow(
+      new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp'),
+    )
   })
 
   it.each([undefined, null, [], 'options', loadUser])('TypeError for %j instead of options', (options) => {

@@ -135,8 +135,8 @@ const usernameOf = (user: unknown): unknown =>
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
 export const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
-  if (typeof app !== 'object' || app === null || typeof app.use !== 'function') {
-    throw new TypeError('sessions(app, options): app must be a Koa application')
+  if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
+    throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')
   }
   const given = checkOptions('sessions(app, options)', options, checks)
   const isProduction = app.env === 'production'

@@ -20,11 +20,9 @@ import { keysFix, shortKeyWarning, strengthOf } from './signingKeys.js'
  * order. So both are returned as an array, which no codec accepts.
  */
 export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolean): O.Option<unknown> => {
-  checkKeys(factory, ctx.app)
+  if ('session' in ctx) checkKeys(factory, ctx.app)
   const session: unknown = ctx['session']
-  if (session === undefined) {
-    throw new Error(`${factory}: no session on the context; mount koa-session above the router: app.use(session(app))`)
-  }
+  if (session === undefined) throw new Error(`${factory}: ${noSession}`)
   if (typeof session !== 'object' || session === null) return O.none
   const sent = fromCookie(cookieNameOf(ctx))(ctx.request)
   if (O.isSome(sent) && typeof sent.value !== 'string') return sent
@@ -37,6 +35,9 @@ export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolea
     source === undefined ? (sessionField(session, 'user') ?? undefined) !== undefined : source.isSignedIn(session)
   return isSignedIn ? O.some(session) : O.none
 }
+
+const noSession =
+  'the request has no session; call sessions(app, { loadUser }) of koa-with-auth/sessions before the routers are mounted, or mount your own koa-session above them'
 
 /** What koa-session calls the cookie. */
 export const cookieNameOf = (ctx: Context): string => {
