@@ -1,6 +1,6 @@
 /**
- * Trees with every combinator, and requests in parallel: hooks settle in any order, time passes, clients go away, and what is
- * remembered is forgotten in the middle. Nobody gets what was let in for another credential, for another request, or too long ago.
+ * Trees with every combinator, and requests in parallel: hooks settle in any order, time passes, clients leave, and what is
+ * remembered is forgotten meanwhile. No caller gets what was let in for another credential, for another request, or too long ago.
  */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'

@@ -1,6 +1,6 @@
 /**
- * A tree whose hooks say at each call what they make of the credential, at once or when they are told to, and what the callers of
- * it may get. Nobody says which requests share a verification: only that nobody gets what is not due to his own credential.
+ * A tree whose hooks decide anew at each call, sync or when a test lets them settle, and what its callers may get. The model does
+ * not say which requests share a verification. It says only that a caller gets what is due to the caller's own credentials.
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
@@ -167,7 +167,7 @@ const isAccepted = (
   const call = calls[Number(field(principal, 'call'))]
   if (call === undefined || call.outcome !== 'pass' || call.leaf !== leaf.id) return false
   const isOwn = call.value === visit.sent.get(leaf.id) && field(principal, 'value') === call.value
-  // another site's request never has a share in what browsers send by themselves
+  // what browsers send by themselves is never shared with a request that another site caused
   const isAllowed = leaf.ambient !== true || !(visit.crossSite || call.visit.crossSite)
   return isOwn && isAllowed && (call.visit === visit || by.some((one) => isRemembered(call, one)))
 }
