@@ -125,17 +125,18 @@ describe('RFC 6750 §3 the challenge', () => {
   })
 
   it.each([
-    {
-      description: 'one that the layer writes',
-      challenge: { Scope: 'read' },
-      expected: /"Scope" is written by the library/,
-    },
+    ...['Scope', 'realm', 'error', 'Error_Description', 'error_uri'].map((name) => ({
+      description: `${name}, which the library writes`,
+      challenge: { [name]: 'x' },
+      expected: new RegExp(`"${name}" is written by the library`),
+    })),
     { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
     { description: 'a name that is no token', challenge: { 'a b': 'c' }, expected: /not a token/ },
     { description: 'no object', challenge: 'https://api.example', expected: /must be an object of strings/ },
+    { description: 'null', challenge: null, expected: /must be an object of strings/ },
   ])('further parameters: $description is a TypeError', ({ challenge, expected }) => {
     // Safe: what a caller without types could write
-    const options = { challenge: challenge as Record<string, string>, authenticate: () => true }
+    const options = { challenge: challenge as never, authenticate: () => true }
     expect(() => httpBearer(options)).toThrow(TypeError)
     expect(() => httpBearer(options)).toThrow(expected)
   })
