@@ -144,28 +144,37 @@ describe('a provider fails whose keys are known', () => {
     expectOutage(await get(sent))
   })
 
-  it.each([
-    ['back', -HOUR],
-    ['forward', HOUR],
-  ])('a system clock that is set %s in an outage makes staleIfError neither longer nor shorter', async (_way, ms) => {
+  it('a system clock that is set back in an outage makes staleIfError no longer', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
     const sent = await token(undefined, { iat: Math.floor((Date.now() - 2 * HOUR) / 1000) })
     expect((await get(sent)).status).toBe(200)
     provider.mood = 'error'
     clock.move(20_000)
-    clock.set(ms)
+    clock.set(-HOUR)
     clock.move(999)
     expect((await get(sent)).status).toBe(200)
     clock.move(1)
     expectOutage(await get(sent))
-    // the pause after the failure, too, is as long as ever
+    // the pause after the failure is not longer either
     provider.mood = 'well'
-    clock.set(-ms)
+    clock.set(-HOUR)
     clock.move(RETRY - 2)
     expectOutage(await get(sent))
     clock.move(1)
     expect((await get(sent)).status).toBe(200)
+  })
+
+  it('a machine that slept does not use keys that are too old: performance.now() stopped', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
+    const sent = await token()
+    expect((await get(sent)).status).toBe(200)
+    provider.mood = 'error'
+    clock.set(20_999)
+    expect((await get(sent)).status).toBe(200)
+    clock.set(1)
+    expectOutage(await get(sent))
   })
 
   it('keys that are too old are a 503 for tokens that were verified before, too', async () => {

@@ -5,7 +5,7 @@
  * What is remembered and counted is so for each credential by itself, so the tree must be as `apiece` makes it.
  */
 import type { Branch, Leaf, Log, Outcome, Tree, Verdict } from './evaluator.js'
-import { maxAges, PATIENCE, points, Silent, WINDOW, type Around, type Kept, type World } from './world.js'
+import { maxAges, PATIENCE, points, Silent, WINDOW, type Around, type Kept, type Moment, type World } from './world.js'
 
 interface Model {
   readonly verdictOf: (tree: Tree, log: Log) => Verdict
@@ -76,6 +76,10 @@ const expiryOf = (principal: unknown): number =>
     ? Number(principal.expiresAt)
     : Infinity
 
+// The greater age counts: a clock can be set back, and time can stop while a machine sleeps
+const ageOf = (since: Moment | undefined, { now, date }: World): number =>
+  since === undefined ? Infinity : Math.max(now - since.now, date - since.date)
+
 const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () => Verdict): Verdict => {
   const leaf = leafOf(member)
   const from = leaf.sent === 'nothing' ? undefined : originOf(member, world)
@@ -85,12 +89,12 @@ const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () =>
   const key = `${by} ${[id, leaf.id, site, from, leaf.sent, leaf.value].join(' ')}`
   const before = world.kept.get(key)
   const maxAge = maxAges[by]!
-  if (before !== undefined && now - before.since < maxAge && date < before.expiresAt) {
+  if (before !== undefined && ageOf(before.since, world) < maxAge && date < before.expiresAt) {
     release(world, sentIn(leaf))
     return before.verdict
   }
   world.kept.delete(key)
-  const age = now - (world.silent.get(key) ?? -Infinity)
+  const age = ageOf(world.silent.get(key), world)
   if (age < PATIENCE && age < maxAge) throw new Silent()
   const outer = { late: log.late, recovered: world.recovered }
   log.late = false
@@ -99,13 +103,13 @@ const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () =>
   try {
     verdict = asked()
   } catch (error) {
-    world.silent.set(key, now)
+    world.silent.set(key, { now, date })
     throw error
   }
   if (log.late) world.silent.delete(key)
   log.late ||= outer.late
   const expiresAt = verdict.tag === 'pass' ? expiryOf(verdict.principal) : 0
-  if (date < expiresAt && !world.recovered) world.kept.set(key, { verdict, since: now, expiresAt })
+  if (date < expiresAt && !world.recovered) world.kept.set(key, { verdict, since: { now, date }, expiresAt })
   world.recovered ||= outer.recovered
   if (verdict.tag === 'pass') release(world, sentIn(leaf))
   return verdict

@@ -40,6 +40,12 @@ export interface Counted {
   readonly entry: { guesses: number; readonly end: number }
 }
 
+/** A moment: the time that passed, and the system clock, which can be set. */
+export interface Moment {
+  readonly now: number
+  readonly date: number
+}
+
 /** What outlives a request, and what is true of the present one. */
 export interface World {
   now: number
@@ -49,8 +55,8 @@ export interface World {
   crossSite: boolean
   held: ReadonlyArray<Counted>
   recovered: boolean
-  readonly kept: Map<string, { readonly verdict: Verdict; readonly since: number; readonly expiresAt: number }>
-  readonly silent: Map<string, number>
+  readonly kept: Map<string, { readonly verdict: Verdict; readonly since: Moment; readonly expiresAt: number }>
+  readonly silent: Map<string, Moment>
   readonly guesses: Map<string, Counted['entry']>
   readonly refused: Map<string, Map<string, number>>
 }

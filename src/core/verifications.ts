@@ -1,10 +1,10 @@
 /**
  * Keeps verifications that passed, each by its key for a time, and those under way.
  *
- * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential. The
- * system clock can be set, so ages are measured by `performance.now()`. Only `expiresAt` is a time of the system clock.
+ * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { ageOf, thisMoment, type Moment } from './age.js'
 import { isAnonymous, type Evaluation } from './Evaluation.js'
 import type { AuthError } from './AuthError.js'
 
@@ -12,13 +12,13 @@ type Result = E.Either<AuthError, unknown>
 
 interface Kept {
   readonly result: E.Right<unknown>
-  readonly since: number
+  readonly since: Moment
   readonly expiresAt: number
 }
 
 interface UnderWay {
   readonly evaluation: Promise<Result>
-  readonly since: number
+  readonly since: Moment
   /** Whether the result is for its own request only. */
   isAlone: boolean
 }
@@ -44,9 +44,9 @@ export const verifications = (maxAge: number, size: number): Verifications => {
   const passed = new Map<string, Kept>()
   const underWay = new Map<string, UnderWay>()
 
-  const isGood = ({ since, expiresAt }: Kept): boolean => performance.now() - since < maxAge && Date.now() < expiresAt
+  const isGood = ({ since, expiresAt }: Kept): boolean => ageOf(since) < maxAge && Date.now() < expiresAt
 
-  const keep = (key: string, result: Result, since: number): void => {
+  const keep = (key: string, result: Result, since: Moment): void => {
     if (E.isLeft(result) || isAnonymous(result)) return
     const kept = { result, since, expiresAt: endOf(result.right) }
     if (!isGood(kept)) return
@@ -67,28 +67,28 @@ export const verifications = (maxAge: number, size: number): Verifications => {
         return found.result
       }
     }
-    const now = performance.now()
     const other = underWay.get(key)
     // No caller waits for ever for one that never settles, and none is older than what is kept
-    if (other !== undefined && now - other.since < Math.min(patience, maxAge)) {
+    if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
       return isAlone === undefined
         ? other.evaluation
         : other.evaluation.then((result) => (other.isAlone ? verify() : result))
     }
+    const since = thisMoment()
     const evaluation = verify()
     if (!(evaluation instanceof Promise)) {
-      if (isAlone?.() !== true) keep(key, evaluation, now)
+      if (isAlone?.() !== true) keep(key, evaluation, since)
       return evaluation
     }
     const own: UnderWay = {
-      since: now,
+      since,
       isAlone: false,
       evaluation: evaluation.then((result) => {
         own.isAlone = isAlone?.() === true
         // not if it was forgotten or replaced meanwhile
         if (underWay.get(key) === own) {
           underWay.delete(key)
-          if (!own.isAlone) keep(key, result, now)
+          if (!own.isAlone) keep(key, result, since)
         }
         return result
       }),

@@ -1,6 +1,7 @@
 /**
  * Discovery: asks a provider for the address of its keys or its introspection endpoint (RFC 8414, then OpenID Connect).
  */
+import { ageOf, thisMoment, type Moment } from '../core/age.js'
 import { ownField } from '../core/ownFields.js'
 import type { Json } from './claims.js'
 import { fetchJson, Outage } from './fetchJson.js'
@@ -34,10 +35,10 @@ const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> =>
 
 /** Finds an address of a provider. The document is read again after `maxAge` ms, and after `forget`. */
 export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
-  let known: { readonly url: string; readonly readAt: number } | undefined
+  let known: { readonly url: string; readonly readAt: Moment } | undefined
   const find: Ask<string> = async (signal) => {
-    const now = performance.now()
-    if (known !== undefined && now - known.readAt < maxAge) return known.url
+    if (known !== undefined && ageOf(known.readAt) < maxAge) return known.url
+    const readAt = thisMoment()
     const document = await documentOf(issuer, signal)
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (ownField(document, 'issuer') !== issuer)
@@ -46,7 +47,7 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
     }
-    known = { url, readAt: now }
+    known = { url, readAt }
     return url
   }
   const forget = (): void => {

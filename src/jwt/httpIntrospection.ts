@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
 import type { Authenticator } from '../core/Authenticator.js'
+import { thisMoment } from '../core/age.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, positive, unchecked } from '../core/options.js'
@@ -105,7 +106,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
 
   const state = { isDown: false }
   const decide = async (token: string, key: string): Promise<Result> => {
-    const begun = performance.now()
+    const begun = thisMoment()
     try {
       const claims = await ask(token, AbortSignal.timeout(timeout))
       state.isDown = false

@@ -1,7 +1,6 @@
 /**
  * The keys of a provider that are fetched by HTTP: when they are fetched, how long they can be used, and what happens
- * while the provider is down. jose has no stale-if-error, and no pause after a failed fetch, so both are here. The system clock can
- * be set, so all times are those of `performance.now()`.
+ * while the provider is down. jose has no stale-if-error, and no pause after a failed fetch, so both are here.
  *
  * | the known keys are       | and                             | so                                                  |
  * |--------------------------|---------------------------------|-----------------------------------------------------|
@@ -12,6 +11,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JSONWebKeySet } from 'jose'
+import { ageOf, thisMoment, type Moment } from '../core/age.js'
 import type { Evaluation } from '../core/Evaluation.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
 import { providerKeys, report } from '../core/events/channels.js'
@@ -45,7 +45,7 @@ interface Known {
   readonly keys: Keys
   readonly right: E.Either<never, Keys>
   readonly text: string
-  readonly loadedAt: number
+  readonly loadedAt: Moment
   /** The number of the fetch. */
   readonly fetch: number
 }
@@ -53,15 +53,14 @@ interface Known {
 interface State {
   known: Known | undefined
   /** When the last fetch failed; `undefined` if it succeeded. */
-  failedAt: number | undefined
+  failedAt: Moment | undefined
   /** When keys were last fetched for a token whose key was not among them. */
-  missedAt: number | undefined
+  missedAt: Moment | undefined
   begun: number
   loading: Promise<boolean> | undefined
 }
 
-const isWithin = (since: number | undefined, now: number, ms: number): boolean =>
-  since !== undefined && now - since < ms
+const isWithin = (since: Moment | undefined, ms: number): boolean => since !== undefined && ageOf(since) < ms
 
 /** Calls for changes of fetched keys. */
 export interface KeyEvents {
@@ -83,7 +82,7 @@ export const fetchedKeys = (
 
   const load = async (): Promise<boolean> => {
     const fetchNumber = ++state.begun
-    const loadedAt = performance.now()
+    const loadedAt = thisMoment()
     try {
       const jwks = await fetch(AbortSignal.timeout(timeout))
       const text = JSON.stringify(jwks)
@@ -94,15 +93,21 @@ export const fetchedKeys = (
       state.failedAt = undefined
       const changed = before?.keys !== keys
       if (before !== undefined && changed) replaced(before.keys)
-      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: performance.now() - loadedAt }))
+      report(providerKeys)(() => ({
+        event: 'refreshed',
+        issuer,
+        changed,
+        durationMs: performance.now() - loadedAt.monotonic,
+      }))
       return true
     } catch (error) {
       const isNew = state.failedAt === undefined
-      state.failedAt = performance.now()
+      state.failedAt = thisMoment()
       const problem = error instanceof Outage ? error.message : 'answered keys that jose does not take'
       if (isNew) failed(problem)
-      const servesForMs = Math.max(0, (state.known?.loadedAt ?? -Infinity) + maxAge + staleIfError - state.failedAt)
-      const durationMs = state.failedAt - loadedAt
+      const servesForMs =
+        state.known === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(state.known.loadedAt))
+      const durationMs = performance.now() - loadedAt.monotonic
       report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs }))
       return false
     }
@@ -112,49 +117,46 @@ export const fetchedKeys = (
       state.loading = undefined
     }))
 
-  const isPaused = (now: number): boolean => isWithin(state.failedAt, now, retry)
-  const outage = (now: number): E.Either<AuthError, never> => {
-    const next = (state.failedAt ?? now) + retry - now
+  const isPaused = (): boolean => isWithin(state.failedAt, retry)
+  const outage = (): E.Either<AuthError, never> => {
+    const next = retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt))
     return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
   }
-  const stillGood = (now: number): E.Either<AuthError, Keys> =>
-    state.known !== undefined && now - state.known.loadedAt < maxAge + staleIfError ? state.known.right : outage(now)
+  const stillGood = (): E.Either<AuthError, Keys> =>
+    state.known !== undefined && isWithin(state.known.loadedAt, maxAge + staleIfError) ? state.known.right : outage()
 
   const current = (): Evaluation<Keys> => {
-    const now = performance.now()
     const { known } = state
-    if (known !== undefined && isWithin(known.loadedAt, now, maxAge)) {
-      if (refreshAhead && now - known.loadedAt >= maxAge * AHEAD && !isPaused(now)) void refresh()
+    if (known !== undefined && isWithin(known.loadedAt, maxAge)) {
+      if (refreshAhead && !isWithin(known.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
       return known.right
     }
-    if (isPaused(now)) return stillGood(now)
+    if (isPaused()) return stillGood()
     const isDown = state.failedAt !== undefined
     const loading = refresh()
     // in an outage, no request waits for an answer that may not come
-    const good = isDown ? stillGood(now) : undefined
-    return good !== undefined && E.isRight(good) ? good : loading.then(() => stillGood(performance.now()))
+    const good = isDown ? stillGood() : undefined
+    return good !== undefined && E.isRight(good) ? good : loading.then(stillGood)
   }
 
   const unknown = E.right(undefined)
   const afterMiss = async (than: Keys, began: number): Promise<E.Either<AuthError, Keys | undefined>> => {
-    const now = performance.now()
     const { known } = state
     if (known !== undefined && known.keys !== than) return known.right
-    if (isPaused(now)) return outage(now)
+    if (isPaused()) return outage()
     // the keys were fetched after this request came, so the provider does not have the key
     if (known !== undefined && known.fetch > began) {
-      state.missedAt = now
+      state.missedAt = thisMoment()
       return unknown
     }
-    if (state.failedAt === undefined && isWithin(state.missedAt, now, cooldown)) return unknown
-    if (!(await refresh())) return outage(performance.now())
-    state.missedAt = performance.now()
+    if (state.failedAt === undefined && isWithin(state.missedAt, cooldown)) return unknown
+    if (!(await refresh())) return outage()
+    state.missedAt = thisMoment()
     return state.known === undefined || state.known.keys === than ? unknown : state.known.right
   }
 
   const ready = async (): Promise<void> => {
-    const now = performance.now()
-    if (!isWithin(state.known?.loadedAt, now, maxAge) && !isPaused(now)) await refresh()
+    if (!isWithin(state.known?.loadedAt, maxAge) && !isPaused()) await refresh()
   }
   return { current, begun: () => state.begun, afterMiss, ready }
 }

@@ -1,17 +1,17 @@
 /**
  * Keeps results about tokens for a while, by the SHA-256 of the token, so that no token is kept.
  *
- * It keeps only what passed, and drops the oldest first. Its reader checks whether an entry is still valid. The system clock can be
- * set, so ages are measured by `performance.now()`. Only the token's expiry is a time of the system clock.
+ * It keeps only what passed, and drops the oldest first. Its reader checks whether an entry is still valid.
  */
 import { hash } from 'node:crypto'
+import { ageOf, type Moment } from '../core/age.js'
 
 /** A cache of values. */
 export interface TokenCache<V> {
   /** The value, unless it is too old. */
   readonly get: (key: string) => V | undefined
-  /** Keeps a value that is as old as `since` (`performance.now()`), and ends at `expiresAt` (`Date.now()`). */
-  readonly set: (key: string, value: V, expiresAt: number, since: number) => void
+  /** Keeps a value that is as old as `since`, until `expiresAt` at most (milliseconds since 1970). */
+  readonly set: (key: string, value: V, expiresAt: number, since: Moment) => void
   /** Drops the values for which a condition is true. */
   readonly drop: (when: (value: V) => boolean) => void
 }
@@ -21,7 +21,7 @@ export const keyOf = (token: string): string => hash('sha256', token, 'base64')
 
 interface Entry<V> {
   readonly value: V
-  readonly since: number
+  readonly since: Moment
   readonly expiresAt: number
 }
 
@@ -32,7 +32,7 @@ export const tokenCache = <V>({ size, maxAge }: { readonly size: number; readonl
     get: (key) => {
       const entry = entries.get(key)
       if (entry === undefined) return undefined
-      if (performance.now() - entry.since < maxAge && Date.now() < entry.expiresAt) return entry.value
+      if (ageOf(entry.since) < maxAge && Date.now() < entry.expiresAt) return entry.value
       entries.delete(key)
       return undefined
     },

@@ -5,6 +5,7 @@
  * only if the signature is good.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { thisMoment } from '../core/age.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { ownField } from '../core/ownFields.js'
 import { isAcceptable, isOfType, refusalByTime, type ClaimRules, type Json } from './claims.js'
@@ -96,7 +97,7 @@ export const verifier = (
     const refusal = refusalByTime(claims, rules, Date.now() / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
-    cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, performance.now())
+    cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, thisMoment())
     return E.right({ payload, claims })
   }
 
