@@ -4,7 +4,7 @@ import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { rightsByFlags } from '../../src/core/session/Rights.js'
-import { carrySource, type SessionSource } from '../../src/core/session/SessionSource.js'
+import { carrySource, signInDigestsOf, type SessionSource } from '../../src/core/session/SessionSource.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const app = new Koa()
@@ -124,6 +124,15 @@ describe('where a source is carried', () => {
       expect(await evaluated(sessionAuth({ loadUser: () => anna }), { session, source: down })).toBe('unavailable')
     },
   )
+})
+
+it('who is signed in has digests; none without a session, or without a source', () => {
+  const digests = { user: 'u', session: 's' }
+  const naming = source({ digests: (session) => ('user' in session ? digests : undefined) })
+  const named = (left: Left) => signInDigestsOf(requestWith(left).ctx)
+  expect(named({ session: { user: anna }, source: naming })).toBe(digests)
+  for (const session of [undefined, null, 'anna', {}]) expect(named({ session, source: naming })).toBeUndefined()
+  expect(named({ session: { user: anna } })).toBeUndefined()
 })
 
 describe('the name of the cookie', () => {

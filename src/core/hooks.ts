@@ -18,6 +18,9 @@ const isClass = (f: Function): boolean => /^class\b/.test(Function.prototype.toS
 
 const isGenerator = (f: Function): boolean => /GeneratorFunction\]$/.test(Object.prototype.toString.call(f))
 
+/** Whether a value is an async function, whose result is always truthy. */
+export const isAsync = (u: unknown): boolean => Object.prototype.toString.call(u) === '[object AsyncFunction]'
+
 /** What a message calls a wrong value. It never prints the value, which may be a secret. */
 export const named = (u: unknown): string => {
   if (u === null) return 'null'

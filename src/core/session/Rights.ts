@@ -5,6 +5,7 @@
  * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
  * to.
  */
+import { isAsync } from '../hooks.js'
 import { hook, maybe, type Check } from '../options.js'
 import { ownOrGetter } from '../ownFields.js'
 
@@ -33,8 +34,6 @@ export interface Rights {
 const names = ['isActive', 'isSuperuser', 'isStaff'] as const
 
 type Name = (typeof names)[number]
-
-const isAsync = (f: unknown): boolean => Object.prototype.toString.call(f) === '[object AsyncFunction]'
 
 const right: Check = (place, f) => {
   hook(1)(place, f)

@@ -1,14 +1,12 @@
 /**
  * The weaknesses of a koa-session that was set up by hand, each with its fix (D-S3, D-S7, D-S12).
  */
+import { isAsync } from '../hooks.js'
 
 interface Rule {
   readonly when: (options: Readonly<Record<string, unknown>>, isProduction: boolean) => boolean
   readonly warning: string
 }
-
-const isAsync = (f: unknown): boolean =>
-  typeof f === 'function' && Object.prototype.toString.call(f) === '[object AsyncFunction]'
 
 const rules: ReadonlyArray<Rule> = [
   {
