@@ -1,4 +1,4 @@
-/** the document and the guards are two views of one value; here they are seen to agree, over HTTP. */
+/** The document and the guards are two views of one value. Over HTTP, they agree. */
 import { Agent, createServer, request as send, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
@@ -32,7 +32,7 @@ interface Answer {
   readonly ran: number
 }
 
-// Puts credentials where the document's schemes say
+// Sends credentials where the schemes of the document say
 const ask = (path: string, credentials: ReadonlyArray<Sent>): Promise<Answer> => {
   const headers: Record<string, string> = {}
   const query: string[] = []
@@ -63,7 +63,7 @@ const ask = (path: string, credentials: ReadonlyArray<Sent>): Promise<Answer> =>
   })
 }
 
-/** What the document lists: credentials that are sent together, and the scopes that each needs. */
+/** The alternatives of the document: the credentials that are sent together, and the scopes that each needs. */
 type Alternative = ReadonlyMap<Kind, ReadonlyArray<string>>
 
 const subsetsOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
@@ -148,7 +148,7 @@ const agree = async ({ router, kinds, size }: DescribedApp): Promise<void> => {
     const isListed = (sent: ReadonlyArray<Sent>) => alternatives.some((alternative) => covers(sent, alternative))
     const taken = [...new Set(alternatives.flatMap((alternative) => [...alternative.keys()]))]
 
-    // What is let in is listed; so a bare request, and an all-of with one member taken away, are refused
+    // Every accepted request is listed, so a request without credentials, and a group without one member, are refused
     const accepted: Array<ReadonlySet<Kind>> = []
     for (const subset of subsetsOf(taken)) {
       const isIn = await expectAnswer(strong(subset), isListed(strong(subset)) ? undefined : false)
@@ -173,11 +173,11 @@ const agree = async ({ router, kinds, size }: DescribedApp): Promise<void> => {
 }
 
 describe('the document and the guards agree', () => {
-  it('an operation lists n alternatives exactly when each of them alone is let in, and a bare request is not', async () => {
+  it('an operation lists an alternative exactly if its credentials alone pass, and a request without credentials is refused', async () => {
     await fc.assert(fc.asyncProperty(describedApp, agree), { numRuns: APPLICATIONS })
   }, 120_000)
 
-  it('of every sort of operation some were tried', () => {
+  it('every kind of operation was tried', () => {
     expect(seen.applications).toBeGreaterThanOrEqual(APPLICATIONS * 0.8)
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(APPLICATIONS / 5)
   })

@@ -1,4 +1,4 @@
-/** What the docs page is served from: an exact list, read from the installed package (A-27, ASVS 3.6.1). */
+/** The files of the docs page: an exact list, read from the installed package (A-27, ASVS 3.6.1). */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -15,13 +15,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-describe('where swagger-ui-dist is', () => {
-  it('the installed one is found', () => {
+describe('the place of swagger-ui-dist', () => {
+  it('is found if it is installed', () => {
     expect(findSwaggerUi()).toBe(installed)
     expect(requireSwaggerUi('docs')).toBe(installed)
   })
 
-  it('decided: asking for the page without it is a TypeError that says what to install', () => {
+  it('is needed for the page: without it, a TypeError says what to install', () => {
     const from = pathToFileURL(join(folder, 'index.js'))
     expect(findSwaggerUi(from)).toBeUndefined()
     expect(() => requireSwaggerUi('docs', from)).toThrow(TypeError)
@@ -29,20 +29,20 @@ describe('where swagger-ui-dist is', () => {
   })
 })
 
-describe('the list', () => {
+describe('the list of files', () => {
   const fromPackage = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-16x16.png', 'favicon-32x32.png']
 
   it('is exactly what the page links to', () => {
     expect(assetsIn(installed).map(({ name }) => name)).toEqual([...fromPackage, 'page.css', 'page.js'])
   })
 
-  it('what comes from the package is the package’s, byte by byte', async () => {
+  it('has the files of the package, byte by byte', async () => {
     for (const { name, load } of assetsIn(installed).filter((one) => fromPackage.includes(one.name))) {
       expect((await load()).content.equals(readFileSync(join(installed, name))), name).toBe(true)
     }
   })
 
-  it('has the media types that browsers insist on', async () => {
+  it('has the media types that browsers demand', async () => {
     const types = await Promise.all(assetsIn(installed).map(async ({ name, load }) => [name, (await load()).type]))
     expect(Object.fromEntries(types)).toEqual({
       'swagger-ui.css': 'text/css; charset=utf-8',
@@ -54,7 +54,7 @@ describe('the list', () => {
     })
   })
 
-  it('another content has another validator, the same has the same', async () => {
+  it('has another validator for other content, and the same for the same', async () => {
     for (const name of fromPackage) cpSync(join(installed, name), join(folder, name))
     const etag = async (of: string) => (await assetsIn(of)[0]!.load()).etag
     expect(await etag(folder)).toBe(await etag(installed))
@@ -63,7 +63,7 @@ describe('the list', () => {
     expect(await etag(folder)).toMatch(/^"[\w-]{43}"$/)
   })
 
-  it('a file is read once; one that could not be read is tried again', async () => {
+  it('reads a file once; a file that could not be read is tried again', async () => {
     const [css] = assetsIn(folder)
     await expect(css!.load()).rejects.toThrow('ENOENT')
     writeFileSync(join(folder, 'swagger-ui.css'), 'a{}')

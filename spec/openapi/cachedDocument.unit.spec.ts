@@ -1,4 +1,4 @@
-/** A document is built once, and anew when it would be another. */
+/** A document is built once, and again if it would differ. */
 import Router from '@koa/router'
 import type { Request } from 'koa'
 import { apiKeyHeader, httpBearer, operation, sessionAuth, withAuth } from 'koa-with-auth'
@@ -17,14 +17,14 @@ const withCookie = (name: string): Request => {
 }
 
 describe('cachedOpenApi', () => {
-  it('is what openApi makes, and its text', () => {
+  it('returns what openApi makes, and its JSON', () => {
     const router = new Router().get('/x', withAuth(bearer), none)
     const { document, json } = cachedOpenApi(router, about)()
     expect(document).toEqual(openApi(router, about))
     expect(json).toBe(JSON.stringify(document))
   })
 
-  it('is built once, whatever else a request says', () => {
+  it('builds it once, whatever the request is', () => {
     const router = new Router().get('/x', withAuth([sessionAuth(), bearer]), none)
     const described = cachedOpenApi(router, about)
     expect(described(mockRequest({ url: '/a' }))).toBe(described(mockRequest({ url: '/b', fields: [['Host', 'x']] })))
@@ -33,14 +33,14 @@ describe('cachedOpenApi', () => {
   it.each<[string, (router: Router) => unknown]>([
     ['a route was added', (r) => r.get('/y', none)],
     ['a router was mounted', (r) => r.use(new Router().get('/y', none).routes())],
-    ['a route was taken away', (r) => r.stack.splice(0, 1)],
-    ['a route was exchanged', (r) => r.stack.splice(0, 1, new Router().get('/z', none).stack[0]!)],
+    ['a route was removed', (r) => r.stack.splice(0, 1)],
+    ['a route was replaced', (r) => r.stack.splice(0, 1, new Router().get('/z', none).stack[0]!)],
     ['the router got a prefix', (r) => r.prefix('/v2')],
     [
-      'a guard was exchanged',
+      'a guard was replaced',
       (r) => (r.stack[0]!.stack = new Router().get('/x', withAuth(key) as never, none).stack[0]!.stack),
     ],
-  ])('is built anew when %s', (_, change) => {
+  ])('builds it again if %s', (_, change) => {
     const router = new Router().get('/x', withAuth(bearer), none)
     const described = cachedOpenApi(router, about)
     const before = described()
@@ -51,7 +51,7 @@ describe('cachedOpenApi', () => {
     expect(described()).toBe(after)
   })
 
-  it("has the session's cookie as each application names it", () => {
+  it("uses the session cookie's name of each application", () => {
     const described = cachedOpenApi(new Router().get('/x', withAuth(sessionAuth()), none), about)
     const schemes = (request?: Request) => Object.keys(described(request).document.components?.securitySchemes ?? {})
     expect(schemes(withCookie('__Host-a'))).toEqual(['cookie___Host-a'])
@@ -60,7 +60,7 @@ describe('cachedOpenApi', () => {
     expect(described(withCookie('b'))).toBe(described(withCookie('b')))
   })
 
-  it('keeps no document for every name that it is given', () => {
+  it('does not keep a document for every name', () => {
     const described = cachedOpenApi(new Router().get('/x', withAuth(sessionAuth()), none), about)
     const first = described(withCookie('first'))
     for (let at = 0; at < 100; at++) described(withCookie(`n${at}`))
@@ -68,7 +68,7 @@ describe('cachedOpenApi', () => {
     expect(described(withCookie('first'))).toEqual(first)
   })
 
-  it('refuses options at once', () => {
+  it('refuses wrong options when it is called', () => {
     expect(() => cachedOpenApi(new Router(), { title: 'x' } as never)).toThrow(
       'cachedOpenApi({ version }) must be a string',
     )
@@ -88,14 +88,14 @@ describe('an API with 5,000 operations', () => {
     router.post(path, operation({ requestBody: { content: { 'application/json': {} } } }), none)
   }
 
-  it('builds in seconds, and once', () => {
+  it('is built within seconds, and once', () => {
     const described = cachedOpenApi(router, about)
     const begun = performance.now()
     const { document, json } = described()
-    // a limit ten times over
+    // A limit ten times the expected time
     expect(performance.now() - begun).toBeLessThan(10_000)
     expect(Object.values(document.paths).flatMap((item) => Object.keys(item ?? {}))).toHaveLength(5000)
-    // small enough to be sent: what all of them answer is written once
+    // Small enough to be sent, because common responses are written once
     expect(json.length / 5000).toBeLessThan(700)
     expect(described()).toBe(described())
   })

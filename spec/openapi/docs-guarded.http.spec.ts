@@ -1,4 +1,6 @@
-/** decided: docs and openapi.json are public by default, `docs: { auth }` protects them, `docs: false` removes them. */
+/**
+ * The docs page and openapi.json are public by default; `docs: { auth }` protects them, and `docs: false` removes them.
+ */
 import Router from '@koa/router'
 import { apiApp, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -34,21 +36,24 @@ const isRefused = async (url: string, init?: RequestInit) => {
 }
 
 describe('apiApp', () => {
-  it.each(docsPaths)('docs: { auth: basic } answers 401 with a challenge for %s, and serves who may', async (path) => {
-    const api = apiApp({ prefix: '/api', auth: bearer, docs: { auth: basic } })
-    const { url } = await serve(api.routes(), api.allowedMethods())
-    for (const spelling of [`/api${path}`, `/API${path.toUpperCase()}`, `/api${path}/`, `/api${path}?url=x`]) {
-      await isRefused(url + spelling)
-      await isRefused(url + spelling, stranger)
-    }
-    const { status, headers } = await ask(`${url}/api${path}`, developer)
-    expect([status, headers.get('vary')]).toEqual([200, 'Authorization'])
-    expect(headers.get('cache-control')).toMatch(/^private, no-(store|cache)$/)
-    // what the application lets in is not what its docs page lets in
-    await isRefused(`${url}/api${path}`, { headers: { Authorization: 'Bearer supersecret' } })
-  })
+  it.each(docsPaths)(
+    'docs: { auth: basic } answers 401 with a challenge for %s, and serves it with the right credentials',
+    async (path) => {
+      const api = apiApp({ prefix: '/api', auth: bearer, docs: { auth: basic } })
+      const { url } = await serve(api.routes(), api.allowedMethods())
+      for (const spelling of [`/api${path}`, `/API${path.toUpperCase()}`, `/api${path}/`, `/api${path}?url=x`]) {
+        await isRefused(url + spelling)
+        await isRefused(url + spelling, stranger)
+      }
+      const { status, headers } = await ask(`${url}/api${path}`, developer)
+      expect([status, headers.get('vary')]).toEqual([200, 'Authorization'])
+      expect(headers.get('cache-control')).toMatch(/^private, no-(store|cache)$/)
+      // A credential of the application is not one of its docs page
+      await isRefused(`${url}/api${path}`, { headers: { Authorization: 'Bearer supersecret' } })
+    },
+  )
 
-  it('the guarded page and document are not kept by caches', async () => {
+  it('a guarded page and its document are not stored by caches', async () => {
     const api = apiApp({ docs: { auth: basic } })
     const { url } = await serve(api.routes())
     for (const path of ['/docs', '/openapi.json']) {
@@ -56,7 +61,7 @@ describe('apiApp', () => {
     }
   })
 
-  it.each(docsPaths)('%s is public by default, whatever the application demands', async (path) => {
+  it.each(docsPaths)('%s is public by default, whatever the application requires', async (path) => {
     const api = apiApp({ auth: basic })
     for (const routes of [api.routes(), withAuth(basic)(api).routes()]) {
       const { url } = await serve(routes)
@@ -81,7 +86,7 @@ describe('docs(router)', () => {
   const router = new Router()
   router.get('/me', withAuth(bearer), () => {})
 
-  it.each(docsPaths)('%s is public on the application, and guarded by its own auth', async (path) => {
+  it.each(docsPaths)('%s is public on the application, and guarded with the option auth', async (path) => {
     const open = await serve(docs(router, about))
     expect((await ask(open.url + path)).status).toBe(200)
     const guarded = await serve(docs(router, { ...about, auth: basic }))
@@ -89,7 +94,7 @@ describe('docs(router)', () => {
     expect((await ask(guarded.url + path, developer)).status).toBe(200)
   })
 
-  it.each(docsPaths)('%s is an operation like any other: the router that it is mounted on guards it', async (path) => {
+  it.each(docsPaths)('%s is an operation like others: the router that it is mounted on guards it', async (path) => {
     const outer = withAuth(basic)(new Router())
     outer.use('/inherits', docs(router, about))
     outer.use('/public', docs(router, { ...about, auth: null }))

@@ -1,4 +1,7 @@
-/** How the docs page looks: narrow and wide, light and dark. Screenshots go to the folder that SCREENSHOTS names, if any. */
+/**
+ * How the docs page looks: narrow and wide, light and dark. Screenshots are written to the folder of SCREENSHOTS, if it
+ * is set.
+ */
 import { mkdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/browser.js'
@@ -19,12 +22,12 @@ describe.skipIf(missing !== undefined)(`the looks of the docs page${missing ? ` 
   const open = browsing()
   const site = exampleSite()
 
-  // each turns to the other colours at its end
+  // Each switches to the other colours at its end
   it.each([
     { width: 'wide', colorScheme: 'light', viewport: { width: 1280, height: 900 } },
     { width: 'narrow', colorScheme: 'dark', viewport: { width: 360, height: 760 } },
   ] as const)(
-    "$width, $colorScheme: nothing is cut off, and the colours are the system's",
+    '$width, $colorScheme: nothing is cut off, and the colours are those of the system',
     async ({ width, colorScheme, viewport }) => {
       const { page } = await open({ viewport, colorScheme })
       const shot = async (name: string, fullPage = false) => {
@@ -49,7 +52,7 @@ describe.skipIf(missing !== undefined)(`the looks of the docs page${missing ? ` 
       await shot('page', true)
       expect(await overflow()).toBe(0)
       expect(brightness(await background()) > 128).toBe(colorScheme === 'light')
-      // a line of one letter each is what a description next to its chapter would become
+      // A description next to its heading would become a column of single letters
       for (const description of await page.locator('.opblock-tag small').all()) {
         expect((await description.boundingBox())!.height).toBeLessThan(100)
       }

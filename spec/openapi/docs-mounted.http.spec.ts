@@ -1,4 +1,4 @@
-/** The document is that of the router that answers, wherever the described one is mounted, and however it is re-levelled. */
+/** The document describes the router that answers, wherever it is mounted, and whatever levels it has. */
 import Router from '@koa/router'
 import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -27,7 +27,7 @@ const of = (prefix: string, scheme?: string) => ({
   [`GET ${prefix}/open`]: [],
 })
 
-describe('R13 an application beside siblings in one router', () => {
+describe('R13 the document of an application beside siblings in one router', () => {
   const internal = () => withAuth(basic)(new Router()).get('/payroll', () => {})
   const beside = (mount: (outer: Router) => unknown): Router => {
     const outer = new Router()
@@ -37,7 +37,7 @@ describe('R13 an application beside siblings in one router', () => {
     outer.all(/^\/pattern/, withAuth(basic), () => {})
     return outer
   }
-  // without a prefix, so that no path tells which operations are its own
+  // Without a prefix, so that no path shows which operations belong to it
   const open = () => pets({ prefix: '' })
   const documentOf = async (url: string, path = '/openapi.json') => {
     const text = (await ask(`${url}${path}`)).text
@@ -45,17 +45,17 @@ describe('R13 an application beside siblings in one router', () => {
     return listed(`${url}${path}`)
   }
 
-  it('tells of itself, without a prefix', async () => {
+  it('lists its own operations, without a prefix', async () => {
     const { url } = await serve(beside((outer) => outer.use(open().routes())).routes())
     expect(await documentOf(url)).toEqual(of(''))
   })
 
-  it('at a parameter, whose path begins like any', async () => {
+  it('lists its own operations below a parameter, whose path matches any', async () => {
     const { url } = await serve(beside((outer) => outer.use('/:tenant', open().routes())).routes())
     expect(await documentOf(url, '/t1/openapi.json')).toEqual(of('/{tenant}'))
   })
 
-  it('nested, in a router and in an application, whose document has it, too', async () => {
+  it('lists its own operations if it is nested in a router and in an application, whose document has them, too', async () => {
     const { url } = await serve(
       beside((outer) => {
         const middle = apiApp({ docs: { path: '/all', documentPath: '/all.json' } })
@@ -68,7 +68,7 @@ describe('R13 an application beside siblings in one router', () => {
     expect(await documentOf(url, '/all.json')).toEqual({ ...of(''), 'GET /middle': [] })
   })
 
-  it('with levels anew; what a copy gets later is in its document alone', async () => {
+  it('lists its own operations with other levels; an operation that is added to a copy is in the document of the copy only', async () => {
     const api = open()
     const copy = withAuth(bearer)(api)
     copy.get('/of-the-copy', () => {})
@@ -85,12 +85,12 @@ describe('R13 an application beside siblings in one router', () => {
     })
   })
 
-  it('a router around it that decides anew is in its document', async () => {
+  it('has the demands of a router around it that decides', async () => {
     const { url } = await serve(withAuth(key)(beside((outer) => outer.use(open().routes()))).routes())
     expect(await documentOf(url)).toEqual(of('', 'key'))
   })
 
-  it('two of them without a prefix: the first answers, and tells of itself', async () => {
+  it('lists its own operations if there are two without a prefix: the document of the first is served', async () => {
     const other = apiApp({ docs: { path: '/other', documentPath: '/other.json' } })
     other.get('/else', () => {})
     const third = apiApp().get('/third', () => {})
@@ -103,25 +103,25 @@ describe('R13 an application beside siblings in one router', () => {
   })
 })
 
-describe('an application', () => {
-  it('as it is', async () => {
+describe('the document of an application', () => {
+  it('has its path', async () => {
     const { url } = await serve(pets().routes())
     expect(await listed(`${url}/api/openapi.json`)).toEqual(of('/api'))
   })
 
-  it('mounted into another router under a prefix', async () => {
+  it('has the prefixes of routers that it is mounted in', async () => {
     const outer = new Router({ prefix: '/company' }).use('/v1', pets().routes())
     const { url } = await serve(outer.routes())
     expect(await listed(`${url}/company/v1/api/openapi.json`)).toEqual(of('/company/v1/api'))
     expect((await ask(`${url}/company/v1/api/docs`)).status).toBe(200)
   })
 
-  it('re-levelled by withAuth(b)(api)', async () => {
+  it('has the demands of withAuth(b)(api)', async () => {
     const { url } = await serve(withAuth(basic)(pets()).routes())
     expect(await listed(`${url}/api/openapi.json`)).toEqual(of('/api', 'basic'))
   })
 
-  it('mounted twice in one router, each with its own level: each page tells of its own', async () => {
+  it('is its own for each mount, if it is mounted twice with different levels', async () => {
     const api = pets()
     const outer = new Router()
     outer.use('/v1', withAuth(basic)(api).routes())
@@ -132,14 +132,14 @@ describe('an application', () => {
     expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api', 'basic'))
   })
 
-  it('guarded by the router that it is mounted on', async () => {
+  it('is guarded by the router that it is mounted on', async () => {
     const outer = withAuth(basic)(new Router())
     outer.use('/in', pets().routes())
     const { url } = await serve(outer.routes())
     expect(await listed(`${url}/in/api/openapi.json`)).toEqual(of('/in/api', 'basic'))
   })
 
-  it('does not tell of its neighbours, whose paths may begin alike', async () => {
+  it('does not list siblings, even if their paths begin with the same characters', async () => {
     const outer = new Router()
     outer.use('/v1', pets().routes())
     outer.get('/admin', withAuth(basic), () => {})
@@ -149,7 +149,7 @@ describe('an application', () => {
     expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api'))
   })
 
-  it('with a prefix that has parameters', async () => {
+  it('has the parameters of its prefix', async () => {
     const api = apiApp({ prefix: '/tenants/:tenant', auth: bearer })
     api.get('/x{/:y}', () => {})
     const { url } = await serve(new Router().use('/v1', api.routes()).routes())
@@ -160,7 +160,7 @@ describe('an application', () => {
     expect((await ask(`${url}/v1/tenants/7/docs`)).status).toBe(200)
   })
 
-  it('what has no path that OpenAPI could say is reported, too, where it is mounted', async () => {
+  it('lists operations without a path that OpenAPI can express, where it is mounted', async () => {
     const api = apiApp({ prefix: '/api' })
     api.get(/^\/files\/.+/, withAuth(bearer), () => {})
     const { url } = await serve(
@@ -175,7 +175,7 @@ describe('an application', () => {
     expect(reported[0]).toMatchObject({ methods: ['GET'], security: [{ bearer: [] }] })
   })
 
-  it('routes that a derived application gets later are in its document', async () => {
+  it('has routes that are added later to a derived application', async () => {
     const derived = withAuth(basic)(pets())
     const { url } = await serve(derived.routes())
     await listed(`${url}/api/openapi.json`)
@@ -186,7 +186,7 @@ describe('an application', () => {
     })
   })
 
-  it('an operation of its own at /docs or /openapi.json counts, whenever it was registered', async () => {
+  it('gives way to an operation of the application at /docs or /openapi.json, whenever that is registered', async () => {
     const api = apiApp({ prefix: '/api', auth: bearer })
     api.get('/docs', (ctx) => {
       ctx.body = `own docs of ${ctx.request.auth.user}`
@@ -199,7 +199,7 @@ describe('an application', () => {
   })
 })
 
-describe('docs(router)', () => {
+describe('the document of docs(router)', () => {
   const plain = (prefix = '/api') => {
     const router = new Router({ prefix })
     router.get('/pets', withAuth(bearer), () => {})
@@ -208,13 +208,13 @@ describe('docs(router)', () => {
   }
   const expected = (prefix: string) => ({ [`GET ${prefix}/pets`]: [{ bearer: [] }] })
 
-  it('beside its router, on the application', async () => {
+  it('describes a router beside it', async () => {
     const router = plain()
     const { url } = await serve(docs(router, about), router.routes())
     expect(await listed(`${url}/openapi.json`)).toEqual(expected('/api'))
   })
 
-  it('on its router, and on that below a path', async () => {
+  it('describes the router that it is mounted on, at the root and below a path', async () => {
     const router = plain()
     router.use(docs(router, about)).use('/internal', docs(router, about))
     const { url } = await serve(
@@ -227,14 +227,14 @@ describe('docs(router)', () => {
     expect(await listed(`${url}/v1/api/internal/openapi.json`)).toEqual(expected('/v1/api'))
   })
 
-  it('on a router of other things: the one that was given is described', async () => {
+  it('describes the given router, if it is mounted on another one', async () => {
     const router = plain()
     const tools = new Router({ prefix: '/tools' }).get('/other', () => {}).use(docs(router, about))
     const { url } = await serve(tools.routes(), router.routes())
     expect(await listed(`${url}/tools/openapi.json`)).toEqual(expected('/api'))
   })
 
-  it('a router whose prefix is set afterwards', async () => {
+  it('has a prefix that the router gets later', async () => {
     const router = plain()
     router.use(docs(router, about)).prefix('/v2')
     const { url } = await serve(router.routes())
@@ -242,7 +242,7 @@ describe('docs(router)', () => {
   })
 })
 
-it('what no document can be made of is a 500 that tells the client nothing, and the application why', async () => {
+it('is a 500 without a reason for the client if it cannot be built, and the application gets the error', async () => {
   const api = apiApp()
   api.get('/a', operation({ operationId: 'same' }), () => {})
   api.get('/b', operation({ operationId: 'same' }), () => {})

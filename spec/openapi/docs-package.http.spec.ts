@@ -1,4 +1,4 @@
-/** swagger-ui-dist is an optional peer: what a user meets who does not have it, in a project of their own. */
+/** swagger-ui-dist is an optional peer: what happens in a project without it. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -34,7 +34,7 @@ describe('without swagger-ui-dist', () => {
     return stdout.trim()
   }
 
-  it('who did not ask for the page has the document, and no error', async () => {
+  it('apiApp() serves the document without the page, and without an error', async () => {
     expect(await run('apiApp()')).toBe('[200,404,404]')
   })
 
@@ -45,7 +45,7 @@ describe('without swagger-ui-dist', () => {
     },
   )
 
-  it('docs: false is none', async () => {
+  it('docs: false serves neither', async () => {
     expect(await run('apiApp({ docs: false })')).toBe('[404,404,404]')
   })
 })

@@ -1,4 +1,4 @@
-/** The docs page of the example, in Chromium, as a user meets it (spec section 1, rules 5 and 6). */
+/** The docs page of the example, in Chromium, as users see it (spec section 1, rules 5 and 6). */
 import { describe, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/browser.js'
 import { authorize, block, logOut, openDocs, padlocked, tryOut } from '../support/docsPage.js'
@@ -6,7 +6,7 @@ import { exampleSite } from '../support/exampleSite.js'
 
 const missing = missingBrowser()
 
-// What is entered for each scheme, and what the browser sends then
+// What is entered for each scheme, and what the browser then sends
 const schemes = [
   {
     scheme: 'demoToken',
@@ -39,20 +39,20 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
   const site = exampleSite()
   const docs = () => `${site.now().url}/api/docs`
 
-  it('opens from the page at /, with no error on the console and no request to another host', async () => {
+  it('opens from the page at /, without an error on the console or a request to another host', async () => {
     const { page, complaints, origins } = await open()
     await page.goto(site.now().url)
     await page.getByRole('link', { name: 'Open the docs page' }).click()
     await page.locator('.opblock').first().waitFor()
     expect(new URL(page.url()).pathname).toBe('/api/docs')
     expect(await page.title()).toBe('Pets')
-    // what is loaded late
+    // Wait for what is loaded late
     await page.waitForLoadState('networkidle')
     expect(complaints).toEqual([])
     expect([...origins]).toEqual([site.now().url])
   })
 
-  it('a padlock is at exactly the operations whose security is not empty', async () => {
+  it('has a padlock at exactly the operations whose security is not empty', async () => {
     const { page } = await open()
     await openDocs(page, docs())
     const document = (await (await fetch(`${site.now().url}/api/openapi.json`)).json()) as {
@@ -83,11 +83,11 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     expect([...origins, dialogs]).toEqual([site.now().url, []])
   })
 
-  it('a wrong password for Basic opens no prompt of the browser', async () => {
+  it('opens no prompt of the browser for a wrong password of Basic', async () => {
     const { page, dialogs } = await open()
     await openDocs(page, docs())
     await authorize(page, 'demoUser', 'admin', 'wrong')
-    // a prompt would hold the answer back, and the page would not show it
+    // A prompt would hold the response back, and the page would not show it
     const { status, response } = await tryOut(page, 'get', '/api/basic')
     expect([status, response.headers()['www-authenticate'], dialogs]).toEqual([
       401,
@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     ])
   })
 
-  it('a token that POST /token issued on the page opens what the application guards', async () => {
+  it('accepts a token that POST /token issued on the page', async () => {
     const { page } = await open()
     await openDocs(page, docs())
     const issued = await tryOut(page, 'post', '/api/token')
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     expect((await tryOut(page, 'get', '/api/whoami')).status).toBe(200)
   })
 
-  it('5.4 signing in through POST /login on the page: reads and writes pass, CSRF checked, until POST /logout', async () => {
+  it('5.4 signs in by POST /login: reads and writes pass, with the check for CSRF, until POST /logout', async () => {
     const { page } = await open()
     await openDocs(page, docs())
     expect((await tryOut(page, 'get', '/api/pets')).status).toBe(401)
@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     expect((await tryOut(page, 'get', '/api/pets')).status).toBe(401)
   })
 
-  it('says with each scheme what to enter, the first one in sight and in focus', async () => {
+  it('says what to enter for each scheme, and shows and focuses the first one', async () => {
     const { page } = await open({ viewport: { width: 1280, height: 700 } })
     await openDocs(page, docs())
     await page.locator('.auth-wrapper .btn.authorize').click()
@@ -132,7 +132,7 @@ describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? 
     ).toBe(0)
   })
 
-  it('fills in the forms, so that every operation can be tried as it is', async () => {
+  it('fills in the forms, so that each operation can be tried without input', async () => {
     const { page } = await open()
     await openDocs(page, docs())
     for (const path of ['/api/login', '/api/token']) {

@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` 
     ]
     const { page, complaints, dialogs, origins } = await open()
     const shown = async (suffix: string) => {
-      // from another page, because a fragment alone does not load it again
+      // From another page, because a new fragment alone does not load it again
       await page.goto('about:blank')
       await openDocs(page, `${url}/api/docs${suffix}`)
       await page.waitForLoadState('networkidle')
@@ -63,7 +63,7 @@ describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` 
     }
   })
 
-  it('titles and descriptions are text: no script of theirs runs', async () => {
+  it('shows titles and descriptions as text: their scripts do not run', async () => {
     const markup = `</title></script><script>window.ran = 1</script><img src=x onerror="window.ran = 2">"'\u2028`
     const { url } = await site({ title: markup, docs: { description: markup, summary: markup } })
     const { page, dialogs, origins } = await open()
@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` 
     expect(await page.title()).toContain('</title></script><script>')
   })
 
-  it('credentials are gone when the page is left, unless persistAuthorization keeps them', async () => {
+  it('forgets credentials when it is left, unless persistAuthorization keeps them', async () => {
     const after = async (persistAuthorization: boolean) => {
       const { url } = await site({ title: 'Mine', docs: { persistAuthorization } })
       const { page } = await open()
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` 
       }))
       expect(set).toEqual([{ name: 'pass', value: 'c00kie', path: '/', sameSite: 'Strict' }])
       await page.goto('about:blank')
-      // the browser tells of a deleted cookie a moment later
+      // The browser reports a deleted cookie a moment later
       const kept = persistAuthorization ? 1 : 0
       await expect.poll(async () => (await page.context().cookies()).length).toBe(kept)
       await openDocs(page, `${url}/api/docs`)
@@ -114,7 +114,7 @@ describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` 
     expect(await after(true)).toMatchObject({ statuses: [200, 200] })
   })
 
-  it('docs: { auth: basic } opens for who has the password, with all its assets', async () => {
+  it('opens with the right password of docs: { auth: basic }, with all its files', async () => {
     const basic = httpBasicAuth({ authenticate: (_request, user, password) => user === 'dev' && password === 's3cret' })
     const { url } = await site({ title: 'Mine', docs: { auth: basic } })
     const { page, complaints } = await open({ httpCredentials: { username: 'dev', password: 's3cret' } })
@@ -123,7 +123,7 @@ describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` 
     expect(complaints.filter((text) => !text.includes('status of 401'))).toEqual([])
   })
 
-  it('works behind a prefix that the router does not see, and behind a slash', async () => {
+  it('works behind a prefix that the router does not see, and with a trailing slash', async () => {
     const { url } = await site({ title: 'Mine', docs: { servers: [{ url: '/behind' }] } }, '/behind')
     const { page, complaints } = await open()
     await openDocs(page, `${url}/behind/api/docs/`)

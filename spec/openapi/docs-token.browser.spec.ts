@@ -1,4 +1,4 @@
-/** The docs page of an API that takes a provider's tokens: Authorize asks for one, and a test call sends it. */
+/** The docs page of an API with tokens of a provider: Authorize asks for a token, and a test call sends it. */
 import { apiApp } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
 import Koa from 'koa'
@@ -13,7 +13,7 @@ const missing = missingBrowser()
 describe.skipIf(missing !== undefined)(`tokens on the docs page${missing ? ` (${missing})` : ''}`, () => {
   const open = browsing()
 
-  it('offers http bearer JWT, where discovery is used, too', async () => {
+  it('the page offers http bearer JWT, even if discovery is used', async () => {
     const provider = await identityProvider()
     const api = apiApp({
       title: 'Files',

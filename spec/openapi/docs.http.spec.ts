@@ -1,4 +1,4 @@
-/** The docs page over HTTP: what it serves, to whom it does not, and that a request changes none of it (A-27). */
+/** The docs page over HTTP: what it serves, what it does not serve, and that a request cannot change it (A-27). */
 import Router from '@koa/router'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -21,8 +21,8 @@ const pets = async () => {
 const raw = (port: number, path: string, headers = '') =>
   sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: h\r\n${headers}Connection: close\r\n\r\n`)
 
-describe('what is served', () => {
-  it('the page, with its policy', async () => {
+describe('the docs page serves', () => {
+  it('the page, with its content policy', async () => {
     const { url } = await pets()
     const { status, headers, text } = await ask(`${url}/api/docs`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
@@ -33,7 +33,7 @@ describe('what is served', () => {
     expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
   })
 
-  it('the document, which names itself and not itself’s operations', async () => {
+  it('the document, without its own operations', async () => {
     const { url } = await pets()
     const { headers, text } = await ask(`${url}/api/openapi.json`)
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -44,7 +44,7 @@ describe('what is served', () => {
     expect(await listed(`${url}/api/openapi.json`)).toEqual({ 'GET /api/me': [{ bearer: [] }] })
   })
 
-  it.each(docsPaths)('%s: typed, not to be guessed at, and asked for again after an update', async (path) => {
+  it.each(docsPaths)('%s: with a media type, without sniffing, and validated again after an update', async (path) => {
     const { url } = await pets()
     const first = await ask(`${url}/api${path}`)
     expect(first.status).toBe(200)
@@ -65,7 +65,7 @@ describe('what is served', () => {
     ])
   })
 
-  it('/docs/ leads to /docs, wherever it is mounted', async () => {
+  it('/docs/ as a redirect to /docs, wherever it is mounted', async () => {
     const { url } = await pets()
     for (const path of ['/api/docs/', '/API/Docs/', '/api/docs/?url=//evil.example']) {
       const { status, headers } = await ask(url + path)
@@ -76,7 +76,7 @@ describe('what is served', () => {
     }
   })
 
-  it('a route that is added later is in the document, under another validator', async () => {
+  it('a route that is added later in the document, with another validator', async () => {
     const { api, url } = await pets()
     const before = await ask(`${url}/api/openapi.json`)
     api.delete('/me', withAuth(null), (ctx) => {
@@ -88,7 +88,7 @@ describe('what is served', () => {
   })
 })
 
-describe('what is not', () => {
+describe('the docs page does not serve', () => {
   it.each([
     '/docs/package.json',
     '/docs/index.html',
@@ -107,20 +107,20 @@ describe('what is not', () => {
     '/docs/__proto__',
     '/docsx',
     '/xdocs',
-  ])('A-27 no file next to the assets, by whatever name: %s', async (path) => {
+  ])('A-27 a file next to its own, by any name: %s', async (path) => {
     const { port } = await pets()
     const { status, body } = await raw(port, `/api${path}`)
     expect([308, 404]).toContain(status)
     expect(body).not.toMatch(/dependencies|root:|function/)
   })
 
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('no other method: %s', async (method) => {
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('another method: %s', async (method) => {
     const { url } = await pets()
     for (const path of docsPaths) expect((await ask(`${url}/api${path}`, { method })).status).toBe(405)
   })
 })
 
-describe('A-27 a request changes no byte', () => {
+describe('A-27 a request changes no byte of the response', () => {
   const queries = [
     '?url=https://evil.example/api.json',
     '?configUrl=//evil.example',
@@ -141,7 +141,7 @@ describe('A-27 a request changes no byte', () => {
     'Accept: text/plain\r\n',
     'Origin: https://evil.example\r\n',
   ]
-  // but for the time
+  // Except the date
   const reported = ({ status, headers, body }: Awaited<ReturnType<typeof raw>>) => ({
     status,
     headers: headers.filter(([name]) => name !== 'date'),
@@ -163,7 +163,7 @@ describe('A-27 a request changes no byte', () => {
   })
 })
 
-it('paths can be chosen; the page refers to what is there', async () => {
+it('the paths can be chosen, and the page links to them', async () => {
   const router = new Router()
   router.get('/me', withAuth(bearer), () => {})
   const page = docs(router, { title: 'T', version: '1', path: '/internal/api-docs', documentPath: '/spec/v1.json' })

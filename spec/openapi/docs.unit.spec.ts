@@ -1,4 +1,4 @@
-/** `docs` and `apiApp({ docs })`: mistakes are refused where they are written. */
+/** `docs` and `apiApp({ docs })`: mistakes are TypeErrors when they are written. */
 import Router from '@koa/router'
 import { apiApp, httpBasicAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -11,21 +11,25 @@ const mistakes = [
   ['an unknown option', { persistAuthorisation: true }, /no option "persistAuthorisation"; there are/],
   ['a path that is a pattern', { path: '/docs/:id' }, /\(\{ path \}\) must be a path/],
   ['a path without a slash', { path: 'docs' }, /\(\{ path \}\) must be a path/],
-  ['a path with a slash at its end', { path: '/docs/' }, /\(\{ path \}\) must be a path/],
-  ['the root', { path: '/' }, /\(\{ path \}\) must be a path/],
-  ['a path that climbs', { path: '/../docs' }, /\(\{ path \}\) must be a path/],
+  ['a path with a trailing slash', { path: '/docs/' }, /\(\{ path \}\) must be a path/],
+  ['the root path', { path: '/' }, /\(\{ path \}\) must be a path/],
+  ['a path with ..', { path: '/../docs' }, /\(\{ path \}\) must be a path/],
   ['a path with markup', { path: '/"><script>' }, /\(\{ path \}\) must be a path/],
-  ['a document path that is no text', { documentPath: 1 }, /\(\{ documentPath \}\) must be a path/],
-  ['page and document at one path', { path: '/Docs', documentPath: '/docs' }, /are the same/],
-  ['persistAuthorization that is no boolean', { persistAuthorization: 'no' }, /persistAuthorization.* must be true or/],
+  ['a document path that is not a string', { documentPath: 1 }, /\(\{ documentPath \}\) must be a path/],
+  ['one path for page and document', { path: '/Docs', documentPath: '/docs' }, /are the same/],
+  [
+    'persistAuthorization that is not a boolean',
+    { persistAuthorization: 'no' },
+    /persistAuthorization.* must be true or/,
+  ],
   ['auth: undefined', { auth: undefined }, /undefined/],
-  ['an un-called factory', { auth: httpBasicAuth }, /httpBasicAuth itself/],
-  ['servers that are no list', { servers: '/' }, /servers.* must be an array/],
-  ['security schemes written by hand', { components: { securitySchemes: {} } }, /come from the guards/],
+  ['a factory that was not called', { auth: httpBasicAuth }, /httpBasicAuth itself/],
+  ['servers that are not a list', { servers: '/' }, /servers.* must be an array/],
+  ['security schemes of the author', { components: { securitySchemes: {} } }, /come from the guards/],
 ] as const
 
 describe('docs(router, options)', () => {
-  it.each(mistakes)('TypeError for %s', (_what, options, message) => {
+  it.each(mistakes)('is a TypeError for %s', (_what, options, message) => {
     const make = () => docs(new Router(), { ...about, ...(options as object) })
     expect(make).toThrow(TypeError)
     expect(make).toThrow(message)
@@ -35,16 +39,16 @@ describe('docs(router, options)', () => {
     ['no options', undefined, /docs takes an object/],
     ['no title', { version: '1.0.0' }, /docs\(\{ title \}\)/],
     ['no version', { title: 'Pets' }, /docs\(\{ version \}\)/],
-  ])('TypeError for %s', (_what, options, message) => {
+  ])('is a TypeError for %s', (_what, options, message) => {
     expect(() => docs(new Router(), options as never)).toThrow(message)
   })
 
-  it('TypeError for what is no router', () => {
+  it('is a TypeError for a value that is not a router', () => {
     expect(() => docs(new Router().routes() as never, about)).toThrow(/takes the router itself, not its routes\(\)/)
     expect(() => docs(undefined as never, about)).toThrow(TypeError)
   })
 
-  it('is something to mount, with the operations of page, document and assets', () => {
+  it('has the operations of page, document and files, and can be mounted', () => {
     const router = new Router({ prefix: '/api' }).use(docs(new Router(), about))
     expect(operationsOf(router).map(({ path }) => path)).toEqual([
       '/api/openapi.json',
@@ -60,7 +64,7 @@ describe('docs(router, options)', () => {
 })
 
 describe('apiApp({ docs })', () => {
-  it.each(mistakes)('TypeError for %s', (_what, options, message) => {
+  it.each(mistakes)('is a TypeError for %s', (_what, options, message) => {
     const make = () => apiApp({ docs: options as never })
     expect(make).toThrow(TypeError)
     expect(make).toThrow(message)
@@ -70,14 +74,14 @@ describe('apiApp({ docs })', () => {
     ['a string', 'yes', /apiApp\(\{ docs \}\) must be true, false or options/],
     ['null', null, /apiApp\(\{ docs \}\) must be true, false or options/],
     ['a list', [], /apiApp\(\{ docs \}\) must be true, false or options/],
-    ['a title of its own', { title: 'Other' }, /the title is the application's; write apiApp\(\{ title, docs \}\)/],
-    ['a version of its own', { version: '2' }, /the version is the application's/],
-  ])('TypeError for %s', (_what, given, message) => {
+    ['its own title', { title: 'Other' }, /the title is the application's; write apiApp\(\{ title, docs \}\)/],
+    ['its own version', { version: '2' }, /the version is the application's/],
+  ])('is a TypeError for %s', (_what, given, message) => {
     expect(() => apiApp({ docs: given as never })).toThrow(TypeError)
     expect(() => apiApp({ docs: given as never })).toThrow(message)
   })
 
-  it('on by default, and without them there is nothing', () => {
+  it('is on by default, and false removes its operations', () => {
     expect(operationsOf(apiApp()).map(({ path }) => path)).toContain('/docs')
     expect(operationsOf(apiApp({ docs: true })).map(({ path }) => path)).toContain('/openapi.json')
     expect(operationsOf(apiApp({ docs: false }))).toEqual([])

@@ -34,8 +34,8 @@ const parameter = (name: string, more: object = {}) => ({
   ...more,
 })
 
-describe('what guards an operation', () => {
-  it('is what its levels decided; public and undecided are []; a callable leaves security out', () => {
+describe('the security of an operation in the document', () => {
+  it('is what its levels decided; public and undecided are []; a plain function leaves it out', () => {
     const router = withAuth(bearer)(
       routed((r) => {
         r.get('/inherits', none)
@@ -66,28 +66,28 @@ describe('what guards an operation', () => {
     ])
   })
 
-  it('is nothing where the guard comes after the handler, which answers without it', () => {
-    // Safe: the types refuse what JavaScript can write
+  it('is [] if the guard comes after the handler, which answers without it', () => {
+    // Safe: the types refuse this, but JavaScript can write it
     const guard = withAuth(bearer) as unknown as () => void
     const router = routed((r) => r.get('/late', none, guard).get('/second', guard, none))
     expect(guards(router)).toEqual({ 'get /late': [], 'get /second': [{ bearer: [] }] })
     expect(operations(router)['get /late']).not.toHaveProperty('responses.401')
   })
 
-  it('one router mounted twice with different requirements is described twice', () => {
+  it('is its own for each mount of one router with different requirements', () => {
     const child = routed((r) => r.get('/x', none))
     const parent = routed((r) => r.use('/a', withAuth(bearer)(child).routes()).use('/b', withAuth(key)(child).routes()))
     expect(guards(parent)).toEqual({ 'get /a/x': [{ bearer: [] }], 'get /b/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
   })
 
-  it('an application, mounted and guarded anew, too', () => {
+  it('is that of an application, and of withAuth of it', () => {
     const api = apiApp({ prefix: '/api', auth: bearer })
     api.get('/x', none)
     expect(guards(routed((r) => r.use('/v1', api.routes())))).toEqual({ 'get /v1/api/x': [{ bearer: [] }] })
     expect(guards(withAuth(key)(api))).toEqual({ 'get /api/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
   })
 
-  it('of two layers for one method and path, the first that runs', () => {
+  it('is that of the first of two layers for one method and path', () => {
     const router = routed((r) => {
       r.get('/x/:id', operation({ summary: 'first' }), withAuth(bearer), none)
       r.get('/x/:name', operation({ summary: 'second' }), withAuth(key), none).post('/x/:name', none)
@@ -97,7 +97,7 @@ describe('what guards an operation', () => {
     expect(Object.keys(documented(router).components?.securitySchemes ?? {})).toEqual(['bearer'])
   })
 
-  it('where the router is exclusive, the last', () => {
+  it('is that of the last layer if the router is exclusive', () => {
     const router = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), {
       exclusive: true,
     })
@@ -108,8 +108,8 @@ describe('what guards an operation', () => {
   })
 })
 
-describe('paths', () => {
-  it('all: every method that OpenAPI has, each with what its guard can answer', () => {
+describe('the paths of the document', () => {
+  it('have every method that OpenAPI has for `all`, each with what its guard can answer', () => {
     const router = routed((r) => r.all('/x', withAuth(basic), none))
     const { paths, 'x-undescribed': untold } = documented(router)
     expect(Object.keys(paths['/x'] ?? {})).toEqual([
@@ -134,7 +134,7 @@ describe('paths', () => {
     ])
   })
 
-  it('parameters are declared; of an optional group each path has its own', () => {
+  it('declare parameters; an optional group makes two paths', () => {
     const { paths } = documented(routed((r) => r.get('/pets{/:id}', none).get('/files/*rest', none)))
     expect(paths['/pets/{id}']?.get?.parameters).toEqual([parameter('id')])
     expect(paths['/pets']?.get).not.toHaveProperty('parameters')
@@ -143,7 +143,7 @@ describe('paths', () => {
     ])
   })
 
-  it('equal templates with other names are one path, under the first names', () => {
+  it('are one for equal templates, with the first names of the parameters', () => {
     const id = { name: 'other', in: 'path', description: 'of put', schema: { type: 'integer' as const } }
     const { paths } = documented(
       routed((r) => r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id] }), none)),
@@ -155,7 +155,7 @@ describe('paths', () => {
     ])
   })
 
-  it('what no path can say is listed apart, with what guards it', () => {
+  it('leave out what no path can express, which is listed elsewhere with its guard', () => {
     const router = routed((r) => {
       r.get(/^\/r\d$/, operation({ summary: 'By number' }), withAuth(bearer), none)
       r.register('/dav', ['PROPFIND', 'GET'], none)
@@ -182,8 +182,8 @@ describe('paths', () => {
   })
 })
 
-describe('what operation({ ... }) adds', () => {
-  it('is in the operation; what it says of a path parameter adds to it, or refers to a component', () => {
+describe('operation({ ... }) in the document', () => {
+  it('is in the operation; what it says of a path parameter is added, or is a reference to a component', () => {
     const parameters = [
       { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
       { name: 'fields', in: 'query', content: { 'application/json': {} } },
@@ -215,12 +215,12 @@ describe('what operation({ ... }) adds', () => {
     })
   })
 
-  it('undocumented leaves the operation out, and its scheme', () => {
+  it('with undocumented leaves out the operation and its scheme', () => {
     const document = documented(routed((r) => r.get('/x', operation({ undocumented: true }), withAuth(bearer), none)))
     expect(document).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
   })
 
-  it('an operationId names the first operation of its route', () => {
+  it('names only the first operation of its route by its operationId', () => {
     const router = routed((r) => r.all('/pets{/:id}', operation({ operationId: 'pets' }), none))
     const ids = Object.entries(operations(router)).filter(([, one]) => 'operationId' in one)
     expect(ids.map(([place]) => place)).toEqual(['get /pets/{id}'])
@@ -233,7 +233,7 @@ describe('what operation({ ... }) adds', () => {
       'openApi: operationId "x" is in GET /a and in POST /b; each needs its own',
     ],
     [
-      'a path parameter that no path of the route has',
+      'a path parameter that is in no path of the route',
       (r) => r.get('/a{/:id}', operation({ parameters: [{ name: 'ID', in: 'path' }] }), none),
       'GET /a{/:id}: operation({ parameters }) names the path parameter "ID", which the path does not have',
     ],
@@ -256,7 +256,7 @@ describe('what operation({ ... }) adds', () => {
   })
 })
 
-it('nothing is shared: who changes an operation of a document changes no other, and no other document', () => {
+it('shares nothing: changing an operation of a document changes no other operation and no other document', () => {
   const router = withAuth(bearer)(routed((r) => r.get('/a', none).get('/b', none).get(/^\/c$/, none)))
   const before = JSON.stringify(documented(router))
   const document = documented(router)
@@ -276,7 +276,7 @@ it('nothing is shared: who changes an operation of a document changes no other, 
   expect(JSON.stringify(documented(router))).toBe(before)
 })
 
-describe('a function as authenticator, for which OpenAPI has no scheme', () => {
+describe('a function as an authenticator, for which OpenAPI has no scheme', () => {
   const local = (request: { readonly ip: string }) => request.ip === '127.0.0.1' && 'this machine'
   const reported =
     'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
@@ -288,7 +288,7 @@ describe('a function as authenticator, for which OpenAPI has no scheme', () => {
     return operations(router)['get /x'] as { readonly description?: string; readonly security?: object[] }
   }
 
-  it('is reported, because no padlock can be: guarded', () => {
+  it('is described as guarded, because it has no padlock', () => {
     const guarded = '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
     expect(descriptionOf(withAuth(local))).toMatchObject({ description: guarded })
     expect(descriptionOf(withAuth(local))).not.toHaveProperty('security')
@@ -297,12 +297,12 @@ describe('a function as authenticator, for which OpenAPI has no scheme', () => {
     )
   })
 
-  it('beside kinds that have one, and where anonymous callers are let in', () => {
+  it('is described beside kinds with a scheme, and if anonymous callers are admitted', () => {
     expect(descriptionOf(withAuth([bearer, local])).description).toBe(reported)
     expect(descriptionOf(withAuth(optional(local)), 'Any.').description).toBe(`Any.\n\n${reported}`)
   })
 
-  it('nothing is reported others', () => {
+  it('is not described if there is no function', () => {
     for (const guard of [withAuth(bearer), withAuth([bearer, key]), withAuth(null)]) {
       expect(descriptionOf(guard)).not.toHaveProperty('description')
       expect(descriptionOf(guard, 'As it is.').description).toBe('As it is.')

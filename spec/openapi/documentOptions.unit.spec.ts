@@ -1,4 +1,4 @@
-/** What a document says beside its operations, and what is refused. */
+/** The parts of a document other than its operations, and options that are refused. */
 import Router from '@koa/router'
 import { httpBearer, withAuth } from 'koa-with-auth'
 import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest'
 const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })
 const about = { title: 'Pets', version: '1.0.0' }
 
-describe('options', () => {
-  it('make the Info Object and the root; what is undefined is left out', () => {
+describe('options of openApi', () => {
+  it('make the Info Object and the root; undefined ones are left out', () => {
     const options = {
       ...about,
       summary: 'All of them',
@@ -28,7 +28,7 @@ describe('options', () => {
     expect(openApi(new Router(), unset)).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
   })
 
-  it("components of the author's are beside ours, and replace ours", () => {
+  it('components: those of the author are added to ours, and replace them', () => {
     const Problem = { type: 'object' as const, title: 'Own' }
     const components = { schemas: { Pet: { type: 'object' as const }, Problem }, examples: {} }
     const document = openApi(
@@ -56,7 +56,7 @@ describe('options', () => {
     expect(() => openApi(new Router(), options as never)).toThrow(message)
   })
 
-  it('routes() is no router', () => {
+  it('routes() instead of the router is a TypeError', () => {
     expect(() => openApi(new Router().routes() as never, about)).toThrow(
       new TypeError(
         'openApi(router, options) takes the router itself, not its routes(): write openApi(routes.router, options)',

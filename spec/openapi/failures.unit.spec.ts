@@ -1,4 +1,4 @@
-/** What a guard answers instead of its operation, in the document. */
+/** The responses of a guard in the document. */
 import {
   allOf,
   anyOf,
@@ -34,9 +34,9 @@ describe('the statuses that a guard can answer', () => {
     ['a cookie: CSRF on unsafe methods', cookie, [401, 503], [401, 403, 503]],
     ['a session', sessionAuth(), [401, 503], [401, 403, 503]],
     ['Basic, which browsers remember', httpBasicAuth({ authenticate }), [401, 503], [401, 403, 503]],
-    ['a callable, of which nothing is known', fromFunction(() => true), [401, 503], [401, 403, 503]],
-    ['a list with one of them', anyOf([bearer, cookie]), [401, 503], [401, 403, 503]],
-    ['who must be allowed', allowed(bearer), [401, 403, 503], [401, 403, 503]],
+    ['a plain function, of which nothing is known', fromFunction(() => true), [401, 503], [401, 403, 503]],
+    ['a list with a cookie', anyOf([bearer, cookie]), [401, 503], [401, 403, 503]],
+    ['an authorized principal', allowed(bearer), [401, 403, 503], [401, 403, 503]],
     ['scopes', scoped(bearer), [401, 403, 503], [401, 403, 503]],
     [
       'scopes deep in a tree',
@@ -46,9 +46,9 @@ describe('the statuses that a guard can answer', () => {
     ],
     ['optional: bad credentials are refused', optional(bearer), [401, 503], [401, 503]],
     ['lenient: no caller is refused', lenient(bearer), [503], [503]],
-    ['lenient cookies: forged is refused still', lenient(cookie), [503], [403, 503]],
-    ['a list that ends lenient', anyOf([bearer, lenient(key)]), [401, 503], [401, 503]],
-    ['the first present, before it comes to lenient', firstPresent([bearer, lenient(key)]), [401, 503], [401, 503]],
+    ['a lenient cookie: a forged write is refused', lenient(cookie), [503], [403, 503]],
+    ['a list whose last member is lenient', anyOf([bearer, lenient(key)]), [401, 503], [401, 503]],
+    ['the first present, whose last member is lenient', firstPresent([bearer, lenient(key)]), [401, 503], [401, 503]],
     ['all of several, one of them lenient', allOf([bearer, lenient(key)]), [401, 503], [401, 503]],
     ['all of several, all of them lenient', allOf([lenient(bearer), lenient(key)]), [503], [503]],
   ])('%s', (_, { description }, safe, unsafe) => {
@@ -58,7 +58,7 @@ describe('the statuses that a guard can answer', () => {
     }
   })
 
-  it('429 where guesses at any of the credentials are counted (throttled), and only there', () => {
+  it('429 if guesses at one of the credentials are counted (throttled), and only then', () => {
     const { description } = key
     if (description._tag !== 'Leaf') expect.fail('a kind is a leaf')
     const guarded: Description = { _tag: 'AnyOf', members: [bearer.description, { ...description, throttled: true }] }
@@ -67,7 +67,7 @@ describe('the statuses that a guard can answer', () => {
     expect(failuresOf({ _tag: 'Scoped', member: guarded, scopes: [] }, 'post')).toEqual([401, 403, 429, 503])
   })
 
-  it('none where anyone may call', () => {
+  it('none if anyone may call', () => {
     expect(failuresOf(undefined, 'post')).toEqual([])
   })
 })
@@ -77,7 +77,7 @@ const forbidden = { $ref: '#/components/responses/Forbidden' }
 const unavailable = { $ref: '#/components/responses/ServiceUnavailable' }
 
 describe('the responses of an operation', () => {
-  it('without any of its own: 200, and those of its guard', () => {
+  it('are 200 and those of its guard, if it describes none', () => {
     expect(responsesOf(undefined, [401, 403, 503])).toEqual({
       200: { description: 'OK' },
       401: unauthorized,
@@ -87,7 +87,7 @@ describe('the responses of an operation', () => {
     expect(responsesOf({}, [])).toEqual({ 200: { description: 'OK' } })
   })
 
-  it('its own stay, and no 200 is made up beside them', () => {
+  it('keep those that it describes, without another 200', () => {
     const own = { 201: { description: 'Made' }, 403: { description: 'Not yours' }, default: { description: 'Else' } }
     expect(responsesOf(own, [401, 403, 503])).toEqual({ ...own, 401: unauthorized, 503: unavailable })
     expect(responsesOf(own, [])).toEqual(own)
@@ -95,20 +95,20 @@ describe('the responses of an operation', () => {
 
   const header = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
   it.each([
-    ['a 401 of its own tells of the challenge', { description: 'No' }, { description: 'No', headers: header }],
-    ['one that tells of headers stays', { description: 'No', headers: {} }, { description: 'No', headers: {} }],
+    ['a described 401 gets the header of the challenge', { description: 'No' }, { description: 'No', headers: header }],
+    ['a described 401 with headers stays', { description: 'No', headers: {} }, { description: 'No', headers: {} }],
     ['a reference stays', { $ref: '#/components/responses/No' }, { $ref: '#/components/responses/No' }],
   ])('%s', (_, own, expected) => {
     expect(responsesOf({ 401: own }, [401])).toEqual({ 401: expected })
   })
 
-  it('a 401 of a public operation stays: its challenge is its own affair', () => {
+  it('keep a described 401 of a public operation as it is', () => {
     expect(responsesOf({ 401: { description: 'No' } }, [])).toEqual({ 401: { description: 'No' } })
   })
 })
 
 describe('components', () => {
-  it('are those that are referred to, and nothing else', () => {
+  it('are those that are referred to, and no others', () => {
     expect(failureComponents([responsesOf(undefined, [])])).toEqual({})
     expect(failureComponents([responsesOf({ 401: { description: 'No' } }, [401])])).toEqual({
       headers: { 'WWW-Authenticate': expect.anything() },
@@ -121,7 +121,7 @@ describe('components', () => {
     expect(Object.keys(failureComponents([responsesOf(undefined, [503])]).headers ?? {})).toEqual(['Retry-After'])
   })
 
-  it('401 tells of its challenge, 429 and 503 of when to ask again; all of a problem (RFC 9457)', () => {
+  it('describe the challenge of 401, the Retry-After of 429 and 503, and problem details (RFC 9457)', () => {
     const { responses } = failureComponents([responsesOf(undefined, [401, 403, 429, 503])])
     const problem = (status: number, title: string) => ({
       'application/problem+json': {

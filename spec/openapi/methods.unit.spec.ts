@@ -1,4 +1,4 @@
-/** Which of a layer's methods OpenAPI can list. */
+/** The methods of a layer that OpenAPI can list. */
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
 import { expect, it } from 'vitest'
@@ -12,16 +12,20 @@ const of = (fill: (router: Router) => unknown) => {
 const none = () => {}
 
 it.each([
-  ['HEAD that comes along with GET is left out', (r: Router) => r.get('/x', none), ['get']],
-  ['HEAD of its own is listed', (r: Router) => r.head('/x', none), ['head']],
-  ['HEAD beside GET is listed', (r: Router) => r.register('/x', ['head', 'get'], none), ['get', 'head']],
-  ['a method of its own', (r: Router) => r.delete('/x', none), ['delete']],
-  ["all: every one of OpenAPI's", (r: Router) => r.all('/x', none), [...listed]],
+  ['HEAD that the router adds to GET is left out', (r: Router) => r.get('/x', none), ['get']],
+  ['HEAD alone is listed', (r: Router) => r.head('/x', none), ['head']],
+  [
+    'HEAD that is registered beside GET is listed',
+    (r: Router) => r.register('/x', ['head', 'get'], none),
+    ['get', 'head'],
+  ],
+  ['a single method is listed', (r: Router) => r.delete('/x', none), ['delete']],
+  ['all: every method of OpenAPI is listed', (r: Router) => r.all('/x', none), [...listed]],
 ])('%s', (_, fill, expected) => {
   expect(of(fill).listed).toEqual(expected)
 })
 
-it('what OpenAPI 3.1 has no field for is kept apart', () => {
+it('methods that OpenAPI 3.1 does not have are listed separately', () => {
   expect(of((r) => r.register('/x', ['PROPFIND', 'get'], none))).toEqual({ listed: ['get'], others: ['PROPFIND'] })
   const { others } = of((r) => r.all('/x', none))
   expect([...others].sort()).toEqual(

@@ -9,7 +9,7 @@ const key = apiKeyHeader({ authenticate: (_request, given) => given === 'k1' && 
 const require = createRequire(import.meta.url)
 
 describe.each(['koa-router-12', 'koa-router-13'])('%s', (name) => {
-  // Safe: an older router, of which the same is used
+  // Safe: the parts of an older router that are used here are the same
   const Older = require(name) as typeof Router
   const documentOf = (path: string, prefix?: string) => {
     const inner = new Older().get(path, (ctx) => void (ctx.body = 'ok'))
@@ -39,7 +39,7 @@ describe.each(['koa-router-12', 'koa-router-13'])('%s', (name) => {
     expect(item?.parameters ?? item?.get?.parameters).toMatchObject([{ name: 'id', in: 'path', required: true }])
   })
 
-  it('a regular expression is described apart, as with any router', () => {
+  it('describes a regular expression separately, as for any router', () => {
     const router = withAuth(key)(new Older().get(/^\/x/, (ctx) => void (ctx.body = 'ok')))
     expect(Object.keys(openApi(router, { title: 'T', version: '1' }).paths ?? {})).toStrictEqual([])
   })

@@ -1,4 +1,7 @@
-/** The documents of the examples, read by OpenAPI tools of others; and a client made of one, against the running example. */
+/**
+ * The documents of the examples, read by common OpenAPI tools; and a client that is made of one, against the running
+ * example.
+ */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { IncomingMessage, ServerResponse } from 'node:http'
@@ -27,7 +30,7 @@ let document: ApiDocument
 beforeAll(async () => {
   database = await openDatabase(':memory:')
   const app = exampleApp({ database, keys, allowedAddresses: '127.0.0.1' })
-  // the session's cookie has the name that the application gave it
+  // The session's cookie has the name that the application sets
   const incoming = new IncomingMessage(new Socket())
   const { request } = app.createContext(incoming, new ServerResponse(incoming))
   document = openApi(routersOf(app)[0]!, about, request)
@@ -47,7 +50,7 @@ const small = async (): Promise<ReadonlyArray<readonly [string, ApiDocument]>> =
     }),
   )
 
-// decided: a plain function has no scheme, so nothing can be said of it; the linter wants to know where
+// A plain function has no scheme, so it is in no security; the linter gets a list of these operations
 const callablesIn = ({ paths }: ApiDocument) =>
   Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item ?? {}).flatMap(([method, one]) =>
@@ -56,7 +59,7 @@ const callablesIn = ({ paths }: ApiDocument) =>
   )
 
 describe('the documents of all examples', () => {
-  it('are those of every example file, together in one, and of the example API', async () => {
+  it('are those of every example file, of all in one, and of the example API', async () => {
     const [all] = routersOf(application(keys))
     const together = Object.keys(described(all!).paths)
     const apart = (await small()).flatMap(([, { paths }]) => Object.keys(paths).map((path) => `/examples${path}`))
@@ -71,12 +74,12 @@ describe('the documents of all examples', () => {
     for (const [file, one] of documents) expect([file, await invalidIn(one)]).toEqual([file, undefined])
   })
 
-  it('have nothing left untold', async () => {
+  it('leave nothing undescribed', async () => {
     for (const [, one] of [...(await small()), ['', document] as const]) expect(one).not.toHaveProperty('x-undescribed')
   })
 
-  // The small examples show authentication and nothing else, so they have no `operation({ ... })` that would summarize them
-  it('redocly lint finds no error in the small examples', async () => {
+  // The small examples show only authentication, so they have no `operation({ ... })` with a summary
+  it('have no error in the small examples for redocly lint', async () => {
     const [all] = routersOf(application(keys))
     const one = described(all!)
     const callables = callablesIn(one)
@@ -86,18 +89,18 @@ describe('the documents of all examples', () => {
       'security-defined': { severity: 'error', exceptions: callables },
     })
     expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
-    // nothing is declared that is not used
+    // Nothing is declared that is not used
     expect(found.filter(({ ruleId }) => ruleId === 'no-unused-components')).toEqual([])
   }, 60_000)
 
-  it('redocly lint finds no error in the example API', async () => {
+  it('have no error in the example API for redocly lint', async () => {
     const callables = callablesIn(document)
     expect(callables.map(({ path }) => path)).toEqual(['/api/ipwhitelist'])
     const found = await lint(document, { 'security-defined': { severity: 'error', exceptions: callables } })
     expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
   }, 60_000)
 
-  it('these tests: validator and linter find what is wrong', async () => {
+  it('are really checked: validator and linter find what is wrong', async () => {
     const { info, openapi, servers } = document
     const wrong = { openapi, info, servers, paths: { '/{id}': { get: { responses: {} } } } } as OpenAPIV3_1.Document
     const rules = (await lint(wrong)).filter(({ severity }) => severity === 'error').map(({ ruleId }) => ruleId)
@@ -152,7 +155,7 @@ interface Program {
 }
 type Called = Promise<{ readonly data?: unknown; readonly error?: unknown; readonly response: Response }>
 
-// Puts a credential where a scheme of the document says
+// Sends a credential where a scheme of the document says
 const sentAs =
   (scheme: SecurityScheme, value: string) =>
   (request: Request): Request => {
@@ -189,7 +192,7 @@ describe('openapi-typescript makes types of the example, and openapi-fetch calls
     const body = new URLSearchParams({ username: 'anna', password: 'anna-secret' })
     const { headers } = await ask(`${example.url}/api/login`, { method: 'POST', body })
     const cookies = headers.getSetCookie().map((line) => line.split(';')[0]!)
-    // with the cookie that signs it
+    // With the cookie of its signature
     return cookies.join('; ').replace(/^session=/, '')
   }
   const issued = async () => {
@@ -211,12 +214,12 @@ describe('openapi-typescript makes types of the example, and openapi-fetch calls
     inherited: ['/api/whoami', async () => `Bearer ${await issued()}`, 200],
   }
 
-  it('the program that uses them typechecks, mistakes in it included', () => {
+  it('the program that uses them typechecks, and its mistakes are found', () => {
     expect(mistakes).toEqual([])
   })
 
   it.each(Object.entries(credentials))(
-    '%s: let in with its credential, and 401 without',
+    '%s: 200 with its credential, and 401 without',
     async (name, [path, value, status]) => {
       const operation = document.paths[path]![name === 'write' ? 'post' : 'get']!
       const [required = ''] = Object.keys(operation.security![0]!)

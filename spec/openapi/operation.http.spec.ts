@@ -1,4 +1,4 @@
-/** `operation({ ... })` behind a path: it is beside `withAuth` on every router, and does nothing to a request. */
+/** `operation({ ... })` after a path works beside `withAuth` on every router, and does nothing to a request. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { apiApp, httpBearer, operation, withAuth } from 'koa-with-auth'
@@ -46,7 +46,7 @@ const application = () => {
 const routers: Readonly<Record<string, () => RouterInstance>> = {
   'a plain router': plain,
   'a guarded router': guarded,
-  'a router that was guarded with its routes in it': () => withAuth(ben)(plain()),
+  'a router that was guarded with its routes': () => withAuth(ben)(plain()),
   'a router that was guarded twice': () => withAuth(ben)(withAuth(anna)(plain())),
   'an application': application,
   'a router that was mounted in a guarded one': () => {
@@ -61,43 +61,40 @@ const whose = { ahead: 'anna', behind: 'anna', inherits: 'ben' }
 describe.each(Object.entries(routers))('operation({ ... }) on %s', (name, make) => {
   const hooked = { 'param hooks before': false, 'param hooks after': true }
 
-  it.each(Object.entries(hooked))(
-    'describes, and lets guard, hook and handler run as without it: %s',
-    async (_, late) => {
-      const app = new Koa()
-      const router = new Router()
-      if (!late) router.param('id', hook)
-      router.use(make().routes())
-      if (late) router.param('id', hook)
-      const { paths } = openApi(router, { title: name, version: '1' })
-      const served = await listen(app.use(router.routes()))
-      try {
-        expect(Object.keys(paths).length).toBeGreaterThanOrEqual(2)
-        for (const [path, item] of Object.entries(paths)) {
-          const summary = path.split('/')[1] as keyof typeof whose
-          expect(item?.get).toMatchObject({ summary, security: [{ bearer: [] }] })
-          const url = served.url + path.replace('{id}', '7')
+  it.each(Object.entries(hooked))('describes, and guard, hook and handler run as without it: %s', async (_, late) => {
+    const app = new Koa()
+    const router = new Router()
+    if (!late) router.param('id', hook)
+    router.use(make().routes())
+    if (late) router.param('id', hook)
+    const { paths } = openApi(router, { title: name, version: '1' })
+    const served = await listen(app.use(router.routes()))
+    try {
+      expect(Object.keys(paths).length).toBeGreaterThanOrEqual(2)
+      for (const [path, item] of Object.entries(paths)) {
+        const summary = path.split('/')[1] as keyof typeof whose
+        expect(item?.get).toMatchObject({ summary, security: [{ bearer: [] }] })
+        const url = served.url + path.replace('{id}', '7')
 
-          ran.length = 0
-          const bare = await ask(url)
-          expect([bare.status, bare.challenge]).toEqual([401, `Bearer realm="${whose[summary]}"`])
-          expect(JSON.parse(bare.text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
-          expect(ran).toEqual([])
+        ran.length = 0
+        const bare = await ask(url)
+        expect([bare.status, bare.challenge]).toEqual([401, `Bearer realm="${whose[summary]}"`])
+        expect(JSON.parse(bare.text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
+        expect(ran).toEqual([])
 
-          const good = await ask(url, { headers: { Authorization: `Bearer ${whose[summary]}` } })
-          expect([good.status, good.text]).toEqual([200, whose[summary]])
-          expect(ran.filter((one) => one === 'handler')).toHaveLength(1)
-          expect(ran.at(-1)).toBe('handler')
-          ran.length = 0
-        }
-      } finally {
-        await served.close()
+        const good = await ask(url, { headers: { Authorization: `Bearer ${whose[summary]}` } })
+        expect([good.status, good.text]).toEqual([200, whose[summary]])
+        expect(ran.filter((one) => one === 'handler')).toHaveLength(1)
+        expect(ran.at(-1)).toBe('handler')
+        ran.length = 0
       }
-    },
-  )
+    } finally {
+      await served.close()
+    }
+  })
 })
 
-it('the principal keeps its type behind it', () => {
+it('the principal keeps its type after it', () => {
   // @ts-expect-error the principal has no such property
   new Router().get('/x', about('x'), withAuth(anna), (ctx) => tell(ctx, ctx.request.auth.name))
   // @ts-expect-error nor on a guarded router
@@ -106,8 +103,8 @@ it('the principal keeps its type behind it', () => {
   apiApp({ auth: ben }).get('/x', about('x'), (ctx) => tell(ctx, ctx.request.auth.name))
 })
 
-describe('operation({ ... }) where it describes nothing', () => {
-  it('is refused by router.use and app.use, in words that name the fix', () => {
+describe('operation({ ... }) in a place where it describes nothing', () => {
+  it('is refused by router.use and app.use, with a message that names the fix', () => {
     const fix = /describes nothing; write router\.get\(path, operation\(\{ \.\.\. \}\), handler\)$/
     expect(() => new Router().use(about('x'))).toThrow(fix)
     expect(() => new Router().use('/x', about('x'))).toThrow(fix)
@@ -115,7 +112,7 @@ describe('operation({ ... }) where it describes nothing', () => {
     expect(() => new Koa().use(about('x'))).toThrow(fix)
   })
 
-  it('is no authenticator', () => {
+  it('is not an authenticator', () => {
     // @ts-expect-error it takes no request
     expect(() => withAuth(about('x'))).toThrow(TypeError)
   })

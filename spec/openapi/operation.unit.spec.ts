@@ -1,8 +1,8 @@
-/** What `operation` takes, and what it refuses when it is written. */
+/** What `operation` accepts, and what it refuses when it is called. */
 import { describe, expect, it } from 'vitest'
 import { descriptionAmong, operation } from '../../src/openapi/operation.js'
 
-// For what the compiler refuses
+// For values that the compiler refuses
 const given = operation as (options: unknown) => ReturnType<typeof operation>
 
 describe('operation({ ... })', () => {
@@ -26,7 +26,7 @@ describe('operation({ ... })', () => {
     expect(() => given(options)).toThrow(message)
   })
 
-  it('takes what an Operation Object has, and extensions', () => {
+  it('accepts the fields of an Operation Object, and extensions', () => {
     const all = {
       tags: ['pets'],
       summary: 'A pet',
@@ -44,13 +44,13 @@ describe('operation({ ... })', () => {
     expect(descriptionAmong([operation(all)], 'GET /x')).toStrictEqual(all)
   })
 
-  it('only goes on, and gives on what comes back', async () => {
+  it('is middleware that only returns what next() returns', async () => {
     const later = Promise.resolve('later')
     expect(operation({})({}, () => later)).toBe(later)
     await expect(operation({})({}, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 
-  it('twice in one route is a TypeError that names the route', () => {
+  it('that is twice in one route is a TypeError that names the route', () => {
     const one = operation({ summary: 'x' })
     expect(() => descriptionAmong([one, () => {}, one], 'GET /x')).toThrow(
       new TypeError('GET /x: operation({ ... }) is in it twice; remove one'),

@@ -1,4 +1,4 @@
-/** The docs page as text and fields: A-27, ASVS 3.4. */
+/** The HTML and the header fields of the docs page: A-27, ASVS 3.4. */
 import { Script } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { fieldsOf, htmlOf, originsOf, relativeReference, type Page } from '../../src/openapi/page.js'
@@ -12,17 +12,17 @@ const page: Page = {
   origins: [],
 }
 
-describe('the HTML', () => {
+describe('the HTML of the docs page', () => {
   it.each([
     ['an end tag and a script', '</title><script>alert(1)</script>'],
     ['an end of the attribute', `" onload="alert(1)" x='`],
-    ['a reference', '&lt;script&gt;'],
+    ['an entity', '&lt;script&gt;'],
     ['an end of a comment', '--><script>'],
     ['line separators', 'a\u2028b\u2029c'],
   ])('A-27 writes %s as text, in title and description', (_what, text) => {
     const html = htmlOf({ ...page, title: text, description: text })
     expect(html.length).toBeGreaterThan(htmlOf({ ...page, title: '', description: '' }).length)
-    // nothing is left that could end what it is in
+    // Nothing can end the element or attribute that contains it
     const plain = htmlOf({ ...page, title: '', description: '' })
     for (const character of `<>"'\u2028\u2029`) {
       expect(html.split(character).length, character).toBe(plain.split(character).length)
@@ -31,7 +31,7 @@ describe('the HTML', () => {
     expect(decoded.split(text)).toHaveLength(3)
   })
 
-  it('holds no inline script, no inline style, no event handler, and nothing from elsewhere', () => {
+  it('has no inline script or style, no event handler, and nothing from another place', () => {
     const html = htmlOf({ ...page, description: 'All about pets' })
     expect(html.match(/<script[^>]*>[^<]/g)).toBeNull()
     expect(html).not.toMatch(/<style|style=|\son\w+=|https?:|\/\/|javascript:/)
@@ -46,7 +46,7 @@ describe('the HTML', () => {
     ])
   })
 
-  it('gives its script what it needs as data', () => {
+  it('gives its script the settings as data attributes', () => {
     expect(htmlOf(page)).toContain('data-document="./openapi.json" data-persist-authorization="false"')
     expect(htmlOf({ ...page, path: '/a/b', documentPath: '/c.json', persistAuthorization: true })).toContain(
       'data-document="../c.json" data-persist-authorization="true"',
@@ -54,14 +54,14 @@ describe('the HTML', () => {
   })
 })
 
-describe('references', () => {
+describe('links of the docs page', () => {
   it.each([
     { from: '/docs', to: '/openapi.json' },
     { from: '/docs', to: '/docs/page.js' },
     { from: '/a/docs', to: '/openapi.json' },
     { from: '/a/docs', to: '/a/docs/page.css' },
     { from: '/a/b/c', to: '/x/y.json' },
-  ])('from $from to $to, behind any prefix', ({ from, to }) => {
+  ])('lead from $from to $to, behind any prefix', ({ from, to }) => {
     const reference = relativeReference(from, to)
     expect(reference).toMatch(/^\.\.?\//)
     for (const prefix of ['', '/api', '/v1/api']) {
@@ -70,7 +70,7 @@ describe('references', () => {
   })
 })
 
-describe('the fields', () => {
+describe('the header fields of the docs page', () => {
   const policyOf = (of: Page) =>
     new Map(
       fieldsOf(of)
@@ -78,7 +78,7 @@ describe('the fields', () => {
         .map((directive) => [directive.split(' ')[0]!, directive.split(' ').slice(1).join(' ')]),
     )
 
-  it('ASVS 3.4.3 the policy allows nothing that the page does not need', () => {
+  it('ASVS 3.4.3 have a content policy that allows only what the page needs', () => {
     expect(Object.fromEntries(policyOf(page))).toEqual({
       'default-src': "'none'",
       'script-src': "'self'",
@@ -91,7 +91,7 @@ describe('the fields', () => {
     })
   })
 
-  it('test calls may also go to the servers that the document names, and nowhere else', () => {
+  it('allow test calls to the servers that the document names, and to no others', () => {
     const origins = originsOf([
       { url: 'https://api.example.com/v1' },
       { url: 'https://api.example.com/v2' },
@@ -111,12 +111,12 @@ describe('the fields', () => {
   })
 })
 
-describe('the script', () => {
-  it('is one that browsers can read', () => {
+describe('the script of the docs page', () => {
+  it('is valid JavaScript', () => {
     expect(() => new Script(pageScript)).not.toThrow()
   })
 
-  it('A-27 does not read the query of the page, and makes no markup and no code of text', () => {
+  it('A-27 does not read the query of the page, and makes no markup and no code of strings', () => {
     expect(pageScript).toContain('queryConfigEnabled: false')
     expect(pageScript).not.toMatch(
       /location\.(?!protocol)|URLSearchParams|innerHTML|insertAdjacent|document\.write|eval|Function/,

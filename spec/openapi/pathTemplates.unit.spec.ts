@@ -1,4 +1,4 @@
-/** A router's patterns as OpenAPI's path templates. */
+/** The path templates of OpenAPI for the patterns of a router. */
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
@@ -14,49 +14,53 @@ const pathsOf = (pattern: string | RegExp) =>
 
 describe('templatesOf', () => {
   it.each([
-    { description: 'text alone', pattern: '/pets', paths: ['/pets'] },
+    { description: 'plain characters', pattern: '/pets', paths: ['/pets'] },
     { description: 'the root', pattern: '/', paths: ['/'] },
     { description: 'a trailing slash', pattern: '/pets/', paths: ['/pets/'] },
     { description: 'a parameter', pattern: '/pets/:id', paths: ['/pets/{id}'] },
-    { description: 'several in one segment', pattern: '/:from-:to.:ext', paths: ['/{from}-{to}.{ext}'] },
+    { description: 'several parameters in one segment', pattern: '/:from-:to.:ext', paths: ['/{from}-{to}.{ext}'] },
     { description: 'a wildcard', pattern: '/files/*rest', paths: ['/files/{rest}'] },
     { description: 'a quoted name', pattern: '/:"pet id"', paths: ['/{pet id}'] },
-    { description: 'a quoted name that would end the template', pattern: '/:"a}/b"', paths: ['/{a__b}'] },
-    { description: 'an escaped sign of the syntax', pattern: '/a\\:b\\*', paths: ['/a:b*'] },
+    { description: 'a quoted name that contains a brace', pattern: '/:"a}/b"', paths: ['/{a__b}'] },
+    { description: 'an escaped special character', pattern: '/a\\:b\\*', paths: ['/a:b*'] },
     { description: 'an optional group', pattern: '/pets{/:id}', paths: ['/pets/{id}', '/pets'] },
-    { description: 'two of them', pattern: '/a{/:b}{/c}', paths: ['/a/{b}/c', '/a/{b}', '/a/c', '/a'] },
-    { description: 'one in another', pattern: '/a{/:b{/:c}}', paths: ['/a/{b}/{c}', '/a/{b}', '/a'] },
-    { description: 'nothing but an optional group', pattern: '{/*rest}', paths: ['/{rest}', '/'] },
+    { description: 'two optional groups', pattern: '/a{/:b}{/c}', paths: ['/a/{b}/c', '/a/{b}', '/a/c', '/a'] },
+    { description: 'an optional group in another', pattern: '/a{/:b{/:c}}', paths: ['/a/{b}/{c}', '/a/{b}', '/a'] },
+    { description: 'only an optional group', pattern: '{/*rest}', paths: ['/{rest}', '/'] },
     { description: 'a name twice: the handler gets the last', pattern: '/u/:id/p/:id', paths: ['/u/{id_1}/p/{id}'] },
     { description: 'a name three times', pattern: '/:id/:id/:id', paths: ['/{id_2}/{id_1}/{id}'] },
-    { description: 'a name twice beside its own number', pattern: '/:id_1/:id/:id', paths: ['/{id_1_1}/{id_1}/{id}'] },
+    {
+      description: 'a name twice, beside a name with a number',
+      pattern: '/:id_1/:id/:id',
+      paths: ['/{id_1_1}/{id_1}/{id}'],
+    },
   ])('$description: $pattern', ({ pattern, paths }) => {
     expect(pathsOf(pattern)).toEqual(paths)
-    // the router reads the same pattern
+    // The router accepts the same pattern
     expect(() => new Router().get(pattern, () => {})).not.toThrow()
   })
 
   it.each([
     { description: 'a RegExp', pattern: /^\/x(\d+)$/, reason: 'a regular expression is not a path template' },
-    { description: 'no slash in front', pattern: 'pets', reason: 'a path begins with a slash' },
-    { description: 'a wildcard in front', pattern: '*rest', reason: 'a path begins with a slash' },
-    { description: 'no path', pattern: '', reason: 'a path begins with a slash' },
+    { description: 'a path without a leading slash', pattern: 'pets', reason: 'a path begins with a slash' },
+    { description: 'a wildcard without a leading slash', pattern: '*rest', reason: 'a path begins with a slash' },
+    { description: 'an empty path', pattern: '', reason: 'a path begins with a slash' },
     {
-      description: 'a brace as text',
+      description: 'a brace as a plain character',
       pattern: '/a\\{b',
       reason: 'a path template cannot contain { } ? or # as plain characters',
     },
     {
-      description: 'a question mark as text',
+      description: 'a question mark as a plain character',
       pattern: '/a\\?b',
       reason: 'a path template cannot contain { } ? or # as plain characters',
     },
-    { description: 'no pattern', pattern: '/a(b', reason: 'not a pattern that path-to-regexp reads' },
-  ])('says why $description is none', ({ pattern, reason }) => {
+    { description: 'an invalid pattern', pattern: '/a(b', reason: 'not a pattern that path-to-regexp reads' },
+  ])('has a reason why $description is not a template', ({ pattern, reason }) => {
     expect(pathsOf(pattern)).toEqual([`! ${reason}`])
   })
 
-  it('tells wildcards from parameters, which have one outline', () => {
+  it('distinguishes wildcards from parameters of the same outline', () => {
     const [one, all] = ['/a/:x', '/a/*y'].map((pattern) => E.toUnion(templatesOf(pattern)[0]!))
     expect(one).toEqual({
       path: '/a/{x}',

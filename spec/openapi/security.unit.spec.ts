@@ -1,4 +1,4 @@
-/** What a requirement is in OpenAPI: requirement objects and named schemes. */
+/** A requirement in OpenAPI: requirement objects and named schemes. */
 import {
   allOf,
   also,
@@ -47,61 +47,65 @@ const writing = requireScopes(['write'], { granted: ({ scopes }: { scopes: strin
 
 describe('requirement objects', () => {
   it.each([
-    ['one authenticator: one object', bearer, [{ bearer: [] }]],
+    ['one authenticator is one object', bearer, [{ bearer: [] }]],
     [
-      'a list: one for each alternative, in list order',
+      'a list has one for each alternative, in order',
       anyOf([query, bearer, basic]),
       [{ apiKeyQuery_api_key: [] }, { bearer: [] }, { basic: [] }],
     ],
-    ['the first present: as a list', firstPresent([bearer, query]), [{ bearer: [] }, { apiKeyQuery_api_key: [] }]],
+    ['firstPresent is like a list', firstPresent([bearer, query]), [{ bearer: [] }, { apiKeyQuery_api_key: [] }]],
     [
       'duplicates are listed once',
       anyOf([bearer, query, httpBearer({ authenticate })]),
       [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
     ],
     [
-      'all of several: one object with several names',
+      'all of several is one object with several names',
       allOf([query, bearer]),
       [{ apiKeyQuery_api_key: [], bearer: [] }],
     ],
     [
-      'all-of in another order is no other alternative',
+      'all of the same in another order is not listed again',
       anyOf([allOf([query, bearer]), allOf([bearer, query])]),
       [{ apiKeyQuery_api_key: [], bearer: [] }],
     ],
     [
-      'all of alternatives: every combination',
+      'all of alternatives has every combination',
       allOf([anyOf([bearer, basic]), header]),
       [
         { bearer: [], 'apiKeyHeader_X-API-Key': [] },
         { basic: [], 'apiKeyHeader_X-API-Key': [] },
       ],
     ],
-    ['optional: anonymous callers are welcome', optional(bearer), [{ bearer: [] }, {}]],
-    ['lenient: as optional', lenient(bearer), [{ bearer: [] }, {}]],
+    ['optional adds an empty object', optional(bearer), [{ bearer: [] }, {}]],
+    ['lenient is like optional', lenient(bearer), [{ bearer: [] }, {}]],
     [
-      'scopes, of every type of scheme',
+      'scopes are listed for every type of scheme',
       anyOf([reading(bearer), writing(query)]),
       [{ bearer: ['read'] }, { apiKeyQuery_api_key: ['write'] }],
     ],
     ['scopes of levels add up', writing(reading(bearer)), [{ bearer: ['read', 'write'] }]],
     [
-      'one scheme demanded twice: all scopes',
+      'a scheme that is demanded twice has all scopes',
       allOf([reading(bearer), writing(bearer)]),
       [{ bearer: ['read', 'write'] }],
     ],
-    ['authorize asks for no scope', authorize(() => true)(bearer), [{ bearer: [] }]],
-    ['a callable beside others adds nothing', anyOf([callable, bearer]), [{ bearer: [] }]],
-    ['a callable in an all-of adds nothing to its object', allOf([callable, bearer]), [{ bearer: [] }]],
+    ['authorize adds no scope', authorize(() => true)(bearer), [{ bearer: [] }]],
+    ['a plain function beside others adds nothing', anyOf([callable, bearer]), [{ bearer: [] }]],
+    ['a plain function in a group adds nothing to its object', allOf([callable, bearer]), [{ bearer: [] }]],
     ['decided: a callable alone is left out, never {} and never []', callable, undefined],
     [
       'decided: callables alone are left out, never {} and never []',
       allOf([callable, anyOf([callable, () => true])]),
       undefined,
     ],
-    ['an optional callable is never absent, so anonymous callers are not admitted', optional(callable), undefined],
     [
-      'nor where a callable is one of several',
+      'an optional plain function is never absent, so anonymous callers are not admitted',
+      optional(callable),
+      undefined,
+    ],
+    [
+      'a group with a plain function is never absent either',
       optional(anyOf([callable, bearer, query])),
       [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
     ],
@@ -110,13 +114,13 @@ describe('requirement objects', () => {
     expect(listOf(of)).toEqual(expected)
   })
 
-  it('public and undecided: an empty list', () => {
+  it('public and undecided operations have an empty list', () => {
     for (const requirement of [Requirement.open, Requirement.inherit]) {
       expect(securityOf(requirement)).toEqual({ description: undefined, requirements: [], schemes: [] })
     }
   })
 
-  it('also: what the levels demand together', () => {
+  it('also: the levels demand their schemes together', () => {
     const { concat } = Requirement.Monoid
     expect(securityOf(concat(Requirement.guardedBy(query), also(bearer))).requirements).toEqual([
       { apiKeyQuery_api_key: [], bearer: [] },
@@ -125,7 +129,7 @@ describe('requirement objects', () => {
   })
 })
 
-describe('names', () => {
+describe('names of schemes', () => {
   it.each([
     ['bearer', bearer, 'bearer'],
     ['bearer with a format', httpBearer({ bearerFormat: 'JWT', authenticate }), 'bearer_JWT'],
@@ -140,7 +144,7 @@ describe('names', () => {
     ['a header key', header, 'apiKeyHeader_X-API-Key'],
     ['a cookie key', apiKeyCookie({ paramName: '__Host-key', authenticate }), 'cookie___Host-key'],
     [
-      'a name that no component may have',
+      'a name with invalid characters for a component',
       apiKeyHeader({ paramName: 'X!Key~1', authenticate }),
       'apiKeyHeader_X_21Key_7e1',
     ],
@@ -148,8 +152,8 @@ describe('names', () => {
     ['OAuth 2.0', own({ type: 'oauth2', flows: {} }), 'oauth2'],
     ['OpenID Connect', own({ type: 'openIdConnect', openIdConnectUrl: 'https://id.example' }), 'openIdConnect'],
     ['a session', sessionAuth(), 'cookie_koa.sess'],
-    ['a session whose cookie is named', sessionAuth({ cookieName: '__Host-sid' }), 'cookie___Host-sid'],
-    ["the author's own", httpBearer({ schemeName: 'staff.token', authenticate }), 'staff.token'],
+    ['a session whose cookie has a name', sessionAuth({ cookieName: '__Host-sid' }), 'cookie___Host-sid'],
+    ['a name of the author', httpBearer({ schemeName: 'staff.token', authenticate }), 'staff.token'],
   ])('%s', (_, of, name) => {
     const { requirements, schemes } = securityOf(Requirement.guardedBy(of))
     expect(requirements).toEqual([{ [name]: [] }])
@@ -157,7 +161,7 @@ describe('names', () => {
     expect(name).toMatch(/^[A-Za-z0-9._-]+$/)
   })
 
-  it("a request tells the session's cookie", () => {
+  it('the cookie name of a session comes from the request', () => {
     const request = mockRequest()
     request.ctx['sessionOptions'] = { key: '__Host-sid' }
     const { requirements, schemes } = securityOf(Requirement.guardedBy(sessionAuth()), request)
@@ -172,7 +176,7 @@ describe('components.securitySchemes', () => {
       securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, place: `GET /${at}` })),
     )
 
-  it('every kind with where it travels, its format and its description', () => {
+  it('has each kind with its place, its format and its description', () => {
     const described = httpBearer({ bearerFormat: 'JWT', description: 'From POST /token', authenticate })
     const cookie = apiKeyCookie({ paramName: 'key', authenticate })
     expect(securitySchemesOf(usesOf(described, basic, query, header, cookie, sessionAuth()))).toEqual({
@@ -190,25 +194,29 @@ describe('components.securitySchemes', () => {
     })
   })
 
-  it('two authenticators with one scheme share an entry', () => {
+  it('has one entry for two authenticators with the same scheme', () => {
     expect(Object.keys(securitySchemesOf(usesOf(bearer, httpBearer({ authenticate }))))).toEqual(['bearer'])
   })
 
   it.each([
     [
-      'names that the author gave',
+      'names of the author',
       httpBearer({ schemeName: 'x', authenticate }),
       httpBasicAuth({ schemeName: 'x', authenticate }),
     ],
-    ['a name that was given and one that was derived', bearer, httpBasicAuth({ schemeName: 'bearer', authenticate })],
-    ['derived names of schemes described differently', bearer, httpBearer({ description: 'Another', authenticate })],
-  ])('one name for two schemes is a TypeError that names both operations: %s', (_, one, other) => {
+    ['a name of the author and a derived one', bearer, httpBasicAuth({ schemeName: 'bearer', authenticate })],
+    [
+      'derived names of schemes with different descriptions',
+      bearer,
+      httpBearer({ description: 'Another', authenticate }),
+    ],
+  ])('is a TypeError that names both operations if one name has two schemes: %s', (_, one, other) => {
     expect(() => securitySchemesOf(usesOf(one, other))).toThrow(
       /^openApi: the security schemes called "(x|bearer)" of GET \/0 and of GET \/1 differ; give each its own schemeName$/,
     )
   })
 
-  it('also within one operation', () => {
+  it('is a TypeError if one name has two schemes in one operation', () => {
     const both = anyOf([bearer, httpBearer({ description: 'Another', authenticate })])
     expect(() => securitySchemesOf(usesOf(both))).toThrow(
       'GET /0 demands two security schemes called "bearer" that differ',

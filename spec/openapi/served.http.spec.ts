@@ -1,4 +1,7 @@
-/** A document that is served: a request tells the session's cookie, and a route that was added since is in it. */
+/**
+ * A document that is served: the cookie name of the session comes from the request, and a route that was added later is
+ * in it.
+ */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import session from 'koa-session'
@@ -27,7 +30,7 @@ const application = (options: Parameters<typeof session>[0]) => {
     ctx.body = ctx.request.auth.username
   })
   const app = new Koa({ keys })
-  // koa-session sends Secure cookies over HTTPS alone
+  // koa-session sends Secure cookies only over HTTPS
   app.proxy = true
   app.use(session(options, app)).use(router.routes())
   return { app, router, calls }
@@ -39,10 +42,10 @@ const documentAt = async (url: string): Promise<ApiDocument> =>
 
 describe('a document that is served', () => {
   it.each([
-    { description: "koa-session's own name", options: {}, name: 'koa.sess' },
-    { description: 'a name of its own', options: { key: 'sid' }, name: 'sid' },
+    { description: 'the default name of koa-session', options: {}, name: 'koa.sess' },
+    { description: 'another name', options: { key: 'sid' }, name: 'sid' },
     { description: 'a __Host- name', options: { key: '__Host-sid', secure: true }, name: '__Host-sid' },
-  ])('lists the cookie that lets in: $description', async ({ options, name }) => {
+  ])('names the cookie that the guard accepts: $description', async ({ options, name }) => {
     const { app, calls } = application(options)
     const { url, close } = await listen(app)
     try {
@@ -63,7 +66,7 @@ describe('a document that is served', () => {
     }
   })
 
-  it('is built anew when a route was added since, and is the same bytes until then', async () => {
+  it('is built again after a route was added, and has the same bytes until then', async () => {
     const { app, router } = application({})
     const { url, close } = await listen(app)
     try {
