@@ -1,4 +1,4 @@
-/** DESIGN "Three wings and a shell": who may import whom, read off the sources. */
+/** Who may import whom, as src/README.md says: the imports of the sources are compared with its rules. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { sources } from '../support/docExamples.js'
@@ -8,20 +8,20 @@ import { repository } from '../support/typecheck.js'
 const graph = importGraph()
 const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
 const written = (imports: ReadonlyArray<Import>) => imports.map(({ from, to }) => `${from} -> ${to}`)
-// The public face, and what `exports` of package.json names beside it
+// The root, and what `exports` of package.json names beside it
 const entryPoints = sources().filter((path) =>
   /^src\/(?:(?:\w+\/)*index|(?:sessions|keys)\/(?:sqlite|redis)(?:Key)?Store|command\/main)\.ts$/.test(path),
 )
 const inside = ({ to }: Import) => to.startsWith('src/')
 
-describe('DESIGN "Three wings and a shell"', () => {
-  it('the sources are found, and their imports lead to them', () => {
+describe('imports of the sources', () => {
+  it('are found, and lead to sources', () => {
     expect(sources()).toContain('src/core/Authenticator.ts')
     expect(graph.length).toBeGreaterThan(sources().length)
     expect(written(graph.filter((one) => inside(one) && !sources().includes(one.to)))).toStrictEqual([])
   })
 
-  it('no cycles, types included', () => {
+  it('have no cycle, types included', () => {
     expect(cycleOf(graph)).toBeUndefined()
   })
 
@@ -46,36 +46,36 @@ describe('DESIGN "Three wings and a shell"', () => {
     expect(written(strangers.filter(({ to }) => !allowed.includes(folderOf(to))))).toStrictEqual([])
   })
 
-  it('one kind knows no other', () => {
+  it('of one kind lead to no other kind', () => {
     const between = graph.filter(
       ({ from, to }) => folderOf(from) === 'authenticators' && folderOf(to) === 'authenticators',
     )
     expect(written(between)).toStrictEqual([])
   })
 
-  it('nothing imports an entry point', () => {
+  it('lead to no entry point', () => {
     expect(written(graph.filter(({ to }) => entryPoints.includes(to)))).toStrictEqual([])
   })
 
-  it('the entry points reach every source', () => {
+  it('lead from the entry points to every source', () => {
     const reached = new Set(entryPoints)
     for (const at of reached)
       for (const { from, to } of graph) if (from === at && inside({ from, to, typeOnly: true })) reached.add(to)
     expect([...reached].sort()).toStrictEqual(sources())
   })
 
-  it('core is pure: of koa only types, of Node nothing that does I/O', () => {
+  it('of core lead to types of koa, and to no module of Node that does I/O', () => {
     const core = graph.filter((one) => folderOf(one.from) === 'core' && !inside(one) && !one.typeOnly)
     const allowed = ['io-ts', 'node:buffer', 'node:crypto', 'node:diagnostics_channel', 'node:http', 'node:util']
     expect(written(core.filter(({ to }) => !allowed.includes(to) && !to.startsWith('fp-ts/lib/')))).toStrictEqual([])
     const util = core.filter(({ to }) => to === 'node:util').map(({ from }) => readFileSync(repository + from, 'utf8'))
     for (const text of util) expect(text).toContain("import { types } from 'node:util'")
-    // of node:http the table of status texts
+    // node:http is used for its table of status texts
     const http = core.filter(({ to }) => to === 'node:http').map(({ from }) => readFileSync(repository + from, 'utf8'))
     for (const text of http) expect(text).toContain("import { STATUS_CODES } from 'node:http'")
   })
 
-  it('koa and koa-session are imported as types: a user brings his own; sessions and tests need them', () => {
+  it('of koa and koa-session are types, because they are peers; only sessions and tests need the values', () => {
     const peers = graph.filter(({ to, typeOnly }) => /^koa(-session)?$/.test(to) && !typeOnly)
     expect(written(peers)).toStrictEqual([
       'src/sessions/sessions.ts -> koa-session',
@@ -83,22 +83,22 @@ describe('DESIGN "Three wings and a shell"', () => {
     ])
   })
 
-  it('DESIGN "Traps": fp-ts is imported by module, never as a whole, and from `lib`, which Node can load', () => {
+  it('of fp-ts name a module in `lib`, which Node can load, never the whole package', () => {
     const modules = graph.filter(({ to }) => /^(?:fp-ts|io-ts)(?:\/|$)/.test(to) && to !== 'io-ts')
     expect(modules).not.toStrictEqual([])
     expect(written(modules.filter(({ to }) => !/^fp-ts\/lib\/\w+\.js$/.test(to)))).toStrictEqual([])
   })
 })
 
-describe('sizes', () => {
-  it('habit 1: no source is longer than 200 lines', () => {
+describe('sizes of sources', () => {
+  it('no source is longer than 200 lines', () => {
     const lengths = sources().map(
       (path) => [path, readFileSync(repository + path, 'utf8').split('\n').length - 1] as const,
     )
     expect(lengths.filter(([, length]) => length > 200)).toStrictEqual([])
   })
 
-  it('DESIGN: the heart is under 150 lines of code', () => {
+  it('the file of the authenticator has less than 150 lines of code', () => {
     expect(linesOfCode('src/core/Authenticator.ts')).toBeLessThan(150)
   })
 })

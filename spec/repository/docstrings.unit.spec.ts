@@ -6,16 +6,16 @@ import ts from 'typescript'
 import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/docExamples.js'
 import { ownOptions, programOf, repository, typecheckAlone, type Mistake } from '../support/typecheck.js'
 
-// One folder a process, so that two runs beside one another do not meet
+// One folder for each process, so that parallel runs use different ones
 const folder = `${repository}spec/.generated/docs-${process.pid}`
 
 const pathOf = ({ place }: DocExample) => `${folder}/${place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`
 
-// A reader copies the blocks of guides unchanged, so only the examples of docstrings are given `assert`
+// Readers copy the blocks of guides unchanged, so only the examples of docstrings get an import of `assert`
 const needsAssert = ({ place, code }: DocExample) =>
   place.startsWith('src/') && !/from '(?:node:)?assert(?:\/strict)?'/.test(code)
 
-// In one line with the first of the example, so that line numbers agree
+// On the first line of the example, so that line numbers agree
 const moduleOf = (example: DocExample) =>
   `${needsAssert(example) ? "import assert from 'node:assert'; " : ''}${example.code}\nexport {}\n`
 
@@ -44,7 +44,7 @@ describe('examples', () => {
     expect(own.map(({ line, message }) => `line ${line}: ${message}`)).toStrictEqual([])
   })
 
-  it('nothing else is wrong with them', () => {
+  it('have no other mistake', () => {
     expect(mistakes.filter(({ file }) => !file.startsWith('spec/.generated/docs-'))).toStrictEqual([])
   })
 
@@ -53,7 +53,7 @@ describe('examples', () => {
   })
 })
 
-// What makes or combines authenticators, guards, failures, challenges and requirements
+// Functions that make or combine authenticators, guards, failures, challenges and requirements
 const mustHaveExample = [
   'allOf',
   'also',
@@ -94,7 +94,7 @@ const mustHaveExample = [
   'withAuth',
 ]
 
-// Predicates, readers of a request field, instances, and what the mapper is by default
+// Predicates, readers of a request field, instances, and the default mapper
 const needsNone = [
   'defaultErrorMapper',
   'fromAuthorization',
@@ -106,7 +106,7 @@ const needsNone = [
   'sessionLoginAuthSuperuser',
 ]
 
-describe('the public face', () => {
+describe('public exports', () => {
   const faces = ['index', 'openapi/index'].map((name) => `${repository}src/${name}.ts`)
   const program = programOf(faces, ownOptions())
   const checker = program.getTypeChecker()
@@ -119,23 +119,23 @@ describe('the public face', () => {
     .map((symbol) => ({ name: symbol.name, symbol: resolved(symbol) }))
   const functions = exported.filter(({ symbol }) => isFunction(symbol))
 
-  it.each(exported)('$name has a sentence', ({ symbol }) => {
+  it.each(exported)('$name has a docstring', ({ symbol }) => {
     const doc = ts.displayPartsToString(symbol.getDocumentationComment(checker))
     const see = symbol.getJsDocTags(checker).some(({ name }) => name === 'see')
     expect(doc !== '' || see).toBe(true)
   })
 
-  it('every function is known as one that must have an example, or as one that needs none', () => {
+  it('every function is in the list of those that need an example, or of those that need none', () => {
     expect(functions.map(({ name }) => name).sort()).toStrictEqual([...mustHaveExample, ...needsNone].sort())
   })
 
-  it.each(mustHaveExample)('%s has an example that names it', (name) => {
+  it.each(mustHaveExample)('%s has an example with its name', (name) => {
     const tags = exported.find((one) => one.name === name)?.symbol.getJsDocTags(checker) ?? []
     const texts = tags.filter((tag) => tag.name === 'example').map(({ text }) => ts.displayPartsToString(text))
     expect(texts.some((text) => new RegExp(`\\b${name}\\b`).test(text))).toBe(true)
   })
 
-  // Exported as a namespace, so the examples are those of its file
+  // These are exported as a namespace, so their examples are those of the file
   it.each(
     Object.entries({
       AuthError: 'AuthError',

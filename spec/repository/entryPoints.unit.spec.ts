@@ -1,4 +1,4 @@
-/** Every entry point loads. Imported in the test, because a file that does not load is no failed test to some runners. */
+/** Every entry point loads. The tests import them, because some runners do not report a file that fails to load. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ownOptions, repository } from '../support/typecheck.js'
@@ -25,7 +25,7 @@ interface Built {
   readonly types: string
   readonly default: string
 }
-// Safe: it is ours
+// Safe: it is the package.json of this repository
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as {
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, Built>>>>
   readonly typesVersions: { readonly '*': Readonly<Record<string, ReadonlyArray<string>>> }
@@ -35,7 +35,7 @@ const exported = Object.entries(manifest.exports).flatMap(([path, built]) =>
 )
 
 describe('entry points', () => {
-  it.each(Object.entries(entryPoints))('%s loads, and says what it has', async (_name, load) => {
+  it.each(Object.entries(entryPoints))('%s: loads and has exports', async (_name, load) => {
     expect(Object.keys(await load())).not.toEqual([])
   })
 
@@ -43,7 +43,7 @@ describe('entry points', () => {
     expect(exported.map(({ name }) => name).sort()).toStrictEqual(Object.keys(entryPoints).sort())
   })
 
-  it.each(exported)('$name: `import`, `require`, `typesVersions` and tsconfig name one module', (entry) => {
+  it.each(exported)('$name: `import`, `require`, `typesVersions` and tsconfig name the same module', (entry) => {
     const { path, name, built } = entry
     const [source] = ownOptions().paths?.[name] ?? []
     const module = source?.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
@@ -52,14 +52,14 @@ describe('entry points', () => {
     if (path !== '.') expect(manifest.typesVersions['*'][path.slice(2)]).toStrictEqual([`./dist/cjs/${module}.d.ts`])
   })
 
-  it('the root has what every application needs; what documents, audits, signs in or tests is beside it', async () => {
+  it('the root has what every application needs; documents, audit, sessions and tests are in other entry points', async () => {
     const names = Object.keys(await import('koa-with-auth'))
     const beside = ['openApi', 'docs', 'cachedOpenApi', 'audit', 'seal', 'sessions', 'withPrincipal']
     expect(names).toEqual(expect.arrayContaining(['withAuth', 'operation', 'apiApp']))
     expect(names.filter((name) => beside.includes(name))).toStrictEqual([])
   })
 
-  it('what the package needs for itself is no part of them', async () => {
+  it('the root does not export the internals of the package', async () => {
     const { AuthError, Challenge, ...root } = await import('koa-with-auth')
     expect(root).not.toHaveProperty('Requirement')
     expect(Object.keys(Challenge)).not.toContain('token')

@@ -1,4 +1,7 @@
-/** The benchmark's report: what it calls met, what moved, and that the tables of its README are those of its kept figures. */
+/**
+ * The report of the benchmark: which targets are met, which figures have changed, and that the README shows the stored
+ * figures.
+ */
 import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -25,37 +28,37 @@ const figures = (machine: string, ...rows: ReadonlyArray<Row>): Figures => ({
 
 describe('a row of the benchmark', () => {
   it.each<readonly [string, Partial<Row>, ReturnType<typeof verdict>]>([
-    ['is met where all of its bounds is', { value: between(1.01, 1.04), target: 1.05 }, 'met'],
-    ['is not met where none of its bounds is', { value: between(1.06, 1.08), target: 1.05 }, 'not met'],
-    ['is not decided where a part is', { value: between(1.04, 1.06), target: 1.05 }, 'not decided'],
-    ['can have a target to reach', { value: between(0.98, 1), atLeast: 0.98 }, 'met'],
-    ['can miss a target to reach', { value: between(0.9, 0.95), atLeast: 0.98 }, 'not met'],
+    ['is met if its whole interval is', { value: between(1.01, 1.04), target: 1.05 }, 'met'],
+    ['is not met if no part of its interval is', { value: between(1.06, 1.08), target: 1.05 }, 'not met'],
+    ['is not decided if only a part of its interval is', { value: between(1.04, 1.06), target: 1.05 }, 'not decided'],
+    ['may have a lower limit as its target, and meet it', { value: between(0.98, 1), atLeast: 0.98 }, 'met'],
+    ['may have a lower limit as its target, and miss it', { value: between(0.9, 0.95), atLeast: 0.98 }, 'not met'],
     [
-      'is not decided where its control differs from itself by more than the distance to the target',
+      'is not decided if its control deviates by more than the distance to the target',
       { value: between(1.01, 1.02), target: 1.05, control: between(1.05, 1.07) },
       'not decided',
     ],
     [
-      'is decided where its control differs by less',
+      'is decided if its control deviates by less',
       { value: between(1.01, 1.02), target: 1.05, control: between(1.01, 1.03) },
       'met',
     ],
     [
-      'has a control about 0 in other units',
+      'has a control near 0 in other units',
       { unit: 'KB', value: between(0.8, 0.9), target: 1, control: between(0, 0.1) },
       'met',
     ],
     [
-      'is not decided where it differs as its control does',
+      'is not decided if it deviates like its control',
       { value: between(0.95, 0.96), atLeast: 0.98, control: between(0.95, 0.96) },
       'not decided',
     ],
-    ['without a target is none of these', { value: between(2, 3) }, undefined],
+    ['has no verdict without a target', { value: between(2, 3) }, undefined],
   ])('%s', (_, given, expected) => {
     expect(verdict(row(given), section())).toBe(expected)
   })
 
-  it('is held against the control of its section, where it has none', () => {
+  it('uses the control of its section if it has none', () => {
     const one = row({ value: between(1.01, 1.02), target: 1.05 })
     expect(verdict(one, { ...section(one), control: between(0.8, 0.9) })).toBe('not decided')
   })
@@ -63,72 +66,72 @@ describe('a row of the benchmark', () => {
 
 describe('a comparison of two runs', () => {
   const before = row({ value: between(1, 1.02) })
-  it('names what moved beyond the bounds of both', () => {
+  it('names figures that moved beyond both intervals', () => {
     const slower = row({ value: between(1.03, 1.05) })
     const { compared: count, moved } = compared(figures('a', before), figures('b', slower))
     expect(count).toBe(1)
     expect(moved).toEqual([{ title: 'Some', before, now: slower }])
   })
-  it('does not name what stayed within them', () => {
+  it('does not name figures that stayed within them', () => {
     const { moved } = compared(figures('a', before), figures('a', row({ value: between(1.02, 1.09) })))
     expect(moved).toEqual([])
   })
-  it('leaves out what depends on the machine, when it is another', () => {
+  it('leaves out figures that depend on the machine, if the machines differ', () => {
     const time = (low: number) => row({ unit: 'us', value: between(low, low + 1) })
     expect(compared(figures('a', time(1)), figures('b', time(9)))).toEqual({ compared: 0, moved: [] })
     expect(compared(figures('a', time(1)), figures('a', time(9))).moved).toHaveLength(1)
   })
 })
 
-describe('contestants', () => {
+describe('contestants of the benchmark', () => {
   const listener =
     (vary: string): RequestListener =>
     (_request, response) =>
       void response.setHeader('Vary', vary).end('yes')
   const question = { name: 'a question', url: '/x', headers: {}, status: 200 }
 
-  it('are compared when all answer alike', async () => {
+  it('are compared if all give the same response', async () => {
     await expectAlike(question, { hand: listener('Cookie'), ours: listener('Cookie') })
   })
-  it('are not compared when a header differs', async () => {
+  it('are not compared if a header differs', async () => {
     const both = { hand: listener('Cookie'), ours: listener('Origin') }
     await expect(expectAlike(question, both)).rejects.toThrow(
       /^a question: contestants answer differently[^]+Cookie[^]+Origin/,
     )
   })
-  it('are not compared when the status is not what the question expects', async () => {
+  it('are not compared if the status is not the expected one', async () => {
     const both = { hand: listener('Cookie'), ours: listener('Cookie') }
     await expect(expectAlike({ ...question, status: 401 }, both)).rejects.toThrow('401 was expected of all')
   })
 })
 
 describe('a median over processes', () => {
-  it('has bounds as wide as the processes differ', () => {
+  it('has an interval as wide as the difference of the processes', () => {
     const near = ofProcesses([Array(20).fill(1), Array(20).fill(1.01), Array(20).fill(1.02)])
     expect(near).toEqual({ value: 1.01, low: 1, high: 1.02 })
   })
-  it('has bounds as wide as the rounds of one differ', () => {
+  it('has an interval as wide as the difference of the rounds of one process', () => {
     const { low, high } = ofProcesses([[1, 2, 3, 4, 5, 6, 7, 8, 9]])
     expect(low).toBeLessThan(5)
     expect(high).toBeGreaterThan(5)
   })
 })
 
-describe('the kept figures', () => {
-  it('are those of the README, written by the benchmark', () => {
+describe('the stored figures', () => {
+  it('are the figures in the README of the benchmark', () => {
     const tables = (text: string) => text.replace(/ +/g, ' ').replace(/-+/g, '-')
     expect(tables(read('README.md'))).toBe(tables(withFigures(read('README.md'), kept)))
   })
-  it('name a machine by its processor and Node, and no path or host', () => {
+  it('name the machine by its processor and Node, without a path or a host', () => {
     expect(kept.machine).toMatch(/^\d+ x .+, Node [\d.]+, \w+ \w+$/)
     expect(read('figures.json')).not.toMatch(/\/(?:home|root|work|tmp|Users)\/|localhost|https?:/)
   })
-  it('say of each target whether it is met', () => {
+  it('say for each target whether it is met', () => {
     expect(targets(kept.sections)).toMatch(/^Targets: \d+ met, \d+ not met, \d+ not decided\n/)
     const names = kept.sections.flatMap((one) => one.rows.filter((some) => verdict(some, one) !== undefined))
     for (const { name } of names) expect(read('README.md')).toContain(`: ${name} `)
   })
-  it('say that they are of a quick run, where they are', () => {
+  it('say so if they come from a quick run', () => {
     expect(asMarkdown({ ...kept, quick: true })).toContain('by a quick run')
     expect(asMarkdown({ ...kept, quick: false })).not.toContain('by a quick run')
   })

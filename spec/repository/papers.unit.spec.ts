@@ -1,4 +1,7 @@
-/** What the Markdown files say that a program can check: links lead somewhere, the README is short and its answer is true. */
+/**
+ * What a program can check in the Markdown files: links lead somewhere, the README is short, and the response that it
+ * shows is real.
+ */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
@@ -11,7 +14,7 @@ import { repository } from '../support/typecheck.js'
 
 const read = (path: string) => readFileSync(repository + path, 'utf8')
 
-describe('papers', () => {
+describe('Markdown files', () => {
   it('are found', () => {
     expect(papers()).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'spec/README.md', 'examples/README.md']),
@@ -29,7 +32,7 @@ describe('papers', () => {
     expect(listed.sort()).toStrictEqual(guides)
   })
 
-  it('tell no path of a machine', () => {
+  it('contain no path of a machine', () => {
     for (const paper of papers())
       expect(read(paper), paper).not.toMatch(/(?:^|[\s`'"(])(?:\/home\/|\/Users\/|\/work\/|\/tmp\/)/m)
   })
@@ -38,19 +41,19 @@ describe('papers', () => {
 describe('README.md', () => {
   const text = read('README.md')
 
-  it('is a front door: at most 14 KB', () => {
+  it('has at most 14 KB', () => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(14 * 1024)
   })
 
   it('names every part that package.json exports', () => {
-    // Safe: it is ours
+    // Safe: it is the package.json of this repository
     const { exports } = JSON.parse(read('package.json')) as { readonly exports: Readonly<Record<string, unknown>> }
     const parts = Object.keys(exports).filter((path) => /^\.(?:\/[\w-]+)?$/.test(path))
     expect(parts.length).toBeGreaterThan(5)
     for (const part of parts) expect(text).toContain(`\`koa-with-auth${part.slice(1)}\``)
   })
 
-  it('shows the answer that its example gives', async () => {
+  it('shows the response that its example gives', async () => {
     const [example] = blocksOf('README.md')
     const folder = `${repository}spec/.generated/papers-${process.pid}`
     mkdirSync(folder, { recursive: true })
@@ -89,7 +92,7 @@ describe('src/README.md', () => {
     }
   })
 
-  it('says who imports whom, as the sources do', () => {
+  it('says who imports whom, like the sources', () => {
     const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
     const found = new Map(sources().map((path) => [folderOf(path), new Set<string>()]))
     for (const { from, to } of importGraph()) {

@@ -19,7 +19,7 @@ describe('spec/requirements.md', () => {
     expect(cited.filter(({ id }) => !ruleIds.includes(id))).toStrictEqual([])
   })
 
-  it('has no rule of a secret that no spec cites', () => {
+  it('cites each rule about secrets in a spec', () => {
     const secrets = ruleIds.filter((id) => /^[KPMT]-/.test(id))
     const tested = specsOf()
     expect(secrets.length).toBeGreaterThan(30)
@@ -32,7 +32,7 @@ describe('spec/requirements.md', () => {
   })
 })
 
-// The table is between these two lines; WRITE_RULES=1 writes it anew
+// The table is between these two lines; WRITE_RULES=1 rewrites it
 const begin = '<!-- rules -->\n\n'
 const end = '\n\n<!-- end of rules -->'
 
@@ -51,7 +51,7 @@ describe('spec/README.md', () => {
       files: [...files.matchAll(/\]\(([^)]+)\)/g)].map(([, file = '']) => file),
     }))
 
-  it('names for each rule specs that cite it', () => {
+  it('names for each rule only specs that cite it', () => {
     expect(rows.length).toBeGreaterThan(100)
     for (const { id, files } of rows) {
       expect(files, id).not.toStrictEqual([])

@@ -1,4 +1,4 @@
-/** Plain words: what `.github/CONTRIBUTING.md` lists as not to be used is not used. */
+/** Plain words: the words that `.github/CONTRIBUTING.md` lists under "Not" are not used. */
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { papers } from '../support/papers.js'
@@ -11,11 +11,11 @@ const programs = ['src', 'spec', 'examples'].flatMap((folder) =>
     .map((path) => `${folder}/${path}`),
 )
 
-// The words themselves are in these
+// These two files contain the words themselves
 const isChecked = (path: string) => !/\/words(?:\.unit\.spec)?\.ts$/.test(path)
 
 describe('plain words', () => {
-  it('each word is found in comments, strings and names, but not where it is quoted', () => {
+  it('each word is found in comments, strings and names, except where it is quoted', () => {
     const program = (word: string) =>
       `/* ${word} */ const a = '${word}' // ${word}\nconst b = \`x ${word} ${'${a}'} ${word}\`\n// \`${word}\` is quoted`
     const samples = ['nobody', 'mend', 'a text', 'told', 'stands', "one's own", 'at once or later', 'comes behind']
