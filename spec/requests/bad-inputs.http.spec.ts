@@ -12,7 +12,7 @@ import {
 import { corpusApp, macrosFor } from '../support/corpusApp.js'
 import { listen } from '../support/server.js'
 
-// Where spec/requirements.md decides what the file leaves open
+// spec/requirements.md decides where the file allows several statuses
 const decided: Readonly<Record<string, { readonly expect: string; readonly row: string }>> = {
   'bas-171': { expect: '401', row: 'credential sent twice: malformed' },
   'brr-106': { expect: '401', row: 'credential sent twice: malformed' },
@@ -59,12 +59,12 @@ afterAll(() => served.close())
 
 const ground = (): Ground => ({ port: served.port, macros, calls })
 
-describe('the file', () => {
+describe('the file of hostile requests', () => {
   it('holds 335 requests', () => {
     expect(run.length).toBe(335)
   })
 
-  it('leaves open what spec/requirements.md decides, and decides nothing else', () => {
+  it('allows several statuses only where spec/requirements.md decides', () => {
     const ofFile = new Map(corpus.cases.map(({ id, expect: of }) => [id, of]))
     for (const [id, { expect: status }] of Object.entries(decided)) {
       expect(isExpected(ofFile.get(id) ?? '', Number(status)), id).toBe(true)
@@ -73,7 +73,7 @@ describe('the file', () => {
   })
 })
 
-describe.each([...new Set(run.map(({ target }) => target))])('bad inputs: %s', (target) => {
+describe.each([...new Set(run.map(({ target }) => target))])('hostile requests: %s', (target) => {
   const cases = run.filter((kase) => kase.target === target)
 
   it.each(cases.map((kase) => [kase.id, kase.why, kase] as const))('%s %s', async (_id, _why, kase) => {
@@ -82,7 +82,7 @@ describe.each([...new Set(run.map(({ target }) => target))])('bad inputs: %s', (
   })
 })
 
-describe('the checks themselves', () => {
+describe('the checks of hostile requests', () => {
   const request = {
     method: 'GET',
     path: '/x?k=supersecret',
@@ -99,9 +99,9 @@ describe('the checks themselves', () => {
     ['a 5xx', answer(500), 0, 'it answers 500'],
     ['a 401 without a challenge', answer(401, [['cache-control', 'no-store']]), 0, '401 without a challenge'],
     ['a 403 that caches may store', answer(403), 0, 'caches may store it'],
-    ['an accepted answer that caches may store', answer(200), 1, 'caches may store it'],
+    ['an accepted response that caches may store', answer(200), 1, 'caches may store it'],
     [
-      'a denied request that ran',
+      'a refused request whose handler ran',
       answer(403, [['cache-control', 'no-store']]),
       1,
       'the operation of a denied request ran 1 times',
@@ -114,7 +114,7 @@ describe('the checks themselves', () => {
     ],
     ['a query value', answer(404, [], 'no supersecret here'), 0, 'the answer repeats supersecret'],
     ['a decoded password', answer(404, [['x', 'secret']]), 0, 'the answer repeats secret'],
-  ])('see %s', (_what, given, ran, broken) => {
+  ])('notice %s', (_what, given, ran, broken) => {
     expect(brokenBy(request, {}, given, ran)).toContain(broken)
   })
 })

@@ -1,4 +1,4 @@
-/** An attacker with a socket: aborted requests, answers that come too late, and hostile hooks in every combination. */
+/** An attacker with a socket: aborted requests, hooks that decide too late, and hostile hooks in every combinator. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -30,7 +30,7 @@ const KEY = 'X-Key: k'
 const TOKEN = 'Authorization: Bearer t'
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => ({ client: 'Acme' }) })
 
-describe('requests that are given up', () => {
+describe('requests whose client has disconnected', () => {
   let verdict: unknown = false
   const slow = httpBearer({ authenticate: () => sleep<unknown>(30, verdict) })
   const under = guardedApp({
@@ -51,7 +51,7 @@ describe('requests that are given up', () => {
   }
 
   test.each(['/slow', '/list', '/all', '/limited', '/optional', '/rejects'])(
-    '%s: no handler runs for one that is refused, and the server goes on',
+    '%s: no handler runs for a refused one, and the server still works',
     async (path) => {
       verdict = false
       const before = under.calls()
@@ -65,7 +65,7 @@ describe('requests that are given up', () => {
     },
   )
 
-  test('two requests on one connection: the second is not let in by the first', async () => {
+  test('a second request on a connection is not admitted because the first was', async () => {
     verdict = { user: 'anna' }
     const chunks: Buffer[] = []
     const socket = connect(served.port, '127.0.0.1')
@@ -80,13 +80,13 @@ describe('requests that are given up', () => {
   })
 })
 
-describe('hostile hooks in combinations', () => {
+describe('hostile hooks in combinators', () => {
   let hook: () => unknown = () => false
   const one = httpBearer<unknown>({ authenticate: () => hook() })
   const plain: AuthenticatorLike = () => hook()
   const good = httpBearer({ authenticate: () => ({ user: 'anna' }) })
   const down = recoverUnavailable(() => hook())
-  /** Each lets in somebody only if the hook alone would; anonymous is `undefined`. */
+  /** Each passes only if the hook alone would pass; an anonymous caller is `undefined`. */
   const combinations: Readonly<Record<string, unknown>> = {
     alone: one,
     function: plain,
@@ -130,7 +130,7 @@ describe('hostile hooks in combinations', () => {
   const served = serve(() => under.app)
   const send = (name: string) => sendCounted(under, served.port, `GET /${name}`, [TOKEN, KEY])
 
-  test('the combinations let in whom a good hook answers', async () => {
+  test('every combinator admits what a good hook admits', async () => {
     hook = () => ({ user: 'anna' })
     for (const name of Object.keys(combinations)) expect([name, (await send(name)).status]).toEqual([name, 200])
     hook = () => false
@@ -140,7 +140,7 @@ describe('hostile hooks in combinations', () => {
   })
 
   test(
-    'whatever it is: an answer, no caller whom it alone would refuse, and no end of the process',
+    'law: each request gets a response, none passes that the hook alone would refuse, and the process does not end',
     { timeout: 120_000 },
     async () => {
       await fc.assert(

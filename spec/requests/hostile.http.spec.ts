@@ -42,7 +42,7 @@ const request = (target: string, lines: ReadonlyArray<string> = [], body = '') =
   return sendCounted(under, served.port, target, lines, body)
 }
 
-describe('what decides whether authentication runs', () => {
+describe('input that could switch authentication off', () => {
   const control = [
     'x-middleware-subrequest: middleware:middleware:middleware:middleware:middleware',
     'x-middleware-subrequest: src/middleware:src/middleware',
@@ -84,7 +84,7 @@ describe('what decides whether authentication runs', () => {
   })
 
   it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method'])(
-    'A-35 %s does not make another method of a request',
+    'A-35 %s does not change the method of a request',
     async (field) => {
       for (const method of ['GET', 'HEAD', 'OPTIONS', 'TRACE']) {
         const lines = [`${field}: ${method}`, 'Content-Type: application/x-www-form-urlencoded']
@@ -100,11 +100,11 @@ describe('what decides whether authentication runs', () => {
   )
 
   it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'SEARCH', 'QUERY'])(
-    'A-35 %s is no safe method: an ambient credential from another site is refused',
+    'A-35 %s is not safe: an ambient credential from another site is refused',
     async (method) => {
       const lines = [`Cookie: sid=${SECRET}`, 'Sec-Fetch-Site: cross-site']
       const answer = await request(`${method} /cookie`, lines)
-      // QUERY is a method only for newer parsers
+      // Only newer parsers know the method QUERY
       if (answer.status === 400) return
       expect([answer.status, answer.ran]).toEqual([403, 0])
       expect(JSON.parse(answer.body)).toMatchObject({ status: 403, detail: 'CSRF check Failed' })
@@ -116,7 +116,7 @@ describe('what decides whether authentication runs', () => {
   })
 })
 
-describe('who the principal is', () => {
+describe('input that could change the principal', () => {
   it('A-17 body, query and header fields named user, userId and role never matter', async () => {
     const claims = ['user: root', 'X-User-Id: 1', 'role: admin', 'X-Role: admin', 'username: root']
     const query = 'user=root&userId=1&role=admin&username=root'
@@ -133,7 +133,7 @@ describe('who the principal is', () => {
   })
 })
 
-describe('the credential itself', () => {
+describe('input that could change the credential', () => {
   it.each(['Basic', 'Token', 'JWT', 'Bearer2', 'Bear', 'Bearerx', 'Digest', 'OAuth', 'ApiKey', 'MAC', 'Negotiate', ''])(
     'A-07 the scheme "%s" is not Bearer',
     async (scheme) => {
@@ -143,7 +143,7 @@ describe('the credential itself', () => {
   )
 
   it.each(['/bearer', '/header', '/cookie', '/query', '/basic'])(
-    'A-15 a wrong secret of any length on %s: the hook is asked once, the answer is the same, nothing throws',
+    'A-15 a wrong secret of any length on %s: the hook is called once, the response is the same, and nothing throws',
     async (path) => {
       const lengths = [1, 5, 10, 12, 31, 32, 33, 64, 100, 1000]
       const answers = []
@@ -165,7 +165,7 @@ describe('the credential itself', () => {
   )
 
   it.each(['\u00a0', '\u0085', '\u000c', '\u000b', '\u00ad'])(
-    'A-20 %j is no blank around a credential',
+    'A-20 %j is not a blank around a credential',
     async (blank) => {
       for (const value of [`${blank}${SECRET}`, `${SECRET}${blank}`]) {
         for (const [target, line] of [
@@ -177,7 +177,7 @@ describe('the credential itself', () => {
           ['/basic', `Authorization: Basic${blank}${BASIC}`],
         ] as const) {
           const answer = await request(`GET ${target}`, [line])
-          // Node's parser refuses control characters by itself
+          // Node's parser itself refuses control characters
           if (answer.status !== 400) expectDenied(answer)
           expect(answer.ran).toBe(0)
         }
@@ -189,10 +189,10 @@ describe('the credential itself', () => {
   it.each([
     ['forged first', `sid=forged; sid=${SECRET}`],
     ['forged last', `sid=${SECRET}; sid=forged`],
-    ['the same twice', `sid=${SECRET}; sid=${SECRET}`],
-    ['an empty one first', `sid=; sid=${SECRET}`],
-    ['one in quotes', `sid="${SECRET}"; sid=${SECRET}`],
-  ])('A-21 B-28 a cookie sent twice is malformed: %s', async (_what, cookies) => {
+    ['the same value twice', `sid=${SECRET}; sid=${SECRET}`],
+    ['an empty value first', `sid=; sid=${SECRET}`],
+    ['one value in quotes', `sid="${SECRET}"; sid=${SECRET}`],
+  ])('A-21 B-28 a cookie that is sent twice is malformed: %s', async (_what, cookies) => {
     expectDenied(await request('GET /cookie', [`Cookie: ${cookies}`]))
     expectDenied(
       await request(
@@ -218,7 +218,7 @@ describe('the credential itself', () => {
     expect(asked).toEqual([])
   })
 
-  it('A-22 keys that a proxy joined in one line never match', async () => {
+  it('A-22 keys that a proxy joined into one line never match', async () => {
     for (const joined of [`${SECRET}, ${SECRET}`, `${SECRET},${SECRET}`, `, ${SECRET}`, `${SECRET},`]) {
       expectDenied(await request('GET /header', [`X-API-Key: ${joined}`]))
     }
@@ -246,7 +246,7 @@ describe('the credential itself', () => {
     expect(asked).toEqual([])
   })
 
-  it('A-36 a wrong user and a wrong password get the same answer, byte for byte', async () => {
+  it('A-36 a wrong user and a wrong password get the same response, byte for byte', async () => {
     const answerTo = async (pair: string) => {
       const { headers, ...rest } = await request('GET /basic', [
         `Authorization: Basic ${Buffer.from(pair).toString('base64')}`,
@@ -271,12 +271,12 @@ describe('names that objects inherit', () => {
     }
   })
 
-  it('A-18 a header named __proto__ does not hinder a right credential', async () => {
+  it('A-18 a header named __proto__ does not refuse a right credential', async () => {
     expectAccepted(await request('GET /bearer', ['__proto__: x', `Authorization: Bearer ${SECRET}`]))
     expectAccepted(await request('GET /public', ['__proto__: x']))
   })
 
-  it.each(names)('A-19 the query parameter "%s" is a parameter like others', async (name) => {
+  it.each(names)('A-19 the query parameter "%s" is an ordinary parameter', async (name) => {
     const target = `GET /named/${name}`
     expectDenied(await request(target))
     for (const query of [`?${name}`, '?x=1', '?constructor', '?__proto__', '?length', `?${name}[]=${SECRET}`]) {

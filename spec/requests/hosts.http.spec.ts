@@ -1,4 +1,4 @@
-/** Requests that name no host, or two (RFC 9112 §3.2): no upgrade is served, and no origin is taken for the own one. */
+/** Requests without a Host, or with two (RFC 9112 §3.2): no upgrade is accepted, and no origin counts as the same. */
 import Koa from 'koa'
 import { apiKeyCookie, httpBearer, optional, type AuthenticatorLike } from 'koa-with-auth'
 import { onDecision, type Decision } from 'koa-with-auth/events'
@@ -31,13 +31,17 @@ describe('an upgrade', () => {
 
   it.each([
     { what: 'without Host', version: '1.1', lines: [good] },
-    { what: 'of HTTP/1.0, without Host', version: '1.0', lines: [good] },
+    { what: 'with HTTP/1.0, without Host', version: '1.0', lines: [good] },
     { what: 'with an empty Host', version: '1.1', lines: ['Host:', good] },
-    { what: 'with two', version: '1.1', lines: ['Host: a.example', 'Host: b.example', good] },
-    { what: 'with the same twice', version: '1.1', lines: ['Host: a.example', good, 'host: a.example'] },
-    { what: 'with two and a matching Origin', version: '1.1', lines: ['Host: a', 'Host: b', good, 'Origin: http://a'] },
+    { what: 'with two Hosts', version: '1.1', lines: ['Host: a.example', 'Host: b.example', good] },
+    { what: 'with the same Host twice', version: '1.1', lines: ['Host: a.example', good, 'host: a.example'] },
+    {
+      what: 'with two Hosts and a matching Origin',
+      version: '1.1',
+      lines: ['Host: a', 'Host: b', good, 'Origin: http://a'],
+    },
     { what: 'without a credential and without Host', version: '1.1', lines: [] },
-  ])('$what is answered 400, and no hook is asked', async ({ version, lines }) => {
+  ])('$what is a 400, and no hook is called', async ({ version, lines }) => {
     let asked = 0
     const auth = httpBearer({ authenticate: () => ({ user: `anna ${asked++}` }) })
     const { answer, admitted, errors, records } = await upgraded(auth, version, lines)
@@ -50,13 +54,13 @@ describe('an upgrade', () => {
 
   it.each([
     { what: 'a cookie', auth: cookie, lines: ['Cookie: id=k1', 'Origin: https://a.example'] },
-    { what: 'nothing, where that is optional', auth: optional(bearer), lines: [] },
-  ])('without Host is not let in with $what', async ({ auth, lines }) => {
+    { what: 'no credential, although it is optional', auth: optional(bearer), lines: [] },
+  ])('without Host is refused with $what', async ({ auth, lines }) => {
     const { answer, admitted } = await upgraded(auth, '1.1', lines)
     expect({ status: answer.status, admitted }).toEqual({ status: 400, admitted: [] })
   })
 
-  it('with one Host is let in', async () => {
+  it('with one Host is accepted', async () => {
     const { answer, admitted } = await upgraded(bearer, '1.1', ['Host: a.example', good])
     expect({ status: answer.status, admitted }).toEqual({ status: 101, admitted: [{ user: 'anna' }] })
   })
@@ -77,11 +81,11 @@ describe('a write with a cookie', () => {
     ['Host: a.example', 'Host: a.example', 'Origin: https://a.example'],
     ['Host:', 'Origin: https://a.example'],
     ['Host:', 'Origin: null'],
-  ])('of %s, %s, %s is of another origin', async (...lines) => {
+  ])('with %s, %s, %s comes from another origin', async (...lines) => {
     expect(await sent(...lines.filter((line) => typeof line === 'string'))).toEqual({ status: 403, ran: 0 })
   })
 
-  it('of one Host is of its own origin', async () => {
+  it('with one Host comes from its own origin', async () => {
     expect(await sent('Host: a.example', 'Origin: https://a.example')).toEqual({ status: 200, ran: 1 })
   })
 })

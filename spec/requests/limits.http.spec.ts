@@ -43,14 +43,14 @@ describe('A-24 header lines that Node dropped', () => {
   it.each([
     [undefined, 999, 1000],
     [20, 19, 20],
-  ])('A-24 431 before authentication with maxHeadersCount %s', (maxHeadersCount, fits, cut) =>
+  ])('A-24 are a 431 before authentication with maxHeadersCount %s', (maxHeadersCount, fits, cut) =>
     onServer(maxHeadersCount, async (port) => {
       expectAccepted(await withLines(port, '/bearer', fits))
       for (const lines of [cut, cut + 1, cut + 500]) {
         asked = []
         const answer = await withLines(port, '/bearer', lines)
         expect([answer.status, answer.ran, asked]).toEqual([431, 0, []])
-        // Newer versions of Node refuse more lines than they keep by themselves, bare, whatever is asked for
+        // Newer versions of Node refuse more lines than they keep themselves, for every request, with an empty 431
         const open = await withLines(port, '/public', lines)
         if (open.status === 431) {
           expect([lines > cut, answer.body]).toEqual([true, ''])
@@ -63,7 +63,7 @@ describe('A-24 header lines that Node dropped', () => {
     }),
   )
 
-  it('A-24 maxHeadersCount 0 is no limit', () =>
+  it('A-24 do not exist with maxHeadersCount 0, which is no limit', () =>
     onServer(0, async (port) => expectAccepted(await withLines(port, '/bearer', 2500))))
 })
 
@@ -71,14 +71,14 @@ describe('A-28 a key in the URL', () => {
   it.each([
     ['accepted', SECRET, 200],
     ['denied', 'wrong-but-secret', 401],
-  ])('A-28 is not passed on, and not sent on in Referer: %s', async (_what, key, status) => {
+  ])('A-28 is not stored by caches, and not sent on in Referer: %s', async (_what, key, status) => {
     const answer = await request(`GET /query?api_key=${key}`)
     expect(answer.status).toBe(status)
     expect(valuesOf(answer, 'Referrer-Policy')).toEqual(['no-referrer'])
     expect(JSON.stringify([answer.headers, answer.body])).not.toContain(key)
   })
 
-  it('A-28 other kinds leave Referrer-Policy alone', async () => {
+  it('A-28 for other kinds, Referrer-Policy is not set', async () => {
     expect(valuesOf(await request('GET /bearer'), 'Referrer-Policy')).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** A-37 and A-38: what is given to logs, and requests that interleave. */
+/** A-37 and A-38: what is logged, and requests that interleave. */
 import { randomInt } from 'node:crypto'
 import { inspect } from 'node:util'
 import Router from '@koa/router'
@@ -15,7 +15,7 @@ import { ask, listen, serve } from '../support/server.js'
 
 const KEYS = ['a signing key of at least 32 characters']
 
-describe('A-37 what is given to logs', () => {
+describe('A-37 errors that are logged', () => {
   const failures: unknown[] = []
   const { app, send } = hookedKinds(() => [
     authSettings({
@@ -32,7 +32,7 @@ describe('A-37 what is given to logs', () => {
     return secrets.filter((secret) => text.includes(secret))
   }
 
-  it.each(kinds)('A-37 errors of the layer’s own hold no credential: %s', async (...kind) => {
+  it.each(kinds)('A-37 errors of the layer itself contain no credential: %s', async (...kind) => {
     served.errors.length = 0
     await send(served, kind, () => () => 'no Either')
     await send(served, kind, () => Promise.reject(null))
@@ -43,16 +43,19 @@ describe('A-37 what is given to logs', () => {
     expect(holding(served.errors)).toEqual([])
   })
 
-  it.each(kinds)('A-37 a denied request is no error, and its failure holds no credential: %s', async (...kind) => {
-    served.errors.length = 0
-    failures.length = 0
-    for (const answer of [() => false, () => Promise.resolve(null)]) await send(served, kind, answer)
-    const malformed = kind[2].map((line) => `${line}\u00a0\x01`.replace('\x01', '"'))
-    await sendRaw(served.port, rawRequest(served.port, kind[1], malformed), 1500)
-    expect(served.errors).toEqual([])
-    expect(failures.length).toBeGreaterThanOrEqual(2)
-    expect(holding(failures)).toEqual([])
-  })
+  it.each(kinds)(
+    'A-37 a refused request is not an error, and its failure contains no credential: %s',
+    async (...kind) => {
+      served.errors.length = 0
+      failures.length = 0
+      for (const answer of [() => false, () => Promise.resolve(null)]) await send(served, kind, answer)
+      const malformed = kind[2].map((line) => `${line}\u00a0\x01`.replace('\x01', '"'))
+      await sendRaw(served.port, rawRequest(served.port, kind[1], malformed), 1500)
+      expect(served.errors).toEqual([])
+      expect(failures.length).toBeGreaterThanOrEqual(2)
+      expect(holding(failures)).toEqual([])
+    },
+  )
 })
 
 describe('A-38 interleaved requests', () => {
@@ -151,22 +154,22 @@ describe('A-38 request.auth', () => {
   )
   const served = serve(() => under.app)
 
-  it('A-38 is undefined on a public operation, whoever wrote it before', async () => {
+  it('A-38 is undefined on a public operation, whatever set it before', async () => {
     const { body, ran } = await sendCounted(under, served.port, 'GET /public')
     expect([JSON.parse(body), ran]).toEqual([{ own: true, auth: 'stranger' }, 1])
   })
 
-  it('A-38 is what the winner answered, not what a failed alternative wrote', async () => {
+  it('A-38 is what the member that passed returned, not what a failed member wrote', async () => {
     const { body, ran } = await sendCounted(under, served.port, 'GET /list')
     expect([JSON.parse(body), ran]).toEqual([{ own: true, auth: { username: 'anna' } }, 1])
   })
 
-  it('A-38 is undefined after a denial', async () => {
+  it('A-38 is undefined after a refusal', async () => {
     const { status, headers, ran } = await sendCounted(under, served.port, 'GET /denied')
     expect([status, headers.find(([name]) => name === 'x-auth')?.[1], ran]).toEqual([401, 'undefined', 0])
   })
 
-  it('A-38 is undefined on a public operation behind a guarded one of the same URL', async () => {
+  it('A-38 is undefined on a public operation after a guarded one of the same URL', async () => {
     const app = new Koa()
     const router = new Router()
     router.get(

@@ -1,4 +1,4 @@
-/** Section 4 of the behavior specification: the operations that it illustrates, in one application. */
+/** Section 4 of the requirements: the operations of the example, in one application. */
 import Router from '@koa/router'
 import type Koa from 'koa'
 import {
@@ -183,22 +183,25 @@ const rows: ReadonlyArray<{
 const sent = (api: Running, sending: Sending | ((api: Running) => Promise<Sending>)) =>
   typeof sending === 'function' ? sending(api) : sending
 
-test.each(rows)('4 GET $path answers the payload of the table, and nothing without its credentials', async (row) => {
-  const calls: string[] = []
-  const api = await running(example(calls))
-  const good = await api.ask(row.path + (row.search ?? ''), await sent(api, row.good))
-  expect(good).toMatchObject({ status: 200, challenges: [], body: row.body })
-  expect(calls).toEqual([row.path])
+test.each(rows)(
+  '4 GET $path answers with the body of the table, and is refused without its credentials',
+  async (row) => {
+    const calls: string[] = []
+    const api = await running(example(calls))
+    const good = await api.ask(row.path + (row.search ?? ''), await sent(api, row.good))
+    expect(good).toMatchObject({ status: 200, challenges: [], body: row.body })
+    expect(calls).toEqual([row.path])
 
-  if (row.bad !== undefined || row.badSearch !== undefined) {
-    const bad = await api.ask(row.path + (row.badSearch ?? ''), await sent(api, row.bad ?? {}))
-    expectDenied(bad, 401, row.refused)
-  }
-  expectDenied(await api.ask(row.path), 401, row.absent)
-  expect(calls).toEqual([row.path])
-})
+    if (row.bad !== undefined || row.badSearch !== undefined) {
+      const bad = await api.ask(row.path + (row.badSearch ?? ''), await sent(api, row.bad ?? {}))
+      expectDenied(bad, 401, row.refused)
+    }
+    expectDenied(await api.ask(row.path), 401, row.absent)
+    expect(calls).toEqual([row.path])
+  },
+)
 
-test('4 GET /multiple takes the header key, too, when the query key is not set or refused', async () => {
+test('4 GET /multiple accepts the header key, too, if the query key is missing or refused', async () => {
   const calls: string[] = []
   const { ask } = await running(example(calls))
   for (const path of ['/multiple', '/multiple?key=wrong']) {
@@ -208,7 +211,7 @@ test('4 GET /multiple takes the header key, too, when the query key is not set o
   expect(calls).toEqual(['/multiple', '/multiple'])
 })
 
-test('4 GET /ipwhitelist answers with the client address, and refuses other clients', async () => {
+test("4 GET /ipwhitelist answers with the client's address, and refuses other clients", async () => {
   const calls: string[] = []
   const { ask } = await running(example(calls))
   const body = 'Authenticated client, IP = 127.0.0.1'

@@ -1,10 +1,10 @@
-/** Section 1 of the behavior specification: what the layer does. */
+/** Section 1 of the requirements: what the layer does. */
 import Router from '@koa/router'
 import { httpBearer, withAuth } from 'koa-with-auth'
 import { expect, test, vi } from 'vitest'
 import { bearer, bearerOf, challenge, expectDenied, expectPassed, operation, running } from '../support/behavior.js'
 
-test('1.1 an operation, a method with a path, carries its own authenticator, and its neighbours do not', async () => {
+test('1.1 an operation is a method with a path, and has its own authenticator', async () => {
   const { ask } = await running((app, answering) => {
     const router = new Router()
     router.get('/pets', withAuth(bearerOf('reader')), answering)
@@ -21,7 +21,7 @@ test('1.1 an operation, a method with a path, carries its own authenticator, and
   expectPassed(await ask('/shops'), undefined)
 })
 
-test('1.2 the authenticator is evaluated before the operation, once; it passes and the operation runs', async () => {
+test('1.2 the authenticator is evaluated once, before the operation; if it passes, the operation runs', async () => {
   const order: string[] = []
   const { ask } = await running((app) => {
     const authenticate = async (_request: unknown, token: string) => {
@@ -39,14 +39,14 @@ test('1.2 the authenticator is evaluated before the operation, once; it passes a
   expect(order).toEqual(['authenticated', 'ran'])
 })
 
-test('1.2 the authenticator fails: the operation does not run, and an error response is returned', async () => {
+test('1.2 if the authenticator fails, the operation does not run, and an error response is returned', async () => {
   const authenticate = vi.fn(() => false)
   const { ask } = await operation(withAuth(httpBearer({ authenticate })))
   expectDenied(await ask('/x', bearer('t')), 401, [challenge.refusedBearer])
   expect(authenticate).toHaveBeenCalledTimes(1)
 })
 
-test('1.2 a failing operation is no failing authentication: its error stays its own, and it ran', async () => {
+test('1.2 if the operation fails, its error is not an authentication failure', async () => {
   const handler = vi.fn(() => {
     throw new Error('the handler fails')
   })
@@ -57,7 +57,7 @@ test('1.2 a failing operation is no failing authentication: its error stays its 
   expect(handler).toHaveBeenCalledTimes(1)
 })
 
-test('1.3 what the authenticator returns is request.auth: that very value, no copy', async () => {
+test('1.3 request.auth is the same value that the authenticator returned, not a copy', async () => {
   const client = { name: 'Acme' }
   const { ask } = await operation(withAuth(httpBearer({ authenticate: () => client })))
   const answer = await ask('/x', bearer('t'))
