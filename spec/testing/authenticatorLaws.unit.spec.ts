@@ -1,4 +1,4 @@
-/** Each law of what an authenticator answers: what breaks it is found, with the fix; what only looks strange is not. */
+/** Each law of authenticators: what breaks it is found, with the fix; what only looks wrong is not. */
 import { either as E, option as O } from 'fp-ts'
 import type { Context, Request } from 'koa'
 import {
@@ -19,25 +19,25 @@ import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth
 import { describe, expect, it } from 'vitest'
 import { bearer, breachesOf, isRight, right, valid } from '../support/brokenLaws.js'
 
-describe('total', () => {
+describe('the law "total" finds', () => {
   it.each([
     ['throws', (token: string) => isRight(token) || raise(new Error('no'))],
     ['rejects', async (token: string) => isRight(token) || raise(new Error('no'))],
-    ['rejects with nothing', (token: string) => isRight(token) || Promise.reject(undefined)],
-    ['answers a function that yields no Either', (token: string) => isRight(token) || (() => false)],
-  ])('A-30 a hook that %s is a 500, not a refusal', async (_way, hook) => {
+    ['rejects with undefined', (token: string) => isRight(token) || Promise.reject(undefined)],
+    ['returns a function that does not yield an Either', (token: string) => isRight(token) || (() => false)],
+  ])('A-30 a hook that %s, which would be a 500 instead of a refusal', async (_way, hook) => {
     const [breach] = await breachesOf(bearer(hook), { valid })
     expect(breach).toMatchObject({ law: expect.stringMatching(/^is total/) })
     expect(breach?.counterexample).toContain('raised')
   })
 
-  it('a hand-made authenticator that throws, rejects, or answers no Either is found out', async () => {
+  it('an authenticator made by hand that throws, rejects or does not return an Either', async () => {
     for (const evaluate of [
       () => raise(new Error('x')),
       () => Promise.reject(new Error('x')),
       () => ({ user: 'anna' }),
     ]) {
-      // Safe: what a caller without types could make
+      // Safe: a caller without types could make this
       const made = Object.assign(() => evaluate, {
         description: right.description,
         evaluate,
@@ -47,7 +47,7 @@ describe('total', () => {
     }
   })
 
-  it('within: what settles a little later is in time', async () => {
+  it('no hook that settles within the time of `within`', async () => {
     const late = (ms: number) => bearer((token) => new Promise((go) => setTimeout(() => go(isRight(token)), ms)))
     expect(await breachesOf(late(1), { valid, within: 2000, runs: 5 })).toStrictEqual([])
     const [breach] = await breachesOf(late(400), { valid, within: 100, runs: 5 })
@@ -59,8 +59,8 @@ const raise = (error: unknown): never => {
   throw error
 }
 
-describe('fails closed', () => {
-  it('A-17 a principal that is read from a field of no credential', async () => {
+describe('the law "fails closed" finds', () => {
+  it('A-17 a principal that is read from a field that is not a credential', async () => {
     const trusting = (request: Request) =>
       (request.get('X-User') !== '' && { user: request.get('X-User') }) ||
       (request.get('Authorization') === 'Bearer supersecret' && { user: 'anna' })
@@ -68,7 +68,7 @@ describe('fails closed', () => {
     expect(violations.find(({ law }) => /^fails closed/.test(law))?.counterexample).toContain('X-User: admin')
   })
 
-  it('optional lets anonymous callers in as undefined, and is not taken for open', async () => {
+  it('no optional authenticator, which admits anonymous callers as undefined', async () => {
     expect(await breachesOf(optional(right), { valid })).toStrictEqual([])
     const guest = flatMap((who: unknown) => who ?? { user: 'guest' })(optional(right))
     expect((await breachesOf(guest, { valid })).map(({ law }) => law)).toContainEqual(
@@ -77,8 +77,8 @@ describe('fails closed', () => {
   })
 })
 
-describe('refuses others', () => {
-  it('a user name of one with the password of another is refused by who looks at both', async () => {
+describe('the law "refuses others" finds', () => {
+  it('no hook that checks the password of the user, although each is valid for another', async () => {
     const users = new Map([['anna', 'secret-of-anna'], ['sam', 'secret-of-sam']]) // prettier-ignore
     const pairs = [...users].map(([username, password]) => ({ username, password }))
     const careful = httpBasicAuth({
@@ -94,10 +94,13 @@ describe('refuses others', () => {
   })
 
   it.each([
-    ['the first of two', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[0] === 'Partner-Key'],
-    ['the last of two', (keys: ReadonlyArray<string>) => keys[0] !== keys.at(-1) && keys.at(-1) === 'Partner-Key'],
-    ['two that are equal', (keys: ReadonlyArray<string>) => keys[1] === keys[0] && keys[0] === 'Partner-Key'],
-  ])('A-22 who takes %s guesses which one counts', async (_which, takes) => {
+    ['the first of two values', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[0] === 'Partner-Key'],
+    [
+      'the last of two values',
+      (keys: ReadonlyArray<string>) => keys[0] !== keys.at(-1) && keys.at(-1) === 'Partner-Key',
+    ],
+    ['two equal values', (keys: ReadonlyArray<string>) => keys[1] === keys[0] && keys[0] === 'Partner-Key'],
+  ])('A-22 an authenticator that accepts %s of one field, and guesses which one counts', async (_which, takes) => {
     const careless = (request: Request) => {
       const sent = fromHeader('X-API-Key')(request)
       if (O.isNone(sent)) return false
@@ -111,15 +114,15 @@ describe('refuses others', () => {
     expect(others).toStrictEqual([])
   })
 
-  it('one valid credential beside another wrong one is lawful in a list', async () => {
+  it('no list that accepts a valid credential beside a wrong one of another kind', async () => {
     const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
     const both = mergeRequests(withBearer('supersecret'), withHeader('key', 'Partner-Key'))
     expect(await breachesOf(anyOf([right, key]), { valid: [both] })).toStrictEqual([])
   })
 })
 
-describe('deterministic', () => {
-  it('a hook that counts, and one that lets in once', async () => {
+describe('the law "deterministic" finds', () => {
+  it('a hook that counts, and one that passes once', async () => {
     let calls = 0
     const violations = await breachesOf(
       bearer((token) => isRight(token) && { calls: ++calls }),
@@ -129,7 +132,7 @@ describe('deterministic', () => {
     expect(violations[0]?.counterexample).toMatch(/first: .*\nthen: /)
   })
 
-  it('equal: what differs lawfully in a principal', async () => {
+  it('no difference that the option `equal` allows', async () => {
     let calls = 0
     const counting = bearer((token) => isRight(token) && { user: 'anna', calls: ++calls })
     const equal = (one: unknown, other: unknown) =>
@@ -137,7 +140,7 @@ describe('deterministic', () => {
     expect(await breachesOf(counting, { valid, equal })).toStrictEqual([])
   })
 
-  it('A-38 what one request leaves for another', async () => {
+  it('A-38 a principal that one request leaves for another', async () => {
     let current: unknown
     const shared = bearer(async (token) => {
       current = isRight(token)
@@ -154,13 +157,13 @@ describe('deterministic', () => {
   })
 })
 
-describe('leaks nothing', () => {
+describe('the law "leaks nothing" finds a credential', () => {
   it.each([
     ['the message of an exception', (token: string) => isRight(token) || raise(new Error(`no user ${token}`))],
     ['a property of an exception', (token: string) => isRight(token) || raise({ why: { token } })],
     ['the scope of an insufficient', (token: string) => isRight(token) || E.left(AuthError.insufficient([token]))],
     [
-      'a failure, in base64',
+      'a failure, as base64',
       (token: string) =>
         isRight(token) || E.left({ ...AuthError.invalid, sent: Buffer.from(token).toString('base64') }),
     ],
@@ -169,7 +172,7 @@ describe('leaks nothing', () => {
     expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^leaks nothing/))
   })
 
-  it('A-37 a password, not only the whole field', async () => {
+  it('A-37 if it is only a password, not the whole field', async () => {
     const basic = httpBasicAuth({
       authenticate: (_request, user, password) =>
         (user === 'admin' && password === 'secret') || E.left({ ...AuthError.invalid, password }),
@@ -179,8 +182,8 @@ describe('leaks nothing', () => {
   })
 })
 
-describe('options', () => {
-  it('above and app: a session is what middleware made of a cookie', async () => {
+describe('options of the laws', () => {
+  it('above and app: middleware can make a session of a cookie', async () => {
     const sessions = new Map([['sid-of-anna', { populated: true, user: { username: 'anna' } }]])
     const above = [
       (ctx: Context, next: () => Promise<unknown>) => {
@@ -201,22 +204,22 @@ describe('options', () => {
     { wrong: { valid, within: 0 }, expected: /within/ },
     { wrong: { valid, runs: -1 }, expected: /runs/ },
     { wrong: { valid, tries: 3 }, expected: /no option "tries"/ },
-  ])('a mistake is a TypeError that names the place: $expected', async ({ wrong, expected }) => {
-    // Safe: what a caller without types could pass
+  ])('a wrong option is a TypeError that names the place: $expected', async ({ wrong, expected }) => {
+    // Safe: a caller without types could pass this
     const options = wrong as unknown as LawOptions
     expect(() => lawsOf(right, options)).toThrow(TypeError)
     expect(() => lawsOf(right, options)).toThrow(expected)
     await expect(checkAuthenticator(right, options)).rejects.toThrow(expected)
   })
 
-  it('a credential alone that has no place, or several, is a TypeError that names the fix', () => {
+  it('a bare credential without one clear place is a TypeError that names the fix', () => {
     const bare = (request: Request) => request.get('X') === 'x' && { user: 'anna' }
     expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/withHeader/)
     expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/withBearer/)
     expect(() => lawsOf(httpBearer as never, { valid })).toThrow(/call it/)
   })
 
-  it('the same seed asks the same requests; another asks others', async () => {
+  it('the same seed sends the same requests, and another seed sends others', async () => {
     const asked = async (seed: number) => {
       const seen: string[] = []
       await breachesOf(

@@ -1,4 +1,4 @@
-/** The entry points `koa-with-auth/testing` and `/testing/laws`: what they export is documented, and examples name it (habit 4). */
+/** The entry points `koa-with-auth/testing` and `/testing/laws`: what they export has a docstring and an example. */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ const functions = exported.filter(
 )
 
 describe('koa-with-auth/testing', () => {
-  it('exports what the kit promises', () => {
+  it('exports these names', () => {
     const names = exported.filter(({ flags }) => flags & ts.SymbolFlags.Value).map(({ name }) => name)
     expect([...new Set(names)].sort()).toStrictEqual([
       'LawViolations',
@@ -38,16 +38,16 @@ describe('koa-with-auth/testing', () => {
     ])
   })
 
-  it.each(exported)('habit 4: $name has a sentence', (symbol) => {
+  it.each(exported)('$name has a docstring', (symbol) => {
     expect(ts.displayPartsToString(symbol.getDocumentationComment(checker))).not.toBe('')
   })
 
-  it.each(functions)('habit 4: $name has an example that names it', (symbol) => {
+  it.each(functions)('$name has an example with its name', (symbol) => {
     const texts = symbol.getJsDocTags(checker).filter(({ name }) => name === 'example')
     expect(texts.some(({ text }) => ts.displayPartsToString(text).includes(symbol.name))).toBe(true)
   })
 
-  it('fast-check is an optional peer: the laws import it, and nothing imports them', () => {
+  it('imports fast-check only for the laws, because it is an optional peer, and nothing imports the laws', () => {
     const graph = importGraph()
     const users = graph.filter(({ to }) => to === 'fast-check').map(({ from }) => from)
     expect(users.length).toBeGreaterThan(3)
@@ -58,7 +58,7 @@ describe('koa-with-auth/testing', () => {
     }
   })
 
-  it('no runner is imported: vitest, jest, mocha and node:test only see Errors', () => {
+  it('imports no test runner: vitest, jest, mocha and node:test see only Errors', () => {
     const runners = importGraph().filter(
       ({ from, to }) =>
         from.startsWith('src/testing/') && /^(vitest|jest|@jest|mocha|node:test|chai|assert|node:assert)/.test(to),

@@ -1,4 +1,4 @@
-/** The laws of an error mapper: the default keeps them, each mistake breaks the one that it should. */
+/** The laws of an error mapper: the default mapper keeps them, and each mistake breaks its law. */
 import { defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { LawViolations } from 'koa-with-auth/testing'
 import { checkErrorMapper, lawsOfErrorMapper } from 'koa-with-auth/testing/laws'
@@ -19,36 +19,36 @@ cycle.self = cycle
 
 let calls = 0
 
-// Safe: what a caller without types could write
+// Safe: a caller without types could write this
 const untyped = (mapper: unknown) => mapper as ErrorMapper
 
 const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper, law: RegExp]> = [
   ['throws for one kind of failure', perFailure({ forged: () => raise() }), /^is total/],
-  ['answers a promise', untyped(async () => ({ status: 401 })), /^is total/],
-  ['answers nothing', untyped(() => undefined), /^is total/],
-  ['lets in: 200', () => ({ status: 200, body: 'ok' }), /^is total/],
-  ['redirects: 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
+  ['returns a promise', untyped(async () => ({ status: 401 })), /^is total/],
+  ['returns undefined', untyped(() => undefined), /^is total/],
+  ['answers 200', () => ({ status: 200, body: 'ok' }), /^is total/],
+  ['answers 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
   ['403 for what is absent', perFailure({ absent: () => ({ status: 403 }) }), /^says 401/],
   ['401 for who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^says 401/],
   ['401 for too many guesses', perFailure({ throttled: () => ({ status: 401 }) }), /^says 401/],
   ['401 for an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^says 401/],
   [
-    'a body that JSON cannot write',
+    'returns a body that JSON cannot write',
     perFailure({ invalid: () => ({ status: 401, body: cycle }) }),
     /^answers what can be sent/,
   ],
   [
-    'a header with a line break',
+    'returns a header with a line break',
     perFailure({ expired: () => ({ status: 401, headers: { 'X-Why': 'a\r\nb' } }) }),
     /^answers what can be sent/,
   ],
   [
-    'tells the URL',
+    'shows the URL',
     (error, { url }) => ({ ...defaultErrorMapper(error, {} as never), body: { instance: url } }),
     /^leaks nothing/,
   ],
   [
-    'tells the message of an exception',
+    'shows the message of an exception',
     (error, request) => ({
       ...defaultErrorMapper(error, request),
       ...(error._tag === 'raised' && { body: String(error.error) }),
@@ -78,7 +78,7 @@ const written = (response: AuthResponse, { ctx }: Parameters<ErrorMapper>[1]): A
 }
 
 describe('checkErrorMapper', () => {
-  it('the default mapper, and one for single failures, keep every law', async () => {
+  it('accepts the default mapper, and a mapper for single failures', async () => {
     expect(await broken(defaultErrorMapper)).toStrictEqual([])
     expect(
       await broken(perFailure({ expired: () => ({ status: 401, body: { detail: 'Sign in again' } }) })),
@@ -88,12 +88,12 @@ describe('checkErrorMapper', () => {
     ).toStrictEqual([])
   })
 
-  it.each(mistakes)('finds one that %s', async (_description, mapper, law) => {
+  it.each(mistakes)('finds a mapper that %s', async (_description, mapper, law) => {
     const laws = await broken(mapper)
     expect(laws).toContainEqual(expect.stringMatching(law))
   })
 
-  it('each law is a test of its own', async () => {
+  it('has a separate test for each law', async () => {
     const leaky: ErrorMapper = (error, request) => ({ ...defaultErrorMapper(error, request), body: request.url })
     const verdicts = await Promise.all(
       lawsOfErrorMapper(leaky).map(({ name, check }) => check().then(() => [], () => [name])), // prettier-ignore
@@ -101,7 +101,7 @@ describe('checkErrorMapper', () => {
     expect(verdicts.flat()).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
   })
 
-  it('a mistake is a TypeError that names the place', async () => {
+  it('is a TypeError that names the place for a wrong argument', async () => {
     expect(() => lawsOfErrorMapper(untyped('x'))).toThrow(TypeError)
     await expect(checkErrorMapper(defaultErrorMapper, { tries: 1 } as never)).rejects.toThrow(/no option "tries"/)
     await expect(checkErrorMapper(defaultErrorMapper, { runs: 0 })).rejects.toThrow(/runs/)

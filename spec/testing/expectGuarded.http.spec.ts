@@ -1,4 +1,4 @@
-/** `expectGuarded`: what is open is found over real HTTP, all of it at once, and no handler runs meanwhile. */
+/** `expectGuarded` finds what is open over real HTTP, reports all of it together, and runs no handler. */
 import Router from '@koa/router'
 import Koa, { type Context, type Next } from 'koa'
 import {
@@ -45,7 +45,7 @@ const serving = (router: Router, ...above: Array<(ctx: Context, next: Next) => u
   return app.use(router.routes()).use(router.allowedMethods())
 }
 
-/** The laws that do not hold, `<operation>: <law>`. */
+/** The laws that are broken, as `<operation>: <law>`. */
 const broken = async (app: Application, router: object, options?: GuardedOptions): Promise<ReadonlyArray<string>> => {
   const error: unknown = await expectGuarded(app, router, options).then(
     () => undefined,
@@ -57,8 +57,8 @@ const broken = async (app: Application, router: object, options?: GuardedOptions
   return (error as LawViolations).violations.map(({ law }) => law)
 }
 
-describe('a guarded application', () => {
-  it('every kind, level, method and path is green, and reported', async () => {
+describe('a guarded application keeps the laws', () => {
+  it('for every kind, level, method and path, and the result lists each operation', async () => {
     const router = new Router({ prefix: '/v1/:tenant' })
     router.get('/pets/:id', withAuth(bearer), handler)
     router.post('/pets', withAuth(basic), handler)
@@ -84,7 +84,7 @@ describe('a guarded application', () => {
     expect(handled).toBe(0)
   })
 
-  it('an apiApp, with settings and a mapper of its own above, and nested routers', async () => {
+  it('for an apiApp, below its own settings and mapper, and with nested routers', async () => {
     const inner = new Router()
     inner.get('/deep', handler)
     const api = apiApp({ prefix: '/api', auth: bearer, realm: 'pets', docs: false })
@@ -95,7 +95,7 @@ describe('a guarded application', () => {
     expect(await broken(app, api)).toStrictEqual([])
   })
 
-  it('the router and the application are as before: handlers run again, nothing listens', async () => {
+  it('and afterwards the router and the application are unchanged: handlers run, and nothing listens', async () => {
     const router = new Router()
     router.get('/x', withAuth(bearer), handler)
     const stacks = router.stack.map(({ stack }) => stack)
@@ -111,7 +111,7 @@ describe('a guarded application', () => {
   })
 })
 
-describe('a sealed router', () => {
+describe('a sealed router can be checked', () => {
   const sealed = () => {
     const router = withAuth(bearer)(new Router()).get('/x/:id', handler).get('/health', withAuth(null), handler)
     router.register('/two', ['GET', 'POST'], [withAuth(null), handler] as never)
@@ -119,7 +119,7 @@ describe('a sealed router', () => {
   }
   const open = ['GET /health', 'GET /two', 'POST /two']
 
-  it('is checked, as often as one likes, and stays sealed; the list is the one that seal takes', async () => {
+  it('several times, and stays sealed; the option public is the same as that of seal', async () => {
     const router = sealed()
     const app = serving(router)
     for (let turn = 0; turn < 2; turn++) {
@@ -138,7 +138,7 @@ describe('a sealed router', () => {
     expect(() => router.match('/x/1', 'GET')).toThrow(/its guard was replaced/)
   })
 
-  it('two at once are refused, and what ends in an error leaves nothing behind', async () => {
+  it('once at a time; a check that ends with an error changes nothing', async () => {
     const router = sealed()
     const app = serving(router)
     const first = expectGuarded(app, router, { public: open })
@@ -150,7 +150,7 @@ describe('a sealed router', () => {
 })
 
 describe('violations', () => {
-  it('all are reported together, each with its operation, what was sent, and the fix', async () => {
+  it('are reported together, each with its operation, what was sent, and the fix', async () => {
     const router = new Router()
     router.get('/open', withAuth(() => ({ user: 'anybody' })), handler) // prettier-ignore
     router.get('/throws', withAuth(() => { throw new Error('no') }), handler) // prettier-ignore
@@ -172,9 +172,9 @@ describe('violations', () => {
   it.each([
     ['an empty token', (token: string) => 'supersecret'.startsWith(token)],
     ['any token', () => true],
-    ['a prefix', (token: string) => token !== '' && 'supersecret'.startsWith(token)],
-    ['any letter case', (token: string) => token.toLowerCase() === 'supersecret'],
-  ])('a hook that takes %s', async (_what, takes) => {
+    ['the beginning of a token', (token: string) => token !== '' && 'supersecret'.startsWith(token)],
+    ['a token in any letter case', (token: string) => token.toLowerCase() === 'supersecret'],
+  ])('a hook that accepts %s', async (_what, takes) => {
     const router = new Router()
     const careless = (request: { get: (name: string) => string }) =>
       takes(request.get('Authorization').replace(/^Bearer /, '')) && { user: 'anna' }
@@ -187,7 +187,7 @@ describe('violations', () => {
     expect((await broken(serving(router), router, { valid: [withBearer('supersecret')] })).length).toBeGreaterThan(0)
   })
 
-  it('A-04 A-35 a method that is let in by itself', async () => {
+  it('A-04 A-35 a method that passes without credentials', async () => {
     const router = new Router()
     router.get(
       '/x',
@@ -205,7 +205,7 @@ describe('violations', () => {
     ])
   })
 
-  it('an optional operation that takes anybody for somebody', async () => {
+  it('an optional operation that gives every caller a principal', async () => {
     const router = new Router()
     router.get('/x', withAuth(optional(httpBearer({ authenticate: (_request, token) => ({ token }) }))), handler)
     expect(await broken(serving(router), router, { public: ['GET /x'] })).toStrictEqual([
@@ -213,7 +213,7 @@ describe('violations', () => {
     ])
   })
 
-  it('D-R8 a public operation in front of a guarded one', async () => {
+  it('D-R8 a public operation before a guarded one', async () => {
     const router = new Router()
     router.get('/users/:id', withAuth(null), handler)
     router.get('/users/me', withAuth(bearer), handler)
@@ -222,7 +222,7 @@ describe('violations', () => {
     ])
   })
 
-  it('a router that is not the one that is mounted', async () => {
+  it('a router that is not mounted', async () => {
     const router = new Router()
     router.get('/x', withAuth(bearer), handler)
     expect(await broken(new Koa().use(new Router().routes()), router)).toStrictEqual(['GET /x: no request reached it'])
@@ -231,7 +231,7 @@ describe('violations', () => {
     expect(await broken(new Koa(), open, { public: ['GET /y'] })).toStrictEqual(['GET /y: no request reached it'])
   })
 
-  it('D-R10 a param hook that looks something up before the guard is one that ran', async () => {
+  it('D-R10 a param hook that runs before the guard counts as a handler that ran', async () => {
     const router = new Router()
     router.param('id', (_id, _ctx, next) => {
       handled++
@@ -242,11 +242,11 @@ describe('violations', () => {
   })
 
   it.each([
-    ['a mapper that says 200', () => ({ status: 200 }), 'answers 200 instead of 401'],
-    ['a mapper that says 404', () => ({ status: 404 }), 'answers 404 instead of 401'],
+    ['a mapper that answers 200', () => ({ status: 200 }), 'answers 200 instead of 401'],
+    ['a mapper that answers 404', () => ({ status: 404 }), 'answers 404 instead of 401'],
     ['a mapper that throws', () => { throw new Error('mapper') }, 'an error instead of a refusal'], // prettier-ignore
     [
-      'a mapper that echoes',
+      'a mapper that echoes the credential',
       (_: unknown, request: Context['request']) => ({ status: 401, body: request.header }),
       'a credential that was sent',
     ],
@@ -257,7 +257,7 @@ describe('violations', () => {
     expect(laws).toContainEqual(expect.stringContaining(reported))
   })
 
-  it('B-01 middleware above that takes the challenge away', async () => {
+  it('B-01 upstream middleware that removes the challenge', async () => {
     const router = new Router()
     router.get('/x', withAuth([bearer, keys[0]]), handler)
     const losing = async (ctx: Context, next: Next) => {
@@ -267,14 +267,14 @@ describe('violations', () => {
     expect(await broken(serving(router, losing), router)).toStrictEqual(['GET /x: a 401 without the challenge ApiKey'])
   })
 
-  it('a request that is never answered', async () => {
+  it('a request that gets no response', async () => {
     const router = new Router()
     router.get('/x', withAuth(bearer), handler)
     const stuck = (): Promise<void> => new Promise(() => {})
     expect(await broken(serving(router, stuck), router, { within: 100 })).toStrictEqual(['GET /x: it gave no answer'])
   })
 
-  it('a public operation that is refused, and a list that is out of date', async () => {
+  it('a public operation that is refused, and a list that is not up to date', async () => {
     const router = new Router()
     router.get('/health', withAuth(null), handler)
     const refusing = (ctx: Context) => ctx.throw(403)
@@ -285,15 +285,15 @@ describe('violations', () => {
   })
 })
 
-describe('options', () => {
-  it('statuses: what else a refusal may answer', async () => {
+describe('options of expectGuarded', () => {
+  it('statuses allows other statuses of a refusal', async () => {
     const router = new Router()
     router.get('/x', withAuth(bearer), handler)
     const app = serving(router, authSettings({ errorMapper: () => ({ status: 404 }) }))
     expect(await broken(app, router, { statuses: [404] })).toStrictEqual([])
   })
 
-  it('paths, params and fields lead to operations that cannot be guessed', async () => {
+  it('paths, params and fields reach operations that cannot be guessed', async () => {
     const router = new Router({ host: 'api.example' })
     router.get(/^\/r\d+$/, withAuth(bearer), handler)
     router.get('/pets/:id', withAuth(bearer), handler)
@@ -308,7 +308,7 @@ describe('options', () => {
     )
   })
 
-  it('a mistake is a TypeError; two at once on one router are refused, and do no harm', async () => {
+  it('a wrong argument is a TypeError; two checks of one router at the same time are refused', async () => {
     const router = new Router()
     const app = serving(router)
     await expect(expectGuarded(app, router)).rejects.toThrow(/no operations/)

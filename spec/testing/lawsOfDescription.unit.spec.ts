@@ -1,4 +1,4 @@
-/** The laws of what an authenticator says of itself, and of writes from other sites. */
+/** The laws of the description of an authenticator, and of writes from other sites. */
 import { either as E, option as O } from 'fp-ts'
 import type { Request } from 'koa'
 import {
@@ -28,19 +28,19 @@ const kind = {
 } as const
 const key = [withHeader('X-API-Key', 'Partner-Key')]
 
-describe('its description is true', () => {
+describe('the law about the description', () => {
   const lawsBroken = async (...args: Parameters<typeof breachesOf>) => (await breachesOf(...args)).map(({ law }) => law)
 
-  it('a kind that keeps every law', async () => {
+  it('is kept by a kind with a true description', async () => {
     expect(await lawsBroken(authenticator(kind), { valid: key })).toStrictEqual([])
   })
 
-  it('the credential alone goes where the description says, so another header is found by that, too', async () => {
+  it('finds another header than the described one, because the bare credential is sent where the description says', async () => {
     const other = authenticator({ ...kind, extract: fromHeader('X-Key') })
     expect(await lawsBroken(other, { valid: ['Partner-Key'] })).toContainEqual(expect.stringMatching(/^lets in/))
   })
 
-  it('a second place that is not described', async () => {
+  it('finds a second place that is not described', async () => {
     const inQuery = fromQuery('X-API-Key')
     const extract = (request: Request) => O.alt(() => inQuery(request))(fromHeader('X-API-Key')(request))
     expect(await lawsBroken(authenticator({ ...kind, extract }), { valid: key })).toStrictEqual([
@@ -48,13 +48,13 @@ describe('its description is true', () => {
     ])
   })
 
-  it('an extract that never says none', async () => {
+  it('finds an extract that never returns none', async () => {
     const extract = (request: Request) => O.some(request.get('X-API-Key'))
     const [breach] = await breachesOf(authenticator({ ...kind, extract }), { valid: key })
     expect(breach?.fix).toContain('extract must return none')
   })
 
-  it('an alternative that no valid request shows, and that reads something else', async () => {
+  it('finds an alternative that no valid request covers, and that reads something else', async () => {
     const other = authenticator({
       ...kind,
       scheme: { ...kind.scheme, name: 'X-Other' },
@@ -64,7 +64,7 @@ describe('its description is true', () => {
     expect(breach?.counterexample).toContain('X-Other')
   })
 
-  it('describedAs(a) for what does something else', async () => {
+  it('finds describedAs(a) around an authenticator that reads something else', async () => {
     const lying = describedAs(right)(
       (request: Request) => async () =>
         request.get('X-API-Key') === 'Partner-Key' ? E.right({ user: 'anna' }) : E.left(AuthError.absent),
@@ -72,7 +72,7 @@ describe('its description is true', () => {
     expect(await lawsBroken(lying, { valid: key })).toContainEqual(expect.stringMatching(/^its description is true/))
   })
 
-  it('a group of which one is enough', async () => {
+  it('finds a group of which one member is enough', async () => {
     const both = allOf([right, authenticator(kind)])
     const request = mergeRequests(withBearer('supersecret'), key[0]!)
     expect(await lawsBroken(both, { valid: [request] })).toStrictEqual([])
@@ -82,7 +82,7 @@ describe('its description is true', () => {
     )
   })
 
-  it('B-01 a challenge of another scheme than is described', async () => {
+  it('B-01 finds a challenge of another scheme than the described one', async () => {
     const scheme = { type: 'http', scheme: 'digest' } as const
     const [breach] = await breachesOf(authenticator({ ...kind, scheme, extract: () => O.none }), { valid: key })
     expect(breach).toBeDefined()
@@ -90,7 +90,7 @@ describe('its description is true', () => {
     expect(broken).toContainEqual(expect.stringMatching(/^offers a challenge/))
   })
 
-  it('B-05 a challenge that cannot be written', async () => {
+  it('B-05 finds a challenge that cannot be written', async () => {
     const challenge = (error: AuthError) =>
       error._tag === 'invalid' ? { scheme: 'ApiKey', parameters: { why: 'a\r\nb' } } : Challenge.make('ApiKey')
     expect(await lawsBroken(authenticator({ ...kind, challenge }), { valid: key })).toStrictEqual([
@@ -99,8 +99,8 @@ describe('its description is true', () => {
   })
 })
 
-describe('other sites', () => {
-  it('Basic of one’s own that says it is not ambient: browsers send it by themselves, too', async () => {
+describe('the law about other sites', () => {
+  it('finds your own Basic kind that is not ambient, although browsers send it by themselves', async () => {
     const own = authenticator({
       scheme: { type: 'http', scheme: 'basic' },
       challenge: Challenge.make('Basic'),
@@ -115,7 +115,7 @@ describe('other sites', () => {
     ])
   })
 
-  it('csrf: false above is lawful: the application decided it', async () => {
+  it('is kept with csrf: false, because the application decided so', async () => {
     const cookie = apiKeyCookie({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
     const above = [authSettings({ csrf: false })]
     expect(await breachesOf(cookie, { valid: [withCookie('key', 'Partner-Key')], above })).toStrictEqual([])

@@ -1,8 +1,10 @@
-/** `mockRequest` refuses what a request does not have: a misspelt property would make a test that tests nothing. */
+/**
+ * `mockRequest` refuses what a request does not have, because a misspelt property would make a test without a subject.
+ */
 import { mockRequest, withBearer } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 
-// What TypeScript refuses, as JavaScript can call it
+// A call that TypeScript refuses, but JavaScript can write
 const untyped = mockRequest as (spec: unknown) => unknown
 
 describe('mockRequest', () => {
@@ -17,15 +19,15 @@ describe('mockRequest', () => {
     ['Method', { Method: 'POST' }, /no option "Method"/],
     ['ip', { ...withBearer('x'), ip: '::1' }, /no option "ip"/],
     [
-      'fields that are a record',
+      'fields that are an object',
       { fields: { Authorization: 'Bearer x' } },
       /fields \}\) must be an array of header lines/,
     ],
     ['a line that is a string', { fields: ['Authorization: Bearer x'] }, /must be an array of header lines/],
-    ['a line of one', { fields: [['Authorization']] }, /must be an array of header lines/],
-    ['a line of three', { fields: [['Authorization', 'Bearer x', 'y']] }, /must be an array of header lines/],
-    ['a value that is none', { fields: [['Authorization', undefined]] }, /must be an array of header lines/],
-    ['a url that is no string', { url: new URL('http://x/') }, /url \}\) must be a string/],
+    ['a line with one string', { fields: [['Authorization']] }, /must be an array of header lines/],
+    ['a line with three strings', { fields: [['Authorization', 'Bearer x', 'y']] }, /must be an array of header lines/],
+    ['a value that is undefined', { fields: [['Authorization', undefined]] }, /must be an array of header lines/],
+    ['a url that is not a string', { url: new URL('http://x/') }, /url \}\) must be a string/],
     ['a string', 'GET /', /takes an object of options, not a string/],
     ['null', null, /takes an object/],
   ])('refuses %s', (_name, spec, message) => {
@@ -33,7 +35,7 @@ describe('mockRequest', () => {
     expect(() => untyped(spec)).toThrow(TypeError)
   })
 
-  it('refuses them in a variable, too, when it is compiled', () => {
+  it('refuses a misspelt property in a variable, too, when it is compiled', () => {
     const misspelt = { method: 'POST', header: [] }
     // @ts-expect-error: no property of a spec
     expect(() => mockRequest(misspelt)).toThrow(TypeError)

@@ -1,4 +1,7 @@
-/** Planted bugs: a user's suite of twenty lines goes red for each wrong authenticator, by the law that is broken, and is green for the right ones. */
+/**
+ * Planted bugs: a suite of twenty lines fails for each wrong authenticator, by the law that it breaks, and passes for
+ * the right ones.
+ */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { mistakes } from '../../examples/testing/mistakes.js'
@@ -7,7 +10,7 @@ import { suite, type Subject } from '../../examples/testing/suite.js'
 import { linesOfCode } from '../support/importGraph.js'
 import { repository } from '../support/typecheck.js'
 
-/** Runs the suite of the examples as a runner would; the titles of the tests that failed. */
+/** Runs the suite of the examples like a runner. Returns the titles of the tests that failed. */
 const failing = async (subject: Subject): Promise<ReadonlyArray<string>> => {
   const tests: Array<readonly [title: string, body: () => Promise<void>]> = []
   suite((title, body) => tests.push([title, body]), { a: subject })
@@ -27,7 +30,7 @@ const failing = async (subject: Subject): Promise<ReadonlyArray<string>> => {
   return verdicts.flat()
 }
 
-/** The law that each mistake must be found by; others may find it, too. */
+/** The law that each mistake must break; it may break others, too. */
 const foundBy: Readonly<Record<string, RegExp>> = {
   emptyToken: /^fails closed/,
   unsetKey: /^fails closed/,
@@ -45,8 +48,8 @@ const foundBy: Readonly<Record<string, RegExp>> = {
   notAmbient: /^refuses writes/,
 }
 
-describe('What it must show: the kit finds planted bugs', () => {
-  it('there are ten or more, and each has a law that finds it', () => {
+describe('the kit and planted bugs', () => {
+  it('there are at least ten bugs, and each has a law that must find it', () => {
     expect(Object.keys(mistakes).sort()).toStrictEqual(Object.keys(foundBy).sort())
     expect(Object.keys(mistakes).length).toBeGreaterThanOrEqual(10)
   })
@@ -63,15 +66,15 @@ describe('What it must show: the kit finds planted bugs', () => {
     'prefixMatch',
     'firstOfTwo',
     'notAmbient',
-  ])('%s breaks one law alone: the report points at the mistake', async (name) => {
+  ])('%s breaks only one law, so the report shows the mistake', async (name) => {
     expect(await failing(mistakes[name]!)).toHaveLength(1)
   })
 
-  it.each(Object.entries(right))('the right one is green: %s', async (_name, subject) => {
+  it.each(Object.entries(right))('a right authenticator passes: %s', async (_name, subject) => {
     expect(await failing(subject)).toStrictEqual([])
   })
 
-  it('the suite has no more than twenty lines of code', () => {
+  it('the suite has at most twenty lines of code', () => {
     expect(linesOfCode('examples/testing/suite.ts')).toBeLessThanOrEqual(20)
     expect(readFileSync(`${repository}examples/testing/suite.ts`, 'utf8')).toContain('lawsOf(authenticator')
   })

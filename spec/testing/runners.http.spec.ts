@@ -1,4 +1,4 @@
-/** The kit under real test runners, in processes of their own: green for the right authenticators, red for the wrong ones. */
+/** The kit in real test runners, in their own processes: right authenticators pass, wrong ones fail. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { userProject, type UserProject } from '../support/userProject.js'
 
@@ -12,7 +12,7 @@ import { suite } from './suite.js'
 suite(test, ${subjects})
 `
 
-// What a suite tells at its end, by the words of each runner
+// The counts at the end of a run, in the words of each runner
 const counted = (output: string, pattern: RegExp): number => Number(pattern.exec(output)?.[1] ?? 0)
 
 describe('test runners', () => {
@@ -27,13 +27,13 @@ describe('test runners', () => {
   }, 60_000)
   afterAll(() => project?.remove())
 
-  it('node:test: green for the right ones', async () => {
+  it('node:test: right authenticators pass', async () => {
     const { code, output } = await project.node('--test', '--test-reporter=tap', 'node.js')
     expect([code, counted(output, /# fail (\d+)/)], output.slice(-2000)).toStrictEqual([0, 0])
     expect(counted(output, /# pass (\d+)/)).toBeGreaterThan(100)
   }, 60_000)
 
-  it('node:test: red for the wrong ones, with the counterexample and the fix', async () => {
+  it('node:test: wrong ones fail, with the counterexample and the fix', async () => {
     const { code, output } = await project.node('--test', '--test-reporter=tap', 'mistakes.node.js')
     expect(code).toBe(1)
     expect(counted(output, /# fail (\d+)/)).toBeGreaterThanOrEqual(14)
@@ -41,13 +41,13 @@ describe('test runners', () => {
     expect(output).toContain('fix: ')
   }, 60_000)
 
-  it('vitest: green for the right ones', async () => {
+  it('vitest: right authenticators pass', async () => {
     const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'right.test.js')
     expect(code, output.slice(-2000)).toBe(0)
     expect(counted(output, /Tests +(\d+) passed/)).toBeGreaterThan(100)
   }, 60_000)
 
-  it('vitest: red for the wrong ones, with the counterexample and the fix', async () => {
+  it('vitest: wrong ones fail, with the counterexample and the fix', async () => {
     const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'mistakes.test.js')
     expect(code).toBe(1)
     expect(counted(output, /Tests +(\d+) failed/)).toBeGreaterThanOrEqual(14)

@@ -1,4 +1,4 @@
-/** The testing kit itself: what it makes keeps the laws that it checks, and nothing right is called wrong. */
+/** The testing kit itself: what it makes keeps the laws that it checks, and nothing right is reported. */
 import { request as send } from 'node:http'
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
@@ -28,8 +28,8 @@ import { misspellings } from '../../src/testing/attacks/misspellings.js'
 import { locationsIn, putting, valuesAt, without } from '../../src/testing/request/CredentialLocation.js'
 import { listen } from '../support/server.js'
 
-describe('credentials', () => {
-  it('right ones are admitted by their codecs, and hostile ones fit into a field', () => {
+describe('arbitraries of credentials', () => {
+  it('make credentials that their codecs accept, and hostile ones that fit into a field', () => {
     fc.assert(fc.property(bearerTokens(), (token) => BearerToken.is(token)))
     fc.assert(fc.property(basicCredentials(), (credentials) => BasicCredentials.is(credentials)))
     fc.assert(
@@ -41,7 +41,7 @@ describe('credentials', () => {
     fc.assert(fc.property(hostileTexts(), (text) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)))
   })
 
-  it('nearly right ones are none of them right', () => {
+  it('make nearly right credentials that are never right', () => {
     const places = [
       { in: 'header', name: 'X-API-Key' },
       { in: 'authorization', name: 'Bearer' },
@@ -55,7 +55,7 @@ describe('credentials', () => {
   })
 })
 
-describe('requestSpecs', () => {
+describe('arbitraries of requests', () => {
   const credentials = fc.oneof(
     bearerTokens().map(withBearer),
     basicCredentials().map(({ username, password }) => withBasic(username, password)),
@@ -64,7 +64,7 @@ describe('requestSpecs', () => {
     apiKeys().map((key) => withQuery('key', key)),
   )
 
-  it('what is sent is what the readers of fields find, beside anything else', () => {
+  it('the readers of fields find what is sent, whatever else is sent', () => {
     fc.assert(
       fc.property(requestSpecs(), apiKeys(), apiKeys(), apiKeys(), (about, header, inCookie, parameter) => {
         const whole = mergeRequests(
@@ -81,7 +81,7 @@ describe('requestSpecs', () => {
     )
   })
 
-  it('a place that is put holds that, and one that is emptied holds nothing', () => {
+  it('a place that is filled has the new value, and a place that is emptied has none', () => {
     fc.assert(
       fc.property(requestSpecs(), credentials, apiKeys(), (about, sent, other) => {
         const sketch = mergeRequests(about, sent)
@@ -95,7 +95,7 @@ describe('requestSpecs', () => {
     )
   })
 
-  it('a request carries its credentials alone, and is printed as it was sent', () => {
+  it('a request carries only its credentials, and is printed as it was sent', () => {
     fc.assert(
       fc.property(requests(bearerTokens().map(withBearer)), requests(), (signedIn, bare) => {
         expect(signedIn.get('Authorization')).toMatch(/^Bearer /)
@@ -106,11 +106,11 @@ describe('requestSpecs', () => {
   })
 })
 
-it('every failure of the arbitrary is one', () => {
+it('every arbitrary failure is an AuthError', () => {
   fc.assert(fc.property(failures(), (error) => AuthError.is(error)))
 })
 
-describe('authenticators', () => {
+describe('arbitraries of authenticators', () => {
   it('the built-in kinds keep every law, alone and composed', async () => {
     await fc.assert(
       fc.asyncProperty(authenticators(), ({ authenticator, valid }) =>
@@ -120,7 +120,7 @@ describe('authenticators', () => {
     )
   }, 120_000)
 
-  it('each lets in what it says', async () => {
+  it('each passes with its valid credentials', async () => {
     await fc.assert(
       fc.asyncProperty(authenticators(), async ({ authenticator, valid }) => {
         for (const sketch of valid) expect(E.isRight(await authenticator.evaluate(mockRequest(sketch)))).toBe(true)
@@ -140,8 +140,8 @@ const call = (port: number, { method, path }: PlannedOperation, token?: string) 
     asking.on('error', reject).end()
   })
 
-describe('routers', () => {
-  it('5.6 every operation answers to the token that the innermost decision demands', async () => {
+describe('arbitraries of routers', () => {
+  it('5.6 every operation accepts the token that the innermost decision demands', async () => {
     await fc.assert(
       fc.asyncProperty(routers(), async ({ router, operations }) => {
         const { port, close } = await listen(new Koa().use(router.routes()))
@@ -159,7 +159,7 @@ describe('routers', () => {
     )
   }, 60_000)
 
-  it('expectGuarded finds them guarded, and every operation that is public and not listed', async () => {
+  it('expectGuarded finds them guarded, and finds every public operation that is not listed', async () => {
     const seen = { open: 0, guarded: 0 }
     await fc.assert(
       fc.asyncProperty(routers(), async ({ router, operations }) => {

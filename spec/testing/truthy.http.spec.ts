@@ -1,4 +1,7 @@
-/** Answers that mean "no" to whoever wrote them, but are truthy: no layer can know, `checkAuthenticator` finds each. */
+/**
+ * Values that mean "no" to the author of a hook, but are truthy. The guard cannot know this; `checkAuthenticator` finds
+ * each.
+ */
 import { httpBearer } from 'koa-with-auth'
 import { checkAuthenticator } from 'koa-with-auth/testing/laws'
 import { withBearer } from 'koa-with-auth/testing'
@@ -14,10 +17,10 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown]> = [
   ['safeParse of zod', () => ({ success: false })],
   ['an empty Map', () => new Map()],
   ['an empty Buffer', () => Buffer.alloc(0)],
-  ['a boxed false', () => Object(false) as unknown],
+  ['a Boolean object of false', () => Object(false) as unknown],
 ]
 
-test.each(refusals)('checkAuthenticator finds %s that was to refuse', async (_what, make) => {
+test.each(refusals)('checkAuthenticator finds a hook that returns %s for a wrong credential', async (_what, make) => {
   const careless = httpBearer({
     authenticate: (_request, token) => (token === 'supersecret' ? { user: 'anna' } : make()),
   })

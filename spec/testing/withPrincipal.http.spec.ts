@@ -1,4 +1,4 @@
-/** `withPrincipal`: handlers are tested without credentials; the router itself stays guarded, and production is refused. */
+/** `withPrincipal` tests handlers without credentials. The router itself stays guarded, and production is refused. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { also, apiApp, apiKeyCookie, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-with-auth'
@@ -46,28 +46,28 @@ const routerOf = () => {
 
 afterEach(() => vi.unstubAllEnvs())
 
-describe('the copy', () => {
-  it('lets everybody in as this principal, wherever an operation is guarded', async () => {
+describe('the copy of withPrincipal', () => {
+  it('admits every request with this principal, wherever an operation is guarded', async () => {
     const copy = withPrincipal(anna)(routerOf())
     for (const path of ['/inherited', '/own', '/optional', '/both']) {
       expect(await reported(copy, path)).toStrictEqual([200, anna])
     }
   })
 
-  it('leaves public operations public: they have no principal', async () => {
+  it('leaves public operations public, without a principal', async () => {
     expect(await reported(withPrincipal(anna)(routerOf()), '/public')).toStrictEqual([200, null])
   })
 
-  it('asks no authenticator, nor whether another site sent it', async () => {
+  it('calls no authenticator, and does not check for other sites', async () => {
     const init = { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site', Authorization: 'Bearer wrong' } }
     expect(await reported(withPrincipal(anna)(routerOf()), '/write', init)).toStrictEqual([200, anna])
   })
 
-  it('undefined is anonymous, as an optional operation knows it', async () => {
+  it('makes the caller anonymous with undefined, in an optional operation', async () => {
     expect(await reported(withPrincipal(undefined)(routerOf()), '/optional')).toStrictEqual([200, null])
   })
 
-  it('answers with the fields that production sends', async () => {
+  it('sends the same header fields as production', async () => {
     const { headers } = await answered(withPrincipal(anna)(routerOf()), '/own')
     expect([headers.get('cache-control'), headers.get('vary')]).toStrictEqual([
       'private, no-store',
@@ -75,7 +75,7 @@ describe('the copy', () => {
     ])
   })
 
-  it('is a router like its original: nested routers, an apiApp, middleware and param hooks', async () => {
+  it('is a router like the original: nested routers, an apiApp, middleware and param hooks', async () => {
     const seen: string[] = []
     const inner = new Router()
     inner.param('id', (id, _ctx, next) => {
@@ -93,13 +93,13 @@ describe('the copy', () => {
     expect(seen).toStrictEqual(['middleware', '7'])
   })
 
-  it('takes no operations of its own: they would be guarded by nothing', async () => {
+  it('refuses new operations, because nothing would guard them', async () => {
     const copy = withPrincipal(anna)(routerOf())
     expect(() => copy.get('/later', tell)).toThrow(/register on the router itself/)
     expect(() => copy.use('/later', routerOf().routes())).toThrow(/register on the router itself/)
   })
 
-  it('one principal can follow another', async () => {
+  it('can get another principal', async () => {
     const copy = withPrincipal(anna)(routerOf())
     expect(await reported(withPrincipal({ user: 'sam' })(copy), '/inherited')).toStrictEqual([200, { user: 'sam' }])
     expect(await reported(copy, '/inherited')).toStrictEqual([200, anna])
@@ -112,8 +112,8 @@ describe('the copy', () => {
   })
 })
 
-describe('the original', () => {
-  it('is not opened: not before, not after, not by what is registered on either', async () => {
+describe('the original router of withPrincipal', () => {
+  it('stays guarded, whatever is registered on it or on the copy', async () => {
     const router = routerOf()
     const copy = withPrincipal(anna)(router)
     expect((await reported(router, '/inherited'))[0]).toBe(401)
@@ -124,7 +124,7 @@ describe('the original', () => {
     await expectGuarded(app, router, { public: ['GET /optional', 'GET /public'] })
   })
 
-  it('a guard that is in several routers is opened in none of them', async () => {
+  it('a guard that is in several routers stays closed in each', async () => {
     const guard = withAuth(bearer)
     const [one, other] = [new Router(), new Router()]
     one.get('/x', guard, tell)
@@ -135,23 +135,23 @@ describe('the original', () => {
   })
 })
 
-describe('by accident', () => {
+describe('withPrincipal outside of tests', () => {
   it.each(['production', 'prod', 'Production', 'staging', 'development', ''])(
-    'R20 NODE_ENV %j refuses it where it is written',
+    'R20 is refused with NODE_ENV %j when it is called',
     (env) => {
       vi.stubEnv('NODE_ENV', env)
       expect(() => withPrincipal(anna)).toThrow(new RegExp(`NODE_ENV is test; here it is ${env}`))
     },
   )
 
-  it('R20 so does no NODE_ENV', () => {
+  it('R20 is refused without NODE_ENV', () => {
     vi.stubEnv('NODE_ENV', undefined)
     expect(() => withPrincipal(anna)).toThrow(
       /here it is not set: set it, or write withPrincipal\(.*outsideTests: true/,
     )
   })
 
-  it('an option lets it run elsewhere, but not where NODE_ENV is production', async () => {
+  it('is allowed by an option, except with NODE_ENV production', async () => {
     vi.stubEnv('NODE_ENV', 'development')
     const copy = withPrincipal(anna, { outsideTests: true })(routerOf())
     expect(await reported(copy, '/inherited')).toStrictEqual([200, anna])
@@ -161,7 +161,7 @@ describe('by accident', () => {
     expect(() => withPrincipal(anna, { outside: true } as never)).toThrow(/no option "outside"/)
   })
 
-  it('R20 another NODE_ENV refuses every request of a copy that was made before', async () => {
+  it('R20 refuses every request of an earlier copy if NODE_ENV changes', async () => {
     const copy = withPrincipal(anna)(routerOf())
     for (const env of ['production', 'prod', undefined]) {
       vi.stubEnv('NODE_ENV', env)
@@ -169,7 +169,7 @@ describe('by accident', () => {
     }
   })
 
-  it('what is no router is a TypeError that names the fix', () => {
+  it('is a TypeError that names the fix for a value that is not a router', () => {
     expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(TypeError)
     expect(() => withPrincipal(anna)(routerOf().routes())).toThrow(
       /takes the router itself, not its routes\(\): write /,
@@ -185,9 +185,15 @@ describe('R20 the audit calls its operations public, and seal refuses them in ev
     ['mounted in a guarded router', () => withAuth(bearer)(new Router()).use(withPrincipal(anna)(one()).routes())],
     ['guarded again', () => withAuth(bearer)(withPrincipal(anna)(one()))],
     ['guarded once more', () => withAuth(bearer)(withAuth(cookie)(withPrincipal(anna)(one())))],
-    ['with one that adds', () => withAuth(also(bearer))(withPrincipal(anna)(one()))],
-    ['of one that adds', () => withPrincipal(anna)(new Router().get('/me', withAuth(also(bearer)), tell))],
-    ['of an optional one', () => withPrincipal(anna)(new Router().get('/me', withAuth(optional(bearer)), tell))],
+    ['with a level that adds', () => withAuth(also(bearer))(withPrincipal(anna)(one()))],
+    [
+      'of a router with a level that adds',
+      () => withPrincipal(anna)(new Router().get('/me', withAuth(also(bearer)), tell)),
+    ],
+    [
+      'of a router with an optional level',
+      () => withPrincipal(anna)(new Router().get('/me', withAuth(optional(bearer)), tell)),
+    ],
     ['twice', () => withPrincipal(anna)(withPrincipal(anna)(one()))],
     ['of a sealed router', () => withPrincipal(anna)(seal(one()))],
   ]
