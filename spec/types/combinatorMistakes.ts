@@ -1,4 +1,7 @@
-/** Mistakes in composing that must not compile, each beside the nearest that must; they begin as all mistakes do. */
+/**
+ * Mistakes in composing that must not compile, each beside the nearest program that must. mistakes.ts has their common
+ * beginning.
+ */
 import type { Mistake } from './mistakes.js'
 
 export const combinatorMistakes: ReadonlyArray<Mistake> = [
@@ -13,14 +16,14 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
   { description: 'a list in allOf', wrong: `allOf([bearer, [key]])`, right: `allOf([bearer, allOf([key])])` },
   { description: 'null in firstPresent', wrong: `firstPresent([bearer, null])`, right: `firstPresent([bearer, key])` },
   {
-    description: 'null in a record of allOf',
+    description: 'null in an object of allOf',
     wrong: `allOf({ a: bearer, b: null })`,
     right: `allOf({ a: bearer, b: key })`,
   },
   { description: 'a list to optional', wrong: `optional([bearer, key])`, right: `optional(anyOf([bearer, key]))` },
   { description: 'null to lenient', wrong: `lenient(null)`, right: `lenient(bearer)` },
   {
-    description: 'an un-called combinator',
+    description: 'a combinator that was not called',
     wrong: `allOf([bearer, timeout])`,
     right: `allOf([bearer, timeout(5)(key)])`,
   },
@@ -36,7 +39,7 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `remembered({ maxAge: 1000, size: 10 })(bearer)`,
   },
   {
-    description: 'throttled by what cannot take back',
+    description: 'throttled with a limiter that cannot give back',
     wrong: `throttled({ limiter: { consume: async () => 1 } })(bearer)`,
     right: `throttled({ limiter: { consume: async () => 1, reward: async () => 1 } })(bearer)`,
   },
@@ -46,14 +49,14 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `throttled({ limiter: { accountAndAddress: limiter, account: limiter } })(bearer)`,
   },
 
-  // who comes out
+  // principals
   {
-    description: 'reading a third of a pair',
+    description: 'reading a third member of a pair',
     wrong: `router.get('/', withAuth(allOf([bearer, key])), (ctx) => { ctx.body = ctx.request.auth[2] })`,
     right: `router.get('/', withAuth(allOf([bearer, key])), (ctx) => { ctx.body = ctx.request.auth[1].client })`,
   },
   {
-    description: 'reading all of them as one',
+    description: 'reading all members as one',
     wrong: `router.get('/', withAuth(allOf({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.user })`,
     right: `router.get('/', withAuth(allOf({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.bearer.user })`,
   },
@@ -73,19 +76,19 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `router.get('/', withAuth(firstPresent({ bearer, key })), (ctx) => { ctx.body = ctx.request.auth.via === 'bearer' && ctx.request.auth.principal.user })`,
   },
 
-  // who is allowed
+  // authorize and scopes
   {
-    description: 'authorize by something that is neither true nor false',
+    description: 'authorize with a function that does not return a boolean',
     wrong: `authorize((one: User) => one.user)(bearer)`,
     right: `authorize((one: User) => one.user !== '')(bearer)`,
   },
   {
-    description: 'authorize by an Option',
+    description: 'authorize with a function that returns an Option',
     wrong: `authorize((one: User) => O.some(one))(bearer)`,
     right: `authorize((one: User) => O.isSome(O.some(one)))(bearer)`,
   },
   {
-    description: 'authorize for somebody else',
+    description: 'authorize for another principal',
     wrong: `authorize((one: { client: number }) => one.client > 0)(bearer)`,
     right: `authorize((one: { client: number }) => one.client > 0)(key)`,
   },
@@ -100,16 +103,16 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `requireScopes(['read'], { granted: () => 'read' })(bearer)`,
   },
   {
-    description: 'scopes without what was granted',
+    description: 'scopes without the function granted',
     wrong: `requireScopes(['read'])(bearer)`,
     right: `requireScopes(['read'], { granted: () => [] })(bearer)`,
   },
 
   // outages
-  { description: 'a time limit that is text', wrong: `timeout('5')(bearer)`, right: `timeout(5)(bearer)` },
-  { description: 'a time limit of nothing', wrong: `timeout(5)(null)`, right: `timeout(5)(bearer)` },
+  { description: 'a time limit that is a string', wrong: `timeout('5')(bearer)`, right: `timeout(5)(bearer)` },
+  { description: 'no time limit', wrong: `timeout(5)(null)`, right: `timeout(5)(bearer)` },
   {
-    description: 'recovering with an authenticator that is not asked',
+    description: 'recovering with an authenticator that was not called',
     wrong: `recoverUnavailable((_request, error: { _tag: 'expired' }) => error)(bearer)`,
     right: `recoverUnavailable((request) => bearer(request))(bearer)`,
   },
@@ -121,7 +124,7 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `withAuth(also([bearer, key]))`,
   },
   { description: 'also in anyOf', wrong: `anyOf([bearer, also(key)])`, right: `anyOf([bearer, key])` },
-  { description: 'also in a record', wrong: `allOf({ a: also(key) })`, right: `allOf({ a: key })` },
+  { description: 'also in an object', wrong: `allOf({ a: also(key) })`, right: `allOf({ a: key })` },
   { description: 'also of also', wrong: `also(also(key))`, right: `also(key)` },
   { description: 'optional of also', wrong: `optional(also(key))`, right: `also(optional(key))` },
   { description: 'also of null', wrong: `also(null)`, right: `also(key)` },
@@ -132,7 +135,7 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `apiApp({ auth: bearer })`,
   },
   {
-    description: 'reading what was inherited as what is own',
+    description: 'reading the inherited principal as the own one',
     wrong: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.own.user })`,
     right: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
   },
@@ -142,7 +145,7 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `guarded.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
   },
   {
-    description: 'reading what is inherited where it is unknown',
+    description: 'reading the inherited principal where it is unknown',
     wrong: `router.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.inherited.user })`,
     right: `router.get('/', withAuth(also(key)), (ctx) => { ctx.body = ctx.request.auth.own.client })`,
   },
@@ -152,7 +155,7 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `withAuth(also(key))(router).get('/', (ctx) => { ctx.body = ctx.request.auth.own.client })`,
   },
   {
-    description: 'adding to a router that expects somebody alone',
+    description: 'adding to a router that expects only one principal',
     wrong: `withAuth(also(bearer))(own)`,
     right: `withAuth(bearer)(own)`,
   },
@@ -171,12 +174,12 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `perFailure({ expired: () => ({ status: 401 }) })`,
   },
   {
-    description: 'reading of a failure what another one has',
+    description: 'reading a property of one failure from another',
     wrong: `perFailure({ expired: (error) => ({ status: 401, body: error.scope?.[0] ?? null }) })`,
     right: `perFailure({ insufficient: (error) => ({ status: 403, body: error.scope?.[0] ?? null }) })`,
   },
   {
-    description: 'a mapper that answers a status alone',
+    description: 'a mapper that returns only a status',
     wrong: `perFailure({ expired: () => 401 })`,
     right: `perFailure({ expired: () => ({ status: 401 }) })`,
   },

@@ -1,4 +1,4 @@
-/** The types of the PACKED declarations: exact where a principal is inferred, errors where a mistake is written. */
+/** The types of the packed declarations: exact where a principal is inferred, errors where a mistake is written. */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -25,7 +25,7 @@ beforeAll(() => {
 }, 400_000)
 afterAll(() => project?.remove())
 
-describe("with the repository's peers", () => {
+describe('with the peers of the repository', () => {
   let found: Mistake[] = []
   const of = (file: string) => found.filter((one) => basename(one.file) === file)
 
@@ -46,24 +46,24 @@ describe("with the repository's peers", () => {
     )
   }, 120_000)
 
-  it('the declarations themselves have no mistake, nor have those that they import (skipLibCheck: false)', () => {
+  it('the declarations and those that they import have no mistake (skipLibCheck: false)', () => {
     expect(found.filter(({ file }) => file === '' || file.includes('node_modules'))).toStrictEqual([])
   })
 
-  it.each(named)('%s: exact', (file) => {
+  it.each(named)('%s: has exact types', (file) => {
     expect(of(file)).toStrictEqual([])
   })
 
-  it.each(mistakes.map((one, at) => ({ ...one, at })))('$description: an error', ({ at }) => {
+  it.each(mistakes.map((one, at) => ({ ...one, at })))('$description: is an error', ({ at }) => {
     expect(of(`right${at}.ts`)).toStrictEqual([])
     const errors = of(`wrong${at}.ts`)
     expect(errors.length).toBeGreaterThan(0)
-    // where the mistake is, and no mere slip of the test: a name or module that does not exist
+    // The error is at the mistake, and is not a slip of the test: a name or module that does not exist
     expect(errors.filter(({ line, code }) => line !== mistakenLine || [2304, 2307].includes(code))).toStrictEqual([])
   })
 })
 
-// Both ends of the peer range: routers below 15 have their declarations from @types/koa__router
+// Both ends of the peer range: routers before 15 have their declarations in @types/koa__router
 const peers = {
   'koa 2 and @koa/router 12': {
     koa: 'koa-2',
@@ -79,8 +79,9 @@ const modules = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
   bundler: { module: 'esnext', moduleResolution: 'bundler' },
 } as const
-// TypeScript 7 is quick, so it checks all that it knows. 5.9 is the last that knows node10, which old applications have; it
-// has checked nodenext above. 6 has the types of 7. Both take ten seconds, so only continuous integration runs them.
+// TypeScript 7 is quick, so it checks everything that it knows. 5.9 is the last that knows node10, which old
+// applications have; it has checked nodenext above. 6 has the types of 7. Both take ten seconds, so only continuous
+// integration runs them.
 const quick = { version: 'typescript-7', how: ['node16', 'nodenext', 'bundler'] } as const
 const slow = {
   'koa 2 and @koa/router 12': { version: 'typescript', how: ['node10'] },
@@ -91,7 +92,7 @@ describe.each(Object.keys(peers) as (keyof typeof peers)[])('with %s', (pair) =>
   let folder = ''
   beforeAll(() => {
     folder = peersProject(project.folder, pair.replaceAll(/\W+/g, '-'), peers[pair], fixtures)
-    // every entry point, also those that no fixture names
+    // Every entry point, also those that no fixture names
     const { exports } = JSON.parse(
       readFileSync(join(project.folder, 'node_modules/koa-with-auth/package.json'), 'utf8'),
     )
@@ -102,7 +103,11 @@ describe.each(Object.keys(peers) as (keyof typeof peers)[])('with %s', (pair) =>
 
   const versions = isContinuousIntegration ? [slow[pair], quick] : [quick]
   const runs = versions.flatMap(({ version, how }) => how.map((resolution) => ({ version, resolution })))
-  it.each(runs)('$version and $resolution find no mistake', { timeout: 120_000 }, async ({ version, resolution }) => {
-    expect(await tsc(version, folder, modules[resolution])).toBe('')
-  })
+  it.each(runs)(
+    '$version and $resolution: the declarations have no mistake',
+    { timeout: 120_000 },
+    async ({ version, resolution }) => {
+      expect(await tsc(version, folder, modules[resolution])).toBe('')
+    },
+  )
 })

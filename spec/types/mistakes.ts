@@ -1,15 +1,15 @@
-/** Programs that must not compile, each beside the nearest one that must. */
+/** Programs that must not compile, each beside the nearest program that must. */
 import { combinatorMistakes } from './combinatorMistakes.js'
 
 export interface Mistake {
   readonly description: string
-  /** Must be an error, in its last statement. */
+  /** This must be an error, in its last statement. */
   readonly wrong: string
-  /** Must compile. */
+  /** This must compile. */
   readonly right: string
 }
 
-/** What all of them begin with. */
+/** The beginning of all programs. */
 export const prelude = `
 import Router from '@koa/router'
 import type { DefaultState } from 'koa'
@@ -91,7 +91,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     right: `apiKeyHeader({ authenticate: (_r: unknown, k: string) => k })`,
   },
   {
-    description: 'a hook that takes the credential for something else',
+    description: 'a hook that takes the credential as another type',
     wrong: `httpBearer({ authenticate: (_request, token: number) => token })`,
     right: `httpBearer({ authenticate: (_request, token: string) => token })`,
   },
@@ -111,12 +111,12 @@ export const mistakes: ReadonlyArray<Mistake> = [
     right: `apiKeyHeader({ paramName: 'X-Key', authenticate: () => user })`,
   },
   {
-    description: 'a hook that answers only a function: there is no principal',
+    description: 'a hook that returns only a function: there is no principal',
     wrong: `const made = httpBearer({ authenticate: () => () => user }); exactly<Authenticator<User>>()(made)`,
     right: `const made = httpBearer({ authenticate: () => () => E.right(user) }); exactly<Authenticator<User>>()(made)`,
   },
   {
-    description: 'reading who passed a hook that answers only a function',
+    description: 'reading the principal of a hook that returns only a function',
     wrong: `const asking = withAuth(() => () => user); router.get('/', asking, (ctx) => { ctx.body = ctx.request.auth.user })`,
     right: `const asking = withAuth(() => async () => E.right(user)); router.get('/', asking, (ctx) => { ctx.body = ctx.request.auth.user })`,
   },
@@ -125,51 +125,63 @@ export const mistakes: ReadonlyArray<Mistake> = [
   { description: 'an empty list', wrong: `withAuth([])`, right: `withAuth([bearer])` },
   { description: 'an empty list to anyOf', wrong: `anyOf([])`, right: `anyOf([bearer])` },
   { description: 'a list that may be empty', wrong: `withAuth([bearer].slice(1))`, right: `withAuth([bearer, key])` },
-  { description: 'text in a list', wrong: `withAuth([bearer, 'supersecret'])`, right: `withAuth([bearer, key])` },
+  { description: 'a string in a list', wrong: `withAuth([bearer, 'supersecret'])`, right: `withAuth([bearer, key])` },
   { description: 'null in a list', wrong: `withAuth([bearer, null])`, right: `withAuth([bearer, () => null])` },
   { description: 'undefined in a list', wrong: `withAuth([bearer, undefined])`, right: `withAuth([bearer])` },
   { description: 'a list in a list', wrong: `withAuth([bearer, [key]])`, right: `withAuth([bearer, anyOf([key])])` },
-  { description: 'an object in a record', wrong: `anyOf({ a: bearer, b: {} })`, right: `anyOf({ a: bearer, b: key })` },
+  {
+    description: 'an object in an object',
+    wrong: `anyOf({ a: bearer, b: {} })`,
+    right: `anyOf({ a: bearer, b: key })`,
+  },
   { description: 'alt of different principals', wrong: `alt(() => key)(bearer)`, right: `alt(() => bearer)(bearer)` },
 
-  // what is no authenticator
+  // values that are not authenticators
   {
-    description: 'an un-called factory',
+    description: 'a factory that was not called',
     wrong: `withAuth(httpBearer)`,
     right: `withAuth(httpBearer({ authenticate: () => user }))`,
   },
   {
-    description: 'an un-called factory in a list',
+    description: 'a factory in a list that was not called',
     wrong: `withAuth([bearer, apiKeyHeader])`,
     right: `withAuth([bearer, key])`,
   },
-  { description: 'an un-called session factory', wrong: `withAuth(sessionAuth)`, right: `withAuth(sessionAuth())` },
+  {
+    description: 'a session factory that was not called',
+    wrong: `withAuth(sessionAuth)`,
+    right: `withAuth(sessionAuth())`,
+  },
   { description: 'a class', wrong: `withAuth(class {})`, right: `withAuth(() => ({}))` },
   { description: 'undefined', wrong: `withAuth(undefined)`, right: `withAuth(null)` },
   { description: 'nothing', wrong: `withAuth()`, right: `withAuth(null)` },
   { description: 'text', wrong: `withAuth('bearer')`, right: `withAuth(bearer)` },
-  { description: 'a record of options', wrong: `withAuth({ auth: bearer })`, right: `withAuth(bearer)` },
+  { description: 'an object of options', wrong: `withAuth({ auth: bearer })`, right: `withAuth(bearer)` },
   { description: 'a guard', wrong: `withAuth(withAuth(bearer))`, right: `withAuth(bearer)` },
   {
-    description: 'what may be an authenticator or null',
+    description: 'an authenticator or null',
     wrong: `withAuth(condition ? bearer : null)`,
     right: `condition ? withAuth(bearer) : withAuth(null)`,
   },
   {
-    description: 'what may be an authenticator or undefined',
+    description: 'an authenticator or undefined',
     wrong: `withAuth(condition ? bearer : undefined)`,
     right: `withAuth(condition ? bearer : key)`,
   },
-  { description: 'a bare function described as one', wrong: `describedAs(() => user)`, right: `describedAs(bearer)` },
-
-  // who is read
   {
-    description: 'reading auth as something else',
+    description: 'a plain function that is typed as an authenticator',
+    wrong: `describedAs(() => user)`,
+    right: `describedAs(bearer)`,
+  },
+
+  // principals
+  {
+    description: 'reading auth as another type',
     wrong: `router.get('/', withAuth(bearer), (ctx) => { const other: number = ctx.request.auth.user; void other })`,
     right: `router.get('/', withAuth(bearer), (ctx) => { const name: string = ctx.request.auth.user; void name })`,
   },
   {
-    description: 'reading what the principal does not have',
+    description: 'reading a property that the principal does not have',
     wrong: `guarded.get('/', (ctx) => { ctx.body = ctx.request.auth.client })`,
     right: `guarded.get('/', (ctx) => { ctx.body = ctx.request.auth.user })`,
   },
@@ -199,29 +211,29 @@ export const mistakes: ReadonlyArray<Mistake> = [
     right: `guarded.get('/', (ctx) => { ctx.state['user'] = ctx.request.auth })`,
   },
   {
-    description: 'a handler that expects somebody else',
+    description: 'a handler that expects another principal',
     wrong: `guarded.get('/', (ctx: Auth<{ client: number }>) => { void ctx.request.auth.client })`,
     right: `guarded.get('/', (ctx: Auth<User>) => { void ctx.request.auth.user })`,
   },
 
-  // routers in a file of their own
+  // routers in their own file
   {
-    description: 'wrapping a router that expects somebody else',
+    description: 'wrapping a router that expects another principal',
     wrong: `withAuth(key)(own)`,
     right: `withAuth(bearer)(own)`,
   },
   {
-    description: 'making public a router that expects somebody',
+    description: 'making public a router that expects a principal',
     wrong: `withAuth(null)(own)`,
     right: `withAuth(null)(new Router())`,
   },
   {
-    description: 'mounting a router that expects somebody else',
+    description: 'mounting a router that expects another principal',
     wrong: `withAuth(key)(new Router()).use('/own', own.routes())`,
     right: `withAuth(bearer)(new Router()).use('/own', own.routes())`,
   },
   {
-    description: 'mounting it without a path',
+    description: 'mounting such a router without a path',
     wrong: `withAuth(key)(new Router()).use(own.routes())`,
     right: `withAuth(bearer)(new Router()).use(own.routes())`,
   },
@@ -238,7 +250,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     right: `apiApp({ auth: bearer })`,
   },
   {
-    description: 'the same in a variable of options',
+    description: 'an application whose options may have a null auth',
     wrong: `const options = { title: 'Pets', auth: condition ? bearer : null }; apiApp(options)`,
     right: `const options = { title: 'Pets', auth: bearer }; apiApp(options)`,
   },

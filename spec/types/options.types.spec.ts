@@ -1,7 +1,7 @@
 /**
- * Every option that may be left out may also be `undefined`, under `exactOptionalPropertyTypes`, too:
- * `httpBearer({ authenticate, realm: process.env.REALM })` compiles. That they then behave alike is in
- * spec/mistakes/undefined.http.spec.ts.
+ * Every option that can be left out can also be `undefined`, even with `exactOptionalPropertyTypes`: `httpBearer({
+ * authenticate, realm: process.env.REALM })` compiles. spec/mistakes/undefined.http.spec.ts tests that both behave the
+ * same.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type ts from 'typescript'
@@ -28,15 +28,19 @@ const planted = [
   ['that is mapped', "type O = { [K in 'a' | 'b']?: K }\nexport const f = (o: O) => o", ['f(o): a', 'f(o): b']],
   ['of a union', 'export const f = (o: { a?: 1 } | { b?: undefined; c: 1 }) => o', ['f(o): a']],
   ['of an intersection', 'type P = { a?: 1 }\nexport const f = (o: P & { b: 1 }) => o', ['f(o): a']],
-  ['of what is generic', 'export const f = <R>(o: { a?: (x: 1) => R }) => o', ['f(o): a']],
+  ['of a generic type', 'export const f = <R>(o: { a?: (x: 1) => R }) => o', ['f(o): a']],
   ['of a type parameter', 'export const f = <O extends { a?: 1 }>(o: O) => o', ['f(o): a']],
-  ['of what must not be given', 'export const f = (o: { a?: never }) => o', ['f(o): a']],
-  ['but none that does', 'export const f = (o: { a?: string | undefined; b: number; c?: unknown }) => o', []],
-  ['but none of what it returns', 'export const f = (): { a?: string } => ({})', []],
-  ['but none of what hooks get', 'export const f = (g: (o: { a?: string }) => void) => void g', []],
+  ['of an option that must not be given', 'export const f = (o: { a?: never }) => o', ['f(o): a']],
+  [
+    'but not one that takes undefined',
+    'export const f = (o: { a?: string | undefined; b: number; c?: unknown }) => o',
+    [],
+  ],
+  ['but not one in what it returns', 'export const f = (): { a?: string } => ({})', []],
+  ['but not one in what hooks get', 'export const f = (g: (o: { a?: string }) => void) => void g', []],
 ] as const
 
-describe('the walk finds an option that does not take undefined', () => {
+describe('the search finds an option that does not take undefined', () => {
   let program: ts.Program
   const pathOf = (at: number) => `${folder}planted${at}.ts`
   beforeAll(() => {
@@ -62,7 +66,7 @@ describe('the options of every entry point', () => {
     all = optionalProperties(programOf(entries, ownOptions()), entries, `${repository}src/`)
   }, 120_000)
 
-  it('are found, of every entry point that has some', () => {
+  it('are found', () => {
     const ways = all.map(({ way }) => way)
     for (const name of ['apiApp', 'seal', 'httpJwt', 'sessions', 'apiKeys', 'docs', 'expectGuarded']) {
       expect(
@@ -79,8 +83,8 @@ describe('the options of every entry point', () => {
     expect(all.length).toBeGreaterThan(150)
   })
 
-  // `undefined` comes there of a mistake in the order of imports, and would make public: a TypeError at run time
-  it('take undefined, but for auth', () => {
+  // A mistake in the order of imports gives `undefined`, which would make an operation public: a TypeError at run time
+  it('take undefined, except auth', () => {
     expect(all.filter(({ takesUndefined }) => !takesUndefined).map(({ declared }) => declared)).toStrictEqual([
       'src/ApiApp.ts: auth',
       'src/openapi/pageOptions.ts: DocsPageOptions.auth',
