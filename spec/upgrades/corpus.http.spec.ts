@@ -1,6 +1,6 @@
 /**
- * The upgrade corpus: every hostile request of `spec/data/bad-inputs.json` as an upgrade, over raw sockets. What it gets is what
- * the same request gets over HTTP as a POST, because an upgrade is not safe: status, challenges, caching and body.
+ * Every hostile request of `spec/data/bad-inputs.json` as an upgrade, over raw sockets. It gets the response of the
+ * same request as a POST, because an upgrade is not safe: status, challenges, caching and body.
  */
 import Router from '@koa/router'
 import Koa from 'koa'
@@ -17,7 +17,7 @@ import { listenWithUpgrades, type UpgradeServer } from '../support/upgradeServer
 const authenticatorOf = (auth: (typeof operations)[number][2]): Authenticator<unknown> =>
   typeof auth === 'function' ? fromFunction(auth) : anyOf(auth as readonly [AuthenticatorLike])
 const guarded = new Map(operations.map(([, path, auth]) => [`/api${path}`, authenticatorOf(auth)]))
-// whatever is no operation has the guard of the first
+// A path without an operation has the guard of the first
 const guardedPath = (target: string): string => {
   const path = target.split('?')[0] ?? ''
   return guarded.has(path) ? path : '/api/pets'
@@ -67,7 +67,7 @@ const asUpgrade = (request: CorpusRequest): string =>
     macros,
   )
 
-// the path is that of the guard, so that the router finds it
+// The path of the guard, so that the router finds it
 const asPost = (request: CorpusRequest): string => {
   const bytes = bytesOf(
     {
@@ -90,9 +90,9 @@ const comparable = (answer: RawAnswer) => ({
 
 const isHttp1 = ({ httpVersion = '1.1' }: CorpusRequest): boolean => httpVersion !== '0.9'
 
-describe('the upgrade corpus', () => {
+describe('hostile requests as upgrades', () => {
   it.each(corpus.cases.filter(({ request }) => isHttp1(request)).map((kase) => [kase.id, kase.why, kase] as const))(
-    '%s %s',
+    '%s: %s',
     async (_id, _why, { request }) => {
       const head = { ...request, method: request.method === 'HEAD' ? 'GET' : request.method }
       const bare = await sendRaw(server.port, asUpgrade({ ...head, rawHeaders: [] }))
@@ -103,7 +103,7 @@ describe('the upgrade corpus', () => {
       expect({ ran: handled - ran, entered }).toEqual({ ran: 0, entered: answer.status === 101 ? 1 : 0 })
       expect(brokenBy(request, macros, answer, 0, JSON.stringify(bare))).toEqual([])
       expect(server.errors).toEqual([])
-      // Node answers by itself what is no HTTP
+      // Node itself answers what is not HTTP
       if (records.length === 0) return expect([400, 431]).toContain(answer.status)
       expect(records).toMatchObject([{ level: 'upgrade', status: answer.status }])
       const usual = await sendRaw(server.port, asPost(head))
@@ -116,7 +116,7 @@ describe('the upgrade corpus', () => {
   )
 })
 
-it('lets in some of them, and refuses most', () => {
+it('some are accepted, and most are refused', () => {
   expect(server.admitted.length).toBeGreaterThan(20)
   expect(corpus.cases.length).toBe(335)
 })

@@ -1,4 +1,4 @@
-/** Mistakes with upgrades are TypeErrors that name the place and the fix; and what a token among subprotocols is. */
+/** Mistakes with upgrades are TypeErrors that name the place and the fix; and which subprotocol is a token. */
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import * as O from 'fp-ts/lib/Option.js'
@@ -11,7 +11,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 const app = new Koa()
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 
-// What TypeScript refuses, as JavaScript can call it
+// A call that TypeScript refuses, but JavaScript can write
 const untyped = guardUpgrade as (...given: ReadonlyArray<unknown>) => unknown
 
 describe('guardUpgrade', () => {
@@ -34,23 +34,27 @@ describe('guardUpgrade', () => {
       message: /a is a guard, withAuth\(a\); pass the authenticator itself/,
     },
     { what: 'an Also', given: [app, also(bearer)], message: /must be an authenticator.*, not an object/ },
-    { what: 'options that are none', given: [app, bearer, 7], message: /takes an object of options/ },
+    { what: 'options that are not an object', given: [app, bearer, 7], message: /takes an object of options/ },
     {
       what: 'an unknown option',
       given: [app, bearer, { rout: '/x' }],
       message: /no option "rout"; there are route, bearerProtocol, csrf/,
     },
     {
-      what: 'a route that is no string',
+      what: 'a route that is not a string',
       given: [app, bearer, { route: 7 }],
       message: /\{ route \}\) must be a string/,
     },
     {
-      what: 'a prefix that fits no protocol',
+      what: 'a prefix that is not valid in a protocol',
       given: [app, bearer, { bearerProtocol: 'a b' }],
       message: /\{ bearerProtocol \}\) must be a name/,
     },
-    { what: 'a realm that fits no header', given: [app, bearer, { realm: 'ä' }], message: /guardUpgrade.*realm/ },
+    {
+      what: 'a realm that is not valid in a header',
+      given: [app, bearer, { realm: 'ä' }],
+      message: /guardUpgrade.*realm/,
+    },
   ])('refuses $what', ({ given, message }) => {
     expect(() => untyped(...given)).toThrow(TypeError)
     expect(() => untyped(...given)).toThrow(message)
@@ -61,7 +65,7 @@ describe('guardUpgrade', () => {
     { what: 'a context of Koa', given: [app.createContext, new Socket(), Buffer.alloc(0)] },
     { what: 'no socket', given: [new IncomingMessage(new Socket()), undefined, Buffer.alloc(0)] },
     { what: 'no head', given: [new IncomingMessage(new Socket()), new Socket()] },
-  ])('its guard refuses $what', async ({ given }) => {
+  ])('returns a guard that refuses $what', async ({ given }) => {
     const guard = untyped(app, bearer) as (...given: ReadonlyArray<unknown>) => Promise<unknown>
     await expect(guard(...given)).rejects.toThrow(
       /^guardUpgrade\(app, a\) returns a function of \(request, socket, head\); call it with the arguments of a server's event "upgrade"/,
@@ -69,7 +73,7 @@ describe('guardUpgrade', () => {
   })
 })
 
-it('a guard is typed by its authenticators', () => {
+it('returns a guard with the types of its authenticators', () => {
   const key = apiKeyHeader({ authenticate: () => ({ client: 7 }) })
   expectTypeOf(guardUpgrade(app, bearer)).returns.resolves.toEqualTypeOf<Admitted<{ user: string }> | undefined>()
   expectTypeOf(guardUpgrade(app, [bearer, key])).returns.resolves.toEqualTypeOf<
@@ -89,24 +93,24 @@ describe('fromWebSocketProtocol', () => {
     const req = new IncomingMessage(new Socket())
     req.rawHeaders = lines.flatMap((line) => ['Sec-WebSocket-Protocol', line])
     if (lines.length > 0) req.headers = { 'sec-websocket-protocol': lines.join(', ') }
-    // Safe: a reader reads fields alone
+    // Safe: a reader only reads fields
     return { req } as Request
   }
 
   it.each([
     { description: 'no field', lines: [] },
     { description: 'other protocols', lines: ['chat, superchat'] },
-    { description: 'the prefix elsewhere', lines: ['chat.bearer.x'] },
-    { description: 'the prefix in other letters', lines: ['Bearer.x'] },
+    { description: 'the prefix not at the beginning', lines: ['chat.bearer.x'] },
+    { description: 'the prefix in another letter case', lines: ['Bearer.x'] },
     { description: 'the only one', lines: ['bearer.x'], expected: 'x' },
     { description: 'one of several', lines: ['chat, bearer.a.b-c_d'], expected: 'a.b-c_d' },
     { description: 'blanks and empty members', lines: [' ,chat ,\t bearer.x\t,'], expected: 'x' },
-    { description: 'on a line of its own', lines: ['chat', 'bearer.x'], expected: 'x' },
-    { description: 'the prefix alone', lines: ['bearer.'], expected: '' },
+    { description: 'a second line of the field', lines: ['chat', 'bearer.x'], expected: 'x' },
+    { description: 'only the prefix', lines: ['bearer.'], expected: '' },
     { description: 'two', lines: ['bearer.x, bearer.y'], expected: ['x', 'y'] },
-    { description: 'the same twice', lines: ['bearer.x, bearer.x'], expected: ['x', 'x'] },
-    { description: 'two, on two lines', lines: ['bearer.x', 'chat, bearer.y'], expected: ['x', 'y'] },
-  ])('$description', ({ lines, expected }) => {
+    { description: 'the same token twice', lines: ['bearer.x, bearer.x'], expected: ['x', 'x'] },
+    { description: 'two tokens, on two lines', lines: ['bearer.x', 'chat, bearer.y'], expected: ['x', 'y'] },
+  ])('reads $description', ({ lines, expected }) => {
     expect(read(requestWith(...lines))).toStrictEqual(expected === undefined ? O.none : O.some(expected))
   })
 
@@ -116,7 +120,7 @@ describe('fromWebSocketProtocol', () => {
     const found = read(request)
     const { user, system } = process.cpuUsage(begin)
     expect(found).toStrictEqual(O.some('x'))
-    // a limit ten times over: it takes a few milliseconds, and took 2,700 for 64 KB when it was quadratic
+    // A limit ten times the expected milliseconds. It took 2,700 ms for 64 KB when it was quadratic.
     expect(user + system).toBeLessThan(100_000)
   })
 

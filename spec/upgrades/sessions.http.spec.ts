@@ -1,4 +1,6 @@
-/** Sessions at upgrades: the cookie is read as Koa reads it, and nothing is written, prolonged, signed in or signed out. */
+/**
+ * Sessions at upgrades: the cookie is read as Koa reads it, and nothing is written, prolonged, signed in or signed out.
+ */
 import Koa from 'koa'
 import { createSession } from 'koa-session'
 import { httpBearer, sessionAuth, sessionAuthIsStaff, type AuthenticatorLike } from 'koa-with-auth'
@@ -11,7 +13,7 @@ import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
 
 const anna = { username: 'anna', isActive: true }
 
-/** A site with sessions, and upgrades behind an authenticator; anna is signed in. */
+/** A site with sessions, and upgrades guarded by an authenticator; anna is signed in. */
 const site = async (auth: AuthenticatorLike = sessionAuth(), options: SessionsAppOptions = {}) => {
   const running = await sessionsApp(undefined, options)
   const guard = guardUpgrade(running.app, auth)
@@ -29,7 +31,7 @@ const writes = ({ asked }: { readonly asked: ReadonlyArray<string> }) =>
   asked.filter((name) => ['insert', 'update', 'end', 'mark'].includes(name))
 
 describe('an upgrade with a session', () => {
-  it('is let in as its user, who is loaded now; nothing is written', async () => {
+  it('is accepted with its user, who is loaded now, and nothing is written', async () => {
     const { upgrade, store, users, admitted } = await site()
     const answer = await upgrade()
     expect(answer.status).toBe(101)
@@ -44,10 +46,10 @@ describe('an upgrade with a session', () => {
   it.each([
     { what: 'no cookie', cookie: () => '' },
     { what: 'another id', cookie: (sent: string) => sent.replace(/session=[^;]{4}/, 'session=AAAA') },
-    { what: 'a signature of no key', cookie: (sent: string) => sent.replace(/sig=[^;]{4}/, 'sig=AAAA') },
+    { what: 'a signature with another key', cookie: (sent: string) => sent.replace(/sig=[^;]{4}/, 'sig=AAAA') },
     { what: 'no signature', cookie: (sent: string) => sent.replace(/; session\.sig=.*/, '') },
     { what: 'two cookies', cookie: (sent: string) => `${sent}; session=other` },
-  ])('that has $what is refused, and no cookie is expired', async ({ cookie }) => {
+  ])('that has $what is refused, and no cookie is deleted', async ({ cookie }) => {
     const { upgrade, visitor, store, admitted, loaded } = await site()
     const answer = await upgrade(cookie(visitor.header()))
     expect(answer.status).toBe(401)
@@ -75,7 +77,7 @@ describe('an upgrade with a session', () => {
     expect(admitted).toEqual([])
   })
 
-  it('after signing out, here or everywhere, is refused', async () => {
+  it('after a sign-out, here or everywhere, is refused', async () => {
     const here = await site()
     const cookie = here.visitor.header()
     await here.visitor.post('/logout')
@@ -85,7 +87,7 @@ describe('an upgrade with a session', () => {
     expect((await everywhere.upgrade()).status).toBe(401)
   })
 
-  it('that is about to end is not prolonged, and one of an older key not signed anew', async () => {
+  it('does not prolong a session that is about to end, and does not sign a cookie of an older key again', async () => {
     const keys = [strongKey]
     const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { keys, idle: 600 })
     await new Promise((resolve) => setTimeout(resolve, 350))
@@ -94,12 +96,12 @@ describe('an upgrade with a session', () => {
     expect({ status: answer.status, cookies: valuesOf(answer, 'Set-Cookie') }).toEqual({ status: 101, cookies: [] })
     expect(writes(store)).toEqual([])
     expect(admitted).toEqual([anna])
-    // over HTTP it is both
+    // Over HTTP, both happen
     await visitor.ask('/me')
     expect(writes(store)).toEqual(['update'])
   })
 
-  it('whose store is away is answered 503, as is one whose store is too slow', async () => {
+  it('is a 503 if its store fails, or is too slow', async () => {
     const records: Decision[] = []
     onTestFinished(onDecision((record) => records.push(record)))
     const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { timeout: 100 })
@@ -119,7 +121,7 @@ describe('an upgrade with a session', () => {
     expect((await upgrade(visitor.header())).status).toBe(101)
   })
 
-  it('takes no sign-in and no sign-out, and keeps nothing that a hook puts into it', async () => {
+  it('allows no sign-in and no sign-out, and keeps nothing that a hook writes to it', async () => {
     let act: (request: Koa.Request) => unknown = () => undefined
     const auth = httpBearer({
       authenticate: async (request) => {
@@ -144,7 +146,7 @@ describe('an upgrade with a session', () => {
     expect((await visitor.ask('/me')).status).toBe(200)
   })
 
-  it('of another application is none', async () => {
+  it('with a session of another application is refused', async () => {
     const one = await site(sessionAuth(), { name: 'one' })
     const other = await site(sessionAuth(), { name: 'other' })
     expect((await other.upgrade(one.visitor.header())).status).toBe(401)
@@ -152,7 +154,7 @@ describe('an upgrade with a session', () => {
   })
 })
 
-describe('a koa-session that was set up by hand', () => {
+describe('a session of koa-session itself', () => {
   const kept = new Map<string, unknown>()
   const written: string[] = []
   const store = {

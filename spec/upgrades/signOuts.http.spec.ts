@@ -1,4 +1,4 @@
-/** Sign-outs while an upgrade is decided: the socket is not registered yet, so only the guard can end it. */
+/** Sign-outs while an upgrade is decided: the socket is not registered yet, so only the guard can refuse it. */
 import { channel } from 'node:diagnostics_channel'
 import { pipe } from 'fp-ts/lib/function.js'
 import { apiKeyHeader, authorize, sessionAuth } from 'koa-with-auth'
@@ -10,7 +10,9 @@ import { valuesOf } from '../support/rawSocket.js'
 import { sessionsApp } from '../support/sessionsApp.js'
 import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
 
-/** A site that registers its sockets as the guide does. `meanwhile` runs during a decision, `after` behind the guard. */
+/**
+ * A site that registers its sockets like the guide. `meanwhile` runs during a decision, `after` runs after the guard.
+ */
 const site = async () => {
   const running = await sessionsApp()
   const meanwhile: Array<() => Promise<unknown>> = []
@@ -55,8 +57,8 @@ const ends: ReadonlyArray<readonly [string, (site: Site) => Promise<unknown>]> =
   ['by a new sign-in', ({ anna }) => anna.copy().post('/login?user=anna')],
 ]
 
-describe('an upgrade whose user signs out while it is decided', () => {
-  it.each(ends)('%s is refused, as the next one is', async (_how, signOut) => {
+describe('an upgrade whose user signs out during the decision', () => {
+  it.each(ends)('%s is refused, and the next one, too', async (_how, signOut) => {
     const made = await site()
     const records: Decision[] = []
     onTestFinished(onDecision((record) => records.push(record)))
@@ -79,7 +81,7 @@ describe('an upgrade whose user signs out while it is decided', () => {
       ])
   })
 
-  it('is refused with a key that is good, too: its socket would be registered under the session', async () => {
+  it('is refused even with a valid key, because its socket would be registered for the session', async () => {
     const made = await site()
     made.meanwhile.push(() => made.signing.logOutEverywhere('anna'))
     expect((await made.upgrade(['key: k1'])).status).toBe(401)
@@ -88,7 +90,7 @@ describe('an upgrade whose user signs out while it is decided', () => {
     expect(made.open.size).toBe(0)
   })
 
-  it('once it is decided, but before its socket is registered, is closed', async () => {
+  it('after the decision, but before its socket is registered, is closed', async () => {
     const made = await site()
     made.after.push(() => made.signing.logOutEverywhere('anna'))
     expect((await made.upgrade()).status).toBe('closed')
@@ -96,8 +98,8 @@ describe('an upgrade whose user signs out while it is decided', () => {
   })
 })
 
-describe('an upgrade', () => {
-  it('is let in whoever else signs out', async () => {
+describe('another upgrade', () => {
+  it('is accepted, whoever else signs out', async () => {
     const made = await site()
     made.meanwhile.push(
       () => made.sam.post('/logout'),
@@ -108,7 +110,7 @@ describe('an upgrade', () => {
     expect(made.open.size).toBe(1)
   })
 
-  it('leaves no listener behind, let in or refused', async () => {
+  it('leaves no listener, whether it is accepted or refused', async () => {
     const made = await site()
     expect((await made.upgrade()).status).toBe(101)
     made.meanwhile.push(() => made.signing.logOutEverywhere('anna'))

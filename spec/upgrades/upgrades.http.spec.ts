@@ -1,4 +1,6 @@
-/** Upgrades under the rules of operations: who gets in, and what a refusal is, byte for byte as over HTTP. */
+/**
+ * Upgrades follow the rules of operations: who is accepted, and that a refusal is the same as over HTTP, byte for byte.
+ */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import Router from '@koa/router'
@@ -77,7 +79,7 @@ interface Site extends UpgradeServer {
   readonly calls: () => number
 }
 
-/** An application whose one operation and whose upgrades have the same guard. */
+/** An application whose operation and whose upgrades have the same guard. */
 const withSite = async <A>(
   auth: AuthenticatorLike,
   use: (site: Site) => Promise<A>,
@@ -103,7 +105,7 @@ const withSite = async <A>(
   }
 }
 
-// with the three of an upgrade
+// With the three lines of an upgrade
 const asManyAsNodeKeeps = Array<string>(997).fill('X: y')
 const authorization = (token: string) => [`Authorization: Bearer ${token}`]
 const comparable = ({ status, headers, body }: RawAnswer) => ({
@@ -113,7 +115,7 @@ const comparable = ({ status, headers, body }: RawAnswer) => ({
 })
 
 describe('an upgrade', () => {
-  it('is let in with the principal, its socket untouched, and what was sent ahead kept', async () => {
+  it('is accepted with the principal; its socket is not used, and what was sent ahead is kept', async () => {
     await withSite(bearer, async ({ port, admitted, errors, calls }) => {
       const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'sent ahead')
       expect({ status: answer.status, body: answer.body }).toEqual({ status: 101, body: 'sent ahead' })
@@ -135,17 +137,22 @@ describe('an upgrade', () => {
     { what: 'unavailable', auth: bearer, lines: authorization('down'), status: 503 },
     { what: 'too slow', auth: bearer, lines: authorization('hangs'), status: 503 },
     { what: 'raised', auth: bearer, lines: authorization('bug'), status: 500 },
-    { what: 'raised, with a handler', auth: bearer, lines: authorization('handled'), status: 418 },
+    { what: 'raised, with an exception handler', auth: bearer, lines: authorization('handled'), status: 418 },
     { what: 'throttled', auth: limited, lines: ['Authorization: Basic YTpi'], status: 429 },
     { what: 'several kinds', auth: anyOf([bearer, cookie]), lines: [], status: 401 },
     { what: 'forged', auth: cookie, lines: ['Cookie: id=k1', 'Origin: https://evil.example'], status: 403 },
-    { what: 'forged, by its site', auth: cookie, lines: ['Cookie: id=k1', 'Sec-Fetch-Site: same-site'], status: 403 },
+    {
+      what: 'forged, because of its site',
+      auth: cookie,
+      lines: ['Cookie: id=k1', 'Sec-Fetch-Site: same-site'],
+      status: 403,
+    },
     { what: 'cut off', auth: bearer, lines: asManyAsNodeKeeps, status: 431 },
-  ])('that is refused ($what) is answered as over HTTP', async ({ auth, lines, status }) => {
+  ])('that is refused ($what) has the same response as over HTTP', async ({ auth, lines, status }) => {
     await withSite(auth, async ({ port, admitted, seen, calls }) => {
       const answer = await sendUpgrade(port, 'GET /live', lines)
       expect(answer.status).toBe(status)
-      // POST, because an upgrade is not safe; with as many lines
+      // POST, because an upgrade is not safe; with the same number of lines
       const usual = await sendLines(port, 'POST /live', ['X: y', ...lines])
       expect(comparable(answer)).toEqual(comparable(usual))
       expect(valuesOf(answer, 'Connection')).toEqual(['close'])
@@ -159,18 +166,18 @@ describe('an upgrade', () => {
   })
 })
 
-describe('a hostile head', () => {
+describe('a hostile head of an upgrade', () => {
   it.each([
     { what: 'GET', target: 'GET /live', lines: [] },
     { what: 'HEAD', target: 'HEAD /live', lines: [] },
     { what: 'POST with a body', target: 'POST /live', lines: ['Content-Length: 5'] },
     { what: 'a chunked body', target: 'POST /live', lines: ['Transfer-Encoding: chunked'] },
     { what: 'two protocols', target: 'GET /live', lines: ['Upgrade: h2c'] },
-    { what: 'a method of its own', target: 'PROPFIND /live', lines: [] },
+    { what: 'an unknown method', target: 'PROPFIND /live', lines: [] },
     { what: 'a target with a host', target: 'GET http://evil.example/live', lines: [] },
     { what: 'an empty query', target: 'GET /live?', lines: [] },
     { what: 'an early hint of a body', target: 'POST /live', lines: ['Expect: 100-continue', 'Content-Length: 9'] },
-  ])('gets one answer, and what follows it is no request ($what)', async ({ target, lines }) => {
+  ])('gets one response, and what follows it is not read as a request ($what)', async ({ target, lines }) => {
     await withSite(bearer, async ({ port, admitted, errors, calls }) => {
       const next = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`
       const answer = await sendUpgrade(port, target, lines, `1234\r\n${next}${next}`)
@@ -182,7 +189,7 @@ describe('a hostile head', () => {
     })
   })
 
-  it('from which Node dropped the very field Upgrade is still no safe request', async () => {
+  it('from which Node dropped the field Upgrade is not safe either', async () => {
     const app = new Koa()
     const guard = guardUpgrade(app, cookie)
     const site = await listenWithUpgrades(app, () => async (request, socket, head) => {
@@ -217,7 +224,7 @@ describe('the record of an upgrade', () => {
     },
     { auth: optional(bearer), lines: [], record: { outcome: 'anonymous', status: 101 } },
     { auth: bearer, lines: asManyAsNodeKeeps, record: { outcome: 'refused', status: 431 } },
-  ])('is one, and agrees with the wire: $record', async ({ auth, lines, record }) => {
+  ])('is one, and agrees with the response: $record', async ({ auth, lines, record }) => {
     await withSite(
       auth,
       async ({ port }) => {
@@ -233,11 +240,11 @@ describe('the record of an upgrade', () => {
   })
 })
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   it.each([
     { token: 'gone', record: { outcome: 'accepted', status: 499 } },
     { token: 'gone-bad', record: { outcome: 'refused', failure: 'invalid', status: 499 } },
-  ])('while it is decided ($token) is no error, and nothing is left of it', async ({ token, record }) => {
+  ])('during the decision ($token) is not an error, and leaves nothing', async ({ token, record }) => {
     const patient = { timeout: 5000 }
     await withSite(
       bearer,
@@ -256,8 +263,8 @@ describe('a client that goes away', () => {
     )
   })
 
-  // TCP knows no difference between a client that has said all and one that is gone
-  it('without a word may be let in, and writing to it is no error', async () => {
+  // TCP does not distinguish a client that has sent everything from one that is gone
+  it('without notice may be accepted, and writing to it is not an error', async () => {
     await withSite(bearer, async ({ port, seen, errors }) => {
       const client = openUpgrade(port, 'GET /live', authorization('slow'))
       await expect.poll(() => asked.length).toBe(1)
@@ -269,7 +276,7 @@ describe('a client that goes away', () => {
     })
   })
 
-  it('before it is decided at all: the hook runs, and that is all', async () => {
+  it('before the decision begins: the hook runs, and nothing else', async () => {
     await withSite(bearer, async ({ port, seen, admitted, errors }) => {
       openUpgrade(port, 'GET /live', authorization('bad')).on(
         'connect',
@@ -304,7 +311,7 @@ describe('a client that goes away', () => {
     })
   })
 
-  it('after it has sent everything gets its answer', async () => {
+  it('only after it has sent everything gets its response', async () => {
     await withSite(bearer, async ({ port }) => {
       const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
       let got = ''
@@ -328,7 +335,7 @@ describe('a refused socket', () => {
     })
   })
 
-  it('gives its answer to a client that reads it when it has sent everything', async () => {
+  it('gives its response to a client that reads it only after it has sent everything', async () => {
     await withSite(bearer, async ({ port }) => {
       const client = connect(port, '127.0.0.1').pause()
       client.on('error', () => {})
@@ -342,7 +349,7 @@ describe('a refused socket', () => {
   })
 })
 
-describe('what a hook writes', () => {
+describe('what a hook writes at an upgrade', () => {
   const careless = httpBearer({
     authenticate: (request, token) => {
       const { ctx } = request
@@ -371,7 +378,7 @@ describe('what a hook writes', () => {
     })
   })
 
-  it('is not sent to who is let in', async () => {
+  it('is not sent to an accepted client', async () => {
     await withSite(careless, async ({ port }) => {
       const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'ahead')
       expect(comparable(answer)).toEqual({
@@ -386,8 +393,8 @@ describe('what a hook writes', () => {
   })
 })
 
-describe('the application', () => {
-  it("gives hooks the request of Koa, and runs no middleware but its settings'", async () => {
+describe('the application of an upgrade', () => {
+  it('gives hooks the request of Koa, and runs only the middleware of its settings', async () => {
     let ran = 0
     const app = new Koa({ proxy: true, asyncLocalStorage: true })
     Object.assign(app.context, { database: 'here' })
@@ -421,7 +428,7 @@ describe('the application', () => {
     expect(ran).toBe(0)
   })
 
-  it('has its settings in force, also those mounted later, and options add to them', async () => {
+  it('applies its settings, also those that are added later, and options add to them', async () => {
     const app = new Koa()
     const mapped = { errorMapper: perFailure({ absent: () => ({ status: 402, body: 'pay' }) }) }
     const guards = { '/own': guardUpgrade(app, cookie), '/options': guardUpgrade(app, cookie, { realm: 'sockets' }) }
@@ -444,7 +451,7 @@ describe('the application', () => {
     await Promise.all([site.close(), other.close()])
   })
 
-  it('that is mounted has its own settings, and gives none to the one around it', async () => {
+  it('applies its own settings if it is mounted, and none of them to the application around it', async () => {
     const inner = new Koa().use(authSettings({ realm: 'inner' }))
     const outer = new Koa().use(authSettings({ realm: 'outer' })).use(mount('/inner', inner))
     const guards = { '/inner': guardUpgrade(inner, bearer), '/': guardUpgrade(outer, bearer) }
@@ -459,14 +466,14 @@ describe('the application', () => {
     await site.close()
   })
 
-  it('reports what was raised, once, as for an operation', async () => {
+  it('emits a raised error once, as for an operation', async () => {
     await withSite(bearer, async ({ port, errors }) => {
       await sendUpgrade(port, 'GET /live', authorization('bug'))
       expect(errors).toMatchObject([{ message: 'a secret of the hook' }])
     })
   })
 
-  it('may be guarded by another copy of the package than its settings are of', async () => {
+  it('may have settings of another copy of the package than the guard', async () => {
     vi.resetModules()
     const copy = await import('koa-with-auth/upgrades')
     const { httpBearer: another } = await import('koa-with-auth')
@@ -501,24 +508,28 @@ describe('a token among the subprotocols', () => {
 
   it.each([
     { what: 'one', lines: [protocols('chat, bearer.good')], status: 101 },
-    { what: 'a bad one', lines: [protocols('chat, bearer.bad')], status: 401 },
-    { what: 'one that is no token', lines: [protocols('bearer.')], status: 401 },
+    { what: 'a wrong token', lines: [protocols('chat, bearer.bad')], status: 401 },
+    { what: 'a malformed token', lines: [protocols('bearer.')], status: 401 },
     { what: 'two', lines: [protocols('bearer.good, bearer.good')], status: 401 },
-    { what: 'two, on two lines', lines: [protocols('bearer.good'), protocols('bearer.good')], status: 401 },
-    { what: 'one beside Authorization', lines: [protocols('bearer.good'), ...authorization('good')], status: 401 },
-    { what: 'one beside another scheme', lines: [protocols('bearer.good'), 'Authorization: Basic YTpi'], status: 401 },
+    { what: 'two tokens, on two lines', lines: [protocols('bearer.good'), protocols('bearer.good')], status: 401 },
+    { what: 'a token beside Authorization', lines: [protocols('bearer.good'), ...authorization('good')], status: 401 },
+    {
+      what: 'a token beside another scheme',
+      lines: [protocols('bearer.good'), 'Authorization: Basic YTpi'],
+      status: 401,
+    },
     { what: 'none', lines: [protocols('chat')], status: 401 },
-    { what: 'none beside Authorization', lines: [protocols('chat'), ...authorization('good')], status: 101 },
-  ])('counts as Authorization: Bearer where the options say so ($what: $status)', async ({ what, lines, status }) => {
+    { what: 'no token beside Authorization', lines: [protocols('chat'), ...authorization('good')], status: 101 },
+  ])('counts as Authorization: Bearer if the option is set ($what: $status)', async ({ what, lines, status }) => {
     await withSite(
       bearer,
       async ({ port, admitted, seen, errors }) => {
         const answer = await sendUpgrade(port, 'GET /live', lines)
         expect(answer.status).toBe(status)
         expect(JSON.stringify(answer)).not.toContain('good')
-        expect(asked.length).toBe(status === 101 || what === 'a bad one' ? 1 : 0)
+        expect(asked.length).toBe(status === 101 || what === 'a wrong token' ? 1 : 0)
         expect({ admitted: admitted.length, errors }).toEqual({ admitted: status === 101 ? 1 : 0, errors: [] })
-        // afterwards the request is as it was sent
+        // Afterwards the request is as it was sent
         await seen[0]!.done
         const sent = lines.find((line) => line.startsWith('Authorization: '))?.slice('Authorization: '.length)
         expect(seen[0]!.request.headers.authorization).toBe(sent)
@@ -528,7 +539,7 @@ describe('a token among the subprotocols', () => {
     )
   })
 
-  it('is not read otherwise', async () => {
+  it('is not read without the option', async () => {
     await withSite(bearer, async ({ port }) => {
       expect((await sendUpgrade(port, 'GET /live', [protocols('bearer.good')])).status).toBe(401)
       expect(asked).toEqual([])
@@ -536,8 +547,8 @@ describe('a token among the subprotocols', () => {
   })
 })
 
-describe('a connection', () => {
-  it('that was used before can be upgraded, and one request refused in between changes nothing', async () => {
+describe('a connection with several requests', () => {
+  it('can be upgraded after other requests, also if one was refused before', async () => {
     await withSite(bearer, async ({ port, admitted }) => {
       const first = `GET /live HTTP/1.1\r\nHost: x\r\n\r\n`
       const client = connect(port, '127.0.0.1')
@@ -554,8 +565,8 @@ describe('a connection', () => {
     })
   })
 
-  // RFC 9112 §9.3.2: answers come in the order of the requests
-  it('on which an earlier request has no answer yet is closed, and the hook is not asked', async () => {
+  // RFC 9112 §9.3.2: responses come in the order of the requests
+  it('is closed if an earlier request has no response yet, and the hook is not called', async () => {
     const slow = httpBearer({ authenticate: () => new Promise<false>((resolve) => setTimeout(resolve, 100, false)) })
     await withSite(slow, async ({ port, seen, admitted, errors }) => {
       const earlier = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n`
@@ -566,7 +577,7 @@ describe('a connection', () => {
     })
   })
 
-  it('is decided for itself among many', async () => {
+  it('is decided independently of many others', async () => {
     await withSite(bearer, async ({ port, admitted, errors }) => {
       const tokens = Array.from({ length: 60 }, (_, at) => ['good', 'bad', 'slow', 'old', '?'][at % 5]!)
       const answers = await Promise.all(tokens.map((token) => sendUpgrade(port, 'GET /live', authorization(token))))

@@ -1,4 +1,7 @@
-/** WebSockets of pages in Chromium, with the real `ws`: the session's cookie lets its own site in, and no other. */
+/**
+ * WebSockets of pages in Chromium, with the real `ws`: the session's cookie admits pages of its own site, and no
+ * others.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -16,7 +19,7 @@ import { browsing, missingBrowser } from '../support/browser.js'
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
 
-/** Sites on a port of the loopback address, which browsers know by two names. */
+/** Sites on a port of the loopback address, which has two names for browsers. */
 const served = (server: () => Server) => {
   let port = 0
   let running: Server | undefined
@@ -38,7 +41,7 @@ beforeEach(() => {
   handshakes = []
 })
 
-// What a page gets of a WebSocket: its first message and its protocol, or that it was closed; and how it ends
+// What a page gets from a WebSocket: its first message and its protocol, or that it was closed; and how it ends
 const connect = (page: Page, url: string, protocols: ReadonlyArray<string> = []): Promise<string> =>
   page.evaluate(
     ([target, offered]) =>
@@ -83,7 +86,7 @@ describe.skipIf(missing !== undefined)(`WebSockets in a browser${missing ? ` (${
   }
   const cookieSent = () => handshakes.at(-1)?.headers.cookie !== undefined
 
-  it('a page of the own origin gets in by the cookie', async () => {
+  it('a page of the same origin is accepted by the cookie', async () => {
     const page = await signedIn()
     expect(await connect(page, site.live())).toBe('Hello anna []')
     expect(cookieSent()).toBe(true)
@@ -96,22 +99,22 @@ describe.skipIf(missing !== undefined)(`WebSockets in a browser${missing ? ` (${
     expect(handshakes.length).toBe(1)
   })
 
-  // ports are not part of a site, so SameSite does not hold the cookie back
-  it('a page of another port is refused, though the browser sends the cookie', async () => {
+  // Ports are not part of a site, so SameSite does not stop the cookie
+  it('a page of another port is refused, although the browser sends the cookie', async () => {
     const page = await signedIn()
     await page.goto(foreign.origin())
     expect(await connect(page, site.live())).toBe('closed')
     expect(cookieSent()).toBe(true)
   })
 
-  it('a page of another site is refused, and gets no cookie sent', async () => {
+  it('a page of another site is refused, and the browser sends no cookie', async () => {
     const page = await signedIn()
     await page.goto(foreign.origin('localhost'))
     expect(await connect(page, site.live())).toBe('closed')
     expect(cookieSent()).toBe(false)
   })
 
-  it('a sign-out in another tab ends the socket', async () => {
+  it('a sign-out in another tab closes the socket', async () => {
     const page = await signedIn()
     expect(await connect(page, site.live())).toBe('Hello anna []')
     const tab = await page.context().newPage()
@@ -158,7 +161,7 @@ describe.skipIf(missing !== undefined)(`tokens among subprotocols${missing ? ` (
     { offered: ['chat', 'bearer.wrong'], result: 'closed', tokens: ['wrong'] },
     { offered: ['chat', 'bearer.supersecret', 'bearer.other'], result: 'closed', tokens: [] },
     { offered: ['chat'], result: 'closed', tokens: [] },
-    // the token itself is never chosen, so the browser closes
+    // The server never chooses the token itself, so the browser closes
     { offered: ['bearer.supersecret'], result: 'closed', tokens: ['supersecret'] },
   ])('$offered: $result', async ({ offered, result, tokens }) => {
     const { page } = await open()
