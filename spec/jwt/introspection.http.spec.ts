@@ -209,11 +209,11 @@ describe('the answer of the server', () => {
 })
 
 describe('the cache of answers', () => {
-  it('1,000 parallel requests with one token ask once; later ones do not ask until maxAge', async () => {
+  it('200 parallel requests with one token ask once; later ones do not ask until maxAge', async () => {
     const clock = stoppedClock()
     const { state, asked, get } = await behind({ timeout: 5000 })
     state.answer = active()
-    const answers = await Promise.all(Array.from({ length: 1000 }, () => get('t')))
+    const answers = await Promise.all(Array.from({ length: 200 }, () => get('t')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(asked).toHaveLength(1)
     clock.move(29_999)

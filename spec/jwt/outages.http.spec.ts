@@ -98,17 +98,17 @@ describe('a provider fails whose keys were never loaded', () => {
     expect((await get(sent)).status).toBe(200)
   })
 
-  it('1,000 parallel requests cost one fetch, whether it succeeds or fails', async () => {
+  it('200 parallel requests cost one fetch, whether it succeeds or fails', async () => {
     const { provider, get, token, fetches } = await behind({ timeout: 5000 })
     const sent = await token()
     const all = async () =>
-      new Set((await Promise.all(Array.from({ length: 1000 }, () => get(sent)))).map(({ status }) => status))
+      new Set((await Promise.all(Array.from({ length: 200 }, () => get(sent)))).map(({ status }) => status))
     expect(await all()).toEqual(new Set([200]))
     expect(fetches()).toBe(1)
     const down = await behind({ timeout: 5000 })
     down.provider.mood = 'error'
     const other = await down.token()
-    const answers = await Promise.all(Array.from({ length: 1000 }, () => down.get(other)))
+    const answers = await Promise.all(Array.from({ length: 200 }, () => down.get(other)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
     expect(down.fetches()).toBe(1)
     expect(provider.asked()).toBe(1)
@@ -234,22 +234,22 @@ describe('a provider changes its keys', () => {
     expect((await get(await token())).status).toBe(200)
   })
 
-  it('1,000 unknown kids cost one fetch in each cooldown, and are 401', async () => {
+  it('200 unknown kids cost one fetch in each cooldown, and are 401', async () => {
     const clock = stoppedClock()
     const { provider, get, token, fetches } = await behind()
     await get(await token())
     const stranger = await signingKey('ES256', 'x')
     const strangers = await Promise.all(
-      Array.from({ length: 1000 }, (_, at) => signedWith({ ...stranger, kid: `x${at}` }, provider.claims())),
+      Array.from({ length: 200 }, (_, at) => signedWith({ ...stranger, kid: `x${at}` }, provider.claims())),
     )
     const half = async (from: number) => {
-      const answers = await Promise.all(strangers.slice(from, from + 500).map((one) => get(one)))
+      const answers = await Promise.all(strangers.slice(from, from + 100).map((one) => get(one)))
       expect(new Set(answers.map(({ status, challenge }) => `${status} ${challenge}`))).toEqual(
         new Set([`401 ${INVALID}`]),
       )
     }
     await half(0)
-    await half(500)
+    await half(100)
     expect(fetches()).toBe(2)
     clock.move(COOLDOWN - 1)
     await get(strangers[0])
