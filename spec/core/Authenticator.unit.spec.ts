@@ -83,6 +83,17 @@ describe('authenticator', () => {
     )
   })
 
+  it('the challenge of a kind is a copy, unless all of it is frozen', () => {
+    const parameters: Record<string, string> = { hint: 'ask us' }
+    const own = authenticator({
+      ...sent('x'),
+      challenge: Object.freeze({ scheme: 'Own', parameters }),
+      authenticate: () => false,
+    })
+    parameters['hint'] = 'changed later'
+    expect(own.evaluate(mockRequest())).toMatchObject(E.left({ challenge: { parameters: { hint: 'ask us' } } }))
+  })
+
   it('A-30 what extract or the codec throws is raised', () => {
     const error = new Error('part')
     const raise = () => {

@@ -1,7 +1,7 @@
 /** Every line of the table in src/core/fromAnswer.ts, sync and async. */
 import vm from 'node:vm'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
-import { AuthError, UnavailableError } from 'koa-with-auth'
+import { AuthError, Challenge, UnavailableError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { isAnonymous, anonymous, keepAnonymous } from '../../src/core/Evaluation.js'
 import { fromAnswer, fromAnswerToAnonymous } from '../../src/core/fromAnswer.js'
@@ -89,6 +89,16 @@ const strange: ReadonlyArray<readonly [description: string, answer: unknown]> = 
   ['a failure that is inherited', Object.create(AuthError.expired, { username: { value: 'mallory' } })],
 ]
 
+const failures: ReadonlyArray<AuthError> = [
+  AuthError.insufficient(['read']),
+  AuthError.throttled(7),
+  AuthError.unavailable(7),
+  AuthError.raised(error),
+  { ...AuthError.invalid, challenge: Challenge.make('Own') },
+  { ...AuthError.absent, skipped: true },
+  AuthError.Semigroup.concat(AuthError.invalid, AuthError.expired),
+]
+
 // what looks nearly the same, and is somebody
 const somebody: ReadonlyArray<readonly [description: string, answer: unknown]> = [
   ['an object with a key that is a symbol', { [Symbol('id')]: 1 }],
@@ -122,6 +132,11 @@ const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unk
     description: `R05 ${description} is a configuration error`,
     input,
     expected: configuration,
+  })),
+  ...failures.map((input) => ({
+    description: `an AuthError is that failure: ${Object.keys(input).join(', ')} of ${input._tag}`,
+    input,
+    expected: E.left(input),
   })),
   ...somebody.map(([description, input]) => ({
     description: `R04 ${description} passes`,

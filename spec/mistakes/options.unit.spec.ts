@@ -205,6 +205,11 @@ describe('authorize and requireScopes', () => {
 
 const notMilliseconds = [0, -1, NaN, Infinity, -Infinity, 2 ** 31, '5', null]
 
+it('options may have no prototype', () => {
+  const options: object = Object.assign(Object.create(null) as object, { authenticate })
+  expect(() => apiKeyHeader(untyped(options))).not.toThrow()
+})
+
 describe('timeout', () => {
   it.each([...notMilliseconds, undefined, 5n])('is a TypeError for %o milliseconds', (ms) => {
     expect(messageOf(() => timeout(untyped(ms)))).toMatch(/^timeout\(ms\) must be a number from 1 to 2147483647, not /)
