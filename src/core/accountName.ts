@@ -36,11 +36,7 @@ let collator: Intl.Collator | undefined
 // What databases that ignore case and accents take a character for: nothing, a letter, two letters, or itself
 const latin = (character: string): string => {
   const { compare } = (collator ??= new Intl.Collator('und', { sensitivity: 'base' }))
-  if (compare(character, '') === 0) return ''
-  const first = lastUpTo(character, '', compare)
-  if (first === '') return character
-  if (compare(first, character) === 0) return first
-  const both = lastUpTo(character, first, compare)
+  const both = lastUpTo(character, lastUpTo(character, '', compare), compare)
   return compare(both, character) === 0 ? both : character
 }
 
