@@ -28,7 +28,6 @@ const MAX_LENGTH = 100
 
 const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
 const bracketed = /^\[([^\]]*)\](?::\d+)?$/
-const six = /^[\da-f:.]*(?:%.*)?$/i
 
 /** @internal The part of an address that a client cannot choose; `undefined` for a string that is not an address. */
 export const networkOf = (written: string): string | undefined => {
@@ -36,7 +35,7 @@ export const networkOf = (written: string): string | undefined => {
   const address = bracketed.exec(written)?.[1] ?? written
   const plain = four.exec(address)?.[1]
   if (plain !== undefined) return ofOctets(plain.split('.').map(Number))
-  return address.includes(':') && six.test(address) ? ofGroups(groupsOf(address)) : undefined
+  return ofGroups(groupsOf(address))
 }
 
 const ofOctets = (octets: ReadonlyArray<number>): string | undefined =>
@@ -53,7 +52,7 @@ const groupsOf = (address: string): ReadonlyArray<number> => {
 }
 
 const numbers = (part: string | undefined): ReadonlyArray<number> =>
-  part === undefined || part === '' ? [] : part.split(':').map((group) => parseInt(group, 16))
+  part === undefined || part === '' ? [] : part.split(':').map((group) => Number(`0x${group}`))
 
 // RFC 4291 §2.2: the last two groups may be written as an IPv4 address
 const withoutOctets = (text: string): string =>
@@ -61,9 +60,12 @@ const withoutOctets = (text: string): string =>
     [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
   )
 
-// Nine groups, because a port without brackets looks like one more group
+// Nine groups, because a port without brackets looks like one more group. Its digits are not hexadecimal, but are read so
+const MAX_GROUP = 0xffff
+const MAX_PORT = 0x65535
 const ofGroups = (all: ReadonlyArray<number>): string | undefined => {
-  if (all.length < 8 || all.length > 9 || !all.every((group) => group <= 0xffff)) return undefined
+  if (all.length < 8 || all.length > 9) return undefined
+  if (!all.every((group, at) => group <= (at < 8 ? MAX_GROUP : MAX_PORT))) return undefined
   const [, , , , , , high = 0, low = 0] = all
   // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): these IPv6 networks hold all IPv4 addresses
   const prefix = all.slice(0, 6).map((group) => group.toString(16)).join(':') // prettier-ignore
