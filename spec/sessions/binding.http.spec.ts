@@ -1,4 +1,4 @@
-/** R12, R16: a sign-in holds in the session and the application where it was made, and nowhere else. */
+/** R12, R16: a sign-in is valid in the session and the application where it was made, and nowhere else. */
 import { createHash } from 'node:crypto'
 import Keygrip from 'keygrip'
 import type Koa from 'koa'
@@ -26,7 +26,7 @@ const digestOf = ({ cookies }: Visitor, name = 'session'): string =>
 type Data = Record<string, unknown>
 const sessionAt = (ctx: object): Data => (ctx as { readonly session: Data }).session
 
-// who writes what a client sends into the session
+// Writes what a client sends into the session
 const wizard = (app: Koa) =>
   app.use(
     at('/wizard', (ctx) => {
@@ -36,14 +36,14 @@ const wizard = (app: Koa) =>
 const ask = (one: Visitor, data: object) => one.post(`/wizard?data=${encodeURIComponent(JSON.stringify(data))}`)
 
 describeLastingStores((store) => {
-  describe('R12 who can write keys of the session', () => {
+  describe('R12 a client that can write keys of the session', () => {
     const mac = 'A'.repeat(43)
     it.each([
-      ['as it was before', { id: 'root', at: Date.now(), mark: '' }],
+      ['as it was earlier', { id: 'root', at: Date.now(), mark: '' }],
       ['with a MAC', { id: 'root', at: Date.now(), mark: '', mac }],
       ['with an empty MAC', { id: 'root', at: Date.now(), mark: '', mac: '' }],
       ['with a MAC that is an array', { id: 'root', at: Date.now(), mark: '', mac: [mac] }],
-      ['with a far time', { id: 'root', at: 9e15, mark: '', mac }],
+      ['with a time far in the future', { id: 'root', at: 9e15, mark: '', mac }],
     ])('is not signed in by a record %s', async (_what, auth) => {
       const { visitor, loaded } = await sessionsApp(store, { below: wizard })
       const one = visitor()
@@ -51,11 +51,11 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
       expect((await one.ask('/super')).status).toBe(401)
       expect(loaded()).toBe(0)
-      // what is no forgery is kept
+      // Keys that are not a forgery are kept
       expect((await one.ask('/read')).body).toEqual({ step: 1 })
     })
 
-    it('cannot take the record of another session over', async () => {
+    it('cannot use the record of another session', async () => {
       const { visitor } = await sessionsApp(store, { below: wizard })
       const admin = visitor()
       await admin.post('/login?user=root')
@@ -69,7 +69,7 @@ describeLastingStores((store) => {
       await expectSignedIn(admin, root)
     })
 
-    it.each(['id', 'at', 'mark', 'mac'])('cannot change %s of a record that is good', async (field) => {
+    it.each(['id', 'at', 'mark', 'mac'])('cannot change %s of a valid record', async (field) => {
       const { visitor, users } = await sessionsApp(store, { below: wizard })
       users.set('sam', { username: 'sam' })
       const one = visitor()
@@ -93,8 +93,8 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('R12 who can write the store', () => {
-    it('cannot sign in: not by data of his own, not by those of another session', async () => {
+  describe('R12 an attacker who can write to the store', () => {
+    it('cannot sign in, neither by their own data nor by those of another session', async () => {
       const { visitor } = await sessionsApp(store)
       const [one, admin] = [visitor(), visitor()]
       await one.post('/login')
@@ -117,7 +117,7 @@ describeLastingStores((store) => {
       return { shop, admin, one, there: admin.visitor(one.cookies) }
     }
 
-    it('of different names do not accept each other’s sessions', async () => {
+    it('with different names do not accept each other’s sessions', async () => {
       const { one, there, admin } = await visit({ name: 'shop' }, { name: 'admin' })
       expect((await there.ask('/super')).status).toBe(401)
       await expectAnonymous(there)
@@ -125,14 +125,14 @@ describeLastingStores((store) => {
       await expectSignedIn(one, root)
     })
 
-    it('of different packages do not: the name is the package’s by default', async () => {
+    it('of different packages do not accept each other’s sessions, because the default name is that of the package', async () => {
       const { there } = await visit({}, { name: 'another-package' })
       await expectAnonymous(there)
       const same = await visit({}, { name: applicationName() })
       await expectSignedIn(same.there, root)
     })
 
-    it('of the same name are the processes of one service', async () => {
+    it('with the same name are processes of one service', async () => {
       const { there } = await visit({ name: 'shop' }, { name: 'shop' })
       await expectSignedIn(there, root)
     })
@@ -145,7 +145,7 @@ describeLastingStores((store) => {
       ['Keygrips', (keys) => new Keygrip(keys)],
       ['Keygrips of SHA-256', (keys) => new Keygrip(keys, 'sha256', 'base64')],
     ]
-    it.each(makers)('%s: an older key still verifies, and what it signed is signed anew', async (_how, make) => {
+    it.each(makers)('%s: an older key still verifies, and its signature is replaced', async (_how, make) => {
       const { app, visitor } = await sessionsApp(store, { keys: make([old]) })
       const one = visitor()
       await one.post('/login')
@@ -160,7 +160,7 @@ describeLastingStores((store) => {
   })
 
   describe('a new id in the same request', () => {
-    it('by regenerate() keeps who is signed in, and ends the old id', async () => {
+    it('by regenerate() keeps the sign-in, and ends the old id', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app) =>
           app.use(
@@ -178,7 +178,7 @@ describeLastingStores((store) => {
       await expectAnonymous(before)
     })
 
-    it('after signing out takes no record along that the operation held back', async () => {
+    it('after a sign-out does not take a record that the operation kept', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logOut }) =>
           app.use(
@@ -197,8 +197,8 @@ describeLastingStores((store) => {
   })
 })
 
-describe('R12 a record that a store answers with', () => {
-  it('with inherited fields is none', async () => {
+describe('R12 a record that a store returns', () => {
+  it('with inherited fields signs no user in', async () => {
     const kept: SessionStore = memoryStore()
     const { visitor } = await sessionsApp(() => kept, { keys: [strongKey] })
     const one = visitor()

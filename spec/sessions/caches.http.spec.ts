@@ -1,4 +1,7 @@
-/** R03: no shared cache may keep an answer that sets the session's cookie, whoever wrote its Cache-Control, and whenever. */
+/**
+ * R03: no shared cache may store a response that sets the session's cookie, whoever wrote its Cache-Control, and
+ * whenever.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
@@ -11,7 +14,7 @@ import { sessionsApp, setCookies, visitorOf } from '../support/sessionsApp.js'
 
 const PUBLIC = 'public, max-age=3600'
 
-// Safe: some of what is tried here is not in Node's types
+// Safe: some of these values are not in Node's types
 const head = (ctx: Context, ...args: unknown[]): void => {
   ctx.respond = false
   Reflect.apply(ctx.res.writeHead, ctx.res, args)
@@ -20,9 +23,9 @@ const head = (ctx: Context, ...args: unknown[]): void => {
 
 type Way = (ctx: Context) => unknown
 
-// how an operation changes the session and declares its answer public
+// An operation that changes the session and declares its response public
 const ways: Readonly<Record<string, Way>> = {
-  'the handler before': (ctx) => {
+  'the handler, before the change': (ctx) => {
     ctx.set('Cache-Control', PUBLIC)
     ctx.body = 'news'
   },
@@ -30,11 +33,11 @@ const ways: Readonly<Record<string, Way>> = {
     ctx.set('Cache-Control', ['private', 's-maxage=3600'])
     ctx.body = 'news'
   },
-  'the handler, private in a string': (ctx) => {
+  'the handler, with private in a string': (ctx) => {
     ctx.set('Cache-Control', 'public, x="a, private, no-store"')
     ctx.body = 'news'
   },
-  'the handler, private for one field': (ctx) => {
+  'the handler, with private for one field': (ctx) => {
     ctx.set('Cache-Control', 'private="x-name", max-age=3600')
     ctx.body = 'news'
   },
@@ -42,10 +45,10 @@ const ways: Readonly<Record<string, Way>> = {
     ctx.set('Cache-Control', PUBLIC)
     ctx.body = Readable.from(['news'])
   },
-  'nothing at all': (ctx) => {
+  'no Cache-Control': (ctx) => {
     ctx.body = 'news'
   },
-  'Expires alone': (ctx) => {
+  'only Expires': (ctx) => {
     ctx.set('Expires', new Date(Date.now() + 3_600_000).toUTCString())
     ctx.body = 'news'
   },
@@ -81,14 +84,14 @@ const serving = (way: Way, above: (app: Koa) => void = () => {}) =>
   })
 
 describe('R03 an operation that changes the session', () => {
-  it.each(Object.entries(ways))('%s', async (_what, way) => {
+  it.each(Object.entries(ways))('%s: the response is private', async (_what, way) => {
     const { visitor } = await serving(way)
     const answer = await visitor().ask('/news')
     expect([answer.status, answer.body, setCookies(answer).length]).toEqual([200, 'news', 2])
     expectUncached(answer.headers)
   })
 
-  it.each(targeted)('%s, which some caches read instead (RFC 9213), is taken off', async (name) => {
+  it.each(targeted)('%s, which some caches read instead (RFC 9213), is removed', async (name) => {
     const { visitor } = await serving((ctx) => {
       ctx.set(name, 'max-age=3600')
       ctx.body = 'news'
@@ -99,11 +102,11 @@ describe('R03 an operation that changes the session', () => {
   })
 })
 
-// who writes the head by himself, after a sign-in: its cookie is set already
+// Writes the head itself after a sign-in, when the cookie is already set
 const heads: Readonly<Record<string, Way>> = {
   'no headers': (ctx) => (ctx.set('Cache-Control', PUBLIC), head(ctx, 200)),
   'an object': (ctx) => head(ctx, 200, { 'Cache-Control': PUBLIC }),
-  'an object in other letters': (ctx) => head(ctx, 200, { 'CACHE-CONTROL': PUBLIC }),
+  'an object with names in another letter case': (ctx) => head(ctx, 200, { 'CACHE-CONTROL': PUBLIC }),
   'a message and an object': (ctx) => head(ctx, 200, 'OK', { 'Cache-Control': PUBLIC }),
   'no message and an object': (ctx) => head(ctx, 200, undefined, { 'Cache-Control': PUBLIC }),
   'an array': (ctx) => head(ctx, 200, ['Cache-Control', PUBLIC]),
@@ -133,8 +136,8 @@ const heads: Readonly<Record<string, Way>> = {
   },
 }
 
-describe('R03 an operation that signs in, and writes its head by itself', () => {
-  it.each(Object.entries(heads))('%s', async (_what, write) => {
+describe('R03 an operation that signs in and writes its head itself', () => {
+  it.each(Object.entries(heads))('%s: the response is private', async (_what, write) => {
     const { visitor } = await sessionsApp(undefined, {
       below: (app, { logIn }) =>
         app.use(async (ctx: Context, next) => {
@@ -149,11 +152,11 @@ describe('R03 an operation that signs in, and writes its head by itself', () => 
   })
 })
 
-describe('R03 middleware above the sessions', () => {
+describe('R03 upstream middleware', () => {
   const news: Way = (ctx) => {
     ctx.body = 'news'
   }
-  it('that sets Cache-Control afterwards', async () => {
+  it('that sets Cache-Control afterwards: the response is private', async () => {
     const { visitor } = await serving(news, (app) =>
       app.use(async (ctx, next) => {
         await next()
@@ -163,13 +166,13 @@ describe('R03 middleware above the sessions', () => {
     expectUncached((await visitor().ask('/news')).headers)
   })
 
-  // as the package on-headers does it
+  // As the package on-headers does
   it.each<readonly [string, (ctx: Context) => void]>([
     ['setHeader', ({ res }) => void res.setHeader('Cache-Control', PUBLIC)],
     ['appendHeader', ({ res }) => void res.appendHeader('Cache-Control', PUBLIC)],
     ['removeHeader', ({ res }) => res.removeHeader('Cache-Control')],
     ['setHeader for a CDN', ({ res }) => void res.setHeader('CDN-Cache-Control', PUBLIC)],
-  ])('that replaced writeHead, and calls %s in it', async (_how, change) => {
+  ])('that replaced writeHead and calls %s: the response is private', async (_how, change) => {
     const { visitor } = await serving(news, (app) =>
       app.use(async (ctx: Context, next) => {
         const { res } = ctx
@@ -189,7 +192,7 @@ describe('R03 middleware above the sessions', () => {
     expectUncached(answer.headers)
   })
 
-  it('that replaced writeHead, and gives it headers', async () => {
+  it('that replaced writeHead and adds headers: the response is private', async () => {
     const { visitor } = await serving(news, (app) =>
       app.use(async (ctx: Context, next) => {
         const { res } = ctx
@@ -204,8 +207,8 @@ describe('R03 middleware above the sessions', () => {
   })
 })
 
-describe('R03 what stays as the operation wrote it', () => {
-  it('an answer that sets no cookie of the session', async () => {
+describe('R03 responses that do not change', () => {
+  it('a response that does not set the cookie of the session', async () => {
     const { visitor } = await sessionsApp(undefined, {
       below: (app) =>
         app.use(async (ctx, next) => {
@@ -220,17 +223,20 @@ describe('R03 what stays as the operation wrote it', () => {
     expect(setCookies(answer)[0]).toMatch(/^theme=dark/)
   })
 
-  it.each(['private', 'no-store', 'private, max-age=60', 'no-cache, PRIVATE'])('%s', async (value) => {
-    const { visitor } = await serving((ctx) => {
-      ctx.set('Cache-Control', value)
-      ctx.body = 'news'
-    })
-    const answer = await visitor().ask('/news')
-    expect([answer.headers['cache-control'], setCookies(answer).length]).toEqual([value, 2])
-  })
+  it.each(['private', 'no-store', 'private, max-age=60', 'no-cache, PRIVATE'])(
+    'a response with Cache-Control: %s',
+    async (value) => {
+      const { visitor } = await serving((ctx) => {
+        ctx.set('Cache-Control', value)
+        ctx.body = 'news'
+      })
+      const answer = await visitor().ask('/news')
+      expect([answer.headers['cache-control'], setCookies(answer).length]).toEqual([value, 2])
+    },
+  )
 })
 
-it('R03 a cache that keeps what it may (RFC 9111) hands no session on', async () => {
+it('R03 a cache that stores what RFC 9111 allows gives no session to another client', async () => {
   const site = await sessionsApp(undefined, {
     idle: 1000,
     below: (app) =>

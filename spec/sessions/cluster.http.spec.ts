@@ -1,6 +1,6 @@
 /**
- * A Redis Cluster under the stores: three masters with a replica each, by the clients of node-redis and of ioredis. What is
- * kept where, what a request costs, and what happens when a master is silenced or killed under load.
+ * A Redis Cluster under the stores: three masters with a replica each, with the clients node-redis and ioredis. Where
+ * keys are, what a request costs, and what happens when a master is silent or killed under load.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { httpBasicAuth, throttled, withAuth } from 'koa-with-auth'
@@ -35,14 +35,14 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
     await cluster().reset()
   }
 
-  describe.each(Object.keys(connectors))('by %s', (name) => {
+  describe.each(Object.keys(connectors))('with %s', (name) => {
     let connected: ClusterClient
     beforeAll(async () => {
       connected = await connectors[name]!(cluster().ports)
     })
     afterAll(() => connected?.disconnect())
 
-    it('sessions are spread over all masters, and no command concerns two slots', async () => {
+    it('sessions are on all masters, and no command concerns two slots', async () => {
       await emptied()
       const { users, visitor, signing } = await sessionsApp(() => redisStore({ command: connected.command }))
       const visitors: Visitor[] = []
@@ -64,7 +64,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       expect(await refused()).toEqual([])
     })
 
-    it('a guarded request costs two look-ups and one round trip, whatever masters have the keys', async () => {
+    it('a guarded request costs two look-ups in one round trip, whichever masters have the keys', async () => {
       const trips = await roundTrips(cluster().ports)
       const relayed = await connectors[name]!(cluster().ports, trips.through)
       try {
@@ -87,7 +87,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       }
     })
 
-    it('API keys are in one slot, and finding one is one command', async () => {
+    it('API keys are in one slot, and a look-up is one command', async () => {
       await emptied()
       const store = redisKeyStore({ command: connected.command })
       for (let at = 0; at < 20; at++) await store.insert(digestOf(`key ${at}`), recordOf(`id ${at}`))
@@ -102,7 +102,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       expect(await refused()).toEqual([])
     })
 
-    it('guesses at different accounts are counted on different masters, and each is limited', async () => {
+    it('guesses at different accounts are counted on different masters, and each account is limited', async () => {
       await emptied()
       const limiter = new RateLimiterRedis({ ...connected.limiting, points: 3, duration: 900 })
       let hooked = 0
@@ -125,7 +125,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       expect(await refused()).toEqual([])
     })
   })
-  describe('under load, by both clients', () => {
+  describe('under load, with both clients', () => {
     const built = buildSite()
     let sides: { readonly name: string; readonly site: Site; readonly load: Load }[] = []
     beforeAll(async () => {
@@ -147,13 +147,13 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       }
       built.remove()
     })
-    // What a busy machine keeps from being answered in time is a 503, and asked again
+    // A request that is late because the machine is busy is a 503, and is sent again
     const done = async (client: SiteClient, path: string): Promise<void> => {
       let { status } = await client.send('POST', path)
       while (status === 503) ({ status } = await client.send('POST', path))
       expect([path, status]).toEqual([path, 204])
     }
-    // Somebody whose session is on each of the masters, most likely
+    // One user for each master, most likely
     const signedIn = (site: Site, name: string): Promise<SiteClient[]> =>
       Promise.all(
         Array.from({ length: 12 }, async (_, at) => {
@@ -168,7 +168,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       await Promise.all(people.map((one) => done(one, '/logout')))
       return copies
     }
-    // None is let in; whether each of them was refused, and not put off by a 503
+    // None passes; each must be refused, not only get a 503
     const areOut = async (copies: ReadonlyArray<SiteClient>): Promise<boolean> => {
       const replies = await Promise.all(copies.map((one) => one.send('GET', '/me')))
       expect(replies.filter(({ status }) => status !== 401 && status !== 503)).toEqual([])
@@ -181,7 +181,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
     const lastTrouble = (load: Load, begun: number): number =>
       Math.max(begun, ...since(load, begun).flatMap((one) => (isWell(one) ? [] : [one.ended])))
 
-    // Until everybody on both sites has been served for a second
+    // Until every user on both sites has been served for a second
     const untilWell = async (begun: number): Promise<void> => {
       const last = () => Math.max(begun + 1000, ...sides.map(({ load }) => lastTrouble(load, begun)))
       while (performance.now() - last() < 1000 && performance.now() - begun < 60_000) await pause(20)
@@ -195,11 +195,11 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
         const back = lastTrouble(load, begun) - begun
         const slowest = longest(all) - longest(of('without'))
         const figures = `${name}: ${JSON.stringify(summary(all))}, back after ${back.toFixed(0)} ms, longest ${longest(all).toFixed(0)} ms`
-        // no user is let in wrongly
+        // No request passes wrongly
         expect(all.filter((one) => one.isOfAnother)).toEqual([])
         expect((await site.state()).calls['strangers']).toBe(0)
         expect(statusesOf('wrong').filter((status) => status !== 503)).toEqual([401])
-        // and no user is signed out: those whose master is gone get a 503 meanwhile, the others are served
+        // No user is signed out: users whose master fails get a 503 meanwhile, and the others are served
         expect(statusesOf('guarded'), figures).toEqual([200, 503])
         expect(statusesOf('write'), figures).toEqual([201, 503])
         expect(statusesOf('public', 'without'), figures).toEqual([200])
@@ -210,31 +210,27 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
     }
     const masterAt = async (at: number): Promise<RedisNode> => (await cluster().masters())[at]!
 
-    it(
-      'a master that goes silent: its replica takes over, and what it answers afterwards lets no user in',
-      options,
-      async () => {
-        await cluster().settled()
-        const people = await everyone('silent')
-        const master = await masterAt(0)
-        const begun = performance.now()
-        master.pause()
-        try {
-          await untilWell(begun)
-          await expectServed(begun)
-        } finally {
-          // they sign out while it is silent, so it knows nothing of that
-          const copies = (await Promise.all(people.map(signedOut))).flat()
-          master.continue()
-          for (let time = 0; time < 20; time++) await areOut(copies)
-          await untilWell(performance.now())
-          await untilOut(copies)
-        }
-      },
-    )
+    it('a silent master: its replica takes over, and its late replies admit no user', options, async () => {
+      await cluster().settled()
+      const people = await everyone('silent')
+      const master = await masterAt(0)
+      const begun = performance.now()
+      master.pause()
+      try {
+        await untilWell(begun)
+        await expectServed(begun)
+      } finally {
+        // They sign out while it is silent, so it does not know
+        const copies = (await Promise.all(people.map(signedOut))).flat()
+        master.continue()
+        for (let time = 0; time < 20; time++) await areOut(copies)
+        await untilWell(performance.now())
+        await untilOut(copies)
+      }
+    })
 
     it(
-      'a master that is killed: its replica takes over, and who signed out just before stays out',
+      'a killed master: its replica takes over, and users who signed out just before stay signed out',
       options,
       async () => {
         await cluster().settled()

@@ -1,4 +1,4 @@
-/** SECURITY D-S8, D-S9, D-S11, D-S12, D-S14: the cookie of a session, how it is signed, and what is not taken for it. */
+/** D-S8, D-S9, D-S11, D-S12, D-S14: the cookie of a session, its signature, and what does not count as this cookie. */
 import Router from '@koa/router'
 import Keygrip from 'keygrip'
 import Koa from 'koa'
@@ -15,7 +15,7 @@ const otherKey = 'another signing key that is long enough'
 const DAY = 86_400_000
 
 describe('D-S12 the cookie', () => {
-  it('over http: HttpOnly, SameSite=Lax, Path=/, as long as the idle time, and its signature alike', async () => {
+  it('is HttpOnly, SameSite=Lax and Path=/ over http, lasts as long as the idle time, and so does its signature', async () => {
     const { visitor } = await sessionsApp()
     const lines = setCookies(await visitor().post('/login'))
     expect(lines).toHaveLength(2)
@@ -29,7 +29,7 @@ describe('D-S12 the cookie', () => {
     }
   })
 
-  it('SameSite=Strict and another name, where asked for', async () => {
+  it('has SameSite=Strict and another name if the options say so', async () => {
     const { visitor } = await sessionsApp(undefined, { sameSite: 'strict', cookieName: 'sid' })
     const one = visitor()
     const lines = setCookies(await one.post('/login'))
@@ -40,7 +40,7 @@ describe('D-S12 the cookie', () => {
     await expectSignedIn(one, anna)
   })
 
-  it('is taken back when signing out, with its signature', async () => {
+  it('is deleted at sign-out, with its signature', async () => {
     const { visitor } = await sessionsApp()
     const one = visitor()
     await one.post('/login')
@@ -50,7 +50,7 @@ describe('D-S12 the cookie', () => {
     expect(one.cookies.has('session')).toBe(false)
   })
 
-  it('is not given to who has no session', async () => {
+  it('is not sent to a visitor without a session', async () => {
     const { visitor, store } = await sessionsApp()
     const stranger = visitor()
     for (const path of ['/open', '/me', '/read', '/nowhere']) {
@@ -59,7 +59,7 @@ describe('D-S12 the cookie', () => {
     expect(store.asked).toEqual([])
   })
 
-  it('session auth above the sessions is a 500 that names the fix, and signing in there, too', async () => {
+  it('session authenticators and sign-in above the sessions are a 500 that names the fix', async () => {
     const { ask, errors } = await running((app, answering) => {
       app.keys = [strongKey]
       const router = new Router().get('/me', withAuth(sessionAuth()), answering)
@@ -80,7 +80,7 @@ describeLastingStores((store) => {
     const sign = (text: string, key = strongKey) => new Keygrip([key]).sign(text)
     const cases: ReadonlyArray<readonly [string, (id: string, sig: string) => string]> = [
       ['no signature', (id) => `session=${id}`],
-      ['the signature alone', (_id, sig) => `session.sig=${sig}`],
+      ['only the signature', (_id, sig) => `session.sig=${sig}`],
       ['an empty signature', (id) => `session=${id}; session.sig=`],
       ['another key', (id) => `session=${id}; session.sig=${sign(`session=${id}`, otherKey)}`],
       ['a signature of another name', (id) => `session=${id}; session.sig=${sign(`other=${id}`)}`],
@@ -90,10 +90,10 @@ describeLastingStores((store) => {
       ['another letter', (id, sig) => `session=${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}; session.sig=${sig}`],
       ['an empty value', () => `session=; session.sig=${sign('session=')}`],
       ['a name in capitals', (id, sig) => `SESSION=${id}; SESSION.sig=${sig}`],
-      ['a name behind a no-break space', (id, sig) => `\u00a0session=${id}; \u00a0session.sig=${sig}`],
-      ['a prefix that was not set', (id, sig) => `__Host-session=${id}; __Host-session.sig=${sig}`],
+      ['a name after a no-break space', (id, sig) => `\u00a0session=${id}; \u00a0session.sig=${sig}`],
+      ['a __Host- prefix that was not set', (id, sig) => `__Host-session=${id}; __Host-session.sig=${sig}`],
       [
-        'a value in the query style',
+        'a value with a plus for a blank',
         (id, sig) => `session=${id.slice(1)}%${id.charCodeAt(0).toString(16)}; session.sig=${sig}`,
       ],
       ['the forged one first', (id, sig) => `session=forged; session=${id}; session.sig=${sig}`],
@@ -116,7 +116,7 @@ describeLastingStores((store) => {
       const Cookie = forge(victim.cookies.get('session')!, victim.cookies.get('session.sig')!)
       const answer = await ask('/me', { headers: { Cookie } })
       expectDenied(answer, 401, [challenge.session])
-      // a bad signature may be taken back; no session is made
+      // A bad signature may be deleted; no session is made
       expect(setCookies(answer).filter((line) => !/^session\.sig=; .*expires=Thu, 01 Jan 1970/.test(line))).toEqual([])
       await expectSignedIn(victim, anna)
     })
@@ -131,7 +131,7 @@ describeLastingStores((store) => {
       '__proto__',
       'constructor',
       Buffer.from('{"auth":{"id":"root","at":9e15,"mark":""}}').toString('base64url'),
-    ])('a cookie that is signed and holds %s is no session', async (value) => {
+    ])('a cookie that is signed and contains %s is not a session', async (value) => {
       const { ask } = await sessionsApp(store)
       const Cookie = `session=${value}; session.sig=${sign(`session=${value}`)}`
       expectDenied(await ask('/me', { headers: { Cookie } }), 401, [challenge.session])
@@ -139,8 +139,8 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('D-S8 keys', () => {
-    it('are rotated: a session signed with an older key is good, until the key is removed', async () => {
+  describe('D-S8 the keys of the application', () => {
+    it('are rotated: an older key verifies until it is removed', async () => {
       const keys = [otherKey]
       const { visitor } = await sessionsApp(store, { keys })
       const one = visitor()
@@ -153,14 +153,14 @@ describeLastingStores((store) => {
       await expectAnonymous(before)
     })
 
-    it('of another application do not count', async () => {
+    it('of another application do not verify', async () => {
       const [here, there] = [await sessionsApp(store), await sessionsApp(store, { keys: [otherKey] })]
       const one = here.visitor()
       await one.post('/login')
       await expectAnonymous(there.visitor(one.cookies))
     })
 
-    it('a Keygrip with a stronger digest is accepted', async () => {
+    it('may be a Keygrip with a stronger digest', async () => {
       // Safe: Koa takes a Keygrip
       const { visitor } = await sessionsApp(store, { keys: new Keygrip([strongKey], 'sha256') as unknown as string[] })
       const one = visitor()
@@ -171,8 +171,8 @@ describeLastingStores((store) => {
   })
 })
 
-describe('D-S11 one instance for an application', () => {
-  it('a second call, and one beside a koa-session, is a TypeError', () => {
+describe('D-S11 one call of sessions for an application', () => {
+  it('a second call, or one beside a koa-session, is a TypeError', () => {
     const app = new Koa({ keys: [strongKey] })
     sessions(app, { loadUser: () => anna })
     expect(() => sessions(app, { loadUser: () => anna })).toThrow(
@@ -183,14 +183,14 @@ describe('D-S11 one instance for an application', () => {
     expect(() => sessions(other, { loadUser: () => anna })).toThrow(/has sessions already/)
   })
 
-  it('a call that failed can be fixed', () => {
+  it('a call that failed can be repeated', () => {
     const app = new Koa()
     expect(() => sessions(app, { loadUser: () => anna })).toThrow(/app\.keys/)
     app.keys = [strongKey]
     sessions(app, { loadUser: () => anna })
   })
 
-  it('two applications beside one another have each their own, and options are left as they are', async () => {
+  it('two applications have their own sessions, and options are not changed', async () => {
     const options = Object.freeze({ cookieName: 'one' })
     const one = await sessionsApp(undefined, options)
     const two = await sessionsApp(undefined, { cookieName: 'two' })
@@ -204,7 +204,7 @@ describe('D-S11 one instance for an application', () => {
     await expectAnonymous(two.visitor(a.cookies))
   })
 
-  it('what OpenAPI says follows the name', async () => {
+  it('the OpenAPI document has the name of the cookie', async () => {
     const { ask } = await sessionsApp(undefined, {
       cookieName: 'sid',
       below: (app) =>
@@ -218,7 +218,7 @@ describe('D-S11 one instance for an application', () => {
     expect((await ask('/scheme')).body).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'sid' })
   })
 
-  it('a handler behind a guard can sign in and out', async () => {
+  it('a handler after a guard can sign in and out', async () => {
     const { visitor } = await sessionsApp(undefined, {
       below: (app, { logIn }) => {
         const router = new Router().post('/become-root', withAuth(sessionAuth()), (ctx) => {

@@ -1,4 +1,7 @@
-/** Two copies of the package in one process act as one: whichever of them sessions, kinds, `logIn` and listeners come from. */
+/**
+ * Two copies of the package in one process work as one, whichever of them sessions, kinds, `logIn` and listeners come
+ * from.
+ */
 import Router from '@koa/router'
 import { describe, expect, it, vi } from 'vitest'
 import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/behavior.js'
@@ -26,8 +29,8 @@ const options = {
   isSuperuser: () => false,
 }
 
-describe('of two copies', () => {
-  it('one mounts the sessions, the other guards, signs in and out, and listens', async () => {
+describe('two copies of the package', () => {
+  it('one has the sessions, the other guards, signs in and out, and listens', async () => {
     const [one, other] = [await copy(), await copy()]
     expect(one.sessions).not.toBe(other.sessions)
     const records: unknown[] = []
@@ -80,7 +83,7 @@ describe('of two copies', () => {
     }
   })
 
-  it('another site that asks the one to sign in is refused as by the other', async () => {
+  it('a sign-in from another site is refused by logIn of both', async () => {
     const [one, other] = [await copy(), await copy()]
     const api = await running((app, answering) => {
       app.keys = [strongKey]
@@ -98,7 +101,7 @@ describe('of two copies', () => {
     expect([answer.status, answer.seen, answer.headers['set-cookie']]).toStrictEqual([403, [], undefined])
   })
 
-  it('each with an application of its own: the kinds of the one are an error in the other', async () => {
+  it('each with its own application: the kinds of one are an error in the other', async () => {
     const [one, other] = [await copy(), await copy()]
     const made: { sessionAuth?: ReturnType<typeof one.sessions<User>>['sessionAuth'] } = {}
     await running((app) => {
@@ -114,7 +117,7 @@ describe('of two copies', () => {
     expect(String(api.errors[0])).toMatch(/it belongs to the sessions of another application/)
   })
 
-  it('a second call of sessions is a TypeError, whichever calls first', async () => {
+  it('a second call of sessions is a TypeError, whichever copy is first', async () => {
     const [one, other] = [await copy(), await copy()]
     await running((app) => {
       app.keys = [strongKey]

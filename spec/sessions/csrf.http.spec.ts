@@ -1,4 +1,6 @@
-/** Login CSRF and logout CSRF: what another site made the browser send is refused before the store is touched. */
+/**
+ * Login CSRF and logout CSRF: a request that another site made the browser send is refused before the store is used.
+ */
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +18,7 @@ const expectForged = (answer: Answer): void => {
 const foreign: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
   ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
   ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
-  ['Sec-Fetch-Site: a word unknown', { 'Sec-Fetch-Site': 'friendly' }],
+  ['an unknown Sec-Fetch-Site', { 'Sec-Fetch-Site': 'friendly' }],
   ['Sec-Fetch-Site sent twice', { 'Sec-Fetch-Site': 'same-origin, cross-site' }],
   ['a foreign Origin', { Origin: 'https://evil.example' }],
   ['an Origin of another port', { Origin: 'http://127.0.0.1:1' }],
@@ -25,7 +27,7 @@ const foreign: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]
 ]
 
 describeLastingStores((store) => {
-  it.each(foreign)('signing in with %s: 403 as problem details, and the store is not asked', async (_what, headers) => {
+  it.each(foreign)('signing in with %s is a 403, and the store is not used', async (_what, headers) => {
     const { visitor, store: watched } = await sessionsApp(store)
     const victim = visitor()
     expectForged(await victim.post('/login', headers))
@@ -33,7 +35,7 @@ describeLastingStores((store) => {
     await expectAnonymous(victim)
   })
 
-  it.each(foreign)('signing out with %s: 403, and the session goes on', async (_what, headers) => {
+  it.each(foreign)('signing out with %s is a 403, and the session stays', async (_what, headers) => {
     const { visitor, store: watched } = await sessionsApp(store)
     const victim = visitor()
     await victim.post('/login')
@@ -46,7 +48,7 @@ describeLastingStores((store) => {
 })
 
 describe('login CSRF', () => {
-  it('signing in as somebody else over a session: 403, and the session stays whose it was', async () => {
+  it('signing in as another user in an existing session is a 403, and the session stays the same', async () => {
     const { visitor } = await sessionsApp()
     const victim = visitor()
     await victim.post('/login')
@@ -55,12 +57,12 @@ describe('login CSRF', () => {
   })
 
   it.each([
-    ['the own origin by Sec-Fetch-Site', () => ({ 'Sec-Fetch-Site': 'same-origin' })],
+    ['the same origin by Sec-Fetch-Site', () => ({ 'Sec-Fetch-Site': 'same-origin' })],
     ['a bookmark', () => ({ 'Sec-Fetch-Site': 'none' })],
-    ['the own origin by Origin', (port: number) => ({ Origin: `http://127.0.0.1:${port}` })],
-    ['no browser', () => ({})],
+    ['the same origin by Origin', (port: number) => ({ Origin: `http://127.0.0.1:${port}` })],
+    ['a client that is not a browser', () => ({})],
     ['a trusted origin', () => ({ Origin: 'https://app.example', 'Sec-Fetch-Site': 'cross-site' })],
-  ] as const)('from %s: signed in, and out', async (_what, headers) => {
+  ] as const)('signing in and out from %s works', async (_what, headers) => {
     const { visitor, port } = await sessionsApp(undefined, { trustedOrigins: ['https://app.example'] })
     const one = visitor()
     expect((await one.post('/login', headers(port))).status).toBe(200)
@@ -69,7 +71,7 @@ describe('login CSRF', () => {
     await expectAnonymous(one)
   })
 
-  it('a type of content that needs no preflight changes nothing (A-12)', async () => {
+  it('a content type that needs no preflight changes nothing (A-12)', async () => {
     const { visitor, store } = await sessionsApp()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
       const headers = { 'Content-Type': type, 'Sec-Fetch-Site': 'cross-site' }
@@ -78,7 +80,7 @@ describe('login CSRF', () => {
     expect(store.asked).toEqual([])
   })
 
-  it('is answered as CSRF in an outage, too', async () => {
+  it('is a 403 during an outage, too', async () => {
     const { visitor, store } = await sessionsApp()
     Object.assign(store.instead, { markOf: () => Promise.reject(new Error('down')) })
     expectForged(await visitor().post('/login', { 'Sec-Fetch-Site': 'cross-site' }))
@@ -124,8 +126,8 @@ describe('R19 signing in and out by GET', () => {
     ['an image of a sibling domain', from('same-site', 'no-cors', 'image')],
     ['a mode without a destination', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }],
     ['a destination without a mode', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'document' }],
-    ['a site alone', { 'Sec-Fetch-Site': 'cross-site' }],
-    ['an unknown site', from('friendly', 'no-cors', 'image')],
+    ['Sec-Fetch-Site alone', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['an unknown Sec-Fetch-Site', from('friendly', 'no-cors', 'image')],
     ['an older browser that sends an Origin', { Origin: 'https://evil.example' }],
     ['a hidden Origin', { Origin: 'null' }],
     ['an image by HEAD', from('cross-site', 'no-cors', 'image'), 'HEAD'],
@@ -134,7 +136,7 @@ describe('R19 signing in and out by GET', () => {
     ['a navigation that upgrades', from('cross-site', 'navigate', 'document', { Upgrade: 'x', Connection: 'Upgrade' })],
   ]
   it.each(refused.map(([what, headers, method = 'GET']) => ({ what, headers, method })))(
-    '$what of another site: 403, and nothing changes',
+    '$what of another site is a 403, and nothing changes',
     async ({ headers, method }) => {
       const { visitor, store } = await byLink()
       const victim = visitor()
@@ -150,14 +152,14 @@ describe('R19 signing in and out by GET', () => {
   )
 
   const passed: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
-    ['a link in a mail', from('none', 'navigate', 'document')],
-    ['a link on another site, a redirect of an OAuth provider', from('cross-site', 'navigate', 'document')],
+    ['a link in an email', from('none', 'navigate', 'document')],
+    ['a link on another site, such as a redirect of an OAuth provider', from('cross-site', 'navigate', 'document')],
     ['a link on a sibling domain', from('same-site', 'navigate', 'document')],
     ['an image of its own site', from('same-origin', 'no-cors', 'image')],
-    ['no browser, or one older than Fetch Metadata', {}],
+    ['a client that is not a browser, or is older than Fetch Metadata', {}],
     ['a trusted origin', from('cross-site', 'cors', 'empty', { Origin: 'https://app.example' })],
   ]
-  it.each(passed)('%s: signed in, and out', async (_what, headers) => {
+  it.each(passed)('signing in and out by %s works', async (_what, headers) => {
     const { visitor } = await byLink(['https://app.example'])
     const one = visitor()
     expect((await one.ask('/magic', { headers })).status).toBe(200)
@@ -169,12 +171,12 @@ describe('R19 signing in and out by GET', () => {
 
 describe('an Upgrade request', () => {
   it.each(['GET', 'HEAD', 'OPTIONS'])(
-    'is not safe: %s of another site is a 403 where a session passes',
+    'is not safe: %s from another site is a 403 if a session passes',
     async (method) => {
       const { visitor } = await sessionsApp()
       const one = visitor()
       await one.post('/login')
-      // a server without an upgrade listener gives such a request to Koa
+      // A server without an upgrade listener passes such a request to Koa
       for (const Upgrade of ['websocket', 'h2c', '']) {
         const headers = { Upgrade, Connection: 'Upgrade', 'Sec-Fetch-Site': 'cross-site' }
         const answer = await one.ask('/me', { method, headers })

@@ -1,4 +1,7 @@
-/** Decisions of spec/requirements.md: sessions, with real koa-session and cookies got by signing in. Titles begin with the question. */
+/**
+ * Decisions of spec/requirements.md about sessions, with a real koa-session and cookies of real sign-ins. Titles begin
+ * with the question.
+ */
 import Router from '@koa/router'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Keygrip from 'keygrip'
@@ -28,7 +31,7 @@ const start = (authenticator: Authenticator<unknown>, mode: (typeof modes)[numbe
   operation(withAuth(authenticator), withSessions(mode))
 
 describe.each(modes)('in %s mode', (mode) => {
-  test('session without the rights (superuser, staff): 401', async () => {
+  test('session without the rights (superuser, staff): it is a 401', async () => {
     for (const authenticator of [sessionAuthSuperUser(), sessionAuthIsStaff()]) {
       const api = await start(authenticator, mode)
       expectDenied(await ask(api, { username: 'anna' }), 401, [challenge.session])
@@ -36,7 +39,7 @@ describe.each(modes)('in %s mode', (mode) => {
     }
   })
 
-  test('staff: superuser or staff', async () => {
+  test('staff: superusers and staff pass', async () => {
     const api = await start(sessionAuthIsStaff(), mode)
     for (const user of [
       { username: 'a', isStaff: true },
@@ -49,7 +52,7 @@ describe.each(modes)('in %s mode', (mode) => {
     expectDenied(await ask(superuserOnly, { username: 'a', isStaff: true }), 401, [challenge.session])
   })
 
-  test('inactive, deleted user: 401, at the next request', async () => {
+  test('inactive, deleted user: it is a 401 at the next request', async () => {
     const inactive = await start(sessionAuth(), mode)
     expectDenied(await ask(inactive, { username: 'anna', isActive: false }), 401, [challenge.session])
     expectPassed(await ask(inactive, { username: 'anna', isActive: true }), { username: 'anna', isActive: true })
@@ -83,7 +86,7 @@ describe('anonymous unsafe request on session auth', () => {
 })
 
 describe('where the session keeps its user', () => {
-  test('where the session keeps its user: `ctx.session.user`, a record with `username`', async () => {
+  test('where the session keeps its user: in `ctx.session.user`, an object with `username`', async () => {
     const api = await start(sessionAuth())
     expectPassed(await ask(api, { username: 'anna' }), { username: 'anna' })
     for (const data of [{ username: 'anna' }, { auth: { username: 'anna' } }, { User: { username: 'anna' } }]) {
@@ -96,10 +99,10 @@ describe('where the session keeps its user', () => {
   test.each<readonly [string, (found: typeof user | undefined) => unknown]>([
     ['returns', (found) => found],
     ['resolves to', async (found) => found],
-    ['puts into an Option', O.fromNullable],
-    ['puts into an Either', E.fromNullable('none')],
-    ['puts into a TaskEither', (found) => (found ? TE.right(found) : TE.left('none'))],
-  ])('where the session keeps its user: or what loadUser(session) %s', async (_how, say) => {
+    ['returns as an Option', O.fromNullable],
+    ['returns as an Either', E.fromNullable('none')],
+    ['returns as a TaskEither', (found) => (found ? TE.right(found) : TE.left('none'))],
+  ])('where the session keeps its user: or it is what loadUser(session) %s', async (_how, say) => {
     const loadUser = vi.fn((session: Readonly<Record<string, unknown>>) =>
       say(session['userId'] === 7 ? user : undefined),
     )
@@ -143,7 +146,7 @@ describe('session user', () => {
     { username: 7 },
     { username: null },
     { username: [] },
-  ])('session user: %j does not decode, 401', async (value) => {
+  ])('session user: %j does not decode and is a 401', async (value) => {
     const api = await start(sessionAuth())
     expectDenied(await ask(api, value), 401, [challenge.session])
   })
@@ -157,8 +160,8 @@ describe('session user', () => {
     [{ username: 'anna', isSuperuser: 1 }, /isSuperuser of the loaded user is not a boolean/],
     [{ username: 'anna', isStaff: 'yes' }, /isStaff of the loaded user is not a boolean/],
     [{ username: 'anna', isActive: 1 }, /isActive of the loaded user is not a boolean; load .*Boolean/],
-  ])('session user: %j of loadUser can never sign in: a 500 that names the field', async (value, message) => {
-    // Safe: it does not compile (spec/types), so it is what a program without types would do
+  ])('session user: %j of loadUser can never sign in: it is a 500 that names the field', async (value, message) => {
+    // Safe: it does not compile (spec/types), but a program without types could do it
     const api = await start(sessionAuth({ loadUser: async () => value as never }))
     const headers = { Cookie: await signIn(api, { userId: 7 }) }
     expectCrashed(await api.ask('/x', { headers }))
@@ -181,7 +184,7 @@ describe('`app.keys` where session auth is used', () => {
   const serving = (keys: unknown) =>
     running((app, answering) => {
       withSessions()(app)
-      // Safe: what a user of plain JavaScript may write
+      // Safe: plain JavaScript may write this
       app.keys = keys as Koa['keys']
       const router = new Router().get('/session', withAuth(sessionLoginAuth), answering)
       router.get('/list', withAuth([() => false, sessionLoginAuth]), answering)
@@ -195,8 +198,8 @@ describe('`app.keys` where session auth is used', () => {
     ['an empty key', ['']],
     ['a short first key', ['short', signingKey]],
     ['a string', signingKey],
-    ['a key that is no string', [7]],
-  ])('`app.keys` %s: a 500 that names the fix, and no handler runs', async (_what, keys) => {
+    ['a key that is not a string', [7]],
+  ])('`app.keys` %s: it is a 500 that names the fix, and no handler runs', async (_what, keys) => {
     const { ask, errors } = await serving(keys)
     expectCrashed(await ask('/session'))
     expectCrashed(await ask('/list'))
@@ -208,14 +211,14 @@ describe('`app.keys` where session auth is used', () => {
     }
   })
 
-  test('`app.keys` empty: a 500', async () => {
+  test('`app.keys` empty: it is a 500', async () => {
     const { ask } = await serving([])
     expectCrashed(await ask('/session'))
   })
 
   test.each([
     ['32 characters', ['x'.repeat(32)]],
-    ['two of them', [signingKey, 'y'.repeat(64)]],
+    ['two keys', [signingKey, 'y'.repeat(64)]],
     ['a Keygrip, which cannot be inspected', new Keygrip([signingKey])],
   ])('`app.keys` %s: accepted', async (_what, keys) => {
     const api = await serving(keys)

@@ -1,4 +1,4 @@
-/** The name of the session's cookie where a router is documented or audited without a request. */
+/** The cookie name of the session in the document and the audit of a router, when there is no request. */
 import Router from '@koa/router'
 import Koa from 'koa'
 import { audit } from 'koa-with-auth/audit'
@@ -19,7 +19,7 @@ const named = () => {
   }
 }
 
-it('is koa-session’s own, until sessions(app) says what it calls it', () => {
+it('is that of koa-session until sessions(app, options) sets another', () => {
   expect(JSON.stringify(named())).toContain('koa.sess')
   for (const [options, name] of [
     [{}, 'session'],
@@ -34,7 +34,7 @@ it('is koa-session’s own, until sessions(app) says what it calls it', () => {
   }
 })
 
-it('the option cookieName of a kind counts instead', () => {
+it('is the option cookieName of a kind, if it is set', () => {
   const own = new Router().get('/me', withAuth(sessionAuth({ cookieName: 'mine' })), () => {})
   const { components } = openApi(own, { title: 'Pets', version: '1.0.0' })
   expect(Object.values(components?.securitySchemes ?? {})).toMatchObject([{ in: 'cookie', name: 'mine' }])

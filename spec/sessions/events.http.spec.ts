@@ -1,4 +1,4 @@
-/** Signing in and out as records: when they are published, what is in them, and which session each is of. */
+/** Records of sign-ins and sign-outs: when they are published, what they contain, and which session they are about. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -45,7 +45,7 @@ afterEach(() => {
   for (const record of outs) expect(outSchema(record), JSON.stringify(outSchema.errors)).toBe(true)
 })
 
-/** `/digests`: what an operation keeps beside a socket; `/empty`, `/drop`, `/renew`: other ends of a session. */
+/** `/digests`: what an operation remembers with a socket; `/empty`, `/drop`, `/renew`: other ends of a session. */
 const extra = (app: Koa): unknown =>
   app
     .use(
@@ -63,8 +63,8 @@ const app = (store?: () => SessionStore, options: Parameters<typeof sessionsApp>
 const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SignInDigests
 
 describeLastingStores((store) => {
-  describe('a sign-in', () => {
-    it('is one frozen record, of the session that the visitor has then', async () => {
+  describe('the record of a sign-in', () => {
+    it('is one, frozen, about the session that the visitor then has', async () => {
       const { visitor } = await app(store)
       const one = visitor()
       await one.post('/login')
@@ -77,7 +77,7 @@ describeLastingStores((store) => {
       expect(ins).toHaveLength(1)
     })
 
-    it('of two visitors has one user and two sessions; of another application another user', async () => {
+    it('of two visitors has the same user and two sessions; in another application it has another user', async () => {
       const { visitor } = await app(store)
       await visitor().post('/login')
       await visitor().post('/login')
@@ -89,14 +89,14 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('a sign-out', () => {
+  describe('the record of a sign-out', () => {
     it.each([
       ['logOut', '/logout', 'logOut'],
       ['session = null', '/drop', 'logOut'],
       ['session = {}', '/empty', 'logOut'],
       ['a new id', '/renew', 'renewed'],
       ['another sign-in', '/login?user=sam', 'renewed'],
-    ])('by %s is one frozen record of this session alone', async (_how, path, reason) => {
+    ])('by %s is one, frozen, about this session only', async (_how, path, reason) => {
       const { visitor } = await app(store)
       const [one, two] = [visitor(), visitor()]
       await one.post('/login')
@@ -110,7 +110,7 @@ describeLastingStores((store) => {
       expect(record && endsSignIn(record, second)).toBe(false)
     })
 
-    it('everywhere is a record of all sessions of the user, and of no other', async () => {
+    it('everywhere is about all sessions of the user, and no others', async () => {
       const { visitor } = await app(store)
       const [one, two, sam] = [visitor(), visitor(), visitor()]
       await one.post('/login')
@@ -119,12 +119,12 @@ describeLastingStores((store) => {
       const [first, second, other] = [await digestsOf(one), await digestsOf(two), await digestsOf(sam)]
       expect((await one.post('/everywhere')).status).toBe(200)
       expect(outs).toStrictEqual([{ application: 'shop', reason: 'logOutEverywhere', user: first.user }])
-      // as another process gets it
+      // As another process gets it
       const sent = JSON.parse(JSON.stringify(outs[0])) as SignedOutEvent
       expect([first, second, other].map((signIn) => endsSignIn(sent, signIn))).toStrictEqual([true, true, false])
     })
 
-    it('everywhere by another process is a record when a request of the session shows it, once', async () => {
+    it('everywhere in another process is published once, when a request of the session shows it', async () => {
       const here = await app(store)
       const there = await app(store)
       const one = here.visitor()
@@ -137,7 +137,7 @@ describeLastingStores((store) => {
       expect(outs).toStrictEqual([{ application: 'shop', reason: 'logOutEverywhere', ...signIn }])
     })
 
-    it('is published before the answer comes', async () => {
+    it('is published before the response is sent', async () => {
       const { visitor } = await app(store)
       const one = visitor()
       await one.post('/login')
@@ -151,7 +151,7 @@ describeLastingStores((store) => {
   it.each([
     ['idle', 70, { idle: 60 * MINUTE, absolute: 9 * HOUR }],
     ['absolute', 40, { idle: 60 * MINUTE, absolute: 60 * MINUTE }],
-  ] as const)('expiry (%s) is a record when a request shows it, once', async (reason, idleFor, options) => {
+  ] as const)('by expiry (%s) is published once, when a request shows it', async (reason, idleFor, options) => {
     const kept = store()
     const lax = (await app(() => kept, { idle: 9 * HOUR, absolute: 9 * HOUR })).visitor()
     await lax.post('/login')
@@ -159,7 +159,7 @@ describeLastingStores((store) => {
     const begun = Date.now()
     vi.useFakeTimers({ toFake: ['Date'], now: begun + 40 * MINUTE })
     await lax.post('/set?basket=pear')
-    // the store keeps it longer than this application wants it
+    // The store keeps it longer than this application allows
     const strict = (await app(() => kept, options)).visitor(lax.cookies)
     expect(await digestsOf(strict)).toStrictEqual(signIn)
     vi.setSystemTime(begun + (40 + idleFor) * MINUTE)
@@ -170,7 +170,7 @@ describeLastingStores((store) => {
 })
 
 describe('nothing is published', () => {
-  it('of a sign-in that is taken back, because the operation threw', async () => {
+  it('for a sign-in that is reverted because the operation threw', async () => {
     const { visitor } = await app(undefined, {
       below: (app, { logIn }) => {
         app.silent = true
@@ -188,7 +188,7 @@ describe('nothing is published', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it('of a sign-in that the same request ended', async () => {
+  it('for a sign-in that the same request ended', async () => {
     const { visitor } = await app(undefined, {
       below: (app, { logIn, logOut }) =>
         app.use(
@@ -204,7 +204,7 @@ describe('nothing is published', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it.each(['end', 'markOf', 'read'] as const)('in an outage (%s)', async (method) => {
+  it.each(['end', 'markOf', 'read'] as const)('during an outage (%s)', async (method) => {
     const { visitor, store } = await app()
     const one = visitor()
     await one.post('/login')
@@ -215,7 +215,7 @@ describe('nothing is published', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it('of a forged record, a stranger who signs out, and a refused sign-in of another site', async () => {
+  it('for a forged record, a sign-out without a session, or a refused sign-in from another site', async () => {
     const kept = memoryStore()
     const { visitor } = await app(() => kept)
     const one = visitor()
@@ -226,7 +226,7 @@ describe('nothing is published', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it('without a listener: no digest is made', async () => {
+  it('without a listener, and no digest is computed', async () => {
     for (const end of ends.splice(0)) end()
     const { visitor } = await app()
     const one = visitor()
@@ -238,8 +238,8 @@ describe('nothing is published', () => {
   })
 })
 
-describe('a record', () => {
-  it('holds no credential: no id of a session, no key of the store, no name of a user', async () => {
+describe('the content of a record', () => {
+  it('is no credential: no id of a session, no key of the store, no user name', async () => {
     const { visitor, store } = await app()
     const one = visitor()
     const cookies: string[] = []
@@ -252,7 +252,7 @@ describe('a record', () => {
     for (const secret of [...cookies, ...store.ids, 'anna', 'sam']) expect(text).not.toContain(secret)
   })
 
-  it('names the user where the application says how', async () => {
+  it('is the subject, if the setting returns one', async () => {
     const { visitor } = await app(undefined, {
       below: (koa) => koa.use(authSettings({ events: { subject: (user) => (user as { username: string }).username } })),
     })
@@ -260,7 +260,7 @@ describe('a record', () => {
     expect(ins).toStrictEqual([{ application: 'shop', user: digest, session: digest, subject: 'anna' }])
   })
 
-  it('is a message of the channel of its name', async () => {
+  it('is published on the channel of its name', async () => {
     const messages: unknown[] = []
     const listen = (message: unknown, name: string | symbol) => messages.push([name, message])
     for (const name of ['signed-in', 'signed-out']) {
@@ -277,8 +277,8 @@ describe('a record', () => {
   })
 })
 
-describe('a listener', () => {
-  it('that throws changes no answer, and is a process warning', async () => {
+describe('a listener of sign-ins and sign-outs', () => {
+  it('that throws changes no response, and makes a process warning', async () => {
     const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     ends.push(
       onSignedOut(() => {
@@ -294,7 +294,7 @@ describe('a listener', () => {
     emitted.mockRestore()
   })
 
-  it('hears nothing after its end', async () => {
+  it('that has ended gets no records', async () => {
     for (const end of ends.splice(0)) end()
     const one = (await app()).visitor()
     await one.post('/login')
@@ -302,14 +302,14 @@ describe('a listener', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it.each([undefined, null, 'x', onSignedOut, function* () {}])('that is none is a TypeError: %s', (none) => {
+  it.each([undefined, null, 'x', onSignedOut, function* () {}])('that is not a function is a TypeError: %s', (none) => {
     expect(() => onSignedIn(none as never)).toThrow(TypeError)
     expect(() => onSignedOut(none as never)).toThrow(TypeError)
   })
 })
 
 describe('signInDigests', () => {
-  it('is nothing for strangers, after signing out, in an outage, and where there are no sessions', async () => {
+  it('returns nothing without a session, after a sign-out, in an outage, or without sessions(app)', async () => {
     const { visitor, store } = await app()
     const one = visitor()
     expect(await digestsOf(one)).toStrictEqual({})
@@ -324,7 +324,7 @@ describe('signInDigests', () => {
     expect(await digestsOf(one)).toStrictEqual({})
   })
 
-  it('follows a session through a new id, and a user through a new session', async () => {
+  it('returns the same for a session with a new id, and for a user with a new session', async () => {
     const { visitor } = await app()
     const one = visitor()
     await one.post('/login')

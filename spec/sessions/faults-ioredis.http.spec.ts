@@ -1,4 +1,4 @@
-/** Sessions in Redis by ioredis, set up as the docstring of `redisStore` recommends. */
+/** Faults of Redis under sessions, with ioredis, as the docstring of `redisStore` recommends it. */
 import { describeRedisFaults } from '../support/sessionSiteRedis.js'
 
 describeRedisFaults('ioredis')

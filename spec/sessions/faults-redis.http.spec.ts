@@ -1,4 +1,4 @@
-/** Sessions in Redis by the official client, set up as the docstring of `redisStore` recommends. */
+/** Faults of Redis under sessions, with the official client, as the docstring of `redisStore` recommends it. */
 import { describeRedisFaults } from '../support/sessionSiteRedis.js'
 
 describeRedisFaults('redis')

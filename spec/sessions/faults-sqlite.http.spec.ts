@@ -1,4 +1,4 @@
-/** Sessions in SQLite while fifty clients work: the file locked, not to be written, truncated, and restored. */
+/** Sessions in SQLite while fifty clients work: the file is locked, read-only, truncated, and restored. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-// Everything into the file, then the file as an administrator would back it up
+// Everything is written to the file, then the file is copied as for a backup
 const backup = async (path = file): Promise<Buffer> => {
   const client = another(path)
   await client.execute('pragma wal_checkpoint(truncate)')
@@ -59,11 +59,11 @@ const limitFileSize = (limit: string): void => {
   execFileSync('prlimit', ['--pid', String(site.pid), `--fsize=${limit}:unlimited`])
 }
 
-// A machine that is busy with other things can be slow for its own reasons
+// The machine itself can be slow, if it does other work
 const options = { timeout: 100_000, retry: 2 }
 
 describe('sessions in SQLite under load', () => {
-  it('the file locked by another process: reads are served, writes are 503, and then good again', options, async () => {
+  it('the file locked by another process: reads work, writes are 503, and all work again later', options, async () => {
     let client: Client
     let transaction: Transaction
     const outcome = await underFault(site, load, {
@@ -79,8 +79,8 @@ describe('sessions in SQLite under load', () => {
     expectHeld(outcome, [200])
   })
 
-  // as on a medium that is read-only or full: the system refuses every write of the process
-  it('the file not to be written: reads are served, writes are 503, and then good again', options, async () => {
+  // As on a full or read-only disk: the system refuses every write of the process
+  it('the file read-only: reads work, writes are 503, and all work again later', options, async () => {
     const outcome = await underFault(site, load, {
       begin: () => limitFileSize('0'),
       end: () => limitFileSize('unlimited'),
@@ -88,7 +88,7 @@ describe('sessions in SQLite under load', () => {
     expectHeld(outcome, [200])
   })
 
-  it('the file truncated, and restored in place: no user is signed out meanwhile', options, async () => {
+  it('the file truncated, then restored in place: no user is signed out', options, async () => {
     const outcome = await underFault(
       site,
       load,
@@ -97,7 +97,7 @@ describe('sessions in SQLite under load', () => {
     expectHeld(outcome, [503])
   })
 
-  it('the file truncated, and another one put in its place', options, async () => {
+  it('the file truncated, then replaced by a copy: no user is signed out', options, async () => {
     const outcome = await underFault(
       site,
       load,
@@ -111,8 +111,8 @@ describe('sessions in SQLite under load', () => {
 })
 
 describe('sqliteStore, locked by another connection', () => {
-  // a statement that libsql leaves half run would keep all that follows from being committed
-  it('what is written after a lock can be read at once, and locks no other process out', async () => {
+  // A statement that libsql does not finish would block every later commit
+  it('what is written after a lock can be read, and locks no other process out', async () => {
     const path = join(folder, 'locked.db')
     const store = sqliteStore({ url: `file:${path}` })
     await store.insert('id', 'first', 60_000)
@@ -129,7 +129,7 @@ describe('sqliteStore, locked by another connection', () => {
     store.close()
   })
 
-  it('a lock that stays is an outage, not a wait without end, and reads go on', async () => {
+  it('a lock that stays is an outage, not an endless wait, and reads still work', async () => {
     const path = join(folder, 'kept.db')
     const store = sqliteStore({ url: `file:${path}` })
     await store.insert('id', 'text', 60_000)
@@ -150,9 +150,9 @@ describe('sqliteStore, locked by another connection', () => {
 })
 
 describe('sqliteStore, its file truncated', () => {
-  it('makes no other file of it, though nothing holds the old one any more, and goes on once it is restored', async () => {
+  it('creates no new file, even if nothing has the old one open, and works again when it is restored', async () => {
     setFlagsFromString('--expose-gc')
-    // Safe: what the flag adds
+    // Safe: the flag defines this function
     const collect = runInNewContext('gc') as () => void
     const path = join(folder, 'truncated.db')
     const store = sqliteStore({ url: `file:${path}` })

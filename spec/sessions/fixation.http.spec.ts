@@ -1,4 +1,7 @@
-/** SECURITY D-S1 to D-S4 on the stores that last: who knows an id from before, and who kept a cookie from before the end. */
+/**
+ * D-S1 to D-S4 on persistent stores: an attacker knows an id from before the sign-in, or has kept a cookie from before
+ * the sign-out.
+ */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies, type Visitor } from '../support/sessionsApp.js'
@@ -11,7 +14,7 @@ const idOf = ({ cookies }: Visitor): string | undefined => cookies.get('session'
 
 describeLastingStores((store) => {
   describe('D-S1 fixation', () => {
-    it('the cookie from before signing in is anonymous afterwards, and the id is another', async () => {
+    it('the cookie from before the sign-in is anonymous afterwards, and the id is new', async () => {
       const { visitor } = await sessionsApp(store)
       const attacker = visitor()
       await attacker.post('/set?basket=pear')
@@ -23,7 +26,7 @@ describeLastingStores((store) => {
       expect((await attacker.ask('/read')).body).toEqual({})
     })
 
-    it('an id that the store does not know is not adopted', async () => {
+    it('an id that the store does not know is not used', async () => {
       const { visitor, store: watched } = await sessionsApp(store)
       const first = visitor()
       await first.post('/login')
@@ -37,7 +40,7 @@ describeLastingStores((store) => {
       expect(watched.asked.filter((method) => method === 'insert').length).toBe(3)
     })
 
-    it('a user who is written into the session by hand is not signed in', async () => {
+    it('a user who is written into the session by the application is not signed in', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app) =>
           app.use(at('/by-hand', (ctx) => (ctx['session'] = { user: root, username: 'root', auth: 'root' }))),
@@ -47,7 +50,7 @@ describeLastingStores((store) => {
       await expectAnonymous(attacker)
     })
 
-    it('an id has 256 random bits, and no two are alike', async () => {
+    it('an id has 256 random bits, and no two are equal', async () => {
       const { visitor } = await sessionsApp(store)
       const ids = new Set<string | undefined>()
       for (let at = 0; at < 20; at++) {
@@ -60,7 +63,7 @@ describeLastingStores((store) => {
       expect(ids.size).toBe(20)
     })
 
-    it('the store is given digests of ids, never an id', async () => {
+    it('the store gets digests of ids, never an id', async () => {
       const { visitor, store: watched } = await sessionsApp(store)
       const one = visitor()
       await one.post('/set?basket=pear')
@@ -74,8 +77,8 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('D-S2 the traps of regenerate', () => {
-    it('signing in drops what the session held, except the keys that are named', async () => {
+  describe('D-S2 the data of a session at a sign-in', () => {
+    it('are dropped, except the keys that are named', async () => {
       const { visitor } = await sessionsApp(store)
       const dropping = visitor()
       await dropping.post('/set?basket=pear&seen=1')
@@ -88,7 +91,7 @@ describeLastingStores((store) => {
       expect(Object.keys((await keeping.ask('/read')).body as object).sort()).toEqual(['auth', 'basket'])
     })
 
-    it('keep never keeps who was signed in', async () => {
+    it('never keep the earlier user', async () => {
       const { visitor } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login?user=root')
@@ -96,7 +99,7 @@ describeLastingStores((store) => {
       await expectSignedIn(one, anna)
     })
 
-    it('the new session is kept once, and its cookie set once', async () => {
+    it('are written once, and the cookie is set once', async () => {
       const { visitor, store: watched } = await sessionsApp(store)
       const one = visitor()
       await one.post('/set?basket=pear')
@@ -107,7 +110,7 @@ describeLastingStores((store) => {
       expect(answer.headers['cache-control']).toBe('no-store')
     })
 
-    it('what is changed after signing in, in the same request, is in the new session', async () => {
+    it('are in the new session if they change after the sign-in', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(
@@ -126,7 +129,7 @@ describeLastingStores((store) => {
       await expectAnonymous(attacker)
     })
 
-    it('a sign-in that the operation did not await is finished before the answer', async () => {
+    it('are written before the response, even if the operation did not await the sign-in', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(
@@ -141,8 +144,8 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('D-S3 replay', () => {
-    it('a copy of the cookie is refused after signing out', async () => {
+  describe('D-S3 replay of a cookie', () => {
+    it('after a sign-out is refused', async () => {
       const { visitor, store: watched } = await sessionsApp(store)
       const victim = visitor()
       await victim.post('/login')
@@ -158,7 +161,7 @@ describeLastingStores((store) => {
       expect(watched.asked).toContain('end')
     })
 
-    it('signing out twice, or without a session, is no mistake', async () => {
+    it('in a second sign-out, or a sign-out without a session, is not an error', async () => {
       const { visitor } = await sessionsApp(store)
       const victim = visitor()
       await victim.post('/login')
@@ -167,7 +170,7 @@ describeLastingStores((store) => {
       await expectAnonymous(twice)
     })
 
-    it('a session that is set to nothing by hand is ended, too', async () => {
+    it('after the session was set to null is refused', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app) => app.use(at('/drop', (ctx) => (ctx['session'] = null))),
       })
@@ -178,7 +181,7 @@ describeLastingStores((store) => {
       await expectAnonymous(thief)
     })
 
-    it('what is put into the session after signing out is kept under another id', async () => {
+    it('after a sign-out does not get what is then put into the session, which has another id', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logOut }) =>
           app.use(
@@ -199,8 +202,8 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('D-S4 a slow request that loaded the session before it was ended', () => {
-    it.each(['GET', 'POST'])('cannot bring it back by a change, and sends no cookie: %s', async (method) => {
+  describe('D-S4 a slow request that read the session before it ended', () => {
+    it.each(['GET', 'POST'])('cannot restore it by a change, and sends no cookie: %s', async (method) => {
       const { visitor, waiting, release } = await sessionsApp(store)
       const victim = visitor()
       await victim.post('/login')
@@ -215,7 +218,7 @@ describeLastingStores((store) => {
       expect((await thief.ask('/read')).body).toEqual({})
     })
 
-    it('cannot bring it back by prolonging it', async () => {
+    it('cannot restore it by prolonging it', async () => {
       const { visitor, waiting, release, store: watched } = await sessionsApp(store, { idle: 1000 })
       const victim = visitor()
       await victim.post('/login')
@@ -242,7 +245,7 @@ describeLastingStores((store) => {
       await expectSignedIn(browser, anna)
     })
 
-    it('can itself sign in anew', async () => {
+    it('can sign in again itself', async () => {
       const { visitor, waiting, release } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(async (ctx, next) => {

@@ -1,4 +1,4 @@
-/** A-32 and A-33: loose flags of a session's user, and signing keys that could be guessed. */
+/** A-32 and A-33: rights of a session's user that are not booleans, and signing keys that could be guessed. */
 import Keygrip from 'keygrip'
 import type Koa from 'koa'
 import { type Middleware } from 'koa'
@@ -44,7 +44,7 @@ describe('A-32 the flags of a session’s user', () => {
     return { request }
   }
   const everywhere = ['/user', '/super', '/staff', '/loaded/user', '/loaded/super', '/loaded/staff']
-  // data of a session that is no user is refused; a loader that loads such a thing is a mistake of the program
+  // Data of a session that are not a user are refused. A loader that returns such data is a mistake of the program.
   const expectUnreadable = async (request: (path: string) => ReturnType<typeof sendCounted>) => {
     for (const path of everywhere) {
       const answer = await request(path)
@@ -58,22 +58,26 @@ describe('A-32 the flags of a session’s user', () => {
     ['isSuperuser', 'isStaff', 'isActive'].flatMap((flag) =>
       loose.map((value) => [flag, JSON.stringify(value), value] as const),
     ),
-  )('A-32 a user whose %s is %s cannot be read: 401, and 500 where it was loaded', async (flag, _text, value) => {
+  )('A-32 a user whose %s is %s is a 401, and a 500 if loadUser returns it', async (flag, _text, value) => {
     const { request } = await outcomes({ username: 'anna', isStaff: true, isSuperuser: true, [flag]: value })
     await expectUnreadable(request)
   })
 
   it.each([
-    ['no flags', {}, ['/user']],
+    ['no flags at all', {}, ['/user']],
     ['false', { isSuperuser: false, isStaff: false }, ['/user']],
     ['null', { isSuperuser: null, isStaff: null }, ['/user']],
-    ['other names', { is_superuser: true, superuser: true, admin: true, is_staff: true, role: 'admin' }, ['/user']],
-    ['other letters', { issuperuser: true, ISSTAFF: true }, ['/user']],
+    [
+      'flags with other names',
+      { is_superuser: true, superuser: true, admin: true, is_staff: true, role: 'admin' },
+      ['/user'],
+    ],
+    ['flags in another letter case', { issuperuser: true, ISSTAFF: true }, ['/user']],
     ['staff', { isStaff: true }, ['/user', '/staff']],
     ['superuser', { isSuperuser: true }, ['/user', '/super', '/staff']],
     ['active superuser', { isSuperuser: true, isActive: true }, ['/user', '/super', '/staff']],
     ['inactive superuser', { isSuperuser: true, isStaff: true, isActive: false }, []],
-    ['a superuser who is not known to be active', { isSuperuser: true, isActive: null }, []],
+    ['a superuser whose isActive is null', { isSuperuser: true, isActive: null }, []],
   ])('A-32 only true grants a right: %s', async (_what, flags, open) => {
     const { request } = await outcomes({ username: 'anna', ...flags })
     for (const path of everywhere) {
@@ -89,15 +93,15 @@ describe('A-32 the flags of a session’s user', () => {
     ['a number', 1],
     ['a list', [{ username: 'anna', isSuperuser: true }]],
     ['no user name', { isSuperuser: true }],
-    ['a user name that is no text', { username: { $ne: '' }, isSuperuser: true }],
+    ['a user name that is not a string', { username: { $ne: '' }, isSuperuser: true }],
     ['flags one level deeper', { user: { username: 'anna', isSuperuser: true } }],
     ['a prototype key', JSON.parse('{"__proto__":{"username":"anna","isSuperuser":true}}') as unknown],
-  ])('A-32 what is no user is denied: %s', async (_what, signedIn) => {
+  ])('A-32 a value that is not a user is refused: %s', async (_what, signedIn) => {
     const { request } = await outcomes(signedIn)
     await expectUnreadable(request)
   })
 
-  it('A-32 an empty user name is denied', async () => {
+  it('A-32 an empty user name is refused', async () => {
     const { request } = await outcomes({ username: '', isSuperuser: true })
     for (const path of everywhere) expectDenied(await request(path))
   })
@@ -113,7 +117,7 @@ describe('A-33 signing keys that could be guessed', () => {
       { '/session': sessionAuth(), '/list': [bearer, sessionAuth()], '/bearer': bearer, '/public': null },
       {
         above: (app: Koa) => {
-          // Safe: what a program without types would do
+          // Safe: a program without types could do this
           if (keys !== undefined) app.keys = keys as string[]
           return [createSession(app)]
         },
@@ -133,18 +137,18 @@ describe('A-33 signing keys that could be guessed', () => {
 
   it.each([
     ['missing', undefined],
-    ['no list', STRONG],
+    ['without a list', STRONG],
     ['empty', []],
     ['an empty key', ['']],
     ['short', ['keyboard cat']],
-    ['one character too short', ['k'.repeat(31)]],
-    ['a short one and a strong one', ['legacy-key', STRONG]],
-    ['a strong one and an empty one', [STRONG, '']],
+    ['that are one character too short', ['k'.repeat(31)]],
+    ['with a short key before a strong one', ['legacy-key', STRONG]],
+    ['with an empty key after a strong one', [STRONG, '']],
     ['undefined in the list', [undefined]],
-    ['undefined behind a strong one', [STRONG, undefined]],
+    ['with undefined after a strong key', [STRONG, undefined]],
     ['a number', [12345678901234567890]],
     ['a list in the list', [[STRONG]]],
-  ])('A-33 app.keys %s: 500 with an error that names the fix, and no request gets in', (_what, keys) =>
+  ])('A-33 app.keys %s: a 500 with an error that names the fix, and no request passes', (_what, keys) =>
     withKeys(keys, async (under, port, errors) => {
       for (const lines of [[], [forgedWith('')], [forgedWith('keyboard cat')]]) {
         errors.length = 0
@@ -159,7 +163,7 @@ describe('A-33 signing keys that could be guessed', () => {
     }),
   )
 
-  it('A-33 a weak key that is added later is seen, too', () => {
+  it('A-33 a weak key that is added later is noticed', () => {
     const keys = [STRONG]
     return withKeys(keys, async (under, port) => {
       expectDenied(await sendCounted(under, port, 'GET /session'))
@@ -168,7 +172,7 @@ describe('A-33 signing keys that could be guessed', () => {
     })
   })
 
-  it('A-33 a request that meets no session authenticator is not affected', () =>
+  it('A-33 a request without a session authenticator is not affected', () =>
     withKeys([''], async (under, port) => {
       const right = ['Authorization: Bearer supersecret']
       for (const path of ['/bearer', '/list']) expectAccepted(await sendCounted(under, port, `GET ${path}`, right))

@@ -1,4 +1,6 @@
-/** SECURITY B-26, D-S12: over https the cookie is `__Host-` and Secure, on a TLS server and behind a proxy; never over http. */
+/**
+ * B-26, D-S12: over https the cookie is `__Host-` and Secure, on a TLS server and behind a proxy; over http it is not.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, request, type Server } from 'node:https'
@@ -12,7 +14,7 @@ import { sessionsApp, setCookies } from '../support/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 
-// a certificate of its own, for the time of the suite
+// A certificate for this suite only
 const selfMade = (): { readonly key: Buffer; readonly cert: Buffer } => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
@@ -48,7 +50,7 @@ describe('on a TLS server', () => {
   afterAll(() => servers.forEach((server) => server.close()))
   const serveTls = async (options: Parameters<typeof sessionsApp>[1]): Promise<number> => {
     const { app } = await sessionsApp(undefined, options)
-    // Safe: Koa's callback takes what the server gives
+    // Safe: Koa's callback accepts what the server passes
     const server = createServer(certificate, app.callback() as Parameters<typeof createServer>[1])
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -67,7 +69,7 @@ describe('on a TLS server', () => {
       '__Host-session',
     ],
   ])(
-    '%s: __Host-, Secure, HttpOnly, SameSite=Lax, Path=/ and no Domain, the signature, too',
+    '%s: the cookie and its signature are __Host-, Secure, HttpOnly, SameSite=Lax, with Path=/ and no Domain',
     async (_how, options, name) => {
       const port = await serveTls(options)
       const { status, headers } = await askOverTls(port, 'POST', '/login')
@@ -87,7 +89,7 @@ describe('on a TLS server', () => {
   )
 
   it.each([undefined, 'test', 'staging', 'prod', 'Production', 'development'])(
-    'R11 NODE_ENV %s: the cookie is Secure where the request is, as koa-session’s own',
+    'R11 NODE_ENV %s: the cookie is Secure if the request is, like that of koa-session',
     async (env) => {
       const above = (app: { env: string }) => {
         if (env !== undefined) app.env = env
@@ -99,13 +101,13 @@ describe('on a TLS server', () => {
         expect([status, lines.length]).toEqual([200, 2])
         for (const line of lines) expect(line).toMatch(/^session(?:\.sig)?=.*; samesite=lax; secure; httponly$/)
       }
-      // and the same application over http
+      // The same application over http
       const { visitor } = await sessionsApp(undefined, { above })
       for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/secure/)
     },
   )
 
-  it('R11 https: false is the only way out, and warns once for an application', async () => {
+  it('R11 only https: false switches this off, with one warning for an application', async () => {
     const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     try {
       const port = await serveTls({ https: false })
@@ -124,7 +126,7 @@ describe('on a TLS server', () => {
     }
   })
 
-  it('a name of the user’s own is Secure, too', async () => {
+  it('a cookie with a name of the application is Secure, too', async () => {
     const port = await serveTls({ https: true, cookieName: 'sid' })
     const { headers } = await askOverTls(port, 'POST', '/login')
     for (const line of headers['set-cookie'] ?? []) expect(line).toMatch(/^sid(?:\.sig)?=.*; secure; httponly$/)
@@ -140,7 +142,7 @@ describe('behind a proxy that ends TLS', () => {
       },
     })
 
-  it('app.proxy and X-Forwarded-Proto: https: signed in, the cookie Secure', async () => {
+  it('app.proxy and X-Forwarded-Proto: https: signing in works, and the cookie is Secure', async () => {
     const { visitor } = await proxied()
     const one = visitor()
     const headers = { 'X-Forwarded-Proto': 'https' }
@@ -152,7 +154,7 @@ describe('behind a proxy that ends TLS', () => {
     ['without app.proxy', false, { 'X-Forwarded-Proto': 'https' }],
     ['over http all the way', true, { 'X-Forwarded-Proto': 'http' }],
     ['without the proxy’s header', true, {}],
-  ])('%s: a 500 that names the fix, before the store is touched', async (_how, proxy, headers) => {
+  ])('%s: a 500 that names the fix, before the store is used', async (_how, proxy, headers) => {
     const { visitor, store, errors } = await sessionsApp(undefined, {
       https: true,
       above: (app) => {
@@ -167,12 +169,12 @@ describe('behind a proxy that ends TLS', () => {
     expect(store.asked.filter((method) => method !== 'read')).toEqual([])
     expect(errors).toHaveLength(2)
     for (const error of errors) expect(String(error)).toMatch(/app\.proxy = true.*https: false/)
-    // what needs no cookie is served
+    // Requests that need no cookie are served
     expect((await one.ask('/open')).status).toBe(200)
     expect((await one.ask('/me')).status).toBe(401)
   })
 
-  it('R11 without https: Secure where the proxy says that the request came over https', async () => {
+  it('R11 without the option https: the cookie is Secure if the proxy says that the request came over https', async () => {
     const { visitor } = await sessionsApp(undefined, {
       above: (app) => {
         app.proxy = true
@@ -184,7 +186,7 @@ describe('behind a proxy that ends TLS', () => {
     for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/secure/)
   })
 
-  it('signing out over http: a 500, and the session is not ended behind it', async () => {
+  it('a sign-out over http is a 500, and the session does not end', async () => {
     const { visitor } = await proxied()
     const one = visitor()
     const headers = { 'X-Forwarded-Proto': 'https' }

@@ -1,4 +1,7 @@
-/** `koaSessionStore`: which of insert, update and end a question of koa-session becomes, for a plain koa-session, too. */
+/**
+ * `koaSessionStore`: when koa-session writes, the store gets an insert, an update or an end; also with a plain
+ * koa-session.
+ */
 import Koa from 'koa'
 import koaSession from 'koa-session'
 import { memoryStore } from 'koa-with-auth/sessions'
@@ -34,7 +37,7 @@ describe('in one request', () => {
     expect(await get('id', LONG, { ctx: {} })).toEqual({ a: 2 })
   })
 
-  it('an id that was read and is not there is inserted', async () => {
+  it('an id that was read and does not exist is inserted', async () => {
     const { get, set, asked } = make()
     const ctx = {}
     expect(await get('id', LONG, { ctx })).toBeUndefined()
@@ -42,7 +45,7 @@ describe('in one request', () => {
     expect(asked).toEqual(['read', 'insert'])
   })
 
-  it('what another request read counts for nothing', async () => {
+  it('the reads of another request do not count', async () => {
     const { get, set, asked } = make()
     await set('id', { a: 1 }, LONG, { ctx: {} })
     await get('id', LONG, { ctx: {} })
@@ -51,7 +54,7 @@ describe('in one request', () => {
     expect(await get('id', LONG, { ctx: {} })).toEqual({ a: 1 })
   })
 
-  it('an id that was never kept needs no end, others leave a tombstone', async () => {
+  it('an id that was never stored needs no end; others leave a tombstone', async () => {
     const { get, set, destroy, asked } = make()
     await destroy('id', { ctx: {} })
     expect(asked).toEqual([])
@@ -63,7 +66,7 @@ describe('in one request', () => {
     expect(await get('id', LONG, { ctx: {} })).toBeUndefined()
   })
 
-  it('a session that is too large is a RangeError, and not asked for', async () => {
+  it('a session that is too large is a RangeError, and is not written', async () => {
     const { set, asked } = make(20)
     await set('id', { a: 'x'.repeat(12) }, LONG, { ctx: {} })
     await expect(set('id', { a: 'x'.repeat(13) }, LONG, { ctx: {} })).rejects.toThrow(
@@ -73,44 +76,49 @@ describe('in one request', () => {
   })
 })
 
-describe('under a koa-session that was set up by hand', () => {
-  // with what brings ended sessions back elsewhere
-  it.each([{ rolling: true }, { renew: true, maxAge: 300 }, {}])('D-S4 %j: an end lasts', async (options) => {
-    const app = new Koa({ keys: [strongKey] })
-    app.use(koaSession({ store: koaSessionStore(memoryStore(), { lifetime: LONG, maxLength: 1000 }), ...options }, app))
-    let go = () => {}
-    const gate = new Promise<void>((resolve) => (go = resolve))
-    let arrive = () => {}
-    const arrived = new Promise<void>((resolve) => (arrive = resolve))
-    app.use(async (ctx) => {
-      if (ctx.path === '/in') ctx['session'] = { user: 'anna' }
-      if (ctx.path === '/out') ctx['session'] = null
-      if (ctx.path === '/slow') {
-        const session = ctx['session'] as unknown as Record<string, unknown>
-        arrive()
-        await gate
-        if (!('rolling' in options) && !('renew' in options)) session['seen'] = true
+describe('with a plain koa-session', () => {
+  // With the options that restore ended sessions in other stores
+  it.each([{ rolling: true }, { renew: true, maxAge: 300 }, {}])(
+    'D-S4 %j: an ended session stays ended',
+    async (options) => {
+      const app = new Koa({ keys: [strongKey] })
+      app.use(
+        koaSession({ store: koaSessionStore(memoryStore(), { lifetime: LONG, maxLength: 1000 }), ...options }, app),
+      )
+      let go = () => {}
+      const gate = new Promise<void>((resolve) => (go = resolve))
+      let arrive = () => {}
+      const arrived = new Promise<void>((resolve) => (arrive = resolve))
+      app.use(async (ctx) => {
+        if (ctx.path === '/in') ctx['session'] = { user: 'anna' }
+        if (ctx.path === '/out') ctx['session'] = null
+        if (ctx.path === '/slow') {
+          const session = ctx['session'] as unknown as Record<string, unknown>
+          arrive()
+          await gate
+          if (!('rolling' in options) && !('renew' in options)) session['seen'] = true
+        }
+        ctx.body = (ctx['session'] as object | null) ?? {}
+      })
+      const { url, close } = await listen(app)
+      try {
+        const signedIn = await fetch(`${url}/in`)
+        const Cookie = signedIn.headers
+          .getSetCookie()
+          .map((line) => line.split(';')[0])
+          .join('; ')
+        const ask = (path: string) => fetch(url + path, { headers: { Cookie } })
+        expect(await (await ask('/')).json()).toEqual({ user: 'anna' })
+        const slow = ask('/slow')
+        await arrived
+        await ask('/out')
+        await new Promise((resolve) => setTimeout(resolve, 'renew' in options ? 160 : 0))
+        go()
+        await slow
+        expect(await (await ask('/')).json()).toEqual({})
+      } finally {
+        await close()
       }
-      ctx.body = (ctx['session'] as object | null) ?? {}
-    })
-    const { url, close } = await listen(app)
-    try {
-      const signedIn = await fetch(`${url}/in`)
-      const Cookie = signedIn.headers
-        .getSetCookie()
-        .map((line) => line.split(';')[0])
-        .join('; ')
-      const ask = (path: string) => fetch(url + path, { headers: { Cookie } })
-      expect(await (await ask('/')).json()).toEqual({ user: 'anna' })
-      const slow = ask('/slow')
-      await arrived
-      await ask('/out')
-      await new Promise((resolve) => setTimeout(resolve, 'renew' in options ? 160 : 0))
-      go()
-      await slow
-      expect(await (await ask('/')).json()).toEqual({})
-    } finally {
-      await close()
-    }
-  })
+    },
+  )
 })

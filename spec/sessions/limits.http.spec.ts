@@ -1,4 +1,4 @@
-/** How long a session lasts, when it is prolonged, and what counts at the next request; the clock is set by hand. */
+/** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { expectDenied, challenge } from '../support/behavior.js'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
@@ -16,7 +16,7 @@ describeLastingStores((store) => {
   const limits = { idle: HOUR, absolute: 4 * HOUR }
 
   describe('the idle limit', () => {
-    it('a session that is not used is over', async () => {
+    it('ends a session that is not used', async () => {
       const { visitor } = await sessionsApp(store, limits)
       const one = visitor()
       await one.post('/login')
@@ -27,7 +27,7 @@ describeLastingStores((store) => {
       expect((await one.ask('/read')).body).toEqual({})
     })
 
-    it('one that is used is prolonged, but only when half of it is over', async () => {
+    it('is prolonged when a session is used, but only after half of it', async () => {
       const { visitor, store: watched } = await sessionsApp(store, limits)
       const one = visitor()
       await one.post('/login')
@@ -53,7 +53,7 @@ describeLastingStores((store) => {
       ['403', 'POST', '/me', { 'Sec-Fetch-Site': 'cross-site' }],
       ['404', 'GET', '/nowhere', {}],
       ['500', 'POST', '/throw', {}],
-    ])('a request that is answered with %s prolongs nothing', async (status, method, path, headers) => {
+    ])('is not prolonged by a response %s', async (status, method, path, headers) => {
       const { visitor, store: watched } = await sessionsApp(store, limits)
       const one = visitor()
       await one.post('/login')
@@ -65,7 +65,7 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it('a public operation prolongs it, and so does a change', async () => {
+    it('is prolonged by a public operation and by a change', async () => {
       const { visitor } = await sessionsApp(store, limits)
       const one = visitor()
       await one.post('/login')
@@ -81,7 +81,7 @@ describeLastingStores((store) => {
   describe('R17 a shortened idle limit', () => {
     const before = { idle: 4 * HOUR, absolute: 24 * HOUR }
     const after = { idle: HOUR, absolute: 24 * HOUR }
-    // the operator starts again with other limits
+    // The operator restarts with other limits
     const restarted = async (pausing: number, options = after) => {
       const old = await sessionsApp(store, before)
       const one = old.visitor()
@@ -91,13 +91,13 @@ describeLastingStores((store) => {
       return { site, one: site.visitor(one.cookies) }
     }
 
-    it('ends a session that was not used for it, at once', async () => {
+    it('ends a session that was not used for that time', async () => {
       const { one } = await restarted(HOUR + MINUTE)
       await expectAnonymous(one)
       expect((await one.ask('/read')).body).toEqual({})
     })
 
-    it('counts from the last use: one that is used goes on, and is prolonged by the new limit', async () => {
+    it('counts from the last use: a session in use continues, and is prolonged by the new limit', async () => {
       const { one } = await restarted(40 * MINUTE)
       expect(setCookies(await one.ask('/me'))).toHaveLength(2)
       pass(59 * MINUTE)
@@ -106,7 +106,7 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it('holds for a session without a sign-in', async () => {
+    it('applies to a session without a sign-in', async () => {
       const old = await sessionsApp(store, before)
       const one = old.visitor()
       await one.post('/set?basket=pear')
@@ -115,7 +115,7 @@ describeLastingStores((store) => {
       expect((await site.visitor(one.cookies).ask('/read')).body).toEqual({})
     })
 
-    it('holds for what an operation lengthened by itself', async () => {
+    it('applies to a limit that an operation lengthened itself', async () => {
       const { visitor } = await sessionsApp(store, {
         ...after,
         below: (app) =>
@@ -133,12 +133,12 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it('so does a shortened absolute limit', async () => {
+    it('may be the absolute limit, too', async () => {
       const { one } = await restarted(30 * MINUTE, { idle: 10 * MINUTE, absolute: 20 * MINUTE })
       await expectAnonymous(one)
     })
 
-    it('a longer one counts from the next time that a session is prolonged', async () => {
+    it('may also become longer, which counts from the next time that the session is prolonged', async () => {
       const { one } = await restarted(3 * HOUR, { idle: 10 * HOUR, absolute: 24 * HOUR })
       await expectSignedIn(one, anna)
       pass(9 * HOUR)
@@ -147,7 +147,7 @@ describeLastingStores((store) => {
   })
 
   describe('the absolute limit', () => {
-    it('a session is over after it, however much it is used; signing in begins anew', async () => {
+    it('ends a session, however much it is used; a new sign-in begins again', async () => {
       const { visitor } = await sessionsApp(store, limits)
       const one = visitor()
       await one.post('/login')
@@ -178,7 +178,7 @@ describeLastingStores((store) => {
       }
     })
 
-    it('a user who was deactivated or deleted is refused, and let in again when that is taken back', async () => {
+    it('a deactivated or deleted user is refused, and accepted when this is undone', async () => {
       const { visitor, users } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login')
@@ -190,7 +190,7 @@ describeLastingStores((store) => {
       }
     })
 
-    it('a right that was taken, or given', async () => {
+    it('a right that was removed or added', async () => {
       const { visitor, users } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login?user=root')
@@ -204,8 +204,8 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('double login', () => {
-    it('signing in twice ends the first session, and another browser’s stays', async () => {
+  describe('a second sign-in', () => {
+    it('ends the first session of the browser, and not that of another browser', async () => {
       const { visitor } = await sessionsApp(store)
       const [one, elsewhere] = [visitor(), visitor()]
       await elsewhere.post('/login')
@@ -217,7 +217,7 @@ describeLastingStores((store) => {
       await expectSignedIn(elsewhere, anna)
     })
 
-    it('at the same time from one browser: each is a session of its own', async () => {
+    it('at the same time in one browser makes two separate sessions', async () => {
       const { visitor } = await sessionsApp(store)
       const one = visitor()
       await one.post('/set?basket=pear')
@@ -231,8 +231,8 @@ describeLastingStores((store) => {
   })
 
   describe('logOutEverywhere', () => {
-    it('ends five sessions; one that signs in afterwards is good, and so is everybody else’s', async () => {
-      // on one store with others, so a user of its own
+    it('ends five sessions; later sign-ins and other users are not affected', async () => {
+      // The store is shared, so this test has its own user
       const { visitor, users } = await sessionsApp(store)
       users.set('bo', { username: 'bo' })
       const browsers = Array.from({ length: 5 }, () => visitor())
@@ -265,14 +265,14 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it.each([undefined, null, '', 7, {}])('of %j is a TypeError', async (id) => {
+    it.each([undefined, null, '', 7, {}])('with %j is a TypeError', async (id) => {
       const { signing, store: watched } = await sessionsApp(store)
       await expect(signing.logOutEverywhere(id as never)).rejects.toThrow(TypeError)
       expect(watched.asked).toEqual([])
     })
   })
 
-  it('a session that is too large is refused, and the one before goes on', async () => {
+  it('a session that is too large is refused, and the one before stays', async () => {
     const { visitor, errors } = await sessionsApp(store, { maxLength: 500 })
     const one = visitor()
     await one.post('/login')

@@ -1,4 +1,7 @@
-/** From 1,000 to 10,000 sessions (4,000 outside of continuous integration): what it costs a site in memory, and its store for each request. */
+/**
+ * The costs of 1,000 to 10,000 sessions (4,000 outside of continuous integration): the memory of the site, and the work
+ * of its store for each request.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +19,7 @@ const few = 1000
 const many = isContinuousIntegration ? 10_000 : 4000
 const megabyte = 1024 * 1024
 
-/** Signs users in, some at a time; a cookie of every hundredth. */
+/** Signs users in, several at a time. Returns the cookie of every hundredth. */
 const signIn = async (site: Site, from: number, to: number): Promise<string[]> => {
   const cookies: string[] = []
   let next = from
@@ -34,7 +37,7 @@ const signIn = async (site: Site, from: number, to: number): Promise<string[]> =
   return cookies
 }
 
-// The least of some: what V8 holds in reserve comes and goes by 20 MB
+// The smallest of several values, because the reserve of V8 varies by 20 MB
 const afterCollecting = async (site: Site): Promise<{ readonly resident: number; readonly heap: number }> => {
   const seen: Array<Awaited<ReturnType<Site['collect']>>> = []
   for (let time = 0; time < 5; time++) {
@@ -47,7 +50,7 @@ const afterCollecting = async (site: Site): Promise<{ readonly resident: number;
   }
 }
 
-// So that the site has all the reserve that it will have
+// Until the site has reached its full reserve
 const warmUp = async (site: Site, cookies: ReadonlyArray<string>): Promise<void> => {
   await Promise.all(
     cookies.map(async (one) => {
@@ -56,7 +59,7 @@ const warmUp = async (site: Site, cookies: ReadonlyArray<string>): Promise<void>
       client.close()
     }),
   )
-  // what signing in itself needs, once, is no memory of a session: these end at once
+  // Memory that sign-ins need only once is not memory of a session: these sessions end at once
   await Promise.all(
     Array.from({ length: 16 }, async () => {
       const client = siteClient(site.port)
@@ -76,7 +79,7 @@ const describeMany = (start: () => Promise<Site>, costOf?: CostOf): void => {
   let site: Site
   let grown = { resident: 0, heap: 0 }
   const costs: Record<string, number>[] = []
-  // Time depends on the machine; spec/bench measures it up to millions (`npm run bench:scale`)
+  // Time depends on the machine: spec/bench measures it with millions of sessions (`npm run bench:scale`)
   const ask = async (cookies: string | undefined): Promise<void> => {
     if (costOf === undefined) return
     const client = siteClient(site.port, cookies)
@@ -96,14 +99,14 @@ const describeMany = (start: () => Promise<Site>, costOf?: CostOf): void => {
   }, 400_000)
   afterAll(() => site?.stop())
 
-  it('resident memory grows by at most 10 MB', () => {
+  it('the resident memory grows by at most 10 MB', () => {
     expect(grown.resident / megabyte).toBeLessThan(10)
-    // and of that nothing is kept
+    // The heap keeps almost nothing of that
     expect(grown.heap / megabyte).toBeLessThan(2)
   })
 
   if (costOf !== undefined) {
-    it('a request costs the store as much as with 1,000 of them', () => {
+    it('a request costs the store as much as with 1,000 sessions', () => {
       expect(costs).toEqual([{ get: 2 }, { get: 2 }])
     })
   }
@@ -125,7 +128,7 @@ describeWithRedis(`${many} sessions in Redis`, () => {
   )
 })
 
-// What a statement looks at there is in sqliteSweep.unit.spec.ts: each finds its rows by a key or an index
+// sqliteSweep.unit.spec.ts tests that each statement finds its rows by a key or an index
 describe(`${many} sessions in SQLite`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-many-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))

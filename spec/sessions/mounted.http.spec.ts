@@ -1,4 +1,4 @@
-/** R01: an application with sessions that is mounted inside of another one never takes the other's session for its own. */
+/** R01: an application with sessions that is mounted inside another one never uses the session of the other. */
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import compose from 'koa-compose'
@@ -22,7 +22,7 @@ interface Site {
   readonly counts: { loaded: number; ran: number }
 }
 
-// each has users, keys, a store and a cookie of its own
+// Each has its own users, keys, store and cookie
 const site = (name: string, users: Map<string, User>): Site => {
   const app = new Koa({ keys: [name.repeat(40)] })
   const counts = { loaded: 0, ran: 0 }
@@ -79,7 +79,7 @@ describe.each(Object.entries(within))('R01 mounted by %s', (_how, into) => {
     return { shop, admin, served, one: visitorOf(served.port) }
   }
 
-  it('a customer who calls himself root is no administrator: 500, and no user is loaded by the inner loadUser', async () => {
+  it('a customer with the name root is not an administrator: 500, and the inner loadUser is not called', async () => {
     const { admin, served, one } = await start()
     expect((await one.post('/register/root')).status).toBe(204)
     for (const path of ['/admin/root', '/admin/me']) {
@@ -95,13 +95,13 @@ describe.each(Object.entries(within))('R01 mounted by %s', (_how, into) => {
       expect(String(error)).toMatch(/koa-mount.*Mount routers instead.*app\.callback\(\)/)
   })
 
-  it('nor is an administrator signed in to the shop, and signing out everywhere inside says so', async () => {
+  it('an administrator is not signed in to the shop, and logOutEverywhere inside is an error that says so', async () => {
     const { shop, one } = await start()
     expect((await one.post('/admin/register/anna')).status).toBe(500)
     expect((await one.ask('/me')).status).toBe(401)
     await one.post('/register/root')
     expect((await one.post('/admin/out/root')).status).toBe(500)
-    // the outer application works as ever
+    // The outer application still works
     expect((await one.ask('/me')).body).toBe('root')
     expect(shop.counts.ran).toBe(1)
     expect((await one.post('/out/root')).status).toBe(204)
@@ -127,7 +127,7 @@ it('R01 the functions of another application do not sign in: a 500 that names th
   for (const error of api.errors) expect(String(error)).toMatch(/did not come through this sessions\(app/)
 })
 
-it('R01 side by side, by its own callback, each has its own sessions', async () => {
+it('R01 side by side, with its own callback, each has its own sessions', async () => {
   const [shop, admin] = [site('shop', new Map()), site('admin', admins())]
   const inner = admin.app.callback()
   shop.app.middleware.unshift(async (ctx: Context, next: Next) => {

@@ -1,4 +1,4 @@
-/** `sessions(app, options)`: what is weak or cannot work is a TypeError that names the place and the fix. */
+/** `sessions(app, options)`: an option that is weak or cannot work is a TypeError that names the place and the fix. */
 import Router from '@koa/router'
 import Koa from 'koa'
 import Keygrip from 'keygrip'
@@ -22,13 +22,29 @@ const { read: _, ...incomplete } = memoryStore()
 
 const mistakes: ReadonlyArray<Row> = [
   { description: 'no loadUser', options: { loadUser: undefined }, message: /loadUser \}\) must be a function/ },
-  { description: 'a loadUser of two', options: { loadUser: (_a: 1, _b: 2) => _a }, message: /loadUser \}\) takes 2/ },
-  { description: 'a class', options: { loadUser: class User {} }, message: /loadUser \}\) is the class User/ },
-  { description: 'a generator', options: { loadUser: function* () {} }, message: /loadUser \}\) is a generator/ },
-  { description: 'an identify that is no function', options: { identify: 'id' }, message: /identify \}\) must be/ },
-  { description: 'an identify of two', options: { identify: (_a: 1, _b: 2) => 'a' }, message: /identify \}\) takes 2/ },
+  {
+    description: 'a loadUser with two parameters',
+    options: { loadUser: (_a: 1, _b: 2) => _a },
+    message: /loadUser \}\) takes 2/,
+  },
+  {
+    description: 'a class as loadUser',
+    options: { loadUser: class User {} },
+    message: /loadUser \}\) is the class User/,
+  },
+  {
+    description: 'a generator as loadUser',
+    options: { loadUser: function* () {} },
+    message: /loadUser \}\) is a generator/,
+  },
+  { description: 'an identify that is not a function', options: { identify: 'id' }, message: /identify \}\) must be/ },
+  {
+    description: 'an identify with two parameters',
+    options: { identify: (_a: 1, _b: 2) => 'a' },
+    message: /identify \}\) takes 2/,
+  },
   { description: 'an unknown option', options: { maxAge: 1 }, message: /no option "maxAge"; there are loadUser,/ },
-  // what koa-session would take, and what it means there
+  // Options of koa-session that are not allowed here
   { description: 'D-S7 an asynchronous valid', options: { valid: async () => false }, message: /no option "valid"/ },
   { description: 'D-S9 unsigned cookies', options: { signed: false }, message: /no option "signed"/ },
   { description: 'D-S1 an externalKey', options: { externalKey: {} }, message: /no option "externalKey"/ },
@@ -50,8 +66,8 @@ const mistakes: ReadonlyArray<Row> = [
   { description: 'SameSite in capitals', options: { sameSite: 'Lax' }, message: /sameSite \}\) must be/ },
   { description: 'https that is a string', options: { https: 'yes' }, message: /https \}\) must be true or false/ },
   { description: 'an idle time of 0', options: { idle: 0 }, message: /idle \}\) must be a number of milliseconds/ },
-  { description: 'an idle time below', options: { idle: -1 }, message: /idle \}\) must be/ },
-  { description: 'an idle time that is no number', options: { idle: NaN }, message: /idle \}\) must be/ },
+  { description: 'a negative idle time', options: { idle: -1 }, message: /idle \}\) must be/ },
+  { description: 'an idle time that is not a number', options: { idle: NaN }, message: /idle \}\) must be/ },
   { description: "an idle time of 'session'", options: { idle: 'session' }, message: /idle \}\) must be/ },
   {
     description: 'an endless absolute time',
@@ -59,27 +75,35 @@ const mistakes: ReadonlyArray<Row> = [
     message: /absolute \}\) must be.*400 days/,
   },
   {
-    description: 'more than browsers keep',
+    description: 'longer than browsers keep a cookie',
     options: { absolute: 401 * DAY },
     message: /absolute \}\) must be.*400 days/,
   },
   {
-    description: 'idle over absolute',
+    description: 'an idle time over the absolute time',
     options: { idle: 2, absolute: 1 },
     message: /idle must not be longer than absolute/,
   },
   {
-    description: 'idle over the default',
+    description: 'an idle time over the default absolute time',
     options: { idle: 8 * DAY },
     message: /idle must not be longer than absolute/,
   },
   { description: 'a timeout of 0', options: { timeout: 0 }, message: /timeout \}\) must be a number from 1/ },
-  { description: 'a timeout no timer has', options: { timeout: 2 ** 31 }, message: /timeout \}\) must be a number/ },
+  {
+    description: 'a timeout that no timer can wait for',
+    options: { timeout: 2 ** 31 },
+    message: /timeout \}\) must be a number/,
+  },
   { description: 'a maxLength of null', options: { maxLength: null }, message: /maxLength \}\) must be a number/ },
-  { description: 'a store that is none', options: { store: new Map() }, message: /store \}\) has no method read; see/ },
+  {
+    description: 'a store that is not a store',
+    options: { store: new Map() },
+    message: /store \}\) has no method read; see/,
+  },
   { description: 'a store that is null', options: { store: null }, message: /store \}\) has no method read/ },
   { description: 'a factory that was not called', options: { store: memoryStore }, message: /has no method read/ },
-  { description: 'a store without a method', options: { store: incomplete }, message: /has no method read/ },
+  { description: 'a store that lacks a method', options: { store: incomplete }, message: /has no method read/ },
   {
     description: 'no store in production',
     options: {},
@@ -90,10 +114,10 @@ const mistakes: ReadonlyArray<Row> = [
 
 describe('sessions(app, options)', () => {
   const appOf = (env?: string) => new Koa({ keys: [key], ...(env !== undefined && { env }) })
-  // Safe: what a program without types could write
+  // Safe: a program without types could write this
   const call = (app: unknown, options: unknown) => () => sessions(app as Koa, options as SessionsOptions<unknown>)
 
-  it.each(mistakes)('TypeError for $description', ({ options, message, env }) => {
+  it.each(mistakes)('is a TypeError for $description', ({ options, message, env }) => {
     const app = appOf(env)
     expect(call(app, { loadUser, ...options })).toThrow(TypeError)
     expect(call(app, { loadUser, ...options })).toThrow(message)
@@ -101,13 +125,16 @@ describe('sessions(app, options)', () => {
     expect(app.middleware).toEqual([])
   })
 
-  it.each([undefined, null, {}, 'app', () => {}, new Router()])('TypeError for %j instead of an application', (app) => {
-    expect(call(app, { loadUser })).toThrow(
-      new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp'),
-    )
-  })
+  it.each([undefined, null, {}, 'app', () => {}, new Router()])(
+    'is a TypeError for %j instead of an application',
+    (app) => {
+      expect(call(app, { loadUser })).toThrow(
+        new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp'),
+      )
+    },
+  )
 
-  it.each([undefined, null, [], 'options', loadUser])('TypeError for %j instead of options', (options) => {
+  it.each([undefined, null, [], 'options', loadUser])('is a TypeError for %j instead of options', (options) => {
     expect(call(appOf(), options)).toThrow(/^sessions\(app, options\) takes an object of options, not/)
   })
 
@@ -117,11 +144,11 @@ describe('sessions(app, options)', () => {
     ['none', []],
     ['empty', ['']],
     ['short', ['keyboard cat']],
-    ['short first', ['k'.repeat(31), key]],
-    ['an empty one behind a strong one', [key, '']],
-    ['no text behind a short older one', [key, 'short', undefined]],
-    ['no text', [undefined]],
-  ])('A-33 TypeError for keys: %s', (_what, keys) => {
+    ['a short first key', ['k'.repeat(31), key]],
+    ['an empty key after a strong one', [key, '']],
+    ['a key that is not a string after a short older one', [key, 'short', undefined]],
+    ['a key that is not a string', [undefined]],
+  ])('A-33 is a TypeError for the keys %s', (_what, keys) => {
     const app = new Koa()
     Object.assign(app, { keys })
     expect(call(app, { loadUser })).toThrow(
@@ -131,10 +158,10 @@ describe('sessions(app, options)', () => {
   })
 
   const accepted: ReadonlyArray<readonly [string, object, string?]> = [
-    ['nothing but loadUser', {}],
+    ['only loadUser', {}],
     ['a __Host- cookie over https', { https: true, cookieName: '__Host-a' }],
     ['thirty days', { absolute: 30 * DAY }],
-    ['as long as browsers keep it', { idle: 400 * DAY, absolute: 400 * DAY }],
+    ['as long as browsers keep a cookie', { idle: 400 * DAY, absolute: 400 * DAY }],
     ['idle as long as absolute', { idle: 5, absolute: 5 }],
     ['a store in production', { store: memoryStore() }, 'production'],
     ['an asynchronous loadUser', { loadUser: async (id: string) => loadUser(id) }],
@@ -150,23 +177,35 @@ describe('sessions(app, options)', () => {
   })
 })
 
-describe('the stores’ options', () => {
+describe('the options of the stores', () => {
   it.each<readonly [string, () => unknown, RegExp]>([
     ['sqliteStore without options', () => sqliteStore(undefined as never), /^sqliteStore takes an object/],
-    ['sqliteStore with an unknown one', () => sqliteStore({ url: 'file:a', path: 'a' } as never), /no option "path"/],
+    [
+      'sqliteStore with an unknown option',
+      () => sqliteStore({ url: 'file:a', path: 'a' } as never),
+      /no option "path"/,
+    ],
     ['sqliteStore without a url', () => sqliteStore({} as never), /url \}\) must be "file:"/],
     ['sqliteStore with a path', () => sqliteStore({ url: './a.db' }), /url \}\) must be "file:" and a path/],
-    ['sqliteStore far away', () => sqliteStore({ url: 'libsql://a.example' }), /several machines .* redisStore/],
+    [
+      'sqliteStore with a remote url',
+      () => sqliteStore({ url: 'libsql://a.example' }),
+      /several machines .* redisStore/,
+    ],
     ['redisStore without options', () => redisStore(undefined as never), /^redisStore takes an object/],
     ['redisStore with a client', () => redisStore({ client: {} } as never), /no option "client"/],
     ['redisStore without a command', () => redisStore({} as never), /command \}\) must be a function/],
     [
-      'redisStore of three',
+      'redisStore with a command of three parameters',
       () => redisStore({ command: ((_a: 1, _b: 2, _c: 3) => _a) as never }),
       /takes 3 parameters/,
     ],
-    ['redisStore with a prefix', () => redisStore({ command: async () => null, prefix: 1 as never }), /prefix \}\)/],
-  ])('TypeError: %s', (_what, make, message) => {
+    [
+      'redisStore with an invalid prefix',
+      () => redisStore({ command: async () => null, prefix: 1 as never }),
+      /prefix \}\)/,
+    ],
+  ])('are a TypeError: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError)
     expect(make).toThrow(message)
   })

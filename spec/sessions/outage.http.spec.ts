@@ -1,4 +1,7 @@
-/** SECURITY D-S5: a store that fails, hangs, or answers a failure as a value is unavailable; it makes no user anonymous. */
+/**
+ * D-S5: a store that fails, hangs, or returns a failure as a value is unavailable. No user becomes anonymous because of
+ * it.
+ */
 import { Readable } from 'node:stream'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
@@ -42,7 +45,7 @@ const fixing = (site: SessionsApp): void => {
   for (const method of Object.keys(site.store.instead)) Object.assign(site.store.instead, { [method]: undefined })
 }
 
-// no operation ran, or what it did was not kept
+// No operation ran, or what it did was not kept
 const expectUnavailable = (answer: Answer, ran = 0): void => {
   expect(answer.seen).toHaveLength(ran)
   expectDenied({ ...answer, seen: [] }, 503, [])
@@ -54,7 +57,7 @@ const everything = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as cons
 
 describeLastingStores((store) => {
   describe.each(Object.entries(faults))('D-S5 a store that %s', (_how, fault) => {
-    it('guarded operations answer 503 in time, public ones 200, without a cookie; then the same cookie is good again', async () => {
+    it('guarded operations are 503 in time and public ones 200, without a cookie; later the same cookie is valid again', async () => {
       const { site, user } = await start(store)
       breaking(site, everything, fault)
       const begun = Date.now()
@@ -69,7 +72,7 @@ describeLastingStores((store) => {
       await expectSignedIn(user, anna)
     })
 
-    it('who sends no cookie, or a forged one, is anonymous as ever: 401', async () => {
+    it('a request without a cookie, or with a forged one, is a 401 as usual', async () => {
       const { site, user } = await start(store)
       breaking(site, everything, fault)
       await expectAnonymous(site.visitor())
@@ -78,7 +81,7 @@ describeLastingStores((store) => {
       await expectAnonymous(forger)
     })
 
-    it('no user is signed in or out: 503, and what was before still is', async () => {
+    it('no user is signed in or out: 503, and nothing has changed', async () => {
       const { site, user } = await start(store)
       breaking(site, everything, fault)
       expectUnavailable(await user.post('/logout'))
@@ -91,7 +94,7 @@ describeLastingStores((store) => {
       await expectAnonymous(stranger)
     })
 
-    it('a change of the session is refused, and nothing of it kept', async () => {
+    it('a change of the session is a 503, and nothing of it is kept', async () => {
       const { site, user } = await start(store)
       breaking(site, everything, fault)
       expectUnavailable(await user.post('/set?basket=pear'), 1)
@@ -101,10 +104,10 @@ describeLastingStores((store) => {
     })
   })
 
-  describe.each(['rejects', 'never settles', 'answers an Error'])('D-S5 one method only %s', (how) => {
+  describe.each(['rejects', 'never settles', 'answers an Error'])('D-S5 one method of a store only %s', (how) => {
     const fault = faults[how]!
 
-    it('insert: no cookie is given for a session that was not kept', async () => {
+    it('insert: no cookie is sent for a session that was not stored', async () => {
       const { site } = await start(store)
       const stranger = site.visitor()
       breaking(site, ['insert'], fault)
@@ -112,7 +115,7 @@ describeLastingStores((store) => {
       expect(stranger.header()).toBe('')
     })
 
-    it('end: signing out says that it failed, and can be tried again', async () => {
+    it('end: a sign-out is a 503, and can be repeated', async () => {
       const { site, user } = await start(store)
       breaking(site, ['end'], fault)
       const thief = user.copy()
@@ -124,7 +127,7 @@ describeLastingStores((store) => {
       await expectAnonymous(thief)
     })
 
-    it('update: a change is refused; a session that cannot be prolonged is good all the same', async () => {
+    it('update: a change is a 503; a session that cannot be prolonged still works', async () => {
       const { site, user } = await start(store, { idle: 2000 })
       breaking(site, ['update'], fault)
       expectUnavailable(await user.post('/set?basket=pear'), 1)
@@ -134,7 +137,7 @@ describeLastingStores((store) => {
       expect(site.store.asked.at(-1)).toBe('update')
     })
 
-    it('markOf: whether somebody was signed out everywhere is not known, so 503', async () => {
+    it('markOf: it is not known whether the user was signed out everywhere, so 503', async () => {
       const { site, user } = await start(store)
       breaking(site, ['markOf'], fault)
       expectUnavailable(await user.ask('/me'))
@@ -143,7 +146,7 @@ describeLastingStores((store) => {
       await expectSignedIn(user, anna)
     })
 
-    it('mark: signing out everywhere says that it failed', async () => {
+    it('mark: signing out everywhere is a 503', async () => {
       const { site, user } = await start(store)
       breaking(site, ['mark'], fault)
       expectUnavailable(await user.post('/everywhere'))
@@ -151,12 +154,12 @@ describeLastingStores((store) => {
     })
   })
 
-  describe('D-S5 an operation that hides the refusal', () => {
+  describe('D-S5 an operation that catches the failure', () => {
     const hidden = (
       act: (visitor: Visitor) => Promise<Answer>,
       below: NonNullable<Parameters<typeof sessionsApp>[1]>['below'],
     ) =>
-      it.each(['rejects', 'never settles'])('and a store that %s: 503 all the same', async (how) => {
+      it.each(['rejects', 'never settles'])('in a store that %s is a 503 all the same', async (how) => {
         const { site, user } = await start(store, { below })
         breaking(site, everything, faults[how]!)
         expectUnavailable(await act(user))
@@ -179,7 +182,7 @@ describeLastingStores((store) => {
       ))
   })
 
-  it('D-S5 a stream that was to be the body is closed when the change was not kept', async () => {
+  it('D-S5 a stream that was to be the body is closed if the change was not kept', async () => {
     let stream: Readable | undefined
     const { site, user } = await start(store, {
       below: (app: SessionsApp['app']) =>
@@ -195,7 +198,7 @@ describeLastingStores((store) => {
     expect(stream?.destroyed).toBe(true)
   })
 
-  it('D-S5 and the operation fails, too: its own failure is answered', async () => {
+  it('D-S5 if the operation fails, too, its own failure is the response', async () => {
     const { site, user } = await start(store)
     breaking(site, everything, faults['rejects']!)
     const answer = await user.post('/throw?basket=pear')

@@ -1,4 +1,7 @@
-/** R09: a polluted prototype does not sign in, gives no right and takes no session away. Other processes are polluted, not this one. */
+/**
+ * R09: a polluted prototype signs no user in, grants no right and removes no session. Separate processes are polluted,
+ * not this one.
+ */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { buildSite, startProgram } from '../support/sessionSite.js'
 import { visitorOf, type Visitor } from '../support/sessionsApp.js'
@@ -30,7 +33,7 @@ const payloads: ReadonlyArray<readonly [string, object]> = [
   ['methods', { toJSON: 'x', save: 'x', regenerate: 'x' }],
 ]
 
-// JSON.stringify drops what a literal's own __proto__ would be, so the text is put together
+// JSON.stringify drops a literal's own __proto__, so the JSON is built by hand
 const polluting = (fields: object): string => `{"__proto__":${JSON.stringify(fields)}}`
 
 const merge = async (one: Visitor, text: string, query = ''): Promise<void> => {
@@ -44,7 +47,7 @@ describe.each([
   ['koa-with-auth/sessions', {}],
   ['a plain koa-session', { PLAIN: '1' }],
 ])('R09 %s', (how, env: Readonly<Record<string, string>>) => {
-  // a plain koa-session reads its own options off the prototype, which is out of reach
+  // A plain koa-session reads its own options from the prototype, which this package cannot change
   const chosen = payloads.filter(
     ([what]) => how !== 'a plain koa-session' || !/^options|koa-session|methods/.test(what),
   )
@@ -66,18 +69,18 @@ describe.each([
     await anna.post('/login/anna')
     await sue.post('/login/sue')
     await merge(visitor(), polluting(fields))
-    // twice: what a request wrote is read by the next
+    // Twice, because what one request wrote is read by the next
     for (let at = 0; at < 2; at++) {
       expect(await statuses(stranger)).toEqual([200, 401, 401, 401, 401])
       expect(await statuses(buyer)).toEqual([200, 401, 401, 401, 401])
       expect(await statuses(anna)).toEqual([200, 200, 401, 401, 401])
-      // what a plain koa-session holds cannot be distinguished from an equal value that it copied off the prototype: refused
+      // The value in a plain koa-session cannot be distinguished from a copy from the prototype, so it is refused
       const isAmbiguous = how === 'a plain koa-session' && what === 'a user'
       expect((await sue.ask('/me')).status).toBe(isAmbiguous ? 401 : 200)
       await buyer.post('/basket')
       await stranger.post('/basket')
     }
-    // who signs in now is who he is
+    // A new sign-in has the right user
     const late = visitor()
     const answer = await late.post('/login/anna')
     expect(answer.status).toBe(204)
@@ -87,7 +90,7 @@ describe.each([
 })
 
 describe('R09 a class of users', () => {
-  it('whose prototype was polluted gives no right; its getters count', async () => {
+  it('with a polluted prototype gives no right, and its getters count', async () => {
     const child = await start()
     onTestFinished(child.stop)
     const visitor = () => visitorOf(child.port)

@@ -1,4 +1,4 @@
-/** Two processes of one site: what one of them learns about a session holds on the other at once. */
+/** Two processes of one site: a change of a session in one is effective immediately in the other. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
   }
   const calls = async () => [(await one.state()).calls['me'], (await other.state()).calls['me']]
 
-  it('who signs in on one is signed in on the other, and what one keeps the other reads', async () => {
+  it('a user who signs in on one is signed in on the other, and each reads what the other writes', async () => {
     const here = await signedIn('user-anna', one)
     const there = here.copy(other.port)
     expect(seen(await there.send('GET', '/me'))).toEqual([200, { username: 'user-anna', notes: 0 }])
@@ -42,7 +42,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     expect(seen(await there.send('GET', '/me'))).toEqual([200, { username: 'user-anna', notes: 4 }])
   })
 
-  it('who signs out on one is refused on the other at once, with any copy of the cookie', async () => {
+  it('a user who signs out on one is refused on the other, with any copy of the cookie', async () => {
     const here = await signedIn('user-berta', one)
     const there = here.copy(other.port)
     const copies = [here.copy(), here.copy(other.port)]
@@ -57,8 +57,8 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     expect(await calls()).toEqual(before)
   })
 
-  // D-S4: they loaded the session before it was ended, and write it afterwards
-  it('a session that was ended on one is not brought back by writes on the other', async () => {
+  // D-S4: they read the session before it ended, and write it afterwards
+  it('a session that ended on one is not restored by writes on the other', async () => {
     const here = await signedIn('user-carla', one)
     const there = Array.from({ length: 10 }, () => here.copy(other.port))
     const writing = there.map((client) => client.send('POST', '/notes?wait=500'))
@@ -96,7 +96,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     }
   })
 
-  it('fifty people of whom each uses both at once: no session is lost, none is mixed up', async () => {
+  it('fifty users who use both at the same time lose no session, and sessions do not mix', async () => {
     const people = await Promise.all(
       Array.from({ length: 50 }, (_, index) => signedIn(`user-${index}`, index % 2 === 0 ? one : other)),
     )

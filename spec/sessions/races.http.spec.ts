@@ -1,4 +1,6 @@
-/** Requests of one cookie at the same time, on the stores that last: whatever meets, what was ended stays ended. */
+/**
+ * Requests of one cookie at the same time, on persistent stores: a session that was ended stays ended, whatever meets.
+ */
 import fc from 'fast-check'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
@@ -7,7 +9,7 @@ import { describeLastingStores } from '../support/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 
-// An application that asks for another id, as after a change of rights
+// An application that asks for a new id, as after a change of rights
 const renewing = async (store: Parameters<typeof sessionsApp>[0]) => {
   const meanwhile: Array<() => Promise<unknown>> = []
   const made = await sessionsApp(store, {
@@ -23,8 +25,8 @@ const renewing = async (store: Parameters<typeof sessionsApp>[0]) => {
 }
 
 describeLastingStores((store) => {
-  describe('D-S4 a session whose id is renewed by a request that read it before it was ended', () => {
-    it('goes on, where no request ended it', async () => {
+  describe('D-S4 a session whose id is renewed by a request that read it before it ended', () => {
+    it('continues, if no request ended it', async () => {
       const { visitor } = await renewing(store)
       const browser = visitor()
       await browser.post('/login')
@@ -37,7 +39,7 @@ describeLastingStores((store) => {
     it.each([
       { how: 'signing out', end: '/logout' },
       { how: 'signing in', end: '/login' },
-    ])('is over: $how', async ({ end }) => {
+    ])('has ended: $how', async ({ end }) => {
       const { visitor, meanwhile } = await renewing(store)
       const victim = visitor()
       await victim.post('/login')
@@ -53,7 +55,7 @@ describeLastingStores((store) => {
     })
   })
 
-  it('D-S4 what ended a cookie wins against every request of it at the same time, in whatever order the store is asked', async () => {
+  it("D-S4 a request that ends a session wins against all others at the same time, whatever the order of the store's commands", async () => {
     const delays: number[] = []
     const { visitor, signing } = await renewing(() => slowed(store(), delays))
     const seen = { over: 0, alive: 0 }
@@ -76,7 +78,7 @@ describeLastingStores((store) => {
           return answers.filter(({ status }) => status === 200).length
         }
         if (isOver) await expectAnonymous(before)
-        // a sign-in and a new id can have been made after the end of all sessions
+        // A sign-in or a new id may have been made after all sessions were ended
         const others = paths.filter((path) => path === '/login' || path === '/renew').length
         const alive = await count()
         expect(alive).toBeLessThanOrEqual(isOver ? others : paths.length)
@@ -96,7 +98,7 @@ const batch = fc.record({
   latencies: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 30, maxLength: 30 }),
 })
 
-/** The store, which takes so many milliseconds for each command, as long as there are any. */
+/** The store, which delays each command by the next of these milliseconds, while there are any. */
 const slowed = (store: SessionStore, delays: number[]): SessionStore => {
   const later = async <A>(ask: () => Promise<A>): Promise<A> => {
     await new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))

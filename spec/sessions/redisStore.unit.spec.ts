@@ -1,4 +1,4 @@
-/** What only the Redis store does: which commands it sends, and what it makes of answers that it does not expect. */
+/** What is specific to the Redis store: the commands that it sends, and what it does with unexpected replies. */
 import { randomUUID } from 'node:crypto'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/sessions/redis'
@@ -18,7 +18,7 @@ const everything = async (store: SessionStore, id: string): Promise<void> => {
   await store.mark(id, 'mark', LONG)
 }
 
-describe('commands', () => {
+describe('commands of redisStore', () => {
   it('each concerns one key, which is passed, and every write has a time to live', async () => {
     const sent: string[][] = []
     const store = redisStore({
@@ -52,7 +52,7 @@ describe('commands', () => {
     expect([...keys].sort()).toEqual([`${begin}session:one`, `${begin}user:one`])
   })
 
-  it('times are whole milliseconds, and at least one', async () => {
+  it('times are whole milliseconds, at least one', async () => {
     const times: (string | undefined)[] = []
     const store = redisStore({ command: async (args) => void times.push(args.at(args.indexOf('PX') + 1)) })
     for (const lifetime of [0.2, 1.5, -7, 0]) await store.end('one', lifetime)
@@ -60,7 +60,7 @@ describe('commands', () => {
   })
 })
 
-describe('answers', () => {
+describe('replies to redisStore', () => {
   it.each([1, true, {}, [], ['+text'], new Error('LOADING'), new Map()])('GET: %j is an outage', async (answer) => {
     const store = redisStore({ command: async () => answer })
     await expect(store.read('one')).rejects.toThrow(/GET must resolve to a string or null/)
@@ -68,7 +68,7 @@ describe('answers', () => {
   })
 
   it.each(['', 'text', '-', '-+text', ' +text', '{"auth":{}}'])(
-    'GET: %j, which it did not write, is no session',
+    'GET: %j, which it did not write, is not a session',
     async (answer) => {
       expect(await redisStore({ command: async () => answer }).read('one')).toBeUndefined()
     },
@@ -84,11 +84,11 @@ describe('answers', () => {
     [null, false],
     [undefined, false],
     ['OK', false],
-  ])('EVAL: %s means that an update did it: %s', async (answer, expected) => {
+  ])('EVAL: %s: whether the update was made is %s', async (answer, expected) => {
     expect(await redisStore({ command: async () => answer }).update('one', 'text', LONG)).toBe(expected)
   })
 
-  it('what the client rejects with is passed on', async () => {
+  it('a rejection of the client is passed on', async () => {
     const failure = new Error('ECONNREFUSED')
     const store = redisStore({ command: () => Promise.reject(failure) })
     for (const ask of [store.read('a'), store.insert('a', '', 1), store.update('a', '', 1), store.end('a', 1)]) {
@@ -98,7 +98,7 @@ describe('answers', () => {
   })
 })
 
-it('where there is no redis-server suites are left out with a word about it, and fail where CI is set', () => {
+it('without redis-server, suites are skipped with a message, and fail if CI is set', () => {
   const fix = 'no redis-server on the PATH; apt-get install redis-server'
   expect(missingRedis({ PATH: '/nowhere' })).toBe(fix)
   expect(() => missingRedis({ PATH: '/nowhere', CI: 'true' })).toThrow(fix)
@@ -113,7 +113,7 @@ describeWithRedis('on a server', () => {
   afterAll(() => connected?.disconnect())
   const raw = (...args: string[]) => connected.command(args, args[1] ?? '')
 
-  it('Redis forgets what is over by itself: nothing is left', async () => {
+  it('Redis itself deletes what is over: nothing is left', async () => {
     const store = redisStore({ command: connected.command })
     await raw('FLUSHALL')
     await store.insert('a', 'text', 20)
@@ -124,14 +124,14 @@ describeWithRedis('on a server', () => {
     expect(await raw('KEYS', '*')).toEqual([])
   })
 
-  it('two applications with prefixes of their own do not meet', async () => {
+  it('two applications with different prefixes share nothing', async () => {
     const [one, two] = ['one:', 'two:'].map((prefix) => redisStore({ command: connected.command, prefix }))
     const id = randomUUID()
     await one!.insert(id, 'text', LONG)
     expect([await one!.read(id), await two!.read(id)]).toEqual(['text', undefined])
   })
 
-  it('a key that something else wrote is an outage or no session, never somebody', async () => {
+  it('a key that another program wrote is an outage or no session, never a user', async () => {
     const store = redisStore({ command: connected.command })
     const [list, text] = [randomUUID(), randomUUID()]
     await raw('RPUSH', `koa-with-auth:session:${list}`, '+{}')
@@ -141,7 +141,7 @@ describeWithRedis('on a server', () => {
     expect(await store.update(text, 'text', LONG)).toBe(false)
   })
 
-  it('no id is in Redis, only its digest', async () => {
+  it('Redis contains only digests of ids', async () => {
     await raw('FLUSHALL')
     const store = koaSessionStore(redisStore({ command: connected.command }), { lifetime: LONG, maxLength: 100 })
     const id = randomUUID()

@@ -1,4 +1,7 @@
-/** SECURITY D-S5, D-S6, D-S9, D-S10: what a store should not hold does not sign in, and what an operation leaves half done is not kept. */
+/**
+ * D-S5, D-S6, D-S9, D-S10: invalid data in a store sign no user in, and a change of an operation that fails is not
+ * kept.
+ */
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { SessionStore } from 'koa-with-auth/sessions'
@@ -15,11 +18,11 @@ const digest = ({ cookies }: Visitor): string =>
 const now = Date.now()
 const good = { id: 'root', at: now, mark: '' }
 
-// what is in the store under the id of a session that is good otherwise
+// What is stored under the id of an otherwise valid session
 const rubbish: ReadonlyArray<readonly [string, string]> = [
   ['nothing', ''],
-  ['no JSON', 'anna'],
-  ['half of it', JSON.stringify({ auth: good }).slice(0, -1)],
+  ['invalid JSON', 'anna'],
+  ['half of the JSON', JSON.stringify({ auth: good }).slice(0, -1)],
   ['null', 'null'],
   ['true', 'true'],
   ['a number', '5'],
@@ -49,8 +52,8 @@ const rubbish: ReadonlyArray<readonly [string, string]> = [
 ]
 
 describeLastingStores((store) => {
-  describe('D-S5 a session that holds rubbish', () => {
-    it.each(rubbish)('%s: it does not sign in, and nothing breaks', async (_what, text) => {
+  describe('D-S5 a session with invalid data', () => {
+    it.each(rubbish)('%s: signs no user in, and nothing breaks', async (_what, text) => {
       const { visitor } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login')
@@ -64,9 +67,9 @@ describeLastingStores((store) => {
       await expectSignedIn(other, anna)
     })
 
-    // the prototype of koa-session's session, and what it keeps beside the data (SECURITY D-S9)
+    // The prototype of koa-session's session, and what it keeps beside the data (D-S9)
     it.each(['__proto__', 'toJSON', 'constructor', 'save', 'regenerate', 'commit', 'isNew', 'populated', 'length'])(
-      'D-S9 the key %s beside who is signed in changes nothing',
+      'D-S9 the key %s beside the sign-in changes nothing',
       async (key) => {
         const { visitor } = await sessionsApp(store)
         const one = visitor()
@@ -83,7 +86,7 @@ describeLastingStores((store) => {
     )
   })
 
-  describe('D-S5 a store that answers what it should not', () => {
+  describe('D-S5 a store that returns an invalid value', () => {
     const strange: ReadonlyArray<unknown> = [
       null,
       0,
@@ -100,7 +103,7 @@ describeLastingStores((store) => {
       const { visitor, store: watched } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login')
-      // Safe: what a store in plain JavaScript could do
+      // Safe: a store in plain JavaScript could do this
       Object.assign(watched.instead, { read: async () => answer })
       const { status, seen } = await one.ask('/super')
       expect([status, seen]).toEqual([401, []])
@@ -137,7 +140,7 @@ describeLastingStores((store) => {
       expect(Object.keys((await user.ask('/read')).body as object)).toEqual(['auth'])
     })
 
-    it('after it signed a user in: no cookie is sent', async () => {
+    it('keeps no sign-in, and sends no cookie', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app, { logIn }) =>
           app.use(
@@ -156,7 +159,7 @@ describeLastingStores((store) => {
       await expectAnonymous(attacker)
     })
 
-    it('D-S10 nor does what it changed deep inside', async () => {
+    it('D-S10 keeps no change of nested data', async () => {
       const { visitor } = await sessionsApp(store, {
         below: (app) =>
           app.use(
@@ -174,7 +177,7 @@ describeLastingStores((store) => {
     })
   })
 
-  it('D-S13 nothing that is logged holds an id, a signature or what a session holds', async () => {
+  it('D-S13 no log line contains an id, a signature or the content of a session', async () => {
     const { visitor, store: watched, errors } = await sessionsApp(store, { maxLength: 300 })
     const user = visitor()
     await user.post('/login')

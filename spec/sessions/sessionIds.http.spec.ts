@@ -1,4 +1,4 @@
-/** What the id of a session says, who can read that, and that nothing but time depends on it. */
+/** What the id of a session says, who can read it, and that only speed depends on it. */
 import fc from 'fast-check'
 import Keygrip from 'keygrip'
 import { memoryStore } from 'koa-with-auth/sessions'
@@ -13,7 +13,7 @@ const HOUR = 3_600_000
 const ids = sessionIds(() => [strongKey])
 
 describe('an id that was made at a sign-in', () => {
-  it('says who signed in, to whoever has the first key', () => {
+  it('says who signed in, if the first key is known', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), (user) => {
         const id = ids.made(user)
@@ -23,8 +23,8 @@ describe('an id that was made at a sign-in', () => {
     )
   })
 
-  it('says something else to others', () => {
-    // what another key reads is random, so a name of one letter would be read by chance
+  it('says nothing right to others', () => {
+    // With another key the result is random, so a name of one letter would be read by chance
     fc.assert(
       fc.property(fc.string({ minLength: 12, maxLength: 20 }), (user) => {
         expect(sessionIds(() => new Keygrip(['k'.repeat(40)])).userOf(ids.made(user))).not.toBe(user)
@@ -32,7 +32,7 @@ describe('an id that was made at a sign-in', () => {
     )
   })
 
-  it('is no other id of the same user, nor has anything in common with one', () => {
+  it('has nothing in common with other ids of the same user', () => {
     const made = Array.from({ length: 100 }, () => ids.made('a user who signs in often'))
     for (const at of [0, 1]) expect(new Set(made.map((id) => id.split('.')[at])).size).toBe(100)
   })
@@ -51,13 +51,13 @@ describe('an id that was made at a sign-in', () => {
   })
 })
 
-describe('a request of a user who is signed in', () => {
-  it('asks for the session and for the mark at the same time', async () => {
+describe('a request of a signed-in user', () => {
+  it('reads the session and the mark at the same time', async () => {
     const kept = memoryStore()
     const { visitor, store } = await sessionsApp(() => kept)
     const one = visitor()
     await one.post('/login')
-    // the session is read when the mark was asked for, so that a second round trip would never begin
+    // The read of the session waits until the mark was requested, so two round trips would hang
     let asked = (): void => undefined
     const marked = new Promise<void>((resolve) => (asked = resolve))
     Object.assign(store.instead, {
@@ -75,7 +75,7 @@ describe('a request of a user who is signed in', () => {
     expect(store.asked).toEqual(['read', 'markOf'])
   })
 
-  it('is served with an id of an older key, too, and logOutEverywhere ends its session', async () => {
+  it('is served with an id of an older key, and logOutEverywhere ends its session', async () => {
     const { app, visitor, store } = await sessionsApp()
     const one = visitor()
     await one.post('/login')
@@ -88,7 +88,7 @@ describe('a request of a user who is signed in', () => {
     await expectAnonymous(two)
   })
 
-  it('is who the session says, whoever the id says', async () => {
+  it('belongs to the user in the session, whatever the id says', async () => {
     const kept = memoryStore()
     const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop' })
     const id = ids.made('root')
@@ -104,7 +104,7 @@ describe('a request of a user who is signed in', () => {
     await expectAnonymous(one)
   })
 
-  it('whose session is gone is refused, also where the mark cannot be read', async () => {
+  it('whose session has ended is refused, even if the mark cannot be read', async () => {
     const { visitor, store } = await sessionsApp()
     const one = visitor()
     await one.post('/login')

@@ -1,10 +1,10 @@
-/** Every store of sessions behaves as a small model does, whatever is done to it in whatever order. */
+/** Every store of sessions behaves like a small model, whatever is done to it, in any order. */
 import * as fc from 'fast-check'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
 import { describeEveryStore } from '../support/sessionStores.js'
 
-/** What is there: a string, or `null` for a session that was ended. What is over is not there. */
+/** What the store has: a string, or `null` for a session that was ended. What is over is not in it. */
 interface Model {
   readonly sessions: Map<string, string | null>
   readonly marks: Map<string, string>
@@ -12,7 +12,7 @@ interface Model {
 
 type Step = fc.AsyncCommand<Model, Real>
 
-/** Ids are kept apart from those of other runs. */
+/** Keeps ids apart from those of other runs. */
 interface Real {
   readonly store: SessionStore
   readonly run: string
@@ -22,7 +22,7 @@ const LONG = 60_000
 const SHORT = 1
 const over = () => new Promise((resolve) => setTimeout(resolve, 8))
 
-// after a short lifetime what was written is over, and no later step comes before that
+// After a short lifetime, what was written is over, and no later step comes before that
 const lasting = async (lifetime: number, forget: () => void): Promise<void> => {
   if (lifetime === LONG) return
   await over()
@@ -93,7 +93,7 @@ const sameAtLast = async ({ sessions, marks }: Model, { store, run }: Real): Pro
 let runs = 0
 
 describeEveryStore((store) => {
-  it('answers as the model does, after any steps', async () => {
+  it('returns the same as the model, after any steps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 25, size: 'max' }), async (commands) => {
         const model: Model = { sessions: new Map(), marks: new Map() }
@@ -105,7 +105,7 @@ describeEveryStore((store) => {
     )
   }, 60_000)
 
-  // D-S4: whatever the others do at the same time, what was ended stays ended
+  // D-S4: whatever others do at the same time, an ended session stays ended
   it('an end wins against any inserts and updates at the same time', async () => {
     const change = fc.record({ kind: fc.constantFrom('insert', 'update', 'end'), text })
     await fc.assert(

@@ -56,14 +56,14 @@ const makeForeign = (): Koa =>
     ctx.body = '<!doctype html><title>Another site</title><link rel="icon" href="data:,">'
   })
 
-// What a script of the page that is open gets; a foreign one may not read the answer, so the browser's own record is read
+// What a script of the open page gets. A foreign one may not read the response, so the browser's own record is read.
 const post = async (page: Page, url: string): Promise<{ readonly status: number; readonly cookie: boolean }> => {
   const answering = page.waitForResponse((response) => response.url() === url && response.request().method() === 'POST')
   await page.evaluate((target) => fetch(target, { method: 'POST', mode: 'no-cors', credentials: 'include' }), url)
   return { status: (await answering).status(), cookie: hadCookie }
 }
 
-// What a form of the page that is open gets, by leaving the page
+// What a form of the open page gets, when it leaves the page
 const submit = async (page: Page, url: string): Promise<number> => {
   const answering = page.waitForResponse((response) => response.url() === url && response.request().method() === 'POST')
   await page.setContent(`<form method="POST" action="${url}"></form>`)
@@ -91,15 +91,15 @@ describe.skipIf(missing !== undefined)(`sessions in a browser${missing ? ` (${mi
     return page
   }
 
-  it('a page of the own origin writes with the cookie', async () => {
+  it('a page of the same origin writes with the cookie', async () => {
     const page = await signedIn()
     expect(await post(page, `${site.url}/notes`)).toEqual({ status: 201, cookie: true })
     expect(await submit(page, `${site.url}/notes`)).toBe(201)
     expect(written).toBe(2)
   })
 
-  // SameSite does not hold it back: ports are not part of a site
-  it('a page of another port writes nothing, though the browser sends the cookie', async () => {
+  // SameSite does not stop the cookie, because ports are not part of a site
+  it('a page of another port writes nothing, although the browser sends the cookie', async () => {
     const page = await signedIn()
     await page.goto(foreign.url)
     expect(await post(page, `${site.url}/notes`)).toEqual({ status: 403, cookie: true })
@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(`sessions in a browser${missing ? ` (${mi
     expect(await me(page, site.url)).toBe(200)
   })
 
-  it('a page of another site writes nothing, and gets no cookie sent', async () => {
+  it('a page of another site writes nothing, and the browser sends no cookie', async () => {
     const page = await signedIn()
     await page.goto(foreign.url.replace('127.0.0.1', 'localhost'))
     expect(await post(page, `${site.url}/notes`)).toEqual({ status: 401, cookie: false })
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)(`sessions in a browser${missing ? ` (${mi
   it.each([
     { from: 'another port', host: '127.0.0.1' },
     { from: 'another site', host: 'localhost' },
-  ])('a page of $from signs no user in, nor out', async ({ host }) => {
+  ])('a page of $from signs no user in or out', async ({ host }) => {
     const page = await signedIn()
     await page.goto(foreign.url.replace('127.0.0.1', host))
     const before = await page.context().cookies()
@@ -133,7 +133,7 @@ describe.skipIf(missing !== undefined)(`sessions in a browser${missing ? ` (${mi
     expect([answer.status(), await answer.text()]).toEqual([200, 'anna'])
   })
 
-  it('a browser that is signed in nowhere is not signed in by a foreign page either', async () => {
+  it('a browser without a session is not signed in by a foreign page either', async () => {
     const { page } = await open()
     await page.goto(foreign.url)
     expect(await post(page, `${site.url}/login/mallory`)).toMatchObject({ status: 403 })

@@ -1,4 +1,4 @@
-/** What only the SQLite store does: it sweeps a few rows at a time, shares its file, and finds it again. */
+/** What is specific to the SQLite store: it deletes a few old rows at a time, shares its file, and finds it again. */
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,10 +14,10 @@ const MINUTE = 60_000
 
 afterEach(() => void vi.useRealTimers())
 
-describe('sweeping', () => {
+describe('old rows', () => {
   const url = sqliteFile()
 
-  it('takes rows whose time is over, eight of a table with a write, and no others', async () => {
+  it('are deleted with a write, at most eight of a table, and no others', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
     const store = sqliteStore({ url: url() })
     await store.insert('live', 'text', 10 * LONG)
@@ -37,7 +37,7 @@ describe('sweeping', () => {
       )
     await fill('auth_sessions', 20)
     await fill('auth_marks', 10)
-    // not yet, as it has just swept
+    // Not yet, because it has just deleted some
     await store.update('live', 'text', 10 * LONG)
     expect([await counted('auth_sessions'), await counted('auth_marks')]).toEqual([22, 11])
     vi.setSystemTime(Date.now() + MINUTE)
@@ -52,7 +52,7 @@ describe('sweeping', () => {
       [2, 1],
       [2, 1],
     ])
-    // then again after a minute
+    // Again after a minute
     await fill('auth_sessions', 3)
     await store.update('live', 'text', 10 * LONG)
     expect(await counted('auth_sessions')).toBe(5)
@@ -70,7 +70,7 @@ describe('sweeping', () => {
     store.close()
   })
 
-  it('that fails does not fail the write that it came with', async () => {
+  it('that cannot be deleted do not make the write fail', async () => {
     const file = url()
     const store = sqliteStore({ url: file })
     const breaking = createClient({ url: file })
@@ -88,7 +88,7 @@ describe('sweeping', () => {
   })
 })
 
-describe('the file', () => {
+describe('the file of sqliteStore', () => {
   const url = sqliteFile()
 
   it('keeps sessions, ends and marks when it is closed and opened again', async () => {
@@ -107,7 +107,7 @@ describe('the file', () => {
     after.close()
   })
 
-  it('a store that was closed opens it again when it is asked', async () => {
+  it('is opened again by a store that was closed, when the store is used', async () => {
     const store = sqliteStore({ url: url() })
     await store.insert('c', 'text', LONG)
     store.close()
@@ -116,7 +116,7 @@ describe('the file', () => {
     store.close()
   })
 
-  it('in memory, for tests, is one for each store', async () => {
+  it('in memory, for tests, belongs to one store', async () => {
     const [one, two] = [sqliteStore({ url: 'file::memory:' }), sqliteStore({ url: 'file::memory:' })]
     await one.insert('a', 'text', LONG)
     expect([await one.read('a'), await two.read('a')]).toEqual(['text', undefined])
@@ -124,7 +124,7 @@ describe('the file', () => {
     two.close()
   })
 
-  it('that cannot be opened is a rejection at each question, and none before', async () => {
+  it('that cannot be opened is a rejection of each call, and nothing before', async () => {
     const store = sqliteStore({ url: 'file:/nowhere/at/all/sessions.db' })
     await expect(store.read('a')).rejects.toThrow()
     await expect(store.insert('a', 'text', LONG)).rejects.toThrow()
@@ -140,7 +140,7 @@ describe('two processes on one file', () => {
   }, 60_000)
   afterAll(() => built?.remove())
 
-  // each inserts all ids and ends every third; tells what it reads at last
+  // Each inserts all ids and ends every third; at the end it prints what it reads
   const program = (name: string) => `
     import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
     const store = sqliteStore({ url: process.argv[2] })
@@ -178,7 +178,7 @@ describe('two processes on one file', () => {
     }
   }
 
-  it('agree on who inserted first and on what was ended, and neither fails on the other’s locks', async () => {
+  it('agree on who inserted first and what was ended, and neither fails because of the locks of the other', async () => {
     const processes = [start('one'), start('two')]
     for (const one of processes) await one.done()
     const [here, there] = [await processes[0]!.read(), await processes[1]!.read()]
@@ -188,7 +188,7 @@ describe('two processes on one file', () => {
     expect(kept.filter((_, at) => at % 3 !== 0).every((one) => one === 'one' || one === 'two')).toBe(true)
   }, 30_000)
 
-  it('leaves no files but the database’s own', () => {
+  it('leave no files except those of the database', () => {
     const folder = fileURLToPath(new URL('.', url()))
     expect(readdirSync(folder).filter((name) => !/^sessions\.db(?:-wal|-shm)?$/.test(name))).toEqual([])
   })

@@ -1,4 +1,7 @@
-/** A hundred thousand sessions in an SQLite file: nothing looks through all of them, and what is over goes a few at a time. */
+/**
+ * A hundred thousand sessions in an SQLite file: no statement reads all of them, and old ones are deleted a few at a
+ * time.
+ */
 import { createClient, type Client } from '@libsql/client'
 import { sqliteStore, type SqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -10,14 +13,14 @@ const MANY = 100_000
 
 afterEach(() => void vi.useRealTimers())
 
-describe('among 100,000 sessions of which half are over', () => {
+describe('among 100,000 sessions, half of them over', () => {
   const url = sqliteFile()()
   let store: SqliteStore
   let looking: Client
   const counted = async (where: string): Promise<number> =>
     Number((await looking.execute(`select count(*) from ${where}`)).rows[0]?.[0])
   const planOf = async (sql: string): Promise<string[]> => {
-    // on a connection of its own: after an explanation it would see the file as it was then
+    // With its own connection: after an explanation a connection would see the file as it was then
     const explaining = createClient({ url })
     const { rows } = await explaining.execute(`explain query plan ${sql.replaceAll('?', '1')}`)
     explaining.close()
@@ -48,15 +51,15 @@ describe('among 100,000 sessions of which half are over', () => {
     },
   )
 
-  it('the plan of what has no index is a scan, so that it would be seen', async () => {
+  it('the plan of a statement without an index is a scan, so the test would see it', async () => {
     expect(await planOf("select id from auth_sessions where text = '{}'")).toEqual(['SCAN auth_sessions'])
   })
 
-  it('the look for the tables reads a row of each', () => {
+  it('the check of the tables reads one row of each', () => {
     for (const one of check.split(';')) expect(one).toMatch(/limit 1$/)
   })
 
-  it('each write takes eight sessions and eight marks that are over, and none that is not', async () => {
+  it('each write deletes eight sessions and eight marks that are over, and no others', async () => {
     const over = [`auth_sessions where until < ${Date.now()}`, `auth_marks where until < ${Date.now()}`]
     const left = async () => [await counted(over[0]!), await counted(over[1]!)]
     const before = await left()
@@ -72,7 +75,7 @@ describe('among 100,000 sessions of which half are over', () => {
     expect(await counted('auth_sessions')).toBe(MANY + 1 - 400)
     expect(await counted(`auth_sessions where until > ${Date.now()}`)).toBe(MANY / 2 + 1)
     expect(await store.read('mine')).toBe('text 50')
-    // a limit a hundred times over, for a machine that is busy with other things
+    // A limit a hundred times the expected time, for a busy machine
     expect(slowest).toBeLessThan(2000)
   })
 })

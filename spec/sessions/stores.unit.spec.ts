@@ -1,4 +1,4 @@
-/** What every store of sessions must do, by the promises of `SessionStore`; each on the real thing. */
+/** What every store of sessions must do, as `SessionStore` promises; each on the real database. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { describeEveryStore } from '../support/sessionStores.js'
@@ -7,7 +7,7 @@ const LONG = 60_000
 const SHORT = 100
 const over = () => new Promise((resolve) => setTimeout(resolve, 2 * SHORT))
 
-// Does what must be done before SHORT is over; again, with another id, where a busy machine took longer
+// Does what must be done before SHORT is over; repeats it with another id if a busy machine took longer
 const inTime = async (steps: (id: string) => Promise<unknown>): Promise<string> => {
   for (;;) {
     const id = randomUUID()
@@ -19,19 +19,19 @@ const inTime = async (steps: (id: string) => Promise<unknown>): Promise<string> 
 
 describeEveryStore((store) => {
   describe.concurrent('read', () => {
-    it('answers nothing for an id that was never kept', async () => {
+    it('returns undefined for an id that was never stored', async () => {
       expect(await store().read(randomUUID())).toBeUndefined()
     })
 
     it.each([
       ['JSON', '{"auth":{"id":"anna"}}'],
-      ['no text', ''],
-      ['what marks an end', '-'],
-      ['what marks a life', '+'],
-      ['letters beyond ASCII', 'Ünïcødé 日本語 🔑'],
+      ['an empty string', ''],
+      ['the prefix of an ended session', '-'],
+      ['the prefix of a live session', '+'],
+      ['letters outside of ASCII', 'Ünïcødé 日本語 🔑'],
       ['line breaks and quotes', "'\"\\\r\n\t'; drop table auth_sessions; --"],
       ['the longest session', 'x'.repeat(16_384)],
-    ])('answers the text as it was kept: %s', async (_what, text) => {
+    ])('returns the string as it was stored: %s', async (_what, text) => {
       const id = randomUUID()
       await store().insert(id, text, LONG)
       expect(await store().read(id)).toBe(text)
@@ -40,7 +40,7 @@ describeEveryStore((store) => {
     })
 
     it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', ' ', '*', "'", 'a:b', '日本語'])(
-      'D-S10 the id %j is one as any other: not there until it is kept',
+      'D-S10 treats the id %j like any other: it does not exist until it is stored',
       async (id) => {
         await store().update(id, 'updated', LONG)
         expect(await store().read(id)).toBeUndefined()
@@ -53,14 +53,14 @@ describeEveryStore((store) => {
   })
 
   describe.concurrent('insert', () => {
-    it('does nothing where the id is there', async () => {
+    it('does nothing if the id exists', async () => {
       const id = randomUUID()
       await store().insert(id, 'first', LONG)
       await store().insert(id, 'second', LONG)
       expect(await store().read(id)).toBe('first')
     })
 
-    it('does not prolong what is there', async () => {
+    it('does not prolong an existing session', async () => {
       const id = await inTime(async (id) => {
         await store().insert(id, 'first', SHORT)
         await store().insert(id, 'second', LONG)
@@ -69,7 +69,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBeUndefined()
     })
 
-    it('of many at once keeps exactly one', async () => {
+    it('many times at once stores exactly one', async () => {
       const id = randomUUID()
       await Promise.all(Array.from({ length: 20 }, (_, at) => store().insert(id, `text ${at}`, LONG)))
       const kept = await store().read(id)
@@ -78,7 +78,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBe(kept)
     })
 
-    it('keeps again what is over', async () => {
+    it('stores an id again that is over', async () => {
       const id = randomUUID()
       await store().insert(id, 'first', SHORT)
       await over()
@@ -88,13 +88,13 @@ describeEveryStore((store) => {
   })
 
   describe.concurrent('update', () => {
-    it('does nothing where nothing is', async () => {
+    it('does nothing if the id does not exist', async () => {
       const id = randomUUID()
       await store().update(id, 'text', LONG)
       expect(await store().read(id)).toBeUndefined()
     })
 
-    it('does nothing where the time is over', async () => {
+    it('does nothing if the time is over', async () => {
       const id = randomUUID()
       await store().insert(id, 'text', SHORT)
       await over()
@@ -102,7 +102,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBeUndefined()
     })
 
-    it('prolongs', async () => {
+    it('prolongs a session', async () => {
       const id = await inTime(async (id) => {
         await store().insert(id, 'text', SHORT)
         await store().update(id, 'text', LONG)
@@ -111,7 +111,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBe('text')
     })
 
-    it('shortens', async () => {
+    it('shortens a session', async () => {
       let found: string | undefined
       const id = await inTime(async (id) => {
         await store().insert(id, 'text', LONG)
@@ -125,7 +125,7 @@ describeEveryStore((store) => {
   })
 
   describe.concurrent('end', () => {
-    it('D-S4 leaves a tombstone that neither an update nor an insert overcomes', async () => {
+    it('D-S4 leaves a tombstone that neither an update nor an insert replaces', async () => {
       const id = randomUUID()
       await store().insert(id, 'text', LONG)
       await store().end(id, LONG)
@@ -136,7 +136,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBeUndefined()
     })
 
-    it('D-S4 of an id that was never kept leaves one, too', async () => {
+    it('D-S4 leaves a tombstone for an id that was never stored, too', async () => {
       const id = randomUUID()
       await store().end(id, LONG)
       await store().insert(id, 'late', LONG)
@@ -152,7 +152,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBeUndefined()
     })
 
-    it('is remembered until its own time is over, however short the session was', async () => {
+    it('keeps its tombstone until its own time is over, however short the session was', async () => {
       const id = randomUUID()
       await store().insert(id, 'text', SHORT)
       await store().end(id, LONG)
@@ -161,7 +161,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBeUndefined()
     })
 
-    it('is forgotten when its time is over; an update revives nothing then, either', async () => {
+    it('keeps its tombstone no longer; an update restores nothing then either', async () => {
       const id = randomUUID()
       await store().insert(id, 'text', LONG)
       await store().end(id, SHORT)
@@ -172,7 +172,7 @@ describeEveryStore((store) => {
       expect(await store().read(id)).toBe('new')
     })
 
-    it('ends nothing else', async () => {
+    it('ends no other session', async () => {
       const [id, other] = [randomUUID(), randomUUID()]
       await store().insert(id, 'text', LONG)
       await store().insert(other, 'other', LONG)
@@ -183,7 +183,7 @@ describeEveryStore((store) => {
   })
 
   describe.concurrent('marks', () => {
-    it('are the empty text until one is set, then the last one', async () => {
+    it('are the empty string until one is set, then the last one', async () => {
       const user = randomUUID()
       expect(await store().markOf(user)).toBe('')
       await store().mark(user, 'a', LONG)
@@ -193,14 +193,14 @@ describeEveryStore((store) => {
       expect(await store().markOf(`${user} `)).toBe('')
     })
 
-    it('are forgotten when their time is over', async () => {
+    it('are deleted when their time is over', async () => {
       const user = randomUUID()
       await store().mark(user, 'a', SHORT)
       await over()
       expect(await store().markOf(user)).toBe('')
     })
 
-    it('of a user are no session of that name, and the other way round', async () => {
+    it('of a user are not a session of that name, and the reverse', async () => {
       const name = randomUUID()
       await store().mark(name, 'mark', LONG)
       expect(await store().read(name)).toBeUndefined()
@@ -210,7 +210,7 @@ describeEveryStore((store) => {
     })
   })
 
-  it.each([0.2, 1.5, 1000 / 3])('a lifetime of %d milliseconds is one', async (lifetime) => {
+  it.each([0.2, 1.5, 1000 / 3])('may have a lifetime of %d milliseconds', async (lifetime) => {
     const [id, user] = [randomUUID(), randomUUID()]
     await store().insert(id, 'text', lifetime)
     await store().update(id, 'text', lifetime)

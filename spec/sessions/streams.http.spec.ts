@@ -1,4 +1,7 @@
-/** The stream of the guide "Sessions", as it is written there: it ends with the session, also with one that ends before it is open. */
+/**
+ * The stream in the guide "Sessions", as it is written there: it ends with the session, even if the session ends before
+ * it opens.
+ */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { request as send, type IncomingMessage } from 'node:http'
@@ -34,7 +37,7 @@ beforeAll(async () => {
 })
 afterAll(() => loaded?.stopWatching())
 
-/** A site with the stream of the guide at `/news`; `meanwhile` runs once the session was read. */
+/** A site with the stream of the guide at `/news`; `meanwhile` runs after the session was read. */
 const site = async () => {
   const { watch, router } = loaded
   const { store, meanwhile } = interruptedStore()
@@ -44,7 +47,7 @@ const site = async () => {
       app
         .use(async (ctx, next) => {
           await next()
-          // there is no message yet
+          // There is no message yet
           if (ctx.path === '/news') ctx.flushHeaders()
         })
         .use(router.routes()),
@@ -87,7 +90,7 @@ describe('a stream', () => {
     expect((await made.open()).status).toBe(401)
   })
 
-  it('stays open whoever else signs out meanwhile', async () => {
+  it('stays open, whoever else signs out meanwhile', async () => {
     const made = await site()
     made.meanwhile.push(() => made.signing.logOutEverywhere('root'))
     const stream = await made.open()

@@ -1,4 +1,4 @@
-/** R02: nothing is kept when an operation throws, also where an onError handler or a middleware answers the exception. */
+/** R02: nothing is kept if an operation throws, even if an onError handler or a middleware answers the exception. */
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type Koa from 'koa'
@@ -35,7 +35,7 @@ const operations = <R extends Pick<Router, 'get' | 'post'>>(router: R, { logIn, 
     Object.assign(ctx['session'] as object, { credit: 100 })
     fail()
   })
-  // koa-session's own ways to keep something at once
+  // koa-session's own ways to write immediately
   router.post('/two/saved', async (ctx) => {
     const session = ctx['session'] as unknown as { credit: number; save: () => Promise<void> }
     session.credit = 100
@@ -73,7 +73,7 @@ const asMiddleware: Middleware = async (ctx, next) => {
   }
 }
 
-// who answers the exception
+// Who answers the exception
 const places: Readonly<Record<string, SessionsAppOptions>> = {
   'Koa itself': {
     below: (app, signing) => {
@@ -139,7 +139,7 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
     const site = await sessionsApp(() => kept, options)
     return { ...site, kept }
   }
-  // what is in the store under the ids that it was given
+  // What the store has for the ids that it got
   const remaining = async ({
     store,
     kept,
@@ -149,7 +149,7 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
   }) => (await Promise.all([...store.ids].map((id) => kept.read(id)))).filter((text) => text !== undefined)
 
   it.each(['/two/login', '/two/hasty', '/two/coupon', '/two/saved', '/two/regenerated'])(
-    'an anonymous visitor at %s: no cookie, and no session is left in the store',
+    'an anonymous visitor at %s gets no cookie, and the store has no session',
     async (path) => {
       const site = await start()
       const one = site.visitor()
@@ -160,18 +160,21 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
     },
   )
 
-  it.each(['/two/coupon', '/two/saved'])('of a user at %s: no cookie, no change', async (path) => {
-    const site = await start()
-    const one = site.visitor()
-    await one.post('/login')
-    await one.post('/set?basket=pear')
-    const answer = await one.post(path)
-    expect([answer.status, setCookies(answer)]).toEqual([status, []])
-    expect((await one.ask('/read')).body).toEqual({ auth: expect.anything() as unknown, basket: 'pear' })
-    await expectSignedIn(one, anna)
-  })
+  it.each(['/two/coupon', '/two/saved'])(
+    'a user at %s gets no cookie, and the session does not change',
+    async (path) => {
+      const site = await start()
+      const one = site.visitor()
+      await one.post('/login')
+      await one.post('/set?basket=pear')
+      const answer = await one.post(path)
+      expect([answer.status, setCookies(answer)]).toEqual([status, []])
+      expect((await one.ask('/read')).body).toEqual({ auth: expect.anything() as unknown, basket: 'pear' })
+      await expectSignedIn(one, anna)
+    },
+  )
 
-  it('a sign-in over a session ends both', async () => {
+  it('a sign-in in an existing session ends both sessions', async () => {
     const site = await start()
     const attacker = site.visitor()
     await attacker.post('/set?basket=pear')
@@ -183,7 +186,7 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
     expect(await remaining(site)).toEqual([])
   })
 
-  it('a sign-out lasts', async () => {
+  it('a sign-out stays', async () => {
     const site = await start()
     const one = site.visitor()
     await one.post('/login')
@@ -193,7 +196,7 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
     await expectAnonymous(thief)
   })
 
-  it('a cookie that was sent before the exception is of a session that has ended', async () => {
+  it('a cookie that was sent before the exception belongs to a session that has ended', async () => {
     const site = await start()
     const one = site.visitor()
     const answer = await one.post('/two/stream')
@@ -202,8 +205,8 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
   })
 })
 
-describe('R02', () => {
-  it('other cookies of the operation go out with the answer of a handler', async () => {
+describe('R02 responses to exceptions', () => {
+  it('have other cookies of the operation, if a handler answers', async () => {
     const { visitor } = await sessionsApp(undefined, {
       below: (app, { logIn }) =>
         void app.use(authSettings({ onError: [handler] })).use(
@@ -220,7 +223,7 @@ describe('R02', () => {
     expect([answer.status, setCookies(answer)]).toEqual([401, ['theme=dark; path=/; httponly']])
   })
 
-  it('an authenticator that throws, answered by a handler, keeps nothing either', async () => {
+  it('keep nothing if an authenticator throws and a handler answers', async () => {
     const bearer = httpBearer({
       authenticate: () => {
         throw new BadCode()
@@ -241,7 +244,7 @@ describe('R02', () => {
     expect([answer.status, setCookies(answer)]).toEqual([401, []])
   })
 
-  it('in an outage the answer of the handler comes all the same, without a cookie', async () => {
+  it('of a handler are sent during an outage, too, without a cookie', async () => {
     const site = await sessionsApp(undefined, { timeout: 100, ...places['authSettings below the sessions'] })
     const one = site.visitor()
     Object.assign(site.store.instead, { end: () => Promise.reject(new Error('down')) })
@@ -250,7 +253,7 @@ describe('R02', () => {
     await expectAnonymous(one)
   })
 
-  it('an operation that answers an error itself, and throws nothing, keeps what it changed', async () => {
+  it('do not concern an operation that answers an error itself and throws nothing: its changes are kept', async () => {
     const { visitor } = await sessionsApp(undefined, {
       below: (app) =>
         void app.use(

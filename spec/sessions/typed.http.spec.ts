@@ -1,4 +1,7 @@
-/** Sessions typed by the application: whom `loadUser` loads is let in as he is, by rights that are functions; and no other's user. */
+/**
+ * Sessions with the application's own type of user: the principal is what `loadUser` returned, rights are functions,
+ * and users of another application do not pass.
+ */
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import koaSession from 'koa-session'
@@ -38,7 +41,7 @@ const [admin, editor, reader, banned] = members as [Member, Member, Member, Memb
 
 interface Site extends Running {
   readonly app: Koa
-  /** A browser, signed in as a member. */
+  /** A browser that is signed in as a member. */
   readonly as: (member: Member) => Promise<Asking>
   readonly typed: Sessions<Member>
   readonly warnings: ReadonlyArray<string>
@@ -76,7 +79,7 @@ const site = async (
     app.keys = keys
     app.silent = true
     const typed = sessions<Member>(app, {
-      // Safe: what a program without types could load and write
+      // Safe: a program without types could load and write this
       loadUser: load as () => Member,
       identify: (user) => String(user.id),
       ...(rights as typeof byRole),
@@ -112,15 +115,15 @@ const site = async (
 const denied = async (asked: ReturnType<Running['ask']>) => expectDenied(await asked, 401, [challenge.session])
 const forbidden = async (asked: ReturnType<Running['ask']>) => expectDenied(await asked, 403, [challenge.session])
 
-describe('the principal', () => {
-  it('is what loadUser loaded, the very value; no username is forced', async () => {
+describe('the principal of typed sessions', () => {
+  it('is the same object that loadUser returned; no username is needed', async () => {
     const { as } = await site()
     const { seen } = await (await as(reader)).ask('/me')
     expect(seen).toHaveLength(1)
     expect(seen[0]).toBe(reader)
   })
 
-  it('is not let in without a session, and not after signing out, by a copy of the cookie either', async () => {
+  it('does not exist without a session, or after a sign-out, even with a copy of the cookie', async () => {
     const api = await site()
     for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) await denied(api.ask(path))
     const { ask, header } = await api.as(admin)
@@ -130,7 +133,7 @@ describe('the principal', () => {
     for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) await denied(ask(path))
   })
 
-  it('is checked against other sites, as with the kinds of the root', async () => {
+  it('is refused for a write from another site, as with the kinds of the root', async () => {
     const { as, ask } = await site()
     const { header } = await as(admin)
     const answer = await ask('/me', { headers: { Cookie: header, 'Sec-Fetch-Site': 'cross-site' } })
@@ -147,7 +150,7 @@ describe('rights as functions of the user', () => {
     ['a superuser', admin, ['/me', '/staff', '/super', '/staff403', '/super403']],
     ['a staff member', editor, ['/me', '/staff', '/staff403']],
     ['anyone else', reader, ['/me']],
-    ['who is not active', banned, []],
+    ['an inactive user', banned, []],
   ])('%s', async (_who, member, passes) => {
     const { as } = await site()
     const { ask } = await as(member)
@@ -158,7 +161,7 @@ describe('rights as functions of the user', () => {
     }
   })
 
-  it('without a function the flags of the user decide', async () => {
+  it('without a function, the flags of the user decide', async () => {
     const flagged = { id: 1, isActive: true, isStaff: true }
     const { as } = await site({}, { load: () => flagged })
     const { ask } = await as(admin)
@@ -167,7 +170,7 @@ describe('rights as functions of the user', () => {
     await forbidden(ask('/super403'))
   })
 
-  it('the flag of a field whose function was given decides nothing, whatever it is', async () => {
+  it('with a function, the flag of that field does not count, whatever it is', async () => {
     const odd = { id: 1, isActive: 'yes', isStaff: 1, isSuperuser: 'no' }
     const { as } = await site(
       { isActive: () => true, isStaff: () => true, isSuperuser: () => false },
@@ -178,7 +181,7 @@ describe('rights as functions of the user', () => {
     await denied(ask('/super'))
   })
 
-  it('are not asked for strangers, and isActive is asked first', async () => {
+  it('are not called without a session, and isActive is called first', async () => {
     const asked: string[] = []
     const noting = (name: string, answer: boolean) => () => asked.push(name) > 0 && answer
     const rights = {
@@ -241,14 +244,14 @@ describe('rights as functions of the user', () => {
   )
 
   it.each(names.flatMap((name) => [undefined, null, 0, '', NaN].map((value) => [name, value] as const)))(
-    '%s that returns %j is no',
+    '%s that returns %j refuses',
     async (name, value) => {
       const { as } = await site({ ...others, [name]: () => value })
       await denied((await as(reader)).ask(pathFor[name]))
     },
   )
 
-  it('that throws UnavailableError is a 503', async () => {
+  it('a function that throws UnavailableError is a 503', async () => {
     const { as } = await site({
       ...others,
       isStaff: () => {
@@ -263,8 +266,8 @@ describe('rights as functions of the user', () => {
     ['a generator', function* () {}, /isStaff.* is a generator/],
     ['a class', class Staff {}, /isStaff.* is the class Staff/],
     ['true', true, /isStaff.* must be a function, not a boolean/],
-    ['a function of two', (a: unknown, b: unknown) => a === b, /isStaff.* takes 2 parameters/],
-  ])('that is %s is a TypeError when it is written', async (_what, isStaff, message) => {
+    ['a function with two parameters', (a: unknown, b: unknown) => a === b, /isStaff.* takes 2 parameters/],
+  ])('a function that is %s is a TypeError when it is written', async (_what, isStaff, message) => {
     const app = new Koa({ keys: [strongKey] })
     const call = () =>
       sessions(app, { loadUser: () => admin, identify: ({ id }) => String(id), isStaff: isStaff as () => boolean })
@@ -274,7 +277,7 @@ describe('rights as functions of the user', () => {
   })
 })
 
-describe('what loadUser loads', () => {
+describe('the result of loadUser', () => {
   it.each<readonly [string, unknown]>([
     ['undefined', undefined],
     ['null', null],
@@ -289,13 +292,13 @@ describe('what loadUser loads', () => {
     ['a number', 7],
     ['true', true],
     ['a list', [admin]],
-  ])('%s is no user: a 500 that says so', async (_what, value) => {
+  ])('%s is not a user: a 500 that says so', async (_what, value) => {
     const { as, errors } = await site(byRole, { load: () => value })
     expectCrashed(await (await as(admin)).ask('/me'))
     expect(String(errors[0])).toMatch(/^TypeError: sessionAuth, loadUser: loadUser must load an object, or undefined/)
   })
 
-  it('an outage of it is a 503, also in a list in front of a weaker kind; a bug of it is a 500', async () => {
+  it('that is an outage is a 503, also in a list before a weaker kind; an error is a 500', async () => {
     let failure: Error = new UnavailableError('down', { retryAfter: 7 })
     const { as, errors } = await site(byRole, {
       load: () => {
@@ -313,7 +316,7 @@ describe('what loadUser loads', () => {
     expect(errors).toStrictEqual([failure])
   })
 
-  it('a user without a username is a 500 behind the kinds of the root, which says what to use', async () => {
+  it('without a username is a 500 for the kinds of the root, which names the fix', async () => {
     const { as, errors } = await site()
     expectCrashed(await (await as(admin)).ask('/any'))
     expect(String(errors[0])).toMatch(
@@ -321,7 +324,7 @@ describe('what loadUser loads', () => {
     )
   })
 
-  it('a user with a username passes behind the kinds of the root by the same rights', async () => {
+  it('with a username passes the kinds of the root by the same rights', async () => {
     const users = [
       { id: 1, username: 'anna', role: 'editor' },
       { id: 2, username: 'bob', role: 'reader' },
@@ -338,7 +341,7 @@ describe('what loadUser loads', () => {
 })
 
 describe("refuse: 'insufficient'", () => {
-  it('is documented and audited: a 403 beside the 401, and no 403 by default', async () => {
+  it('is documented and audited: a 403 beside the 401, which are not there by default', async () => {
     const { typed } = await site()
     const router = new Router()
     for (const [path, kind] of Object.entries(routesOf(typed))) router.get(path, withAuth(kind), () => {})
@@ -348,7 +351,7 @@ describe("refuse: 'insufficient'", () => {
     expect(statuses('/staff')).toStrictEqual(['401'])
     expect(statuses('/staff403')).toStrictEqual(['401', '403'])
     expect(statuses('/super403')).toStrictEqual(['401', '403'])
-    // one scheme, of the cookie's own name
+    // One scheme, with the name of the cookie
     expect(Object.values(components?.securitySchemes ?? {})).toMatchObject([
       { type: 'apiKey', in: 'cookie', name: 'session' },
     ])
@@ -361,7 +364,7 @@ describe("refuse: 'insufficient'", () => {
     ])
   })
 
-  it('of the kinds of the root, with a koa-session by hand and a loadUser of their own', async () => {
+  it('works for the kinds of the root, with a plain koa-session and their own loadUser', async () => {
     const api = await running((app, answering) => {
       app.keys = [strongKey]
       app.use(koaSession({ sameSite: 'lax' }, app))
@@ -400,12 +403,12 @@ describe("refuse: 'insufficient'", () => {
     await forbidden(bob('/staff'))
     await denied(bob('/plain'))
     for (const path of ['/staff', '/super', '/plain']) await denied(eve(path))
-    // a list goes on after it, and tells the strongest failure
+    // A list continues after it, and reports the strongest failure
     expectPassed(await bob('/list', { Authorization: 'Bearer t' }), { token: 't' })
     expect((await bob('/list')).status).toBe(403)
   })
 
-  it('is an option of the kinds that demand a right, and has two values', () => {
+  it('is an option of the kinds that demand a right, with two values', () => {
     const call = (f: unknown, options: object) => () => (f as (options: object) => unknown)(options)
     for (const kind of [anySessionAuthIsStaff, anySessionAuthSuperUser]) {
       expect(call(kind, { refuse: 'forbidden' })).toThrow(/refuse \}\) must be 'invalid' or 'insufficient'/)
@@ -424,7 +427,7 @@ describe("refuse: 'insufficient'", () => {
   })
 })
 
-describe('whose session it is', () => {
+describe('sessions of several applications', () => {
   const twoSites = async () => {
     let theirs: Sessions<Member> | undefined
     const other = await running((app) => {
@@ -505,7 +508,7 @@ describe('whose session it is', () => {
     expect(String(api.errors[0])).toMatch(/call sessions\(app, ...\) before the routers are mounted/)
   })
 
-  it('the imported logIn signs in to the application of the request, each to its own', async () => {
+  it('the exported logIn signs in to the application of the request', async () => {
     const users = new Router()
     users.post('/login/:id', withAuth(null), async (ctx) => {
       await logIn(ctx, { id: Number(ctx.params['id']) })
@@ -534,7 +537,7 @@ describe('whose session it is', () => {
     await denied(office.ask('/me', { headers: { Cookie: atShop.header() } }))
   })
 
-  it('a mounted application without sessions signs in to the outer one; one with sessions of its own is a 500', async () => {
+  it('logIn in a mounted application without sessions signs in to the outer one; with its own sessions it is a 500', async () => {
     const inner = new Koa()
     inner.use(async (ctx) => {
       await logIn(ctx, { id: 2 })
@@ -568,7 +571,7 @@ describe('whose session it is', () => {
     await expect(logOut(ctx as never)).rejects.toThrow(TypeError)
   })
 
-  it('a user whom identify cannot identify is a 500, and no user is signed in', async () => {
+  it('a user without an identity is a 500, and no user is signed in', async () => {
     const api = await running((app) => {
       app.keys = [strongKey]
       sessions(app, { loadUser: (username) => ({ username }) })
@@ -584,11 +587,11 @@ describe('whose session it is', () => {
 describe('rotated keys', () => {
   const SHORT = 'keyboard cat'
 
-  it('a cookie signed with an older, short key is still accepted, and signed anew; one warning, without a key', async () => {
+  it('a cookie signed with an older, short key is accepted and signed again; there is one warning, without a key', async () => {
     const api = await site(byRole)
     const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     try {
-      // as it was before the short key was replaced
+      // As before the short key was replaced
       api.app.keys = [SHORT]
       const { ask } = await api.as(reader)
       api.app.keys = [strongKey, SHORT]
@@ -606,7 +609,7 @@ describe('rotated keys', () => {
     }
   })
 
-  it('sessions(app) takes an older short key, and warns once, when it is called', async () => {
+  it('sessions(app) accepts an older short key, and warns once when it is called', async () => {
     const { warnings, as, errors } = await site(byRole, { keys: [strongKey, SHORT, 'x'] })
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).not.toContain(SHORT)
@@ -620,7 +623,7 @@ describe('rotated keys', () => {
   it.each<readonly [string, string[]]>([
     ['a short first key', [SHORT, strongKey]],
     ['an empty older key', [strongKey, '']],
-  ])('%s is a TypeError that prints no key, and at run time a 500', async (_what, keys) => {
+  ])('%s is a TypeError that prints no key, and a 500 for requests', async (_what, keys) => {
     const app = new Koa({ keys })
     const call = () => sessions(app, { loadUser: (username) => ({ username }) })
     expect(call).toThrow(TypeError)
@@ -634,7 +637,7 @@ describe('rotated keys', () => {
   })
 })
 
-it('a handler registered for the class of what a right throws answers it', async () => {
+it('the handler for the class of an exception that a right throws answers it', async () => {
   class Locked extends Error {}
   const api = await running((app, answering) => {
     app.keys = [strongKey]

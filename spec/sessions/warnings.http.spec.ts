@@ -1,4 +1,4 @@
-/** A koa-session that was set up by hand keeps working; each weakness of it is a warning, once for an application. */
+/** A plain koa-session keeps working; each weakness of it is a warning, once for an application. */
 import { createSession, type CreateSessionOptions } from 'koa-session'
 import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
@@ -29,7 +29,7 @@ const plain = (options: CreateSessionOptions, env = 'test') =>
   running((app, answering) => {
     app.keys = [strongKey]
     app.env = env
-    // what is Secure is not sent over http otherwise
+    // A Secure cookie is otherwise not sent over http
     app.proxy = true
     app.use(createSession({ ...options }, app))
     const router = new Router()
@@ -51,10 +51,15 @@ interface Row {
 }
 
 const table: ReadonlyArray<Row> = [
-  { description: 'a good one', options: good, warned: [] },
-  { description: 'a good one, strict', options: { ...good, sameSite: 'strict' }, warned: [] },
-  { description: 'a good one in capitals', options: { ...good, sameSite: 'Lax' }, warned: [] },
-  { description: 'a good one in production', options: { ...good, secure: true }, env: 'production', warned: [] },
+  { description: 'a good configuration', options: good, warned: [] },
+  { description: 'a good configuration, SameSite strict', options: { ...good, sameSite: 'strict' }, warned: [] },
+  { description: 'a good configuration, in capitals', options: { ...good, sameSite: 'Lax' }, warned: [] },
+  {
+    description: 'a good configuration, in production',
+    options: { ...good, secure: true },
+    env: 'production',
+    warned: [],
+  },
   { description: 'D-S3 no store', options: storeless, warned: [/without a store .*; set `store`/] },
   {
     description: 'D-S9 unsigned',
@@ -81,15 +86,15 @@ const table: ReadonlyArray<Row> = [
     warned: [/`valid` is async/],
   },
   {
-    description: 'all at once',
+    description: 'all weaknesses at once',
     options: { signed: false, httpOnly: false, maxAge: 'session' },
     env: 'production',
     warned: [/without a store/, /unsigned/, /scripts/, /other sites/, /unencrypted/, /for ever/],
   },
 ]
 
-describe('a koa-session that was set up by hand', () => {
-  it.each(table)('$description: works, and warns once of each weakness', async ({ options, env, warned }) => {
+describe('a plain koa-session', () => {
+  it.each(table)('$description: it works, and each weakness is a warning', async ({ options, env, warned }) => {
     const api = await plain(options, env)
     const secure = { 'X-Forwarded-Proto': 'https' }
     const open = await api.ask('/open')
@@ -108,7 +113,7 @@ describe('a koa-session that was set up by hand', () => {
     }
   })
 
-  it('another application is warned of its own', async () => {
+  it('another application has its own warnings', async () => {
     for (let at = 1; at <= 2; at++) {
       const api = await plain(storeless)
       await api.ask('/x')
@@ -118,7 +123,7 @@ describe('a koa-session that was set up by hand', () => {
   })
 })
 
-it('sessions(app, ...) warns of nothing, in production neither', async () => {
+it('sessions(app, ...) makes no warning, in production neither', async () => {
   for (const options of [
     {},
     {

@@ -1,4 +1,4 @@
-/** Section 5.4 of the behavior specification: who passes a session authenticator, with a session of koa-session. */
+/** Section 5.4 of the requirements: who passes a session authenticator, with a session of koa-session. */
 import {
   sessionAuth,
   sessionAuthIsStaff,
@@ -25,23 +25,26 @@ const table = [
 ]
 
 describe.each(modes)('sessions in %s mode', (mode) => {
-  test.each(table)('5.4 $name passes for whom the table says, and no one else', async ({ authenticator, passing }) => {
-    const api = await operation(withAuth(authenticator), withSessions(mode))
-    expectDenied(await api.ask(), 401, [challenge.session])
-    for (const someone of [user, staff, superuser, both]) {
-      const answer = await api.ask('/x', { headers: { Cookie: await signInAs(api, someone) } })
-      if (passing.includes(someone)) expectPassed(answer, someone)
-      else expectDenied(answer, 401, [challenge.session])
-    }
-  })
+  test.each(table)(
+    '5.4 $name passes for the users of the table, and for no others',
+    async ({ authenticator, passing }) => {
+      const api = await operation(withAuth(authenticator), withSessions(mode))
+      expectDenied(await api.ask(), 401, [challenge.session])
+      for (const someone of [user, staff, superuser, both]) {
+        const answer = await api.ask('/x', { headers: { Cookie: await signInAs(api, someone) } })
+        if (passing.includes(someone)) expectPassed(answer, someone)
+        else expectDenied(answer, 401, [challenge.session])
+      }
+    },
+  )
 
-  test('5.4 a session in which no user is logged in does not pass', async () => {
+  test('5.4 a session without a signed-in user does not pass', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode))
     const Cookie = await signIn(api, { basket: ['a book'] })
     expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
   })
 
-  test('5.4 a session cookie without its signature, or with another, is anonymous', async () => {
+  test('5.4 a session cookie without its signature, or with another one, is anonymous', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode))
     const signed = await signInAs(api, user)
     const [value = '', signature = ''] = signed.split('; ')
@@ -53,7 +56,7 @@ describe.each(modes)('sessions in %s mode', (mode) => {
     expectPassed(await api.ask('/x', { headers: { Cookie: signed } }), user)
   })
 
-  test("5.4 the cookie is found under the session framework's own setting", async () => {
+  test('5.4 the name of the cookie is the setting of koa-session', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions(mode, { key: 'SHOPSESSION' }))
     const Cookie = await signInAs(api, user)
     expect(Cookie).toMatch(/^SHOPSESSION=/)
@@ -63,7 +66,7 @@ describe.each(modes)('sessions in %s mode', (mode) => {
   })
 })
 
-test('5.4 the default transport is the cookie: a session sent in any other place is anonymous', async () => {
+test('5.4 a session id in another place than the cookie is anonymous', async () => {
   const api = await operation(withAuth(sessionAuth()), withSessions())
   const cookie = await signInAs(api, user)
   expectDenied(await api.ask('/x', { headers: { 'X-Cookie': cookie, Authorization: `Session ${cookie}` } }), 401, [
