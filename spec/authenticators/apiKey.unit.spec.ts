@@ -1,4 +1,6 @@
-/** API keys in their three places (spec 5.2): what reaches the hook, what is refused before it, what a 401 offers. */
+/**
+ * API keys in their three places (spec 5.2): what reaches the hook, what is refused before it, and what a 401 offers.
+ */
 import { either as E } from 'fp-ts'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, Challenge } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -21,13 +23,13 @@ interface Row {
   readonly place: Place
   readonly description: string
   readonly input: RequestSpec
-  /** What the hook gets, or why it is not asked. */
+  /** What the hook gets, or the failure if it is not called. */
   readonly expected: { readonly key: string } | 'absent' | 'malformed'
 }
 
 const table: ReadonlyArray<Row> = [
   { place: 'query', description: '5.2.2 a key', input: query('k1'), expected: { key: 'k1' } },
-  { place: 'query', description: '5.1.4 none', input: {}, expected: 'absent' },
+  { place: 'query', description: '5.1.4 no key', input: {}, expected: 'absent' },
   { place: 'query', description: '5.1.4 in another place', input: header('k1'), expected: 'absent' },
   { place: 'query', description: 'decision "empty key"', input: query(''), expected: 'malformed' },
   { place: 'query', description: 'A-22 sent twice', input: query('k1', 'k1'), expected: 'malformed' },
@@ -45,14 +47,14 @@ const table: ReadonlyArray<Row> = [
     expected: 'malformed',
   },
   { place: 'header', description: '5.2.2 a key', input: header('k1'), expected: { key: 'k1' } },
-  { place: 'header', description: '5.1.4 none', input: {}, expected: 'absent' },
+  { place: 'header', description: '5.1.4 no key', input: {}, expected: 'absent' },
   { place: 'header', description: '5.1.4 in another place', input: query('k1'), expected: 'absent' },
   { place: 'header', description: 'decision "empty key"', input: header(''), expected: 'malformed' },
-  { place: 'header', description: 'blanks for a key', input: header(' \t '), expected: 'malformed' },
+  { place: 'header', description: 'only blanks', input: header(' \t '), expected: 'malformed' },
   { place: 'header', description: 'A-22 sent twice', input: header('k1', 'k1'), expected: 'malformed' },
   {
     place: 'header',
-    description: 'A-22 joined by a proxy: one key',
+    description: 'A-22 two keys that a proxy joined count as one key',
     input: header('k1, k1'),
     expected: { key: 'k1, k1' },
   },
@@ -63,7 +65,7 @@ const table: ReadonlyArray<Row> = [
     expected: 'malformed',
   },
   { place: 'cookie', description: '5.2.2 a key', input: cookie('k1'), expected: { key: 'k1' } },
-  { place: 'cookie', description: '5.1.4 none', input: {}, expected: 'absent' },
+  { place: 'cookie', description: '5.1.4 no key', input: {}, expected: 'absent' },
   { place: 'cookie', description: '5.1.4 in another place', input: header('k1'), expected: 'absent' },
   { place: 'cookie', description: 'decision "empty key"', input: cookie(''), expected: 'malformed' },
   {
@@ -87,7 +89,7 @@ const table: ReadonlyArray<Row> = [
   },
 ]
 
-describe('what reaches the hook', () => {
+describe('what reaches the hook of an API key', () => {
   it.each(table)('$place: $description', ({ place, input, expected }) => {
     const asked: string[] = []
     const kind = places[place].kind({ authenticate: (_request, key) => asked.push(key) })
@@ -103,7 +105,7 @@ describe('what reaches the hook', () => {
 })
 
 describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient }) => {
-  it('describes where it travels, and offers it in its challenge, never Basic (B-01)', () => {
+  it('describes its place, and offers it in its challenge, never Basic (B-01)', () => {
     const { description } = kind({ paramName: 'X-API-Key', realm: 'pets', authenticate: () => true })
     expect(description).toStrictEqual({
       _tag: 'Leaf',
@@ -118,7 +120,7 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
     expect(kind({ authenticate: () => true }).description).toMatchObject({ scheme: { name: 'key' } })
   })
 
-  it('gives the hook the whole request, and takes what it answers for the principal (5.1.1)', () => {
+  it('calls the hook with the whole request, and its result is the principal (5.1.1)', () => {
     const sketch = { query: query('k1'), header: header('k1'), cookie: cookie('k1') }[place as Place]
     const request = mockRequest(sketch)
     const client = { client: 'Acme' }

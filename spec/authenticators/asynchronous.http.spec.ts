@@ -1,4 +1,4 @@
-/** Section 5.7 of the behavior specification: asynchronous authentication. Every kind accepts it (decided). */
+/** Section 5.7 of the requirements: asynchronous authentication, which every kind accepts. */
 import Router from '@koa/router'
 import { taskEither as TE } from 'fp-ts'
 import { withAuth, type AuthenticatorLike } from 'koa-with-auth'
@@ -11,7 +11,7 @@ const later = <A>(value: A): Promise<A> => new Promise((resolve) => setTimeout(r
 const answered = (result: string | Promise<string>, write: (body: string) => void): void | Promise<void> =>
   typeof result === 'string' ? write(result) : result.then(write)
 
-describe('5.7.1 asynchronous callables', () => {
+describe('5.7.1 asynchronous functions', () => {
   test.each([
     ['a synchronous operation', () => 'done'],
     ['an asynchronous operation', async () => later('done')],
@@ -37,7 +37,7 @@ describe('5.7.1 asynchronous callables', () => {
     expect(ran).toHaveBeenCalledTimes(1)
   })
 
-  test('5.7.1 a promise is awaited before it is judged: one of something falsy is not truthy', async () => {
+  test('5.7.1 a promise is awaited before it is judged: a promise of a falsy value is a refusal', async () => {
     for (const value of [false, undefined, null, 0, '', []]) {
       const { ask } = await operation(withAuth(async () => later(value)))
       expectDenied(await ask(), 401, [challenge.custom])
@@ -46,7 +46,7 @@ describe('5.7.1 asynchronous callables', () => {
 })
 
 describe('5.7.2 the built-in kinds accept asynchronous hooks (decision "asynchronous hooks")', () => {
-  test.each(kinds)('5.7.2 $kind with an async hook and with a TaskEither', async ({ make, carrying, refused }) => {
+  test.each(kinds)('5.7.2 $kind accepts an async hook and a TaskEither', async ({ make, carrying, refused }) => {
     for (const say of [(answer: unknown) => later(answer), (answer: unknown) => () => later(TE.right(answer)())]) {
       const passing = await operation(withAuth(make(() => say({ id: 1 }))))
       expectPassed(await passing.ask(...carrying), { id: 1 })
@@ -55,7 +55,7 @@ describe('5.7.2 the built-in kinds accept asynchronous hooks (decision "asynchro
     }
   })
 
-  test.each(kinds)('5.7.2 $kind asynchronous in a list, before and behind a synchronous one', async (row) => {
+  test.each(kinds)('5.7.2 $kind with an async hook works in a list, before and after a sync one', async (row) => {
     const slow = row.make(() => later({ via: 'slow' }))
     const refusing = row.make(() => later(false))
     for (const list of [[slow], [refusing, slow], [() => false, slow], [refusing, () => false, slow]]) {

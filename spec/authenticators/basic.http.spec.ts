@@ -31,13 +31,13 @@ describe('Basic (RFC 7617)', () => {
     ['user:pass:with:colons', 'user'],
     ['jürgen:pässwörd', 'jürgen'],
     ['percent:100%25', 'percent'],
-  ])('B-20 B-21 %s passes: split at the first colon, read as UTF-8', async (pair, username) => {
+  ])('B-20 B-21 %s passes: it is split at the first colon, and read as UTF-8', async (pair, username) => {
     const answer = await request('GET /basic', [`Authorization: Basic ${encoded(pair)}`])
     expectAccepted(answer)
     expect(JSON.parse(Buffer.from(answer.body, 'latin1').toString('utf8'))).toEqual({ auth: { username } })
   })
 
-  it('B-20 empty parts reach the hook', async () => {
+  it('B-20 an empty user name or password reaches the hook', async () => {
     for (const [pair, seen] of [
       [':', ['', '']],
       ['admin:', ['admin', '']],
@@ -73,7 +73,7 @@ describe('Basic (RFC 7617)', () => {
   })
 
   it.each(['jürgen:pässwörd', '\xff\xfeadmin:secret', 'admin:\xc0\xaf', '\xed\xa0\x80:secret', 'admin:secret\xf0\x9f'])(
-    'B-21 bytes that are no UTF-8 are malformed: %j',
+    'B-21 bytes that are not UTF-8 are malformed: %j',
     async (pair) => {
       expectDenied(await request('GET /basic', [`Authorization: Basic ${encoded(pair, 'latin1')}`]))
       expect(asked).toEqual([])
@@ -93,7 +93,7 @@ describe('Basic (RFC 7617)', () => {
     ['nothing', ''],
   ])('B-22 base64 is read strictly: %s', async (_what, payload) => {
     expectDenied(await request('GET /basic', [`Authorization: Basic ${payload}`]))
-    // hex digits are base64, of another text
+    // Hex digits are valid base64, of another string
     expect(asked.filter((pair) => JSON.stringify(pair).includes('admin'))).toEqual([])
   })
 

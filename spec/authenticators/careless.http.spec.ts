@@ -1,6 +1,6 @@
 /**
- * A careless developer: scopes, mappers and extractors that are asynchronous where they must not be, failures that are none.
- * no request gets in by that, no handler runs, nothing hangs, and no process ends.
+ * Careless hooks: scopes, mappers and extractors that are async although they must not be, and invalid failures. No
+ * request passes because of them, no handler runs, nothing hangs, and no process ends.
  */
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -29,7 +29,7 @@ const settled = async (): Promise<ReadonlyArray<unknown>> => {
   return unhandled()
 }
 
-/** No handler ran, the answer is an error, and nothing was left that would end the process. */
+/** Expects that no handler ran, that the response is an error, and that nothing is left that could end the process. */
 const expectHeld = async (answer: Answer, status = 500): Promise<void> => {
   expect({ status: answer.status, seen: answer.seen, unhandled: await settled() }).toEqual({
     status,
@@ -43,7 +43,7 @@ const hooked = (hook: () => unknown) => httpBearer<unknown>({ authenticate: hook
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => false })
 const rejected = async (): Promise<never> => Promise.reject(new Error('the database is down'))
 
-/** A mistake can be refused when it is written; else each request gets an error. */
+/** The mistake is refused when it is written, or each request gets an error. */
 const expectRefusedOrHeld = async (write: () => ReturnType<typeof behind>): Promise<void> => {
   const running = await new Promise<ReturnType<typeof behind>>((resolve) => resolve(write())).catch(
     (error: unknown) => {
@@ -53,7 +53,7 @@ const expectRefusedOrHeld = async (write: () => ReturnType<typeof behind>): Prom
   if (running !== undefined) await expectHeld(await running.ask('/x', token))
 }
 
-describe('asynchronous where an answer is wanted at once', () => {
+describe('async functions where only sync ones work', () => {
   const failing: ReadonlyArray<() => unknown> = [rejected, () => rejected()]
 
   test('`granted`', async () => {
@@ -62,7 +62,7 @@ describe('asynchronous where an answer is wanted at once', () => {
         behind(
           pipe(
             hooked(() => ({ user: 'anna' })),
-            // Safe: what a program without types would write
+            // Safe: a program without types could write this
             requireScopes<unknown>(['read'], { granted: granted as () => string }),
           ),
         ),
@@ -72,15 +72,15 @@ describe('asynchronous where an answer is wanted at once', () => {
 
   test.each([
     ['an error mapper', (mapper: ErrorMapper) => mapper],
-    ['a mapper of one failure', (mapper: ErrorMapper) => perFailure({ invalid: mapper })],
-    ['a mapper as the other one', (mapper: ErrorMapper) => perFailure({}, mapper)],
+    ['a mapper of one failure tag', (mapper: ErrorMapper) => perFailure({ invalid: mapper })],
+    ['a mapper of all other failure tags', (mapper: ErrorMapper) => perFailure({}, mapper)],
   ])('%s', async (_what, make) => {
     for (const mapper of failing) {
       await expectRefusedOrHeld(() =>
         behind(
           hooked(() => false),
           (app) => {
-            // Safe: what a program without types would write
+            // Safe: a program without types could write this
             app.use(authSettings({ errorMapper: make(mapper as ErrorMapper) }))
           },
         ),
@@ -88,14 +88,14 @@ describe('asynchronous where an answer is wanted at once', () => {
     }
   })
 
-  test('`extract`: the hook is not called with nothing', async () => {
+  test('`extract`: the hook is not called with undefined', async () => {
     const called: unknown[] = []
     const write = () =>
       behind(
         authenticator({
           challenge: Challenge.make('Odd'),
           ambient: false,
-          // Safe: what a program without types would write
+          // Safe: a program without types could write this
           extract: (() => Promise.resolve(O.some('k'))) as unknown as () => O.Option<string>,
           authenticate: (_request, sent: string) => called.push(sent),
         }),
@@ -106,14 +106,14 @@ describe('asynchronous where an answer is wanted at once', () => {
   })
 })
 
-describe('a credential that is not there', () => {
+describe('an undefined credential', () => {
   test.each([undefined, null])('O.some(%s) never reaches a hook', async (nothing) => {
     const environment: Readonly<Record<string, string | undefined>> = {}
     const auth = authenticator({
       challenge: Challenge.make('Odd'),
       ambient: false,
       extract: () => O.some(nothing),
-      // both are nothing, and equal
+      // Both are undefined, and equal
       authenticate: (_request, sent) => sent === (environment['KEY'] ?? nothing) && { user: 'anybody' },
     })
     const answer = await (await behind(auth)).ask('/x')
@@ -121,12 +121,12 @@ describe('a credential that is not there', () => {
   })
 })
 
-describe('a failure that is none', () => {
+describe('an invalid failure', () => {
   const challenge = Challenge.make('Odd')
   const odd: ReadonlyArray<readonly [what: string, failure: object]> = [
-    ['branches that are no list', { _tag: 'invalid', challenge, branches: 1 }],
-    ['branches that are nothing', { _tag: 'invalid', challenge, branches: null }],
-    ['branches of odd things', { _tag: 'invalid', challenge, branches: [null] }],
+    ['branches that are not a list', { _tag: 'invalid', challenge, branches: 1 }],
+    ['branches that are undefined', { _tag: 'invalid', challenge, branches: null }],
+    ['branches that are not failures', { _tag: 'invalid', challenge, branches: [null] }],
     ['a challenge that is null', { _tag: 'invalid', challenge: null }],
     ['a challenge that is a string', { _tag: 'invalid', challenge: 'Odd realm="a"' }],
     [
@@ -142,7 +142,7 @@ describe('a failure that is none', () => {
     ['optional', (say) => optional(hooked(say))],
   ]
   test.each(odd.flatMap(([what, failure]) => ways.map(([way, make]) => [what, way, failure, make] as const)))(
-    '%s, %s, at once and later: an error is answered',
+    '%s, %s, sync and async: the response is an error',
     async (_what, _way, failure, make) => {
       for (const say of [() => E.left(failure), async () => E.left(failure)]) {
         const answer = await (await behind(make(say))).ask('/x', token)

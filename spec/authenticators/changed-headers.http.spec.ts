@@ -1,4 +1,4 @@
-/** Header credentials that middleware above changed, and requests that no HTTP parser of Node's has read. */
+/** Header credentials that upstream middleware has changed, and requests that Node's HTTP parser has not read. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
@@ -18,11 +18,11 @@ const named = (_request: unknown, name: string) => users.get(name)
 const remote = apiKeyHeader({ paramName: 'X-Remote-User', authenticate: named })
 const denied = challenge.key('header', 'X-Remote-User')
 
-describe('R07 a gateway in the same process', () => {
+describe('R07 a gateway in the same process that changes headers', () => {
   const behind = (middleware: Middleware) => operation(withAuth(remote), (app) => app.use(middleware))
   const sent = { headers: { 'X-Remote-User': 'admin' } }
 
-  test('takes the header away: no request is let in by it', async () => {
+  test('removes the header: its credential is absent', async () => {
     const { ask } = await behind((ctx, next) => {
       delete ctx.req.headers['x-remote-user']
       return next()
@@ -30,7 +30,7 @@ describe('R07 a gateway in the same process', () => {
     expectDenied(await ask('/x', sent), 401, [denied])
   })
 
-  test('takes away all headers', async () => {
+  test('removes all headers: their credentials are absent', async () => {
     const { ask } = await behind((ctx, next) => {
       ctx.request.headers = {}
       return next()
@@ -38,7 +38,7 @@ describe('R07 a gateway in the same process', () => {
     expectDenied(await ask('/x', sent), 401, [denied])
   })
 
-  test('replaces it, or adds it: what it says counts', async () => {
+  test('replaces or adds the header: its value counts', async () => {
     const { ask } = await behind((ctx, next) => {
       ctx.req.headers['x-remote-user'] = 'anna'
       return next()
@@ -47,7 +47,7 @@ describe('R07 a gateway in the same process', () => {
     expectPassed(await ask('/x'), 'anna')
   })
 
-  test('an Authorization header and a cookie that were taken away are absent', async () => {
+  test('removes Authorization and Cookie: both are absent', async () => {
     const strip: Middleware = (ctx, next) => {
       delete ctx.req.headers.authorization
       delete ctx.req.headers.cookie
@@ -151,7 +151,7 @@ describe.each(adapters)('R07 %s', (_name, make) => {
     return { ask: make(app), calls }
   }
 
-  test('good credentials are let in', async () => {
+  test('valid credentials pass', async () => {
     const { ask, calls } = asking()
     const good = { Authorization: 'Bearer anna', 'X-Remote-User': 'anna', Cookie: 'a=b; key=anna' }
     for (const path of ['/bearer', '/optional', '/key', '/cookie']) {
@@ -164,7 +164,7 @@ describe.each(adapters)('R07 %s', (_name, make) => {
     expect(calls).toStrictEqual(['anna', 'anna', 'anna', 'anna'])
   })
 
-  test('a wrong credential is refused, behind `optional`, too', async () => {
+  test('a wrong credential is refused, even with `optional`', async () => {
     const { ask, calls } = asking()
     const wrong = { Authorization: 'Bearer wrong', 'X-Remote-User': 'wrong', Cookie: 'key=wrong' }
     for (const path of ['/bearer', '/optional', '/key', '/cookie']) {
@@ -178,21 +178,21 @@ describe.each(adapters)('R07 %s', (_name, make) => {
     expect(calls).toStrictEqual([])
   })
 
-  test('without a credential `optional` is anonymous, the others are refused', async () => {
+  test('without a credential, `optional` admits an anonymous caller, and others refuse', async () => {
     const { ask, calls } = asking()
     expect(JSON.parse((await ask('/optional', {})).body)).toStrictEqual({ auth: null })
     for (const path of ['/bearer', '/key', '/cookie']) expect((await ask(path, {})).status).toBe(401)
     expect(calls).toStrictEqual([undefined])
   })
 
-  test('two cookies of the name are refused', async () => {
+  test('two cookies with the name are refused', async () => {
     const { ask, calls } = asking()
     expect((await ask('/cookie', { Cookie: 'key=anna; key=admin' })).status).toBe(401)
     expect(calls).toStrictEqual([])
   })
 })
 
-test('R07 serverless-http: a credential that the gateway joined of two is refused', async () => {
+test('R07 serverless-http: two credentials that the gateway joined are refused', async () => {
   const { app, calls } = application()
   const event = {
     httpMethod: 'GET',
@@ -206,7 +206,7 @@ test('R07 serverless-http: a credential that the gateway joined of two is refuse
   expect(calls).toStrictEqual([])
 })
 
-test('R14 20,000 header lines where limits were raised: answered, in linear time', async () => {
+test('R14 20,000 header lines on a server with raised limits are read in linear time', async () => {
   const { app, calls } = application()
   const server = createServer({ maxHeaderSize: 1 << 20 })
   const callback = app.callback()
@@ -228,7 +228,7 @@ test('R14 20,000 header lines where limits were raised: answered, in linear time
     const guarded = await cost('/bearer')
     const unguarded = await cost('/unknown')
     expect([guarded.status, unguarded.status]).toStrictEqual([401, 404])
-    // a limit ten times over: 7 ms more than an unguarded path, and 1,700 ms when it was quadratic
+    // A limit ten times the expected time: 7 ms more than an unguarded path; it took 1,700 ms when it was quadratic
     expect(guarded.milliseconds - unguarded.milliseconds).toBeLessThan(100)
     expect(calls).toStrictEqual([])
   } finally {

@@ -1,4 +1,4 @@
-/** Sections 5.2 and 5.3 of the behavior specification: API keys, Bearer and Basic. */
+/** Sections 5.2 and 5.3 of the requirements: API keys, Bearer and Basic. */
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
 import {
@@ -45,7 +45,7 @@ const transports = [
 
 describe('5.2 API keys', () => {
   test.each(transports)(
-    '5.2.1 the key identifies the client on each call: $transport',
+    '5.2.1 the key identifies the client at each request: $transport',
     async ({ start, send, reported }) => {
       const { ask } = await start()
       expectPassed(await ask(...send('k-acme')), { name: 'Acme' })
@@ -56,7 +56,7 @@ describe('5.2 API keys', () => {
   )
 
   test.each(transports)(
-    '5.2.2 the $transport carries it, and no other place does',
+    '5.2.2 the key is read from the $transport, and from no other place',
     async ({ start, send, reported }) => {
       const { ask } = await start()
       expectPassed(await ask(...send('k-acme')), { name: 'Acme' })
@@ -67,7 +67,7 @@ describe('5.2 API keys', () => {
     },
   )
 
-  test('5.2.2 header names compare in any letter case; query parameters and cookies exactly', async () => {
+  test('5.2.2 header names are compared in any letter case; names of query parameters and cookies exactly', async () => {
     const byHeader = await operation(header)
     expectPassed(await byHeader.ask('/x', { headers: { 'x-aPI-kEY': 'k-acme' } }), { name: 'Acme' })
     const byQuery = await operation(query)
@@ -78,18 +78,21 @@ describe('5.2 API keys', () => {
     ])
   })
 
-  test.each(dialects)('5.2.3 the record that the hook found by key becomes request.auth: %s', async (_name, say) => {
-    const hook = vi.fn((_request: unknown, key: string) => say(clients.get(key)))
-    const { ask } = await operation(withAuth(apiKeyQuery({ paramName: 'api_key', authenticate: hook })))
-    const answer = await ask('/x?other=1&api_key=k-acme')
-    expectPassed(answer, { name: 'Acme' })
-    expect(answer.seen[0]).toBe(clients.get('k-acme'))
-    expectDenied(await ask('/x?api_key=k-unknown'), 401, [challenge.key('query', 'api_key')])
-    expect(hook.mock.calls.map(([, key]) => key)).toEqual(['k-acme', 'k-unknown'])
-  })
+  test.each(dialects)(
+    '5.2.3 the record that the hook found by its key becomes request.auth: %s',
+    async (_name, say) => {
+      const hook = vi.fn((_request: unknown, key: string) => say(clients.get(key)))
+      const { ask } = await operation(withAuth(apiKeyQuery({ paramName: 'api_key', authenticate: hook })))
+      const answer = await ask('/x?other=1&api_key=k-acme')
+      expectPassed(answer, { name: 'Acme' })
+      expect(answer.seen[0]).toBe(clients.get('k-acme'))
+      expectDenied(await ask('/x?api_key=k-unknown'), 401, [challenge.key('query', 'api_key')])
+      expect(hook.mock.calls.map(([, key]) => key)).toEqual(['k-acme', 'k-unknown'])
+    },
+  )
 
   test.each(transports.slice(1))(
-    '5.2.4 the $transport class behaves the same way',
+    '5.2.4 the $transport kind behaves in the same way',
     async ({ start, send, reported }) => {
       const { ask } = await start()
       const answer = await ask(...send('k-acme'))
@@ -109,7 +112,7 @@ describe('5.2 API keys', () => {
 })
 
 describe('5.3 Bearer and Basic', () => {
-  test.each(dialects)('5.3.1 HttpBearer passes the token to the hook: %s', async (_name, say) => {
+  test.each(dialects)('5.3.1 httpBearer passes the token to the hook: %s', async (_name, say) => {
     const hook = vi.fn((_request: unknown, token: string) => say(token === 'abc.def-123' && { token }))
     const { ask } = await operation(withAuth(httpBearer({ authenticate: hook })))
     expectPassed(await ask('/x', bearer('abc.def-123')), { token: 'abc.def-123' })
@@ -117,7 +120,7 @@ describe('5.3 Bearer and Basic', () => {
     expect(hook.mock.calls.map(([, token]) => token)).toEqual(['abc.def-123', 'abc'])
   })
 
-  test('5.3.1 HttpBearer expects the scheme Bearer: another scheme, or none, is no bearer token', async () => {
+  test('5.3.1 httpBearer expects the scheme Bearer: another scheme, or none, is not a bearer token', async () => {
     const hook = vi.fn(() => true)
     const { ask } = await operation(withAuth(httpBearer({ authenticate: hook })))
     for (const Authorization of ['Token abc', 'Basic YWJj', 'JWT abc', 'abc', 'Bearers abc']) {
@@ -126,7 +129,7 @@ describe('5.3 Bearer and Basic', () => {
     expect(hook).not.toHaveBeenCalled()
   })
 
-  test.each(dialects)('5.3.2 HttpBasicAuth passes user name and password to the hook: %s', async (_name, say) => {
+  test.each(dialects)('5.3.2 httpBasicAuth passes user name and password to the hook: %s', async (_name, say) => {
     const hook = vi.fn((_request: unknown, username: string, password: string) =>
       say(username === 'admin' && password === 'secret' && { username }),
     )

@@ -1,4 +1,4 @@
-/** What a hook answers, as an attacker would like it to: nothing that was found, an Error, a record with a `_tag`. */
+/** Hook results that an attacker would like: nothing found, an Error, a record with a `_tag`. */
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import {
@@ -44,12 +44,12 @@ describe('R04 a table of keys that is an object literal', () => {
     expectDenied(await byCookie.ask('/x', { headers: { Cookie: `key=${name}` } }), 401, [challenge.key('cookie')])
   })
 
-  test.each(inherited)('%s does not make an optional request somebody', async (name) => {
+  test.each(inherited)('%s does not make a caller of an optional operation known', async (name) => {
     const { ask } = await operation(withAuth(optional(httpBearer({ authenticate }))))
     expectDenied(await ask('/x', bearer(name)), 401, [challenge.refusedBearer])
   })
 
-  test('HGETALL of a hash that is not there is refused, sync and async', async () => {
+  test('the empty object that HGETALL returns for a missing hash is refused, sync and async', async () => {
     for (const answer of [{}, Object.create(null) as unknown]) {
       const { ask } = await operation(withAuth(httpBearer({ authenticate: async () => answer })))
       expectDenied(await ask('/x', bearer('anonymous')), 401, [challenge.refusedBearer])
@@ -57,17 +57,17 @@ describe('R04 a table of keys that is an object literal', () => {
   })
 })
 
-describe('R04 an Error as a value', () => {
+describe('R04 an Error that is returned', () => {
   class Expired extends Error {}
 
-  test('is a 500 that tells nothing, and Koa hears of it', async () => {
+  test('is a 500 that shows nothing, and Koa emits it', async () => {
     const authenticate = async () => Promise.reject(new Expired('token t-1 expired')).catch((error: unknown) => error)
     const { ask, errors } = await operation(withAuth(httpBearer({ authenticate })))
     expectCrashed(await ask('/x', bearer('t')))
     expect(errors).toStrictEqual([expect.any(Expired)])
   })
 
-  test('is answered by the handler of its class, as if it had been thrown', async () => {
+  test('gets the response of the handler of its class, as if it was thrown', async () => {
     const settings = authSettings({ onError: [onError(Expired, () => ({ status: 418, body: { short: true } }))] })
     const { ask } = await operation(withAuth(httpBearer({ authenticate: () => new Expired('x') })), (app) =>
       app.use(settings),
@@ -89,12 +89,12 @@ describe('R05 a `_tag` in data', () => {
     ['absent', {}],
     ['unavailable', {}],
     ['invalid', { challenge: { scheme: 'Login', parameters: {} } }],
-  ])('%s replaces anonymous, and is a 500', async (tag, payload) => {
+  ])('%s is a 500, even with `optional`', async (tag, payload) => {
     const { ask } = await operation(withAuth(stored({ _tag: tag, ...payload })))
     expectCrashed(await ask('/x', bearer('t')))
   })
 
-  test('an outage that a record pretends does not reach `recoverUnavailable`', async () => {
+  test('an outage that stored data pretend does not reach `recoverUnavailable`', async () => {
     let asked = 0
     const recovered = pipe(
       stored({ _tag: 'unavailable' }),
@@ -108,7 +108,7 @@ describe('R05 a `_tag` in data', () => {
     expect(asked).toBe(0)
   })
 
-  test('an absence that a record pretends is not anonymous behind `optional`', async () => {
+  test('an absence that stored data pretend is not anonymous with `optional`', async () => {
     const { ask } = await operation(withAuth(optional(stored({ _tag: 'absent' }))))
     expectCrashed(await ask('/x', bearer('t')))
   })
@@ -122,7 +122,7 @@ describe('R05 a `_tag` in data', () => {
 describe('R15 constants that all requests share', () => {
   const never = httpBearer({ authenticate: () => false })
 
-  test('slips that write to them are a 500, and another request sees nothing of it', async () => {
+  test('a hook that writes to them by mistake gets a 500, and no other request is affected', async () => {
     const user = optional(never)
     const slips = {
       '/guest': withAuth((request) => async () => {
@@ -166,7 +166,7 @@ describe('R15 constants that all requests share', () => {
     expectDenied(await ask('/expired', bearer('b')), 401, [challenge.refusedBearer])
   })
 
-  test('what a mapper gets cannot be written to', async () => {
+  test('a failure that a mapper gets is read-only', async () => {
     const writes = [
       (error: AuthError) => Object.assign(error, { retryAfter: 1 }),
       (error: AuthError) => Object.assign(error.challenge ?? {}, { scheme: 'Login' }),

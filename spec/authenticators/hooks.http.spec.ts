@@ -1,4 +1,4 @@
-/** Decisions of spec/requirements.md: what hooks may answer. Titles begin with the row's question. */
+/** Decisions of spec/requirements.md: what hooks may return. Titles begin with the question of the row. */
 import { either as E, option as O, type readerTaskEither as RTE, task as T, taskEither as TE } from 'fp-ts'
 import type { Request } from 'koa'
 import {
@@ -33,7 +33,7 @@ describe("what a hook's answer is worth", () => {
     ['Right of a value', E.right('a'), 'a'],
     ['Some of a Right', O.some(E.right('a')), 'a'],
     ['Right of a Some', E.right(O.some('a')), 'a'],
-    ['a record with a _tag of its own', { _tag: 'User', name: 'a' }, { _tag: 'User', name: 'a' }],
+    ['an object with its own _tag', { _tag: 'User', name: 'a' }, { _tag: 'User', name: 'a' }],
   ]
   test.each(passing)("what a hook's answer is worth: %s passes", async (_what, answer, principal) => {
     expectPassed(await answering(answer), principal)
@@ -50,7 +50,7 @@ describe("what a hook's answer is worth", () => {
     ['Some of None', O.some(O.none)],
     ['Right of 0', E.right(0)],
     ['Right of a Left', E.right(E.left('why'))],
-    ['Right of an empty text', E.right('')],
+    ['Right of an empty string', E.right('')],
     ['{}', {}],
     ['{} without a prototype', Object.create(null)],
   ]
@@ -64,12 +64,12 @@ describe("what a hook's answer is worth", () => {
     ['a Right with another key', { _tag: 'Right', right: { username: 'root' }, username: 'mallory' }],
     ['an Error', new Error('expired')],
   ]
-  test.each(strange)("what a hook's answer is worth: %s is a 500: no request passes", async (_what, answer) => {
+  test.each(strange)("what a hook's answer is worth: %s is a 500, and no request passes", async (_what, answer) => {
     expectCrashed(await answering(answer))
     expectCrashed(await answering(Promise.resolve(answer)))
   })
 
-  test("what a hook's answer is worth: map answers as a hook does", async () => {
+  test("what a hook's answer is worth: the result of map is judged in the same way", async () => {
     for (const [, answer] of failing) {
       const mapped = flatMap(() => answer)(fromFunction(() => 'somebody'))
       const { ask } = await operation(withAuth(mapped))
@@ -88,7 +88,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
     expectPassed(await answering(task), principal)
   })
 
-  test('a function answered by a hook is run as a Task, whose Left fails', async () => {
+  test('a function answered by a hook is run as a Task, and its Left is a refusal', async () => {
     for (const task of [TE.left('why'), () => E.left('why'), TE.left(AuthError.expired), TE.right(false)]) {
       expectDenied(await answering(task), 401, [challenge.refusedBearer])
     }
@@ -105,7 +105,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
     ['a class', class {} as never],
   ]
   test.each(mistakes)(
-    'a function answered by a hook that yields %s is a 500: no request passes',
+    'a function answered by a hook that yields %s is a 500, and no request passes',
     async (_what, task) => {
       expectCrashed(await answering(task))
       expectCrashed(await answering(Promise.resolve(task)))
@@ -122,7 +122,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
     expectDenied(await ask(), 401, [challenge.custom])
   })
 
-  test('a raw `ReaderTaskEither` in a list, and one described as a kind', async () => {
+  test('a raw `ReaderTaskEither` works in a list, and with describedAs', async () => {
     const key = apiKeyHeader({ authenticate: (_request, sent) => sent })
     const listed = await operation(withAuth([known, key]))
     expectPassed(await listed.ask('/x', { headers: { key: 'k' } }), 'k')
@@ -134,7 +134,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
 
   const raw: ReadonlyArray<readonly [what: string, auth: AuthenticatorLike]> = [
     ['rejects', () => () => Promise.reject(new Error('down'))],
-    ['yields no Either', () => () => Promise.resolve('a')],
+    ['does not yield an Either', () => () => Promise.resolve('a')],
     ['yields true', () => () => true],
     [
       'throws',
@@ -143,7 +143,7 @@ describe('a function answered by a hook, or a raw `ReaderTaskEither` passed as `
       },
     ],
   ]
-  test.each(raw)('a raw `ReaderTaskEither` that %s is a 500: no request passes', async (_what, auth) => {
+  test.each(raw)('a raw `ReaderTaskEither` that %s is a 500, and no request passes', async (_what, auth) => {
     const { ask } = await operation(withAuth(auth))
     expectCrashed(await ask())
   })
@@ -203,7 +203,7 @@ describe('a hook that never settles', () => {
     ['a promise', never],
     ['a thenable', () => ({ then: () => {} })],
     ['a TaskEither', () => never],
-    ['a promise behind another', async () => O.some(never())],
+    ['a promise after another', async () => O.some(never())],
   ]
   test.each(hanging)('a hook that never settles is unavailable: %s', async (_what, hook) => {
     const later = vi.fn(() => true)
@@ -232,7 +232,7 @@ describe('a hook that never settles', () => {
     expectPassed(await ask('/x', bearer('t')), 'next')
   })
 
-  test('a hook that is slow, but within the time limit, passes; a synchronous one has none', async () => {
+  test('a hook that never settles: a slow hook within the time limit passes; a sync hook has no limit', async () => {
     const { ask } = await operation(
       withAuth(() => new Promise((resolve) => setTimeout(resolve, 30, 'slow'))),
       (app) => {
@@ -252,7 +252,7 @@ describe('a hook that never settles', () => {
   })
 })
 
-test('asynchronous hooks: every kind accepts them, alone, in a list, and behind map', async () => {
+test('asynchronous hooks: every kind accepts them, alone, in a list, and with map', async () => {
   const slow = httpBearer({ authenticate: async (_request, token) => token === 't' && { token } })
   const guard = withAuth([async () => false, flatMap(async ({ token }: { token: string }) => token)(slow)])
   const { ask } = await operation(guard)

@@ -1,4 +1,4 @@
-/** whatever a hook answers, throws or forgets, no request gets in by mistake and nothing hangs. */
+/** whatever a hook returns, throws or forgets, no request passes by mistake, and nothing hangs. */
 import { either as E, option as O, task as T, taskEither as TE } from 'fp-ts'
 import createError from 'http-errors'
 import { AuthError } from 'koa-with-auth'
@@ -14,7 +14,7 @@ const LEAK = 'detail that must stay inside'
 
 const thenable = (then: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void) => ({ then })
 
-// Node's types want Errors thrown; hooks throw anything
+// Node's types want Errors to be thrown; hooks throw anything
 const raise = (thrown: unknown): never => {
   throw thrown
 }
@@ -26,7 +26,7 @@ const expectCrash = (answer: RawAnswer & { ran: number; asked: number }, status 
 }
 
 describe.each(kinds)('A-30 %s', (...kind) => {
-  it('A-30 a principal passes: the hooks are asked', async () => {
+  it('A-30 a principal passes, so the hooks are called', async () => {
     expectAccepted(await send(served, kind, () => ({ username: 'anna' })))
     expectAccepted(await send(served, kind, () => thenable((resolve) => resolve({ username: 'anna' }))))
   })
@@ -41,7 +41,7 @@ describe.each(kinds)('A-30 %s', (...kind) => {
     ['0', 0],
     ['-0', -0],
     ['[]', []],
-  ])('A-30 %s is no principal, however it is answered', async (_what, value) => {
+  ])('A-30 %s is not a principal, sync or async', async (_what, value) => {
     const ways: ReadonlyArray<() => unknown> = [
       () => value,
       () => Promise.resolve(value),
@@ -83,18 +83,18 @@ describe.each(kinds)('A-30 %s', (...kind) => {
       () => Object.freeze(Object.assign(new Error(LEAK), { status: 200, expose: true })),
     ],
     [
-      'an Error that Axios made of a 404',
+      'an Error of Axios for a 404',
       () => Object.assign(new Error(LEAK), { status: 404, isAxiosError: true, code: 'ERR_BAD_REQUEST' }),
     ],
     ['an Error of a missing file', () => Object.assign(new Error(LEAK), { code: 'ENOENT', errno: -2 })],
-    ['an Error whose status is text', () => Object.assign(new Error(LEAK), { status: '200', statusCode: '200' })],
+    ['an Error whose status is a string', () => Object.assign(new Error(LEAK), { status: '200', statusCode: '200' })],
     [
       'an Error whose headers Node refuses',
       () => Object.assign(new Error(LEAK), { headers: { 'no token': 'x', x: 'a\r\nb' } }),
     ],
     ['an HTTP error 500', () => createError(500, LEAK)],
   ]
-  it.each(thrown)('A-30 %s: thrown, rejected with, or thrown by a thenable', async (_what, make) => {
+  it.each(thrown)('A-30 %s is a 500: thrown, rejected with, or thrown by a thenable', async (_what, make) => {
     const ways: ReadonlyArray<() => unknown> = [
       () => raise(make()),
       () => Promise.reject(make()),
@@ -112,12 +112,12 @@ describe.each(kinds)('A-30 %s', (...kind) => {
   })
 
   it.each([401, 403, 404, 418, 429, 503])(
-    'A-30 an HTTP error %i keeps its status, and tells nothing',
+    'A-30 an HTTP error %i keeps its status, and the response shows nothing else of it',
     async (status) => {
       const make = () => createError(status, LEAK, { expose: true, headers: { 'Set-Cookie': 'a=1', Location: '/' } })
       for (const way of [() => raise(make()), () => Promise.reject(make())]) {
         const answer = await send(served, kind, way)
-        // Only those of the client's class are answers; others are crashes
+        // Only 4xx errors become responses; others are crashes
         expectCrash(answer, status === 503 ? 500 : status)
         if (status === 503) continue
         expect(JSON.parse(answer.body)).toMatchObject({ status })
@@ -127,7 +127,7 @@ describe.each(kinds)('A-30 %s', (...kind) => {
     },
   )
 
-  it('A-30 a promise that never settles: 503, Retry-After', async () => {
+  it('A-30 a promise that never settles is a 503 with Retry-After', async () => {
     for (const way of [() => new Promise(() => {}), () => thenable(() => {}), () => () => new Promise(() => {})]) {
       const answer = await send(served, kind, way)
       expectCrash(answer, 503)
@@ -136,7 +136,7 @@ describe.each(kinds)('A-30 %s', (...kind) => {
     }
   })
 
-  it('A-30 an answer that comes too late lets no request in', async () => {
+  it('A-30 a principal that comes too late is not admitted', async () => {
     const late = () => new Promise((resolve) => setTimeout(resolve, 120, { username: 'anna' }))
     const answer = await send(served, kind, late)
     expectCrash(answer, 503)
@@ -157,17 +157,17 @@ describe.each(kinds)('A-30 %s', (...kind) => {
     ['TE.left', () => TE.left(LEAK)],
     ['TE.right of null', () => TE.right(null)],
     ['E.left of an AuthError', () => E.left(AuthError.expired)],
-  ])('A-31 %s is no principal', async (_what, answer) => expectDenied(await send(served, kind, answer)))
+  ])('A-31 %s is not a principal', async (_what, answer) => expectDenied(await send(served, kind, answer)))
 
   it.each([
-    ['an unrun Task', () => T.of({ username: 'anna' })],
-    ['an unrun IO', () => () => ({ username: 'anna' })],
+    ['a Task that was not run', () => T.of({ username: 'anna' })],
+    ['an IO that was not run', () => () => ({ username: 'anna' })],
     ['an IO of true', () => () => true],
-    ['an IO of nothing', () => () => undefined],
+    ['an IO of undefined', () => () => undefined],
     ['a Task of an Option', () => T.of(O.some({ username: 'anna' }))],
-    ['an unrun reader of a TaskEither', () => () => () => Promise.resolve(E.right({ username: 'anna' }))],
+    ['a reader of a TaskEither that was not run', () => () => () => Promise.resolve(E.right({ username: 'anna' }))],
     ['a class', () => class {}],
-  ])('A-31 %s is a mistake that lets no request in', async (_what, answer) =>
+  ])('A-31 %s is a mistake: a 500, and no request passes', async (_what, answer) =>
     expectCrash(await send(served, kind, answer)),
   )
 
@@ -186,17 +186,17 @@ describe.each(kinds)('A-30 %s', (...kind) => {
           yield { username: 'anna' }
         })(),
     ],
-  ])('A-31 %s, which is not run, lets no request in', async (_what, answer) => {
+  ])('A-31 %s is not run, and no request passes', async (_what, answer) => {
     const { status, ran } = await send(served, kind, answer)
     expect([status === 401 || status === 500, ran]).toEqual([true, 0])
   })
 })
 
-describe('A-30 a failure of a hook’s own', () => {
+describe('A-30 a failure that a hook returns', () => {
   const [bearer] = kinds.filter(([kind]) => kind === 'bearer')
 
   it.each([['pets\r\nSet-Cookie: a=1'], ['Löwe'], ['\0']])(
-    'A-30 that cannot be written as a header is a crash: %j',
+    'A-30 with a scope that is not valid in a header is a crash: %j',
     async (scope) => {
       const failure = E.left(AuthError.insufficient([scope]))
       for (const way of [() => failure, () => Promise.resolve(failure), () => () => Promise.resolve(failure)]) {

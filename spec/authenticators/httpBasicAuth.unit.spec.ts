@@ -1,4 +1,7 @@
-/** Basic (spec 5.3.2, RFC 7617): user name and password reach the hook as they were sent, or it is not asked. */
+/**
+ * Basic (spec 5.3.2, RFC 7617): the hook is called with the user name and the password as they were sent, or is not
+ * called.
+ */
 import { either as E } from 'fp-ts'
 import { Challenge, httpBasicAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -13,7 +16,7 @@ const evaluate = (request: ReturnType<typeof sending>, maxLength = 8192) => {
   return { asked, result: basic.evaluate(request) }
 }
 
-describe('what reaches the hook', () => {
+describe('what reaches the hook of httpBasicAuth', () => {
   it.each([
     { description: '5.3.2 user name and password', input: basicOf('anna:secret'), expected: ['anna', 'secret'] },
     { description: 'B-20 the first colon separates', input: basicOf('anna:a:b'), expected: ['anna', 'a:b'] },
@@ -30,30 +33,30 @@ describe('what reaches the hook', () => {
   })
 
   it.each([
-    { description: '5.1.4 nothing', input: [], expected: 'absent' },
-    { description: 'another scheme', input: ['Bearer abc'], expected: 'absent' },
+    { description: '5.1.4 no credential', input: [], expected: 'absent' },
+    { description: 'the credential of another scheme', input: ['Bearer abc'], expected: 'absent' },
     { description: 'B-23 no scheme', input: [basicOf('a:b').slice(6)], expected: 'absent' },
     { description: 'a bare scheme', input: ['Basic'], expected: 'malformed' },
     { description: 'no colon', input: [basicOf('ab')], expected: 'malformed' },
-    { description: 'B-22 no strict base64', input: ['Basic YTpi*'], expected: 'malformed' },
+    { description: 'B-22 invalid base64', input: ['Basic YTpi*'], expected: 'malformed' },
     { description: 'A-22 two lines', input: [basicOf('a:b'), basicOf('a:b')], expected: 'malformed' },
     { description: 'A-22 two lines of two schemes', input: [basicOf('a:b'), 'Bearer abc'], expected: 'malformed' },
     { description: 'B-20 a control character', input: [basicOf('a:b\u0000')], expected: 'malformed' },
-  ])('not asked: $description: $expected', ({ input, expected }) => {
+  ])('the hook is not called: $description: $expected', ({ input, expected }) => {
     const { asked, result } = evaluate(sending(...input))
     expect(asked).toStrictEqual([])
     expect(result).toMatchObject(E.left({ _tag: expected }))
   })
 
-  it('decision "length of a credential": scheme included', () => {
+  it('decision "length of a credential": the scheme counts', () => {
     const field = basicOf('a:b')
     expect(evaluate(sending(field), field.length).result).toStrictEqual(E.right(1))
     expect(evaluate(sending(field), field.length - 1).result).toMatchObject(E.left({ _tag: 'malformed' }))
   })
 })
 
-describe('its description', () => {
-  it('B-21 the challenge asks for UTF-8, with its own realm first; it is ambient', () => {
+describe('description of httpBasicAuth', () => {
+  it('B-21 has a challenge that asks for UTF-8, with the realm first, and is ambient', () => {
     expect(httpBasicAuth({ realm: 'office', authenticate: () => 1 }).description).toStrictEqual({
       _tag: 'Leaf',
       scheme: { type: 'http', scheme: 'basic' },
@@ -63,7 +66,7 @@ describe('its description', () => {
     })
   })
 
-  it('A-36 a wrong user and a wrong password fail alike', () => {
+  it('A-36 a wrong user and a wrong password fail in the same way', () => {
     const basic = httpBasicAuth({
       authenticate: (_request, user, password) => user === 'anna' && password === 'x' && { user },
     })

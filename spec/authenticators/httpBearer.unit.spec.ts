@@ -1,4 +1,4 @@
-/** Bearer tokens (spec 5.3.1, RFC 6750): what reaches the hook, and which challenge answers which failure. */
+/** Bearer tokens (spec 5.3.1, RFC 6750): what reaches the hook, and the challenge of each failure. */
 import { either as E } from 'fp-ts'
 import { AuthError, Challenge, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -18,7 +18,7 @@ const evaluate = (request: ReturnType<typeof sending>, answer: unknown = 'anna')
   return { asked, result: bearer.evaluate(request) }
 }
 
-describe('what reaches the hook', () => {
+describe('what reaches the hook of httpBearer', () => {
   it.each([
     { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
     { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
@@ -37,9 +37,9 @@ describe('what reaches the hook', () => {
   })
 
   it.each([
-    { description: '5.1.4 nothing', input: [], expected: 'absent' },
-    { description: 'RFC 6750 §3 another scheme', input: ['Basic YTpi'], expected: 'absent' },
-    { description: 'A-07 the token alone', input: ['abc'], expected: 'absent' },
+    { description: '5.1.4 no credential', input: [], expected: 'absent' },
+    { description: 'RFC 6750 §3 the credential of another scheme', input: ['Basic YTpi'], expected: 'absent' },
+    { description: 'A-07 a token without a scheme', input: ['abc'], expected: 'absent' },
     { description: 'A-07 a longer scheme', input: ['Bearers abc'], expected: 'absent' },
     { description: 'an empty field', input: [''], expected: 'absent' },
     {
@@ -49,7 +49,7 @@ describe('what reaches the hook', () => {
     },
     { description: 'a scheme and a space', input: ['Bearer '], expected: 'malformed' },
     { description: 'B-03 a tab', input: ['Bearer\tabc'], expected: 'malformed' },
-    { description: 'B-14 no b64token', input: ['Bearer a,b'], expected: 'malformed' },
+    { description: 'B-14 a value that is not a b64token', input: ['Bearer a,b'], expected: 'malformed' },
     { description: 'A-22 two Authorization lines', input: ['Bearer abc', 'Bearer abc'], expected: 'malformed' },
     {
       description: 'A-22 two lines, the first of another scheme',
@@ -61,14 +61,14 @@ describe('what reaches the hook', () => {
       input: [`Bearer ${'t'.repeat(8186)}`],
       expected: 'malformed',
     },
-  ])('not asked: $description: $expected', ({ input, expected }) => {
+  ])('the hook is not called: $description: $expected', ({ input, expected }) => {
     const { asked, result } = evaluate(sending(...input))
     expect(asked).toStrictEqual([])
     expect(result).toMatchObject(E.left({ _tag: expected }))
   })
 })
 
-describe('RFC 6750 §3 the challenge', () => {
+describe('RFC 6750 §3 the challenge of httpBearer', () => {
   it.each([
     { description: 'B-15 absent: no error', request: sending(), answer: 1, expected: {} },
     { description: 'B-16 malformed', request: sending('Bearer ,'), answer: 1, expected: { error: 'invalid_token' } },
@@ -106,14 +106,14 @@ describe('RFC 6750 §3 the challenge', () => {
     )
   })
 
-  it('its own realm is in every challenge', () => {
+  it('has its realm for every failure', () => {
     const pets = httpBearer({ realm: 'pets', authenticate: () => false })
     for (const request of [sending(), sending('Bearer a')]) {
       expect(pets.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { realm: 'pets' } } }))
     }
   })
 
-  it('RFC 9728 §5.1 further parameters are in every challenge', () => {
+  it('RFC 9728 §5.1 has additional parameters for every failure', () => {
     const resource_metadata = 'https://api.example/.well-known/oauth-protected-resource'
     const answers = [false, E.left(AuthError.expired), E.left(AuthError.insufficient(['read']))]
     for (const answer of answers) {
@@ -131,11 +131,15 @@ describe('RFC 6750 §3 the challenge', () => {
       expected: new RegExp(`"${name}" is written by the library`),
     })),
     { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
-    { description: 'a name that is no token', challenge: { 'a b': 'c' }, expected: /not a token/ },
-    { description: 'no object', challenge: 'https://api.example', expected: /must be an object of strings/ },
+    { description: 'an invalid name', challenge: { 'a b': 'c' }, expected: /not a token/ },
+    {
+      description: 'a value that is not an object',
+      challenge: 'https://api.example',
+      expected: /must be an object of strings/,
+    },
     { description: 'null', challenge: null, expected: /must be an object of strings/ },
-  ])('further parameters: $description is a TypeError', ({ challenge, expected }) => {
-    // Safe: what a caller without types could write
+  ])('with wrong additional parameters is a TypeError: $description', ({ challenge, expected }) => {
+    // Safe: a caller without types could write this
     const options = { challenge: challenge as never, authenticate: () => true }
     expect(() => httpBearer(options)).toThrow(TypeError)
     expect(() => httpBearer(options)).toThrow(expected)
@@ -144,8 +148,8 @@ describe('RFC 6750 §3 the challenge', () => {
   it.each([
     { description: 'a quote', scope: ['a"b'] },
     { description: 'a line break', scope: ['a\r\nb'] },
-    { description: 'a letter beyond ASCII', scope: ['é'] },
-  ])('B-17 a scope that does not fit it is a mistake of the hook, raised: $description', async ({ scope }) => {
+    { description: 'a letter outside of ASCII', scope: ['é'] },
+  ])('B-17 a scope of the hook that is not valid in it is raised: $description', async ({ scope }) => {
     const answer = E.left(AuthError.insufficient(scope))
     for (const given of [answer, Promise.resolve(answer)]) {
       const result = await evaluate(sending('Bearer a'), given).result
@@ -157,8 +161,8 @@ describe('RFC 6750 §3 the challenge', () => {
   })
 })
 
-describe('its description', () => {
-  it('is the http scheme "bearer", not ambient; the format of the token if it is given', () => {
+describe('description of httpBearer', () => {
+  it('is the http scheme "bearer", not ambient, with the format of the token if it is an option', () => {
     expect(httpBearer({ authenticate: () => 1 }).description).toMatchObject({
       scheme: { type: 'http', scheme: 'bearer' },
       ambient: false,
@@ -183,7 +187,7 @@ describe('httpBearer({ schemes })', () => {
     return either(request)()
   }
 
-  it.each(['Bearer good', 'Token good', 'token  good', 'BEARER good'])('lets in %s', async (authorization) => {
+  it.each(['Bearer good', 'Token good', 'token  good', 'BEARER good'])('accepts %s', async (authorization) => {
     expect(await decide(authorization)).toMatchObject({ _tag: 'Right', right: { token: 'good' } })
     expect(asked).toStrictEqual(['good'])
   })
@@ -205,7 +209,7 @@ describe('httpBearer({ schemes })', () => {
     ])
   })
 
-  it('the first has the schemeName, and the others a name of their own; only Bearer has a format', () => {
+  it('the first scheme has the schemeName, and the others have derived names; only Bearer has a format', () => {
     const named = httpBearer({
       schemes: ['Token', 'Bearer'],
       schemeName: 'login',
@@ -227,7 +231,7 @@ describe('httpBearer({ schemes })', () => {
     { schemes: ['Token', 'token'], says: 'names a scheme twice' },
     { schemes: ['Basic'], says: 'use httpBasicAuth' },
   ])('$schemes is a TypeError', ({ schemes, says }) => {
-    // Safe: what a caller without types could pass
+    // Safe: a caller without types could pass this
     const options = { schemes: schemes as unknown as [string], authenticate: () => false }
     expect(() => httpBearer(options)).toThrow(says)
     expect(() => httpBearer(options)).toThrow(TypeError)

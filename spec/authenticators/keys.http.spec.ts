@@ -1,4 +1,7 @@
-/** Decisions of spec/requirements.md: keys in cookies, headers and queries; lengths and limits. Titles begin with the question. */
+/**
+ * Decisions of spec/requirements.md: keys in cookies, headers and queries; lengths and limits. Titles begin with the
+ * question.
+ */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
@@ -13,16 +16,16 @@ describe('cookie values', () => {
   const start = () => operation(withAuth(apiKeyCookie({ authenticate: (_request, key) => [key] })))
 
   test.each([
-    ['as sent', 'key=k1', 'k1'],
-    ['one matching pair of quotes is taken off', 'key="k1"', 'k1'],
-    ['one pair only', 'key=""k1""', '"k1"'],
-    ['an opening quote alone stays', 'key="k1', '"k1'],
-    ['a closing quote alone stays', 'key=k1"', 'k1"'],
+    ['read as sent', 'key=k1', 'k1'],
+    ['one pair of quotes is removed', 'key="k1"', 'k1'],
+    ['only one pair of quotes is removed', 'key=""k1""', '"k1"'],
+    ['a single opening quote stays', 'key="k1', '"k1'],
+    ['a single closing quote stays', 'key=k1"', 'k1"'],
     ['no percent-decoding', 'key=%6b1%20', '%6b1%20'],
     ['a plus is a plus', 'key=k+1', 'k+1'],
     ['only the first = separates', 'key=a=b==', 'a=b=='],
-    ['behind others', 'a=1; key=k1; b=2', 'k1'],
-    ['no blank behind the semicolon', 'a=1;key=k1', 'k1'],
+    ['after other cookies', 'a=1; key=k1; b=2', 'k1'],
+    ['no blank after the semicolon', 'a=1;key=k1', 'k1'],
   ])('cookie values: %s', async (_what, Cookie, key) => {
     const { ask } = await start()
     expectPassed(await ask('/x', { headers: { Cookie } }), [key])
@@ -35,9 +38,9 @@ describe('cookie values', () => {
     ['two blanks before the name', 'a=1;  key=k1'],
     ['a tab before the name', 'a=1;\tkey=k1'],
     ['another letter case', 'Key=k1'],
-    ['a comma is no separator', 'a=1,key=k1'],
+    ['a comma instead of a semicolon', 'a=1,key=k1'],
     ['a no-break space before the name (A-20)', 'a=1; \u00a0key=k1'],
-  ])('cookie values: %s makes it no such cookie', async (_what, Cookie) => {
+  ])('cookie values: %s makes it another cookie', async (_what, Cookie) => {
     const { ask } = await start()
     expectDenied(await ask('/x', { headers: { Cookie } }), 401, [challenge.key('cookie')])
   })
@@ -57,7 +60,7 @@ describe('bytes above 127 in a header or cookie key', () => {
 
 describe('query parameters', () => {
   test.each(['key', 'length', '0', 'constructor', '__proto__', 'toString', 'a[b]', 'a.b'])(
-    'query parameters: the name %j is read like any other',
+    'query parameters: the name %j is an ordinary name',
     async (paramName) => {
       const { ask } = await operation(withAuth(apiKeyQuery({ paramName, authenticate: (_request, key) => [key] })))
       expectPassed(await ask(`/x?other=1&${paramName}=k1`), ['k1'])
@@ -68,7 +71,7 @@ describe('query parameters', () => {
 
   test.each([
     ['percent-decoded once', 'key=%6b%2531', 'k%31'],
-    ['the name, too', '%6bey=k1', 'k1'],
+    ['the name is decoded, too', '%6bey=k1', 'k1'],
     ['a plus is a blank', 'key=a+b', 'a b'],
     ['UTF-8', 'key=caf%C3%A9', 'caf\u00e9'],
   ])('query parameters: %s', async (_what, search, key) => {
@@ -76,7 +79,7 @@ describe('query parameters', () => {
     expectPassed(await ask(`/x?${search}`), [key])
   })
 
-  test('query parameters: brackets, another letter case and a semicolon are no second way to say it', async () => {
+  test('query parameters: brackets, another letter case or a semicolon are not another spelling', async () => {
     const { ask } = await operation(withAuth(apiKeyQuery({ authenticate: (_request, sent) => [sent] })))
     for (const search of ['key[]=k1', 'key[0]=k1', 'Key=k1', 'other=1;key=k1']) {
       expectDenied(await ask(`/x?${search}`), 401, [challenge.key('query')])
@@ -91,7 +94,7 @@ describe('length of a credential', () => {
     const send = (length: number) => {
       const text = 'k'.repeat(length)
       const scheme = kind === 'HttpBearer' ? 'Bearer ' : 'Basic '
-      // 8186 characters of base64 are no whole number of groups, so the blanks make up for it
+      // 8186 characters of base64 are not a whole number of groups, so blanks fill the rest
       const basic = `${scheme}${' '.repeat((length - scheme.length) % 4)}`
       const headers = {
         HttpBearer: { Authorization: `${scheme}${text.slice(scheme.length)}` },
@@ -109,7 +112,7 @@ describe('length of a credential', () => {
     expect(read).toHaveBeenCalledTimes(1)
   })
 
-  test('length of a credential: the option maxLength; longer is malformed', async () => {
+  test('length of a credential: the option maxLength; longer ones are malformed', async () => {
     const authenticate = vi.fn(() => true)
     const token = await operation(withAuth(httpBearer({ maxLength: 12, authenticate })))
     expectPassed(await token.ask('/x', bearer('12345')), true)
@@ -129,7 +132,7 @@ describe('length of a credential', () => {
 })
 
 describe('as many header lines as Node keeps', () => {
-  // The request has Host, Connection and Authorization, and is filled up to so many lines
+  // The request has Host, Connection and Authorization, and is filled up to this number of lines
   const request = (lines: number, path = '/x') =>
     `GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAuthorization: Bearer t\r\n` +
     `${'a: 1\r\n'.repeat(lines - 3)}\r\n`
@@ -164,7 +167,7 @@ describe('as many header lines as Node keeps', () => {
     expect(answer.status).toBe(status)
     expect(handler).toHaveBeenCalledTimes(status === 200 ? 1 : 0)
     expect(valuesOf(answer, 'www-authenticate')).toEqual([])
-    // Newer versions of Node refuse more lines than they keep by themselves, bare
+    // Newer versions of Node refuse more lines than they keep themselves, with an empty response
     const byNode = lines > (maxHeadersCount ?? 1000) && answer.body === ''
     if (status === 431 && !byNode) {
       expect(answer.body).toContain('"status":431')
@@ -173,7 +176,7 @@ describe('as many header lines as Node keeps', () => {
     }
   })
 
-  test('as many header lines as Node keeps: before authentication, and on guarded operations alone', async () => {
+  test('as many header lines as Node keeps: checked before authentication, and only on guarded operations', async () => {
     const hook = vi.fn(() => true)
     const api = await running((app, answering) => {
       const router = new Router().get('/x', withAuth(httpBearer({ authenticate: hook })), answering)
@@ -185,7 +188,7 @@ describe('as many header lines as Node keeps', () => {
   })
 })
 
-test('client address in the example: the socket tells it, whatever X-Forwarded-For says, even behind a proxy', async () => {
+test('client address in the example: it is that of the socket, whatever X-Forwarded-For says, even with app.proxy', async () => {
   const { ask } = await operation(
     withAuth((request) => request.socket.remoteAddress),
     (app) => {

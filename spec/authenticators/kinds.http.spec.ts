@@ -1,4 +1,4 @@
-/** Section 2 of the behavior specification: the kinds, their configuration fields, and the request attribute. */
+/** Section 2 of the requirements: the kinds, their options, and the request attribute. */
 import Router from '@koa/router'
 import {
   apiKeyCookie,
@@ -29,7 +29,7 @@ import { signInAs, withSessions } from '../support/behaviorSession.js'
 
 describe('2.1 the kinds', () => {
   test.each(kinds)(
-    '2.1 $kind: the hook gets the request and the credentials, as strings, from their own location alone',
+    '2.1 $kind calls the hook with the request and the credentials as strings, from their own place only',
     async ({ make, carrying, credentials, absent }) => {
       const hook = vi.fn<Hook>((request) => ({ agent: request.get('User-Agent') }))
       const { ask } = await operation(withAuth(make(hook)))
@@ -46,13 +46,13 @@ describe('2.1 the kinds', () => {
     },
   )
 
-  test('2.1 a custom callable gets the request, and reads whatever it decides to', async () => {
+  test('2.1 a plain function gets the request, and reads what it wants', async () => {
     const { ask } = await operation(withAuth((request) => request.get('X-Forwarded-By') === 'proxy' && request.method))
     expectPassed(await ask('/x', { headers: { 'X-Forwarded-By': 'proxy' } }), 'GET')
     expectDenied(await ask(), 401, [challenge.custom])
   })
 
-  test('2.1 a custom callable gets nothing but the request: its own defaults hold', async () => {
+  test('2.1 a plain function gets only the request, so its own defaults apply', async () => {
     const { ask } = await operation(withAuth((_request, everybody = false) => everybody && 'everybody'))
     expectDenied(await ask(), 401, [challenge.custom])
   })
@@ -68,18 +68,15 @@ describe('2.1 the kinds', () => {
       user: { username: 'a', isSuperuser: true },
     },
   ]
-  test.each(sessionKinds)(
-    '2.1 $kind reads the session cookie, without a hook of the implementer',
-    async ({ authenticator, user }) => {
-      const api = await operation(withAuth(authenticator), withSessions())
-      const cookie = await signInAs(api, user)
-      expectPassed(await api.ask('/x', { headers: { Cookie: cookie } }), user)
-      expectDenied(await api.ask('/x', { headers: { 'X-Session': cookie } }), 401, [challenge.session])
-    },
-  )
+  test.each(sessionKinds)('2.1 $kind reads the session cookie, and needs no hook', async ({ authenticator, user }) => {
+    const api = await operation(withAuth(authenticator), withSessions())
+    const cookie = await signInAs(api, user)
+    expectPassed(await api.ask('/x', { headers: { Cookie: cookie } }), user)
+    expectDenied(await api.ask('/x', { headers: { 'X-Session': cookie } }), 401, [challenge.session])
+  })
 })
 
-describe('2.2 the configuration fields', () => {
+describe('2.2 the options', () => {
   const authenticate = (_request: unknown, sent: string) => sent === 'k1' && { sent }
   const places: ReadonlyArray<
     readonly [place: 'query' | 'header' | 'cookie', make: typeof apiKeyQuery, send: (name: string) => [string, Sending]]
@@ -89,7 +86,7 @@ describe('2.2 the configuration fields', () => {
     ['cookie', apiKeyCookie, (name) => ['/x', { headers: { Cookie: `${name}=k1` } }]],
   ]
 
-  test.each(places)('2.2 param_name names the %s; without it, it is "key"', async (place, make, send) => {
+  test.each(places)('2.2 paramName names the %s; the default is "key"', async (place, make, send) => {
     const named = await operation(withAuth(make({ paramName: 'client-key', authenticate })))
     expectPassed(await named.ask(...send('client-key')), { sent: 'k1' })
     expectDenied(await named.ask(...send('key')), 401, [challenge.key(place, 'client-key')])
@@ -113,8 +110,8 @@ describe('2.2 the configuration fields', () => {
   test.each([
     ['an authenticator', () => everywhere(() => withAuth(bearerOf('t'))), { via: 't' }],
     ['a list', () => everywhere(() => withAuth([bearerOf('s'), bearerOf('t')])), { via: 't' }],
-    ['a callable', () => everywhere(() => withAuth((request) => request.get('Authorization'))), 'Bearer t'],
-  ])('2.2 auth takes %s at every level', async (_what, start, principal) => {
+    ['a plain function', () => everywhere(() => withAuth((request) => request.get('Authorization'))), 'Bearer t'],
+  ])('2.2 auth accepts %s at every level', async (_what, start, principal) => {
     const { ask } = await start()
     for (const path of paths) {
       expectPassed(await ask(path, bearer('t')), principal)
@@ -122,12 +119,12 @@ describe('2.2 the configuration fields', () => {
     }
   })
 
-  test('2.2 auth takes None at every level', async () => {
+  test('2.2 auth accepts null at every level', async () => {
     const { ask } = await everywhere(() => withAuth(null))
     for (const path of paths) expectPassed(await ask(path, bearer('t')), undefined)
   })
 
-  test('2.2 no authentication unless it is set', async () => {
+  test('2.2 nothing is guarded unless auth is set', async () => {
     const { ask } = await running((app, answering) => {
       app.use(new Router().get('/x', answering).routes())
     })
@@ -138,7 +135,7 @@ describe('2.2 the configuration fields', () => {
     [true, 403],
     [undefined, 403],
     [false, 200],
-  ])('2.2 csrf %s: a write from another site with a good session gets %i', async (csrf, status) => {
+  ])('2.2 csrf %s: a write from another site with a valid session gets %i', async (csrf, status) => {
     const api = await operation(withAuth(sessionAuth()), (app) => {
       if (csrf !== undefined) app.use(authSettings({ csrf }))
       withSessions()(app)
@@ -154,7 +151,7 @@ describe('2.3 the request attribute', () => {
   test.each([
     ['a token', 'abc123'],
     ['a user name', 'anna'],
-    ['a client record', { id: 7, name: 'Acme' }],
+    ['a record of a client', { id: 7, name: 'Acme' }],
     ['a client address', '127.0.0.1'],
     ['a number', 1],
     ['true', true],
@@ -163,7 +160,7 @@ describe('2.3 the request attribute', () => {
     expectPassed(await ask(), principal)
   })
 
-  test("2.3 request.auth holds the session's user object, with its username and the rest", async () => {
+  test('2.3 request.auth holds the user of the session, with the username and all other fields', async () => {
     const api = await operation(withAuth(sessionAuth()), withSessions())
     const user = { username: 'anna', email: 'anna@example.com', isStaff: true }
     expectPassed(await api.ask('/x', { headers: { Cookie: await signInAs(api, user) } }), user)

@@ -1,6 +1,6 @@
 /**
- * Promises and principals that are not what they seem: no request gets in by them, in no place where one can be answered, and
- * nothing is left that would end the process.
+ * Promises and principals that are not what they seem: no request passes because of them, wherever they are returned,
+ * and nothing is left that could end the process.
  */
 import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -37,41 +37,41 @@ const token = bearer('t')
 const hooked = (hook: () => unknown) => httpBearer<unknown>({ authenticate: hook })
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => false })
 
-// What is in force for a promise of Node's own whose `then` was replaced, as instrumentation does
+// A promise of Node whose `then` was replaced, as by instrumentation
 const promiseWith = (then: (resolve: (u: unknown) => unknown, reject: (u: unknown) => unknown) => unknown): object =>
   Object.assign(Promise.resolve(false), { then })
 
 const promises: ReadonlyArray<readonly [what: string, promise: () => object]> = [
-  ['whose then answers an object', () => promiseWith(() => ({}))],
-  ['whose then answers a string', () => promiseWith(() => 'yes')],
-  ['whose then answers a Right', () => promiseWith(() => E.right({ user: 'anybody' }))],
-  ['whose then answers nothing', () => promiseWith((resolve) => void resolve(false))],
+  ['whose then returns an object', () => promiseWith(() => ({}))],
+  ['whose then returns a string', () => promiseWith(() => 'yes')],
+  ['whose then returns a Right', () => promiseWith(() => E.right({ user: 'anybody' }))],
+  ['whose then returns nothing', () => promiseWith((resolve) => void resolve(false))],
   ['whose then resolves to false', () => promiseWith((resolve) => resolve(false))],
   ['whose then rejects', () => promiseWith((_resolve, reject) => reject(new Error('no')))],
   ['whose then throws', () => promiseWith(() => JSON.parse('{'))],
 ]
 
-describe('a promise', () => {
+describe('a promise with another `then`', () => {
   const places: ReadonlyArray<readonly [place: string, make: (answer: () => unknown) => unknown]> = [
-    ['a hook answers', (answer) => hooked(answer)],
-    ['a function answers', (answer) => answer],
-    ['a task answers', (answer) => hooked(() => answer)],
-    ['a Some holds', (answer) => hooked(() => O.some(answer()))],
-    ['in a list', (answer) => [hooked(answer), key]],
-    ['in a group', (answer) => allOf([hooked(answer), hooked(() => 'second')])],
+    ['a hook returns', (answer) => hooked(answer)],
+    ['a function returns', (answer) => answer],
+    ['a task returns', (answer) => hooked(() => answer)],
+    ['a Some contains', (answer) => hooked(() => O.some(answer()))],
+    ['a list gets', (answer) => [hooked(answer), key]],
+    ['a group gets', (answer) => allOf([hooked(answer), hooked(() => 'second')])],
     ['optional', (answer) => optional(hooked(answer))],
-    ['with a time limit', (answer) => pipe(hooked(answer), timeout(50))],
+    ['a time limit gets', (answer) => pipe(hooked(answer), timeout(50))],
     [
-      'map makes',
+      'map returns',
       (answer) =>
         pipe(
           hooked(() => 'anna'),
           flatMap(answer),
         ),
     ],
-    ['map makes of an anonymous caller', (answer) => pipe(optional(key), flatMap(answer))],
+    ['map returns for an anonymous caller', (answer) => pipe(optional(key), flatMap(answer))],
     [
-      'authorize is answered',
+      'authorize gets',
       (answer) =>
         pipe(
           hooked(() => 'anna'),
@@ -89,8 +89,8 @@ describe('a promise', () => {
   ]
   test.each(
     promises.flatMap(([what, promise]) => places.map(([place, make]) => [what, place, promise, make] as const)),
-  )('%s: no request gets in where it is what %s', async (_what, _place, promise, make) => {
-    // one that never tells is unavailable
+  )('%s: no request passes if it is what %s', async (_what, _place, promise, make) => {
+    // A promise that never settles is unavailable
     const { ask } = await behind(make(promise), (app) => {
       app.use(authSettings({ timeout: 60 }))
     })
@@ -100,7 +100,7 @@ describe('a promise', () => {
   })
 })
 
-describe('principals', () => {
+describe('thenables as principals', () => {
   const flipping = (): object => {
     let looks = 0
     return {
@@ -114,9 +114,9 @@ describe('principals', () => {
     ['a thenable of a thenable of null', () => ({ then: (go: (u: unknown) => void) => go(Promise.resolve(null)) })],
     ['a Right of a thenable of false', () => E.right({ then: (go: (u: unknown) => void) => go(false) })],
     ['a TaskEither of a promise of false', () => TE.right(Promise.resolve(false))],
-    ['a Some of a Some of none', () => O.some(O.some(O.none))],
+    ['a Some of a Some of None', () => O.some(O.some(O.none))],
     ['a then that throws', () => Object.defineProperty({}, 'then', { get: () => JSON.parse('{') as unknown })],
-  ])('%s are none, in every combination', async (_what, answer) => {
+  ])('%s: is not a principal, in every combinator', async (_what, answer) => {
     const one = hooked(answer)
     const rte: Authenticator<unknown> = pipe(
       one,
@@ -136,13 +136,13 @@ describe('principals', () => {
       expect(seen).toEqual([])
       expect([401, 500]).toContain(status)
     }
-    // a bad one counts as none; what throws does not
+    // A bad credential counts as none; an exception does not
     const { status, seen } = await (await behind(lenient(one))).ask('/x', token)
     expect([200, 500]).toContain(status)
     expect(seen).toEqual(status === 200 ? [undefined] : [])
   })
 
-  test('one with a then that comes later is not a promise', async () => {
+  test('an object that gets a `then` later is not a promise', async () => {
     const { status } = await (await behind(allOf([hooked(flipping), hooked(async () => flipping())]))).ask('/x', token)
     expect([200, 401]).toContain(status)
     expect(await settled()).toEqual([])

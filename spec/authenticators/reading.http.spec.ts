@@ -1,4 +1,4 @@
-/** Decisions of spec/requirements.md: how credentials are read. Titles begin with the row's question. */
+/** Decisions of spec/requirements.md: how credentials are read. Titles begin with the question of the row. */
 import {
   apiKeyCookie,
   apiKeyHeader,
@@ -11,7 +11,7 @@ import {
 import { describe, expect, test, vi } from 'vitest'
 import { basic, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/behavior.js'
 
-// What reached the hook becomes the principal, so that each row says exactly what was read
+// The principal is what reached the hook, so each row shows exactly what was read
 const query = (paramName?: string) =>
   apiKeyQuery({ ...(paramName && { paramName }), authenticate: (_request, key) => [key] })
 const header = (paramName?: string) =>
@@ -30,7 +30,7 @@ const expectRead = async (authenticator: Authenticator<unknown>, sending: Sendin
   expectPassed(await ask(path, sending), read)
 }
 
-test('header and cookie `paramName` default: key, as for the query', async () => {
+test('header and cookie `paramName` default: it is `key`, as for the query', async () => {
   await expectRead(query(), {}, ['k'], '/x?key=k')
   await expectRead(header(), { headers: { key: 'k' } }, ['k'])
   await expectRead(cookie(), cookies('key=k'), ['k'])
@@ -71,8 +71,8 @@ describe('absent or empty key, bare `Bearer`: the hook is not called', () => {
 
 describe('Basic: RFC 7617', () => {
   const good: ReadonlyArray<readonly [what: string, value: string, pair: readonly [string, string]]> = [
-    ['as in the RFC', 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==', ['Aladdin', 'open sesame']],
-    ['small letters', `basic ${base64('a:b')}`, ['a', 'b']],
+    ['the example of the RFC', 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==', ['Aladdin', 'open sesame']],
+    ['a scheme in lower case', `basic ${base64('a:b')}`, ['a', 'b']],
     ['capitals', `BASIC ${base64('a:b')}`, ['a', 'b']],
     ['more spaces', `Basic    ${base64('a:b')}`, ['a', 'b']],
     [
@@ -120,10 +120,10 @@ describe('Bearer: RFC 6750', () => {
   test.each([
     ['a token', 'Bearer abc', 'abc'],
     ['every character of b64token', 'Bearer aZ09-._~+/==', 'aZ09-._~+/=='],
-    ['small letters', 'bearer abc', 'abc'],
+    ['a scheme in lower case', 'bearer abc', 'abc'],
     ['capitals', 'BEARER abc', 'abc'],
     ['more spaces', 'Bearer    abc', 'abc'],
-    ['surrounding spaces are no part of the token', ' Bearer  abc \t', 'abc'],
+    ['surrounding spaces are not a part of the token', ' Bearer  abc \t', 'abc'],
   ])('Bearer: %s', (_what, value, token) => expectRead(bearer, authorization(value), [token]))
 
   test.each([
@@ -134,14 +134,14 @@ describe('Bearer: RFC 6750', () => {
     ['quotes', 'Bearer "abc"'],
     ['a tab', 'Bearer\tabc'],
     ['a colon', 'Bearer a:b'],
-    ['no ASCII', 'Bearer caf\u00e9'],
+    ['a character outside of ASCII', 'Bearer caf\u00e9'],
     ['a parameter', 'Bearer realm="x"'],
-  ])('Bearer: %s is malformed: invalid_token, never invalid_request', async (_what, value) => {
+  ])('Bearer: %s is malformed: the error is invalid_token, never invalid_request', async (_what, value) => {
     const { ask } = await operation(withAuth(bearer))
     expectDenied(await ask('/x', authorization(value)), 401, [challenge.refusedBearer])
   })
 
-  test('Bearer: absent, a bare challenge; refused, invalid_token', async () => {
+  test('Bearer: an absent token gets a challenge without an error, a refused one invalid_token', async () => {
     const { ask } = await operation(withAuth(httpBearer({ authenticate: () => false })))
     expectDenied(await ask(), 401, [challenge.bearer])
     expectDenied(await ask('/x', basic('a:b')), 401, [challenge.bearer])
@@ -149,14 +149,20 @@ describe('Bearer: RFC 6750', () => {
   })
 })
 
-describe('credential sent twice: malformed, never a guess', () => {
+describe('credential sent twice: malformed', () => {
   const never = vi.fn(() => true)
   const rows: ReadonlyArray<readonly [what: string, Authenticator<unknown>, path: string, Sending, reported: string]> =
     [
       ['query parameter', apiKeyQuery({ authenticate: never }), '/x?key=a&key=b', {}, challenge.key('query')],
-      ['query parameter, one empty', apiKeyQuery({ authenticate: never }), '/x?key=a&key=', {}, challenge.key('query')],
       [
-        'query parameter, one encoded',
+        'query parameter, one of two empty',
+        apiKeyQuery({ authenticate: never }),
+        '/x?key=a&key=',
+        {},
+        challenge.key('query'),
+      ],
+      [
+        'query parameter, one of two encoded',
         apiKeyQuery({ authenticate: never }),
         '/x?key=a&%6bey=b',
         {},

@@ -1,4 +1,7 @@
-/** Sessions: which users of a real koa-session pass which kind (spec 5.4); others are 401, what is no user 500, before the handler. */
+/**
+ * Sessions: which users of a real koa-session pass which kind (spec 5.4). Others are a 401, and a value that is not a
+ * user is a 500, before the handler.
+ */
 import Router from '@koa/router'
 import Koa from 'koa'
 import session from 'koa-session'
@@ -65,14 +68,22 @@ const table: ReadonlyArray<Row> = [
     input: { user: { username: 'a', isSuperuser: true, isActive: false } },
     expected: [],
   },
-  { description: 'a user whose activity is null', input: { user: { username: 'a', isActive: null } }, expected: [] },
-  { description: 'A-32 a right that is text', input: { user: { username: 'a', isSuperuser: 'false' } }, expected: [] },
+  { description: 'a user whose isActive is null', input: { user: { username: 'a', isActive: null } }, expected: [] },
+  {
+    description: 'A-32 a right that is a string',
+    input: { user: { username: 'a', isSuperuser: 'false' } },
+    expected: [],
+  },
   { description: 'A-32 a right that is 1', input: { user: { username: 'a', isStaff: 1 } }, expected: [] },
   { description: 'A-32 a right that is {}', input: { user: { username: 'a', isSuperuser: {} } }, expected: [] },
-  { description: 'A-32 an activity that is text', input: { user: { username: 'a', isActive: 'yes' } }, expected: [] },
+  {
+    description: 'A-32 an isActive that is a string',
+    input: { user: { username: 'a', isActive: 'yes' } },
+    expected: [],
+  },
   { description: 'no user', input: { visits: 1 }, expected: [] },
   { description: 'a user that is null', input: { user: null }, expected: [] },
-  { description: 'a user that is text', input: { user: 'anna' }, expected: [] },
+  { description: 'a user that is a string', input: { user: 'anna' }, expected: [] },
   { description: 'a user that is true', input: { user: true }, expected: [] },
   { description: 'a user that is a list', input: { user: [{ username: 'anna' }] }, expected: [] },
   { description: 'a user without a name', input: { user: { isSuperuser: true } }, expected: [] },
@@ -83,9 +94,9 @@ const table: ReadonlyArray<Row> = [
     input: { user: { username: 'a' }, isSuperuser: true },
     expected: everyone,
   },
-  { description: 'what loadUser finds', input: { stored: { username: 'anna' } }, expected: ['loaded'] },
+  { description: 'a user that loadUser returns', input: { stored: { username: 'anna' } }, expected: ['loaded'] },
   {
-    description: 'an inactive user that loadUser finds',
+    description: 'an inactive user that loadUser returns',
     input: { stored: { username: 'a', isActive: false } },
     expected: [],
   },
@@ -133,12 +144,12 @@ describe('session authenticators', () => {
     }
   })
 
-  it.each(table)('SessionUser accepts the same users: $description', ({ input }) => {
+  it.each(table)('SessionUser accepts the same users as the kinds: $description', ({ input }) => {
     const { user }: { readonly user?: unknown } = input
     expect(SessionUser.is(user)).toBe(notAUser(user, rightsByFlags, true) === undefined)
   })
 
-  it('section 7: no session at all is 401', async () => {
+  it('section 7: a request without a session is a 401', async () => {
     handled = 0
     for (const path of Object.keys(kinds)) {
       const { status, challenge } = await ask(`${served.url}/${path}`)
@@ -146,7 +157,7 @@ describe('session authenticators', () => {
     }
   })
 
-  it('describes the session cookie, which browsers send by themselves', () => {
+  it('describes the session cookie as ambient, because browsers send it by themselves', () => {
     expect(kinds.user.description).toMatchObject({
       scheme: { type: 'apiKey', in: 'cookie', name: 'koa.sess' },
       ambient: true,
@@ -156,12 +167,12 @@ describe('session authenticators', () => {
 
   it.each([
     { description: 'an unknown option', input: { loaduser: () => null } },
-    { description: 'a loadUser of two', input: { loadUser: (_a: 1, _b: 2) => null } },
-    { description: 'a loadUser that is no function', input: { loadUser: 'user' } },
+    { description: 'a loadUser with two parameters', input: { loadUser: (_a: 1, _b: 2) => null } },
+    { description: 'a loadUser that is not a function', input: { loadUser: 'user' } },
     { description: 'a cookie name with a blank', input: { cookieName: 'a b' } },
     { description: 'a realm with a line break', input: { realm: 'a\nb' } },
-  ])('TypeError for $description', ({ input }) => {
-    // Safe: what a caller without types could write
+  ])('is a TypeError for $description', ({ input }) => {
+    // Safe: a caller without types could write this
     for (const make of [sessionAuth, sessionAuthSuperUser, sessionAuthIsStaff]) {
       expect(() => make(input as never)).toThrow(TypeError)
     }

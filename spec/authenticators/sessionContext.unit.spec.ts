@@ -1,4 +1,4 @@
-/** What a session authenticator reads of the context that koa-session, or whoever is in its place, has left. */
+/** What a session authenticator reads from the context, as koa-session or a replacement has left it. */
 import { either as E } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
@@ -21,7 +21,7 @@ interface Left {
 
 const requestWith = ({ source, cookie, ...left }: Left) => {
   const request = mockRequest({ fields: cookie === undefined ? [] : [['Cookie', cookie]] }, app)
-  // koa-session has its own as accessors
+  // koa-session defines its properties as accessors
   for (const [name, value] of Object.entries(left)) Object.defineProperty(request.ctx, name, { value })
   if (source !== undefined) carrySource(request.ctx, source)
   return request
@@ -42,7 +42,7 @@ const source = (reported: Partial<SessionSource> = {}): SessionSource => ({
   ...reported,
 })
 
-describe('a session', () => {
+describe('the session on the context', () => {
   it.each([
     ['null', null],
     ['text', 'anna'],
@@ -54,16 +54,16 @@ describe('a session', () => {
     expect(await evaluated(sessionAuth(), { session })).toBe('absent')
   })
 
-  it('whose user is refused, which is not the same', async () => {
+  it('whose user is false: the user is refused, not absent', async () => {
     expect(await evaluated(sessionAuth(), { session: { user: false } })).toBe('invalid')
   })
 
-  it('of a user', async () => {
+  it('with a user: the user passes', async () => {
     expect(await evaluated(sessionAuth(), { session: { user: anna } })).toStrictEqual(anna)
     expect(await evaluated(sessionAuth(), { session: { user: anna, populated: true } })).toStrictEqual(anna)
   })
 
-  it('is given to loadUser, whatever is in it', async () => {
+  it('is passed to loadUser, whatever it contains', async () => {
     const loading = sessionAuth({ loadUser: ({ id }) => (id === 7 ? anna : undefined) })
     expect(await evaluated(loading, { session: { id: 7 } })).toStrictEqual(anna)
     expect(await evaluated(loading, { session: { user: anna } })).toBe('invalid')
@@ -72,7 +72,7 @@ describe('a session', () => {
   })
 })
 
-describe('R09 a session with copies of what is on every object', () => {
+describe('R09 a session with copies of fields that every object inherits', () => {
   const user = { username: 'root', isSuperuser: true }
   const polluted = async (kind: ReturnType<typeof sessionAuth>, session: object) => {
     Object.defineProperty(Object.prototype, 'user', { value: user, enumerable: true, configurable: true })
@@ -89,14 +89,14 @@ describe('R09 a session with copies of what is on every object', () => {
     expect(await polluted(sessionAuth(), { user: anna })).toStrictEqual(anna)
   })
 
-  it('gives them to no loadUser', async () => {
+  it('passes none of them to loadUser', async () => {
     const loading = sessionAuth({ loadUser: (data) => ({ username: Object.keys(data).join() }) })
     expect(await polluted(loading, { visits: 1, user: { ...user } })).toStrictEqual({ username: 'visits' })
   })
 })
 
-describe('where a source is carried', () => {
-  it('who is signed in is whom it loads, not what is in the session', async () => {
+describe('a source of signed-in users on the context', () => {
+  it('the user is the one that it loads, not the one in the session', async () => {
     expect(await evaluated(sessionAuth(), { session: { user: anna }, source: source() })).toStrictEqual({
       username: 'loaded',
     })
@@ -104,7 +104,7 @@ describe('where a source is carried', () => {
     expect(await evaluated(sessionAuth(), { session: { user: anna }, source: empty })).toBe('absent')
   })
 
-  it('its rights are not those of users whom a kind loads itself', async () => {
+  it('its rights do not apply to users that a kind loads itself', async () => {
     const everything = () => true
     const rights = { ...rightsByFlags, isStaff: everything, isSuperuser: everything }
     const session = { id: 7 }
@@ -117,7 +117,7 @@ describe('where a source is carried', () => {
   })
 
   it.each([{ user: anna }, {}, { populated: false }])(
-    'no user is anonymous because the store is down: %j',
+    'no user counts as anonymous if its store fails: %j',
     async (session) => {
       const down = source({ isUnavailable: () => true, isSignedIn: () => false })
       expect(await evaluated(sessionAuth(), { session, source: down })).toBe('unavailable')
@@ -143,20 +143,20 @@ describe('the name of the cookie', () => {
     ['null', null],
     ['text', 'sid'],
     ['no name', {}],
-    ['a name that is no text', { key: 1 }],
-  ])('is the default where the options are %s', async (_, sessionOptions) => {
+    ['a name that is not a string', { key: 1 }],
+  ])('is the default if the options have %s', async (_, sessionOptions) => {
     const twice = { session, sessionOptions, cookie: 'koa.sess=a; koa.sess=b' }
     expect(await evaluated(sessionAuth(), twice)).toBe('malformed')
     expect(await evaluated(sessionAuth(), { ...twice, cookie: 'sid=a; sid=b' })).toStrictEqual(anna)
   })
 
-  it('is the one of the options', async () => {
+  it('is the one in the options of koa-session', async () => {
     const twice = { session, sessionOptions: { key: 'sid' }, cookie: 'sid=a; sid=b' }
     expect(await evaluated(sessionAuth(), twice)).toBe('malformed')
     expect(await evaluated(sessionAuth(), { ...twice, cookie: 'koa.sess=a; koa.sess=b' })).toStrictEqual(anna)
   })
 
-  it('is documented as the options of a request name it, unless the kind does', () => {
+  it('is documented as in the options of a request, unless the kind has its own', () => {
     const request = requestWith({ session, sessionOptions: { key: 'sid' } })
     const nameFrom = ({ description }: ReturnType<typeof sessionAuth>) =>
       description._tag === 'Leaf' ? description.schemeFor?.(request) : 'no leaf'
@@ -165,7 +165,7 @@ describe('the name of the cookie', () => {
   })
 })
 
-it('what is demanded is reported', () => {
+it('the description has the demanded right', () => {
   const demands = (kind: ReturnType<typeof sessionAuth>) =>
     kind.description._tag === 'Leaf' ? kind.description.demands : 'no leaf'
   expect([sessionAuth(), sessionAuthSuperUser(), sessionAuthIsStaff()].map(demands)).toStrictEqual([
