@@ -1,4 +1,4 @@
-/** A-39 what a response was is put back, whatever was done to it in between. */
+/** A-39 a response is restored, whatever was done to it since the snapshot. */
 import { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Response } from 'koa'
@@ -7,11 +7,11 @@ import { restore, take } from '../../src/koa/ResponseSnapshot.js'
 
 const app = new Koa()
 
-// Of HTTP/2 Koa sets no message beside the status
+// With HTTP/2, Koa sets no message beside the status
 const responseOf = (httpVersionMajor: 1 | 2): Response => {
   const req = Object.assign(new IncomingMessage(new Socket()), { httpVersionMajor })
   const { response } = app.createContext(req, new ServerResponse(req))
-  // as Koa does before the first middleware
+  // As Koa does before the first middleware
   response.res.statusCode = 404
   return response
 }
@@ -19,7 +19,7 @@ const responseOf = (httpVersionMajor: 1 | 2): Response => {
 const state = (response: Response) => ({
   status: response.res.statusCode,
   message: response.res.statusMessage,
-  // Safe: Koa's response keeps these on itself
+  // Safe: Koa's response has these properties
   ...(({ _body, _explicitStatus, _explicitNullBody }) => ({ _body, _explicitStatus, _explicitNullBody }))(
     response as unknown as Record<string, unknown>,
   ),
@@ -28,9 +28,9 @@ const state = (response: Response) => ({
 
 const changes: ReadonlyArray<readonly [string, (response: Response) => void]> = [
   ['nothing', () => {}],
-  ['the status that it has, on purpose', (response) => (response.status = 404)],
+  ['the current status, set explicitly', (response) => (response.status = 404)],
   ['another status', (response) => (response.status = 202)],
-  ['a status of Node’s', ({ res }) => (res.statusCode = 500)],
+  ['a status set on Node’s response', ({ res }) => (res.statusCode = 500)],
   ['a message', ({ res }) => (res.statusMessage = 'Own')],
   ['a string', (response) => (response.body = 'text')],
   ['no body', (response) => (response.body = null)],
@@ -40,9 +40,9 @@ const changes: ReadonlyArray<readonly [string, (response: Response) => void]> = 
   ['no header', ({ res }) => res.getHeaderNames().forEach((name) => res.removeHeader(name))],
 ]
 
-describe.each([1, 2] as const)('over HTTP/%i', (version) => {
-  describe.each(changes)('before: %s', (_before, change) => {
-    test.each(changes)('in between: %s', (_between, changeAgain) => {
+describe.each([1, 2] as const)('with HTTP/%i', (version) => {
+  describe.each(changes)('before the snapshot: %s', (_before, change) => {
+    test.each(changes)('after the snapshot: %s', (_between, changeAgain) => {
       const response = responseOf(version)
       change(response)
       change(response)
@@ -55,17 +55,17 @@ describe.each([1, 2] as const)('over HTTP/%i', (version) => {
   })
 })
 
-it('leaves alone what was not changed: the names of fields stay as they were written', () => {
+it('does not change unchanged fields: their names keep their letter case', () => {
   const response = responseOf(1)
   response.res.setHeader('X-A', 'a')
   const snapshot = take(response)
   response.res.setHeader('X-B', 'b')
   restore(response, snapshot)
-  // of every outgoing message, though typed for those of clients alone
+  // Every outgoing message has it, although the types have it for those of clients only
   expect(Reflect.apply(ClientRequest.prototype.getRawHeaderNames, response.res, [])).toStrictEqual(['X-A'])
 })
 
-it('a cookie that is added to the list of the others is taken back', () => {
+it('removes a cookie that was added to the list of cookies', () => {
   const response = responseOf(1)
   const cookies = ['a=b']
   response.res.setHeader('Set-Cookie', cookies)
@@ -75,7 +75,7 @@ it('a cookie that is added to the list of the others is taken back', () => {
   expect(response.res.getHeader('Set-Cookie')).toStrictEqual(['a=b'])
 })
 
-it('does nothing to what has been sent', () => {
+it('does nothing if the head was sent', () => {
   const response = responseOf(1)
   const snapshot = take(response)
   response.res.setHeader('X-A', 'a')

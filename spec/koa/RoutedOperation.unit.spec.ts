@@ -1,4 +1,4 @@
-/** What OpenAPI and the audit read off a router. */
+/** What OpenAPI and the audit read from a router. */
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
 import { fromFunction, withAuth } from 'koa-with-auth'
@@ -9,7 +9,7 @@ import { operationsOf } from '../../src/koa/RoutedOperation.js'
 const handle = () => {}
 const a = fromFunction(() => 'anna')
 
-it('operations in their order, each with what was decided and where; `use` middleware is none', () => {
+it('operations are listed in order, each with its decision and its levels; `use` middleware is not listed', () => {
   const inner = withAuth(a)(new Router({ prefix: '/in' }))
   inner.use((_ctx, next) => next())
   inner.get('/x', handle).post('/y', withAuth(null), handle)
@@ -29,7 +29,7 @@ it('operations in their order, each with what was decided and where; `use` middl
   ])
 })
 
-it('one name for each method, GET with its HEAD; ALL is all that Node knows, and a RegExp is as it was written', () => {
+it('an operation has one name for each method, GET with its HEAD; ALL is every method of Node; a RegExp is as it was written', () => {
   const router = new Router()
   router
     .get('/x', handle)

@@ -1,4 +1,4 @@
-/** What settings add to those of an outer level. */
+/** How settings are added to those of an outer level. */
 import Koa, { type Context } from 'koa'
 import { authSettings, type AuthResponse, type AuthSettings } from 'koa-with-auth'
 import { expect, it } from 'vitest'
@@ -28,18 +28,18 @@ const given: ReadonlyArray<[keyof AuthSettings, unknown, unknown?]> = [
   ['trustedOrigins', ['https://b.example'], new Set(['https://b.example'])],
 ]
 
-it.each(given)('%s is decided, and what is not said is the outer level’s', (name, value, settled = value) => {
+it.each(given)('%s is set, and all others are those of the outer level', (name, value, settled = value) => {
   expect(settingsFrom(checkOptions('x', { [name]: value }, settings))(outer)).toStrictEqual({
     ...outer,
     [name]: settled,
   })
 })
 
-it.each(given)('%s that is undefined is not said', (name) => {
+it.each(given)('%s that is undefined is not set', (name) => {
   expect(settingsFrom(checkOptions('x', { [name]: undefined }, settings))(outer)).toStrictEqual(outer)
 })
 
-it('the middleware adds to whatever is above it, request by request', async () => {
+it('the middleware adds to the settings above it, for each request', async () => {
   const seen: Settings[] = []
   const see = (ctx: Context) => void seen.push(settingsOf(ctx.request))
   const realm = authSettings({ realm: 'inner' })
@@ -53,6 +53,6 @@ it('the middleware adds to whatever is above it, request by request', async () =
   ])
 })
 
-it('the audit knows it', () => {
+it('isSettings recognizes the middleware', () => {
   expect(isSettings(authSettings({}))).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** What an exception handler may answer, and what of an exception Koa is given to answer itself. */
+/** What an exception handler may return, and what Koa gets of an exception that it must answer. */
 import { apiApp, AuthError, onError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { answerException, serverError } from '../../src/koa/exceptions.js'
@@ -8,7 +8,7 @@ import { expectCrashed, running } from '../support/behavior.js'
 class Raised extends Error {}
 
 const answering = (answer: unknown) => {
-  // Safe: what somebody without types could answer
+  // Safe: a program without types could return this
   const api = apiApp({ onError: [onError(Raised, () => answer as never)], docs: false })
   api.get('/x', () => {
     throw new Raised('secret-token')
@@ -17,7 +17,7 @@ const answering = (answer: unknown) => {
 }
 
 describe('an exception handler', () => {
-  it.each([200, 599])('may answer %i', async (status) => {
+  it.each([200, 599])('may return the status %i', async (status) => {
     const { ask, errors } = await answering({ status, body: { a: 1 } })
     expect(await ask()).toMatchObject({ status, body: { a: 1 } })
     expect(errors).toStrictEqual([])
@@ -31,21 +31,21 @@ describe('an exception handler', () => {
     {},
     { body: 'x' },
     ...[99, 199, 600, 200.5, NaN, '200'].map((status) => ({ status })),
-  ])('that answers %o gets an error that names its mistake, and the client nothing', async (answer) => {
+  ])('that returns %o gets an error that names its mistake, and the client gets a plain 500', async (answer) => {
     const { ask, errors } = await answering(answer)
     expectCrashed(await ask())
     const message = 'an onError handler must return { status, body } with a status from 200 to 599'
     expect(errors).toMatchObject([new TypeError(message)])
   })
 
-  it('is not asked about what has none: the very exception goes on', async () => {
+  it('is not called for an exception without a handler, which is rethrown', async () => {
     const exception = new Raised()
-    // Safe: without a handler nothing of a context is asked
+    // Safe: without a handler, nothing of the context is read
     await expect(answerException({} as never, exception, defaults)).rejects.toBe(exception)
   })
 })
 
-describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it', () => {
+describe('A-30 an exception is rethrown as it is, if Koa makes a plain 500 of it', () => {
   class Settable extends Error {
     set status(_: number) {}
   }
@@ -54,10 +54,10 @@ describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it'
 
   it.each<[string, Error]>([
     ['a plain error', new Error('x')],
-    ['of status 500', Object.assign(new Error('x'), { status: 500 })],
-    ['of statusCode 503', Object.assign(new Error('x'), { statusCode: 503 })],
-    ['of status 0, and a statusCode', Object.assign(new Error('x'), { status: 0, statusCode: 500 })],
-    ['that is not exposed', Object.assign(new Error('x'), { expose: false })],
+    ['with status 500', Object.assign(new Error('x'), { status: 500 })],
+    ['with statusCode 503', Object.assign(new Error('x'), { statusCode: 503 })],
+    ['with status 0, and a statusCode', Object.assign(new Error('x'), { status: 0, statusCode: 500 })],
+    ['without expose', Object.assign(new Error('x'), { expose: false })],
     ['whose class sets the status', new Settable('x')],
     ['whose class has a status', new Inherited('x')],
     ['that is sealed but has a status', Object.seal(Object.assign(new Error('x'), { status: 500 }))],
@@ -82,18 +82,21 @@ describe('A-30 what is raised goes on as it is where Koa makes a bare 500 of it'
     ['an object', { message: 'x', stack: 'x' }],
     ['a client error', Object.assign(new Error('x'), { status: 499 })],
     ['a client error by statusCode', Object.assign(new Error('x'), { statusCode: 404 })],
-    ['a status that is text', Object.assign(new Error('x'), { status: '503' })],
-    ['an exposed one', Object.assign(new Error('x'), { status: 500, expose: true })],
-    ['a frozen one', Object.freeze(new Error('x'))],
-    ['a frozen one of status 500', Object.freeze(Object.assign(new Error('x'), { status: 500 }))],
-    ['one that cannot be extended', Object.preventExtensions(new Error('x'))],
-    ['one that computes its status', new Computed('x')],
-    ['one that raises when it is asked', new Raising('x')],
-    ['one with headers', Object.assign(new Error('x'), { headers: {} })],
-    ['one with a stack that is no text', Object.assign(new Error('x'), { stack: undefined })],
-    ['one with a message that is no text', Object.assign(new Error('x'), { stack: 'x', message: Symbol('x') })],
-    ['one with a message and thereby a stack that is no text', Object.assign(new Error('x'), { message: Symbol('x') })],
-  ])('not so %s: it is wrapped, and reported as the cause', (_, raised) => {
+    ['a status that is a string', Object.assign(new Error('x'), { status: '503' })],
+    ['an exposed error', Object.assign(new Error('x'), { status: 500, expose: true })],
+    ['a frozen error', Object.freeze(new Error('x'))],
+    ['a frozen error with status 500', Object.freeze(Object.assign(new Error('x'), { status: 500 }))],
+    ['an error that is not extensible', Object.preventExtensions(new Error('x'))],
+    ['an error with a computed status', new Computed('x')],
+    ['an error whose status throws', new Raising('x')],
+    ['an error with headers', Object.assign(new Error('x'), { headers: {} })],
+    ['an error whose stack is not a string', Object.assign(new Error('x'), { stack: undefined })],
+    ['an error whose message is not a string', Object.assign(new Error('x'), { stack: 'x', message: Symbol('x') })],
+    [
+      'an error whose message, and therefore its stack, is not a string',
+      Object.assign(new Error('x'), { message: Symbol('x') }),
+    ],
+  ])('%s: is wrapped, and becomes the cause', (_, raised) => {
     const { message, cause } = serverError(raised)
     expect(message).toMatch(/^a value was thrown that is not a server error: ./)
     expect(cause).toBe(raised)

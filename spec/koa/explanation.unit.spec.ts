@@ -1,4 +1,6 @@
-/** `explain`: the body of a failure tells what was tried and why each branch failed, and nothing that was sent. */
+/**
+ * `explain`: the body of a failure says what was tried and why each branch failed, and contains nothing that was sent.
+ */
 import { either as E } from 'fp-ts'
 import {
   allOf,
@@ -77,7 +79,7 @@ const expired = {
 const skipped = (challenge: string) => ({ challenge, failure: 'not asked', reason: 'another one had decided' })
 
 describe('explain', () => {
-  it('tells of every alternative what it is and why it failed, beside the problem itself', async () => {
+  it('lists every alternative, with its scheme and why it failed, beside the problem itself', async () => {
     const { status, json } = await triedBy('explaining', '/any', [`Authorization: Bearer ${token}`])
     expect(status).toBe(401)
     expect(json).toStrictEqual({
@@ -89,7 +91,7 @@ describe('explain', () => {
     })
   })
 
-  it('tells which members of a group were not asked, because another had decided', async () => {
+  it('lists the members of a group that were not tried, because an earlier one decided', async () => {
     const { json } = await triedBy('explaining', '/all', ['X-Key: k1', `Authorization: Bearer ${token}`])
     expect(json['tried']).toStrictEqual([expired, skipped('ApiKey realm="pets", in="query", name="key"')])
     const first = await triedBy('explaining', '/first', [`Authorization: Bearer ${token}`])
@@ -100,7 +102,7 @@ describe('explain', () => {
     ])
   })
 
-  it.each(['/after', '/first'])('issue "what was tried": also what was tried before an outage, at %s', async (path) => {
+  it.each(['/after', '/first'])('lists what was tried before an outage, at %s', async (path) => {
     const { status, json } = await triedBy('explaining', path, ['Authorization: Bearer down'])
     const down = {
       challenge: 'Bearer realm="pets"',
@@ -112,7 +114,7 @@ describe('explain', () => {
     expect(json['tried']).toStrictEqual([before, down])
   })
 
-  it('A-37 never tells what was sent', async () => {
+  it('A-37 never contains what was sent', async () => {
     for (const path of Object.keys(routes)) {
       for (const line of [`Authorization: Bearer ${token}`, `X-Key: ${token}`]) {
         const answer = await triedBy('explaining', `${path}?key=${token}`, [line, `Cookie: key=${token}`])
@@ -121,7 +123,7 @@ describe('explain', () => {
     }
   })
 
-  it('changes nothing but the body: same status, same header lines', async () => {
+  it('changes only the body: the status and the header lines stay the same', async () => {
     const lines = [`Authorization: Bearer ${token}`]
     const [loud, quiet] = [await triedBy('explaining', '/any', lines), await triedBy('silent', '/any', lines)]
     const fields = ({ headers }: typeof loud) => headers.filter(([name]) => !['date', 'content-length'].includes(name))
@@ -130,7 +132,7 @@ describe('explain', () => {
   })
 
   it.each(['silent', 'byOmission', 'own'] as const)(
-    'tells nothing where it is off, not set, or another maps: %s',
+    'adds nothing if it is off, not set, or if another mapper is used: %s',
     async (name) => {
       const { json } = await triedBy(name, '/any', [`Authorization: Bearer ${token}`])
       expect(json).not.toHaveProperty('tried')
@@ -138,13 +140,16 @@ describe('explain', () => {
     },
   )
 
-  it.each([undefined, null, 1, 'true'])('TypeError for authSettings({ explain: %o }) that is no boolean', (explain) => {
-    if (explain === undefined) expect(() => authSettings({ explain })).not.toThrow()
-    else expect(() => authSettings({ explain } as never)).toThrow('authSettings({ explain }) must be true or false')
-  })
+  it.each([undefined, null, 1, 'true'])(
+    'is a TypeError for authSettings({ explain: %o }), unless it is a boolean or undefined',
+    (explain) => {
+      if (explain === undefined) expect(() => authSettings({ explain })).not.toThrow()
+      else expect(() => authSettings({ explain } as never)).toThrow('authSettings({ explain }) must be true or false')
+    },
+  )
 })
 
-describe('each failure has its words', () => {
+describe('each failure has its own text', () => {
   it.each([
     [AuthError.absent, 'no credential of this kind was sent'],
     [AuthError.malformed, 'the credential breaks the syntax of its kind, is too long, or was sent twice'],

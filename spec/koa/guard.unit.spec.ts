@@ -1,4 +1,4 @@
-/** What a guard does with authenticators that keep no promise, and what it leaves behind it. */
+/** A guard with authenticators that break their contract, and what it leaves on the request. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
@@ -13,32 +13,32 @@ import { bearer, expectCrashed, operation, running } from '../support/behavior.j
 const anna = { user: 'anna' }
 const token = httpBearer({ authenticate: () => anna })
 
-// Safe: what somebody without types could make of an authenticator
+// Safe: a program without types could make this authenticator
 const evaluating = (evaluate: () => unknown): Authenticator<unknown> =>
   Object.assign(() => () => Promise.resolve(E.right(anna)), { description: token.description, evaluate }) as never
 
 test.each<[string, unknown]>([
-  ['neither left nor right', { _tag: 'Both' }],
+  ['a value that is not an Either', { _tag: 'Both' }],
   ['nothing', {}],
-  ['a promise of nothing', Promise.resolve({})],
-])('an authenticator that comes to %s lets no request in', async (_, result) => {
+  ['a promise of undefined', Promise.resolve({})],
+])('an authenticator that returns %s admits no request', async (_, result) => {
   const { ask, errors } = await operation(withAuth(evaluating(() => result)))
   expectCrashed(await ask('/x', bearer('t')))
   expect(errors).toMatchObject([new TypeError('an authenticator must return an Either')])
 })
 
-test('an evaluation that rejects, as none may, is an exception like any other', async () => {
+test('an evaluation that rejects, which none should do, is handled like an exception', async () => {
   const { ask, errors } = await operation(withAuth(evaluating(() => Promise.reject(new Error('late')))))
   expectCrashed(await ask('/x', bearer('t')))
   expect(errors).toMatchObject([new Error('late')])
 })
 
-test('a failure that names no challenge gets the operation’s', async () => {
+test('a failure without a challenge gets that of the operation', async () => {
   const { ask } = await operation(withAuth(evaluating(() => E.left(AuthError.invalid))))
   expect(await ask('/x', bearer('t'))).toMatchObject({ status: 401, challenges: ['Bearer realm="api"'], seen: [] })
 })
 
-test('an HTTP error of a hook is answered by its exception handler, where there is one', async () => {
+test('an HTTP error of a hook gets the response of its exception handler, if there is one', async () => {
   const limited = httpBearer({
     authenticate: () => {
       throw new createError.TooManyRequests()
@@ -55,7 +55,7 @@ test('an HTTP error of a hook is answered by its exception handler, where there 
   expect(await bare('/x', bearer('t'))).toMatchObject({ status: 429, seen: [] })
 })
 
-test('upstream middleware sees afterwards who was let in, as for its log', async () => {
+test('upstream middleware reads the principal afterwards, as for a log', async () => {
   const seen: unknown[] = []
   const { ask } = await operation(withAuth(token), (app) =>
     app.use(async ({ request }, next) => {
@@ -68,12 +68,12 @@ test('upstream middleware sees afterwards who was let in, as for its log', async
   expect(seen).toStrictEqual([anna, undefined])
 })
 
-test('no server is needed behind the socket: its limit of lines is Node’s', async () => {
+test('a socket without a server has the default limit of header lines', async () => {
   const app = new Koa()
   app.use(authSettings({}))
   app.use(new Router().get('/x', withAuth(token), (ctx) => void (ctx.body = ctx.request.auth)).routes())
   const answered = async (...lines: ReadonlyArray<readonly [string, string]>) => {
-    // Safe: Node asks of it what a stream has
+    // Safe: Node only uses the methods of a stream
     const socket = new PassThrough() as unknown as Socket
     const request = new IncomingMessage(socket)
     const headers = Object.fromEntries(lines.map(([name, value]) => [name.toLowerCase(), value]))

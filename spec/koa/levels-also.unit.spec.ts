@@ -1,4 +1,4 @@
-/** Levels that add: `also` on routers and operations, and where each decision was made. */
+/** Levels that add: `also` on routers and operations, and the levels that decided. */
 import Router, { type RouterInstance } from '@koa/router'
 import { describe, expect, test } from 'vitest'
 import { atLevel } from '../../src/koa/levels.js'
@@ -6,7 +6,7 @@ import { operationsOf } from '../../src/koa/RoutedOperation.js'
 import { a, alsoA, alsoB, alsoC, b, go, handle, names, on, open } from '../support/levelNames.js'
 
 describe('also', () => {
-  // undecided, decided, public, and adding operations, one of them mounted
+  // Undecided, decided, public and adding operations, one of them mounted
   const base = (): RouterInstance => {
     const mounted = new Router().get('/in', on(alsoC), handle)
     const router = new Router().get('/x', go, handle).get('/own', on(b), handle).get('/open', on(open), handle)
@@ -14,7 +14,7 @@ describe('also', () => {
   }
   const seen = (router: RouterInstance) => [names(router), operationsOf(router).map(({ levels }) => levels)]
 
-  test('adds to the level above, and replaces nothing that is decided below', () => {
+  test('adds to the outer level, and replaces no inner decision', () => {
     expect(names(atLevel(alsoA)(base()))).toEqual([
       'also:a go handle',
       'b handle',
@@ -26,7 +26,7 @@ describe('also', () => {
     expect(names(atLevel(open)(base()))[3]).toBe('kept c handle')
   })
 
-  test('goes up through every level until one decides', () => {
+  test('adds through every level until one decides', () => {
     const child = atLevel(alsoB)(base())
     expect(names(atLevel(a)(new Router().use('/p', child.routes())))).toEqual([
       'a+b go handle',
@@ -41,7 +41,7 @@ describe('also', () => {
 
   const setters = Object.entries({ a, b, open, alsoA, alsoB })
   test.each(setters.flatMap(([over, first]) => setters.map(([name, second]) => ({ over, first, name, second }))))(
-    'put-put: $name over $over is $name alone, also for what comes later and for copies of copies',
+    'put-put: $name over $over is $name alone, also for later routes and for copies of copies',
     ({ first, second }) => {
       const [once, twice] = [atLevel(second)(base()), atLevel(second)(atLevel(first)(base()))]
       expect(seen(twice)).toEqual(seen(once))
@@ -54,10 +54,10 @@ describe('also', () => {
     },
   )
 
-  test('put-put finds the guard that it placed by identity, whatever somebody put in front of it', () => {
+  test('put-put finds the guard that it inserted by identity, although another function was put before it', () => {
     const router = atLevel(a)(base())
     for (const layer of router.stack) layer.stack.unshift(go)
-    // what comes in front of a decision of the operation's own stays in front
+    // What is before a decision of the operation itself stays before it
     expect(names(atLevel(alsoB)(router))).toEqual([
       'also:b go go handle',
       'kept b handle',
@@ -67,7 +67,7 @@ describe('also', () => {
     ])
   })
 
-  test('the router that it was made of keeps its guards', () => {
+  test('the original router keeps its guards', () => {
     const original = base()
     const derived = atLevel(a)(original)
     const before = [names(original), names(derived)]
@@ -76,11 +76,11 @@ describe('also', () => {
   })
 })
 
-describe('levels', () => {
+describe('levels of a decision', () => {
   const levelsOf = (router: RouterInstance) => operationsOf(router).map(({ levels }) => levels)
   const operations = () => new Router().get('/x', handle).get('/own', on(b), handle).get('/more', on(alsoC), handle)
 
-  test('tell where it was decided, from the outermost that counts to the innermost', () => {
+  test('are named from the outermost that counts to the innermost', () => {
     expect(levelsOf(operations())).toEqual([[], ['operation'], ['operation']])
     const named = atLevel(alsoA, 'registration')(operations())
     expect(levelsOf(named)).toEqual([['registration'], ['operation'], ['registration', 'operation']])
@@ -92,7 +92,7 @@ describe('levels', () => {
     ])
   })
 
-  test('a router without a name is called after its prefix', () => {
+  test('name a router without a name by its prefix', () => {
     expect(levelsOf(atLevel(a)(new Router().get('/x', handle)))).toEqual([['router']])
     expect(levelsOf(atLevel(a)(new Router({ prefix: '/pets' }).get('/x', handle)))).toEqual([['router /pets']])
   })

@@ -1,4 +1,4 @@
-/** What `atLevel` makes of a router: a copy that shares nothing which the router changes in place. */
+/** `atLevel` copies a router. The copy shares nothing that the router changes in place. */
 import { METHODS } from 'node:http'
 import Router, { type Layer, type RouterInstance } from '@koa/router'
 import { describe, expect, test } from 'vitest'
@@ -8,24 +8,24 @@ import { isGuard } from '../../src/koa/guardMark.js'
 import { atLevel } from '../../src/koa/levels.js'
 import { a, alsoA, b, go, handle, names, on, open } from '../support/levelNames.js'
 
-// A layer that came from elsewhere
+// A layer that was made elsewhere
 const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!
 
 describe('atLevel', () => {
-  test('puts its guard in front of undecided operations, present and to come', () => {
+  test('puts its guard before undecided operations, also before later ones', () => {
     const router = atLevel(a)(new Router().get('/x', go, handle))
     router.post('/y', handle).all('/z', go)
     expect(names(router)).toEqual(['a go handle', 'a handle', 'a go'])
   })
 
-  test('leaves decided operations and `use` middleware', () => {
+  test('does not change decided operations and `use` middleware', () => {
     const router = atLevel(a)(new Router())
     router.use(go)
     router.get('/x', on(b), handle).get('/y', on(open), handle)
     expect(names(router)).toEqual(['go', 'b handle', 'open handle'])
   })
 
-  test.each(['push', 'unshift', 'splice'] as const)('guards what `stack.%s` puts in', (name) => {
+  test.each(['push', 'unshift', 'splice'] as const)('guards what `stack.%s` adds', (name) => {
     const router = atLevel(a)(new Router())
     if (name === 'splice') router.stack.splice(0, 0, layerOf('/x'), layerOf('/y'))
     else router.stack[name](layerOf('/x'), layerOf('/y'))
@@ -34,7 +34,7 @@ describe('atLevel', () => {
     expect(router.stack).toHaveLength(1)
   })
 
-  test('gives the layers of one array of paths a stack each', () => {
+  test('gives each layer of an array of paths its own stack', () => {
     const router = atLevel(a)(new Router())
     router.get(['/x', '/y'], handle).get(['/z', '/w'], on(b), handle)
     expect(names(router)).toEqual(['a handle', 'a handle', 'b handle', 'b handle'])
@@ -42,7 +42,7 @@ describe('atLevel', () => {
     expect(names(atLevel(a)(new Router().get(['/x', '/y'], handle)))).toEqual(['a handle', 'a handle'])
   })
 
-  test('a second level replaces the first and nothing else', () => {
+  test('a second level replaces the first, and nothing else', () => {
     const base = new Router().get('/x', handle).get('/own', on(a), handle)
     const once = atLevel(a)(base)
     once.get('/later', handle)
@@ -51,13 +51,13 @@ describe('atLevel', () => {
     expect(names(atLevel(open)(atLevel(b)(once)))).toEqual(['open handle', 'a handle', 'open handle'])
   })
 
-  test('what a mounted router decided is not replaced, even if it is the same router', () => {
+  test('a decision of a mounted router is not replaced, even if it is the same router', () => {
     const base = new Router().get('/x', handle)
     base.use('/in', atLevel(a)(base).routes())
     expect(names(atLevel(open)(base))).toEqual(['open handle', 'a handle'])
   })
 
-  test('a guard of a level is the first function of its layer, hooks or not', () => {
+  test('the guard of a level is the first function of its layer, with and without hooks', () => {
     const router = atLevel(a)(new Router().param('one', go as never))
     router.get('/:one/:two', go, handle)
     router.param('two', go as never)
@@ -65,7 +65,7 @@ describe('atLevel', () => {
     expect(names(atLevel(b)(router))).toEqual(['b hook:one hook:two go handle'])
   })
 
-  test('what is in front of a guard stays there, and hooks follow it', () => {
+  test('what is before a guard stays there, and hooks follow the guard', () => {
     const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, on(a), handle))
     router.param('two', go as never)
     expect(names(router)).toEqual(['kept a hook:one hook:two handle'])
@@ -73,14 +73,14 @@ describe('atLevel', () => {
     expect(Reflect.get(router.stack[0]!.stack[0]!, 'param')).toBe(aheadOfParams)
   })
 
-  test('refuses an operation with two guards, or with nothing behind its guard', () => {
+  test('refuses an operation with two guards, or without a handler after its guard', () => {
     const twice = (router: RouterInstance) => router.get('/x', on(a), go, on(b), handle)
     expect(() => atLevel(a)(twice(new Router()))).toThrow(TypeError)
     expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) is in it twice; remove one')
     expect(() => atLevel(a)(new Router()).put('/x', on(a))).toThrow('PUT /x: withAuth(...) has no handler after it')
   })
 
-  test('a mistake names the operations of its layer, each method by itself and `router.all` as ALL', () => {
+  test('a message names the operations of the layer: each method, or ALL for `router.all`', () => {
     const twice = [on(a), on(b), handle]
     const label = (methods: string[]) => {
       try {
@@ -95,24 +95,24 @@ describe('atLevel', () => {
     expect(label(METHODS)).toBe('ALL /three')
   })
 
-  test('an operation that is refused is not put in', () => {
+  test('an operation that is refused is not added', () => {
     const router = atLevel(a)(new Router())
     expect(() => router.get('/x', on(b))).toThrow(TypeError)
     expect(router.stack).toHaveLength(0)
   })
 })
 
-// What a router keeps of its events; pinned by spec/levels/router-facts.http.spec.ts
+// How a router keeps its events; pinned by spec/levels/router-facts.http.spec.ts
 const handlersOf = (router: RouterInstance): unknown[] => {
   const events: unknown = Reflect.get(router, '_events')
   const handlers: unknown = typeof events === 'object' && events !== null && Reflect.get(events, '_handlers')
   return handlers instanceof Map ? [...(handlers as Map<string, unknown[]>).values()].flat() : []
 }
 
-describe('the copy', () => {
+describe('the copy of a level', () => {
   const base = () => new Router({ prefix: '/p' }).get('name', '/x/:id', go, handle).param('id', go as never)
 
-  test('is a router of the same kind, with what the other one has', () => {
+  test('is a router of the same class, with the same properties', () => {
     class Own extends Router {
       readonly extra = 1
     }
@@ -124,7 +124,7 @@ describe('the copy', () => {
     expect(Object.keys(copy).sort()).toEqual(Object.keys(own).sort())
   })
 
-  test('nothing that is done to it reaches the router that it was made of', () => {
+  test('can change without changing the original', () => {
     const original = base()
     const before = JSON.stringify(original)
     const [layer] = original.stack
@@ -143,7 +143,7 @@ describe('the copy', () => {
     expect([...layer!.stack]).toEqual(functions)
   })
 
-  test('nothing that is done to the router that it was made of reaches it', () => {
+  test('does not change when the original changes', () => {
     const original = base()
     const copy = atLevel(a)(original)
     const before = [JSON.stringify(copy), names(copy)]
@@ -155,26 +155,26 @@ describe('the copy', () => {
     expect([JSON.stringify(copy), names(copy)]).toEqual(before)
   })
 
-  test('has the other’s event handlers, and neither has those that the other takes later', () => {
+  test('has the event handlers of the original, but later ones are not shared', () => {
     const [before, own, later] = [() => {}, () => {}, () => {}]
     const original = new Router()
     original.on?.('not-found', before)
     const copy = atLevel(a)(original)
     copy.on?.('not-found', own)
     original.on?.('not-found', later)
-    // before 15.4 routers have no events
+    // Before 15.4, routers have no events
     const reports = original.on !== undefined
     expect(handlersOf(original)).toEqual(reports ? [before, later] : [])
     expect(handlersOf(copy)).toEqual(reports ? [before, own] : [])
   })
 
-  test('its stack cannot be replaced', () => {
+  test('has a stack that cannot be replaced', () => {
     const copy = atLevel(a)(new Router())
     expect(() => Object.assign(copy, { stack: [] })).toThrow(TypeError)
     expect(() => Object.assign(copy.stack, { push: () => 0 })).toThrow(TypeError)
   })
 
-  test('a copy of a copy has its own level alone, and so have both others', () => {
+  test('of a copy has only its own level, and the other two keep theirs', () => {
     const one = atLevel(a)(new Router().get('/x', handle))
     const two = atLevel(b)(one)
     one.get('/one', handle)
@@ -187,7 +187,7 @@ describe('the copy', () => {
 })
 
 describe('isGuard', () => {
-  test('is true of what was marked alone', () => {
+  test('is true only for what was marked', () => {
     expect([on(a), on(open), on(alsoA)].every(isGuard)).toBe(true)
     expect([handle, go, {}, null, undefined, { requirement: Requirement.open }].some(isGuard)).toBe(false)
   })

@@ -1,4 +1,4 @@
-/** Paths of older routers, read as later ones write them: never narrower than what the router matches. */
+/** Paths of older routers, translated to the syntax of later ones: never narrower than what the router matches. */
 import type Router from '@koa/router'
 import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp'
@@ -11,7 +11,7 @@ const accepts = (path: string) => {
   return (candidate: string) => regexp.test(candidate)
 }
 
-describe('a path of path-to-regexp 6 in the words of 8', () => {
+describe('a path of path-to-regexp 6 in the syntax of 8', () => {
   it.each([
     { path: '/users', expected: { path: '/users', isExact: true } },
     { path: '/users/:id', expected: { path: '/users/:id', isExact: true } },
@@ -40,7 +40,8 @@ describe('a path of path-to-regexp 6 in the words of 8', () => {
     '/:w([a-z]{2})',
     '{/c}?',
   )
-  // Behind a wildcard path-to-regexp 8 keeps the next capture from what the wildcard could take, so there is one at most
+  // After a wildcard, path-to-regexp 8 does not let the next capture match what the wildcard could match, so one
+  // wildcard is the most
   const isWild = (one: string) => /\(\.\*\)|[*+]$/.test(one)
   const path = fc
     .array(part, { minLength: 1, maxLength: 3 })
@@ -49,13 +50,13 @@ describe('a path of path-to-regexp 6 in the words of 8', () => {
   const segment = fc.constantFrom('a', 'b', 'c', '1', 'ab', '', 'xyz')
   const requested = fc.array(segment, { maxLength: 4 }).map((segments) => `/${segments.join('/')}`)
 
-  it('law: it accepts all that the original accepts, and no more where it says so', () => {
+  it('law: it accepts everything that the original accepts, and no more if it says that it is exact', () => {
     fc.assert(
       fc.property(path, requested, (original, candidate) => {
         const { path: modern, isExact } = translated(original)
         const before = pathToRegexp6(original).test(candidate)
         if (before) expect(accepts(modern)(candidate)).toBe(true)
-        // an empty segment is one to path-to-regexp 8 only behind a wildcard
+        // An empty segment is a segment for path-to-regexp 8 only after a wildcard
         else if (isExact && !candidate.includes('//')) expect(accepts(modern)(candidate)).toBe(false)
       }),
       { numRuns: 5000 },

@@ -1,4 +1,4 @@
-/** What of a mapper's or a handler's answer is sent, and what of the answer before it is not. */
+/** What is sent of the result of a mapper or a handler, and what is not sent of the response before it. */
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'
@@ -24,8 +24,8 @@ const mapping =
     app.use(authSettings({ errorMapper: () => answer }))
   }
 
-describe('an error mapper’s answer', () => {
-  it('with headers of its own keeps the challenges, unless it names them', async () => {
+describe('the response of an error mapper', () => {
+  it('with its own headers keeps the challenges, unless it sets them', async () => {
     const other = await operation(refusing, mapping({ status: 401, headers: { 'X-A': 'a' } }))
     expect((await other.ask('/x', bearer('t'))).challenges).toStrictEqual([invalid])
     const headers = { 'X-A': 'a', 'www-Authenticate': 'Own', 'X-B': 'b' }
@@ -39,27 +39,30 @@ describe('an error mapper’s answer', () => {
     expect(await ask('/x', bearer('t'))).toMatchObject({ status: 401, body: '', challenges: [invalid] })
   })
 
-  it.each(['text', Buffer.from('text')])('that is no object is of its own media type: %o', async (body) => {
-    const { ask } = await operation(
-      refusing,
-      mapping({ status: 401, body }, (ctx, next) => {
-        ctx.type = 'application/pdf'
-        return next()
-      }),
-    )
-    const { headers } = await ask('/x', bearer('t'))
-    expect(headers['content-type']).toMatch(typeof body === 'string' ? /^text\/plain/ : 'application/octet-stream')
-  })
+  it.each(['text', Buffer.from('text')])(
+    'with a body that is not an object has the media type of Koa: %o',
+    async (body) => {
+      const { ask } = await operation(
+        refusing,
+        mapping({ status: 401, body }, (ctx, next) => {
+          ctx.type = 'application/pdf'
+          return next()
+        }),
+      )
+      const { headers } = await ask('/x', bearer('t'))
+      expect(headers['content-type']).toMatch(typeof body === 'string' ? /^text\/plain/ : 'application/octet-stream')
+    },
+  )
 
   it('may leave a header undefined', async () => {
-    // Safe: what somebody without types could write
+    // Safe: a program without types could write this
     const headers = { 'X-A': undefined, 'X-B': 'b' } as never
     const { ask } = await operation(refusing, mapping({ status: 401, headers }))
     const answer = await ask('/x', bearer('t'))
     expect([answer.status, answer.headers['x-a'], answer.headers['x-b']]).toStrictEqual([401, undefined, 'b'])
   })
 
-  it('stays as it is, whatever upstream adds to the fields', async () => {
+  it('does not change if upstream middleware changes the fields', async () => {
     const lines = ['a']
     const { ask } = await operation(
       refusing,
@@ -73,7 +76,7 @@ describe('an error mapper’s answer', () => {
     expect(lines).toStrictEqual(['a'])
   })
 
-  it('that is a promise is a mistake, and says so', async () => {
+  it('that is a promise is an error that says so', async () => {
     const errorMapper = (() => Promise.reject(new Error('late'))) as never
     const { ask, errors } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper })))
     expectCrashed(await ask('/x', bearer('t')))
@@ -94,15 +97,15 @@ describe('the challenges of a failure, as upstream middleware reads them', () =>
     return seen
   }
 
-  it('one is a string', async () => {
+  it('are a string if there is one', async () => {
     expect(await fieldOf(AuthError.invalid)).toStrictEqual([invalid])
   })
 
-  it('none is no field', async () => {
+  it('are undefined if there is none', async () => {
     expect(await fieldOf(AuthError.unavailable())).toStrictEqual([undefined])
   })
 
-  it('a realm is the application’s, though the authenticator is the same', async () => {
+  it('have the realm of the application, even if the authenticator is the same', async () => {
     for (const realm of ['pets', 'shops', 'pets']) {
       const { ask } = await operation(refusing, (app) => void app.use(authSettings({ realm })))
       expect((await ask('/x', bearer('t'))).challenges).toStrictEqual([
@@ -112,7 +115,7 @@ describe('the challenges of a failure, as upstream middleware reads them', () =>
   })
 })
 
-describe('an exception handler’s answer', () => {
+describe('the response of an exception handler', () => {
   class Gone extends Error {}
   const leaving = async (
     answer: AuthResponse,
@@ -134,7 +137,7 @@ describe('an exception handler’s answer', () => {
   }
   const nothing = [undefined, undefined, undefined]
 
-  it('has nothing of what was said of the answer that did not come, and no cache keeps it', async () => {
+  it('has no field of the response that it replaces, and is not cached', async () => {
     expect(await leaving({ status: 410 })).toStrictEqual({
       status: 410,
       challenges: [],
@@ -144,17 +147,17 @@ describe('an exception handler’s answer', () => {
     expect(await leaving({ status: 410, headers: { 'X-A': 'a' } })).toMatchObject({ caching: 'no-store' })
   })
 
-  it('says itself what caches may do', async () => {
+  it('may set Cache-Control itself', async () => {
     const headers = { 'X-A': 'a', 'cache-Control': 'max-age=5', 'X-B': 'b' }
     expect(await leaving({ status: 410, headers })).toMatchObject({ caching: 'max-age=5' })
   })
 
-  it('of a 401 offers the operation’s challenge', async () => {
+  it('with status 401 offers the challenge of the operation', async () => {
     expect(await leaving({ status: 401 })).toMatchObject({ status: 401, challenges: ['Bearer realm="api"'] })
   })
 })
 
-it('the answer of an operation has these fields, and no others', async () => {
+it('the response of an operation has these fields, and no others', async () => {
   const { ask } = await operation(withAuth(httpBearer({ authenticate: () => 'anna' })))
   const usual = ['connection', 'content-length', 'content-type', 'date', 'keep-alive']
   const { headers } = await ask('/x', bearer('t'))

@@ -28,7 +28,7 @@ const warning = [
   'UnusedGuardWarning',
 ]
 
-describe('a guarded copy that is thrown away while its router is mounted is warned about', () => {
+describe('a warning: a guarded copy is not mounted, but its router is', () => {
   it.each<[string, (app: Koa, router: Router) => void]>([
     [
       'on the application',
@@ -45,7 +45,7 @@ describe('a guarded copy that is thrown away while its router is mounted is warn
       },
     ],
     [
-      'once, however often it is mounted, and whichever copies there are',
+      'once, however often it is mounted, and whatever copies exist',
       (app, router) => {
         withAuth(user)(router).get('/late', () => {})
         withAuth(null)(router)
@@ -53,7 +53,7 @@ describe('a guarded copy that is thrown away while its router is mounted is warn
       },
     ],
     [
-      'of a copy of the copy that is not mounted either, but its router is',
+      'a copy of a copy is not mounted either, but the router is',
       (app, router) => {
         const copy = withAuth(user)(router)
         withAuth(null)(copy)
@@ -65,7 +65,7 @@ describe('a guarded copy that is thrown away while its router is mounted is warn
   })
 })
 
-describe('what is right is not warned about', () => {
+describe('no warning', () => {
   it.each<[string, (app: Koa, router: Router) => void]>([
     ['the copy is mounted', (app, router) => void app.use(withAuth(user)(router).routes())],
     [
@@ -76,7 +76,7 @@ describe('what is right is not warned about', () => {
       },
     ],
     [
-      'the copy later, while the application starts',
+      'the copy is mounted later, while the application starts',
       (app, router) => {
         const copy = withAuth(user)(router)
         app.use(router.routes())
@@ -88,7 +88,7 @@ describe('what is right is not warned about', () => {
     ['neither is mounted', (_app, router) => void withAuth(user)(router)],
     ['an application', (app) => void app.use(apiApp({ auth: user, docs: false }).routes())],
     [
-      'production watches nothing',
+      'in production',
       (app, router) => {
         vi.stubEnv('NODE_ENV', 'production')
         withAuth(user)(router)
@@ -99,7 +99,7 @@ describe('what is right is not warned about', () => {
     expect(warningsOf(mount)).toEqual([])
   })
 
-  it('a router that is watched looks as it did', () => {
+  it('a router that is watched looks as before', () => {
     const router = new Router({ prefix: '/reports' }).get('/x', () => {})
     const [keys, before] = [Object.keys(router), JSON.stringify(router)]
     withAuth(user)(router)
