@@ -53,7 +53,6 @@ export const addHandlers = (outer: ExceptionHandlers, added: ReadonlyArray<Excep
 
 /** The handler of an exception's class or of its nearest ancestor's. */
 export const handlerOf = (handlers: ExceptionHandlers, error: unknown): ExceptionHandler['answer'] | undefined => {
-  if (handlers.size === 0 || typeof error !== 'object') return undefined
   for (let type: unknown = error; typeof type === 'object' && type !== null; type = Object.getPrototypeOf(type)) {
     const answer = handlers.get(type)
     if (answer !== undefined) return answer
