@@ -83,7 +83,7 @@ describe('authenticator', () => {
     )
   })
 
-  it('the challenge of a kind is a copy, unless all of it is frozen', () => {
+  it('the challenge of a kind is a copy', () => {
     const parameters: Record<string, string> = { hint: 'ask us' }
     const own = authenticator({
       ...sent('x'),

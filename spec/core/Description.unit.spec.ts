@@ -2,8 +2,20 @@
 import fc from 'fast-check'
 import { Challenge, type Description, type Leaf, type SecurityScheme } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { anyOf, challengesOf, fieldsOf, isAmbient, leaves, readsQuery } from '../../src/core/Description.js'
+import {
+  admitsAnonymous,
+  anyOf,
+  challengesOf,
+  explained,
+  fieldsOf,
+  isAmbient,
+  isSent,
+  isThrottled,
+  leaves,
+  readsQuery,
+} from '../../src/core/Description.js'
 import { description } from '../support/arbitraries.js'
+import { mockRequest } from 'koa-with-auth/testing'
 
 const leaf = (scheme: SecurityScheme | undefined, ambient = false): Leaf => ({
   _tag: 'Leaf',
@@ -15,6 +27,9 @@ const key = (place: 'query' | 'header' | 'cookie', name = 'key') => leaf({ type:
 const bearer = leaf({ type: 'http', scheme: 'bearer' })
 const basic = leaf({ type: 'http', scheme: 'basic' }, true)
 const custom = leaf(undefined, true)
+const perhaps: Description = { _tag: 'Optional', member: bearer, lenient: false }
+const allOf = (...members: Description[]): Description => ({ _tag: 'AllOf', members })
+const scoped = (member: Description, ...scopes: string[]): Description => ({ _tag: 'Scoped', member, scopes })
 
 describe('anyOf', () => {
   it('flattens nested alternatives, so that alt is associative in its description', () => {
@@ -74,7 +89,72 @@ describe('fieldsOf', () => {
   })
 })
 
+describe('admitsAnonymous', () => {
+  it.each([
+    { description: 'a kind does not', input: bearer, expected: false },
+    { description: 'optional does', input: perhaps, expected: true },
+    { description: 'of alternatives one is enough', input: anyOf([basic, perhaps]), expected: true },
+    { description: 'alternatives without an optional one do not', input: anyOf([basic, bearer]), expected: false },
+    { description: 'all of them must', input: allOf(perhaps, basic), expected: false },
+    { description: 'all of them do', input: allOf(perhaps, perhaps), expected: true },
+    { description: 'a permission asks its member, which does', input: scoped(perhaps), expected: true },
+    { description: 'a permission asks its member, which does not', input: scoped(bearer), expected: false },
+  ])('$description', ({ input, expected }) => {
+    expect(admitsAnonymous(input)).toBe(expected)
+  })
+})
+
+describe('isSent', () => {
+  const sent = (is: () => boolean): Leaf => ({ ...bearer, isSent: is })
+  const absent = sent(() => false)
+  const hostile = sent(() => {
+    throw new Error('a getter')
+  })
+  it.each([
+    { description: 'one is enough', input: [absent, sent(() => true)], expected: true },
+    { description: 'none is sent', input: [absent, absent], expected: false },
+    { description: 'what is unknown counts as sent', input: [absent, custom], expected: true },
+    { description: 'what throws counts as sent', input: [absent, hostile], expected: true },
+  ])('$description', ({ input, expected }) => {
+    expect(isSent(anyOf(input), mockRequest())).toBe(expected)
+  })
+})
+
+describe('explained', () => {
+  it('keeps the challenge that a failure has', () => {
+    const challenge = Challenge.make('Own')
+    expect(explained(bearer, { _tag: 'invalid', challenge })).toStrictEqual({ _tag: 'invalid', challenge })
+  })
+
+  it('A-30 is raised, if the kind throws instead of making a challenge', () => {
+    const error = new Error('no challenge')
+    const hostile: Leaf = {
+      ...bearer,
+      challenge: () => {
+        throw error
+      },
+    }
+    expect(explained(hostile, { _tag: 'invalid' })).toStrictEqual({ _tag: 'raised', error })
+  })
+})
+
 describe('the other readers', () => {
+  it('isThrottled: one leaf is enough', () => {
+    expect(isThrottled(anyOf([bearer, basic]))).toBe(false)
+    expect(isThrottled(allOf(bearer, scoped({ ...basic, throttled: true })))).toBe(true)
+  })
+
+  it('RFC 6750 §3 challengesOf: those of a permission name its scopes, each once', () => {
+    const scopesOf = (of: Description) => challengesOf(of)[0]?.parameters['scope']
+    expect(scopesOf(scoped(bearer))).toBeUndefined()
+    expect(scopesOf(scoped(bearer, 'read', 'write'))).toBe('read write')
+    expect(scopesOf(scoped(scoped(bearer, 'read', 'write'), 'admin', 'read'))).toBe('read write admin')
+  })
+
+  it('fieldsOf: who may read the challenges depends on the origin', () => {
+    expect(fieldsOf({ ...bearer, exposesChallenges: () => true })).toStrictEqual(['Authorization', 'Origin'])
+  })
+
   it('isAmbient: one leaf is enough', () => {
     expect(isAmbient(anyOf([bearer, key('query')]))).toBe(false)
     expect(isAmbient(anyOf([bearer, basic]))).toBe(true)

@@ -33,7 +33,7 @@ import { fromAnswer, refused } from './fromAnswer.js'
 import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { frozen, make as challengeOf } from './Challenge.js'
+import { make as challengeOf } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
@@ -149,7 +149,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     ...(kind.schemeFor !== undefined && { schemeFor: kind.schemeFor }),
     ...(kind.schemeName !== undefined && { schemeName: kind.schemeName }),
     ...(kind.demands !== undefined && { demands: kind.demands }),
-    challenge: typeof challenge === 'function' ? challenge : frozen(challenge),
+    challenge: frozenCopy(challenge),
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
