@@ -49,6 +49,12 @@ describe('a finding of seal', () => {
       says: ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
     },
     {
+      name: 'two guards: each request would be a 500',
+      router: () => new Router().get('/x', open, guard, handle),
+      options: { public: ['GET /x'] },
+      says: ['GET /x: withAuth(...) is in it twice; remove one'],
+    },
+    {
       name: 'public',
       router: () => closed({ prefix: '/api' }).get('/x', open, handle),
       says: ["GET /api/x is public: guard it, or list 'GET /api/x' in public"],

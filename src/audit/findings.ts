@@ -5,6 +5,7 @@
  * `optional(...)`. And no unlisted function may answer before a guard.
  */
 import { isSettings } from '../koa/authSettings.js'
+import { isGuard } from '../koa/guardMark.js'
 import { originalOf } from '../koa/layer.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/publicList.js'
 import type { Audit, AuditedOperation, Shadow } from './Audit.js'
@@ -38,7 +39,7 @@ export const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): Re
 }
 
 /**
- * What no list can allow: operations that are undecided or for tests, and guarded ones that an open one answers first.
+ * What no list can allow: operations that are undecided, decided twice or for tests, and guarded ones that an open one answers first.
  */
 export const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> => [
   ...audit.operations.flatMap((operation, at) => undecided(operation, reading.routes[at]!)),
@@ -49,6 +50,7 @@ const undecided = ({ operation, access, decidedBy }: AuditedOperation, route: Ro
   if (route.guard?.isForTests === true) {
     return [`${operation}: withPrincipal admits everyone and is for tests only: seal the original router`]
   }
+  if (route.functions.filter(isGuard).length > 1) return [`${operation}: withAuth(...) is in it twice; remove one`]
   if (access !== 'undecided') return []
   return decidedBy.length > 0
     ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
