@@ -41,10 +41,13 @@ export const changing = (self: Authenticator<unknown>, change: Change): Authenti
 /** @internal Changes every result, also those of anonymous callers, which stay marked. `f` must not throw. */
 export const mapAll =
   (f: (principal: unknown) => unknown): Change =>
-  (result) => {
-    const changed: Result<unknown> = E.right(f(result.right))
-    return isAnonymous(result) ? keepAnonymous(changed) : changed
-  }
+  (result) =>
+    replacing(result, f(result.right))
+
+const replacing = (result: Result<unknown>, principal: unknown): Result<unknown> => {
+  const replaced: Result<unknown> = E.right(principal)
+  return isAnonymous(result) ? keepAnonymous(replaced) : replaced
+}
 
 /**
  * Changes the principal with a function. The result of `f` is the new principal, unchanged: an Option stays an Option. `f` is not
@@ -78,7 +81,7 @@ export function map(f: (principal: never) => unknown): (self: Authenticator<unkn
         // Safe: `self` puts on the right what `f` takes
         const principal = f(result.right as never)
         if (!principal || isThenable(principal)) return mistake(new TypeError(noPrincipal(principal)))
-        return mapAll(() => principal)(result, undefined as never)
+        return replacing(result, principal)
       } catch (error) {
         return mistake(error)
       }

@@ -17,7 +17,7 @@ import { aheadOfParams, applicationMark, applicationSettingsMark, applicationsMa
 import { carry, settingsOf, type Settings } from '../core/Settings.js'
 import type { Addition } from './authSettings.js'
 import { answerException } from './exceptions.js'
-import type { LayerFunction } from './layer.js'
+import { asWritten, type LayerFunction } from './layer.js'
 import { notWrapped } from './notWrapped.js'
 
 /** What each layer of an application contains. */
@@ -161,7 +161,7 @@ export const putAround = (
 ): ReadonlyArray<LayerFunction> => {
   if (of === undefined || applicationsOf(layer).includes(of.identity)) return functions
   setApplications(layer, [of.identity, ...applicationsOf(layer)])
-  return [{ runs: of.begin, written: of.begin }, ...functions, { runs: of.end, written: of.end }]
+  return [asWritten(of.begin), ...functions, asWritten(of.end)]
 }
 
 /** Makes a copied layer belong to the application of the copied router. */

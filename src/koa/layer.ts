@@ -40,7 +40,7 @@ interface Remembering extends FunctionsOfLayer {
 
 /** The functions of a layer, in the order in which they run. */
 export const functionsOf = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> =>
-  rememberedBy(layer) ?? layer.stack.map(same)
+  rememberedBy(layer) ?? layer.stack.map(asWritten)
 
 /** The guard among the functions of a layer. */
 export const guardAmong = (functions: ReadonlyArray<LayerFunction>): (Function & Marked) | undefined =>
@@ -69,9 +69,13 @@ const rememberedBy = (layer: FunctionsOfLayer): ReadonlyArray<LayerFunction> | u
   for (const runs of stack) {
     const written = memory[at]?.written
     const isLaterHook = isParamHook(runs) && (written === undefined || originalOf(written) !== originalOf(runs))
-    if (written === undefined && !isLaterHook) return undefined
-    if (!isLaterHook) at++
-    read.push({ runs, written: isLaterHook || written === undefined || isGuard(runs) ? runs : written })
+    if (isLaterHook) {
+      read.push(asWritten(runs))
+      continue
+    }
+    if (written === undefined) return undefined
+    read.push(isGuard(runs) ? asWritten(runs) : { runs, written })
+    at++
   }
   return at === memory.length ? read : undefined
 }
@@ -120,10 +124,10 @@ export const exchanged = (
   from: Function & Marked,
   to: (Function & Marked) | undefined,
 ): ReadonlyArray<LayerFunction> =>
-  functions.flatMap((one) => (one.written !== from ? [one] : to === undefined ? [] : [same(to)]))
+  functions.flatMap((one) => (one.written !== from ? [one] : to === undefined ? [] : [asWritten(to)]))
 
 /** A function that runs as it is written. */
-export const same = (f: Function): LayerFunction => ({ runs: f, written: f })
+export const asWritten = (f: Function): LayerFunction => ({ runs: f, written: f })
 
 /**
  * The functions in their order. Throws a TypeError, beginning with the name, for two guards, and for one without a
@@ -142,7 +146,7 @@ export const arranged = (functions: ReadonlyArray<LayerFunction>, name: () => st
   const ahead = functions.slice(0, at)
   const isHook = ({ runs, written }: LayerFunction): boolean => isParamHook(runs) || isParamHook(written)
   return [
-    ...ahead.filter((f) => !isHook(f)).map((f) => (paramOf(f.runs) === aheadOfParams ? f : same(keptAhead(f)))),
+    ...ahead.filter((f) => !isHook(f)).map((f) => (paramOf(f.runs) === aheadOfParams ? f : asWritten(keptAhead(f)))),
     ...functions.slice(at, at + 1),
     ...ahead.filter(isHook),
     ...functions.slice(at + 1),

@@ -19,12 +19,12 @@ import { guardFor } from './guard.js'
 import { isGuard, type Level, type Marked, type Step } from './guardMark.js'
 import {
   arranged,
+  asWritten,
   exchanged,
   functionsOf,
   guardAmong,
   hasLostItsGuard,
   isArranged,
-  same,
   unshare,
   write,
   type LayerFunction,
@@ -41,29 +41,12 @@ export const atLevel =
   (requirement: Requirement.Requirement, name?: string, then: ReadonlyArray<Step> = []) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd() }
-    const guard = same(guardFor(requirement, { levels: [level.name], level, then }))
+    const guarded = guarding(requirement, level, then)
 
     // a copy is a separate application with the same settings
     const copied = applicationOf(router)
     const application = copied && { ...copied, identity: {} }
 
-    const isDecided = (own: Marked | undefined): boolean =>
-      own !== undefined && Requirement.Monoid.concat(requirement, own.requirement) === own.requirement
-    const decided = (functions: ReadonlyArray<LayerFunction>, label: () => string, isRoute: boolean) => {
-      const inOrder = arranged(functions, label)
-      const own = guardAmong(inOrder)
-      const decision = own?.requirement ?? Requirement.inherit
-      const combined = Requirement.Monoid.concat(requirement, decision)
-      if (combined === decision || !isRoute) return inOrder
-      if (own === undefined) return [guard, ...inOrder]
-      const both = guardFor(combined, {
-        levels: [level.name, ...own.levels],
-        level,
-        replaces: own,
-        then: stepsWithin(then, own.then, decision._tag === 'Also' ? decision.authenticators.length : 0),
-      })
-      return exchanged(inOrder, own, both)
-    }
     const install = (layer: Layer<S, C>): void => {
       // called only for a message, because it takes longer than all the rest
       const label = () => labelOf(layer)
@@ -72,14 +55,18 @@ export const atLevel =
         throw new TypeError(`${label()}: withAuth(...) comes before the path; write it right after the path`)
       const before = functionsOf(layer)
       forgetPosition(layer)
-      if (application === undefined && isArranged(layer, before) && isDecided(guardAmong(before))) return unshare(layer)
+      const isFinished = application === undefined && isArranged(layer, before)
+      if (isFinished && decidesItself(requirement, guardAmong(before))) return unshare(layer)
       if (hasLostItsGuard(layer, before)) {
         throw new TypeError(
           `${label()}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
         )
       }
       const isRoute = layer.methods.length > 0
-      const functions = arrangedWithin(before, (own) => decided(own, label, isRoute))
+      const functions = arrangedWithin(before, (own) => {
+        const inOrder = arranged(own, label)
+        return isRoute ? guarded(inOrder) : inOrder
+      })
       write(layer, putAround(layer, functions, application))
     }
 
@@ -102,6 +89,29 @@ export const atLevel =
     })
     return debuggedRouter(copy)
   }
+
+// Whether the guard of an operation stays as it is below a level
+const decidesItself = (above: Requirement.Requirement, own: Marked | undefined): boolean =>
+  own !== undefined && Requirement.Monoid.concat(above, own.requirement) === own.requirement
+
+// Puts the guard of a level in front of the functions of a route. If the route has one, they become one, or it stays
+const guarding = (requirement: Requirement.Requirement, level: Level, then: ReadonlyArray<Step>) => {
+  const guard = asWritten(guardFor(requirement, { levels: [level.name], level, then }))
+  return (functions: ReadonlyArray<LayerFunction>): ReadonlyArray<LayerFunction> => {
+    const own = guardAmong(functions)
+    const decision = own?.requirement ?? Requirement.inherit
+    const combined = Requirement.Monoid.concat(requirement, decision)
+    if (combined === decision) return functions
+    if (own === undefined) return [guard, ...functions]
+    const both = guardFor(combined, {
+      levels: [level.name, ...own.levels],
+      level,
+      replaces: own,
+      then: stepsWithin(then, own.then, decision._tag === 'Also' ? decision.authenticators.length : 0),
+    })
+    return exchanged(functions, own, both)
+  }
+}
 
 // Removes the guard that a level put into a layer
 const takeOut = <S, C>(layer: Layer<S, C>, level: Level): void => {
