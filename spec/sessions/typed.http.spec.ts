@@ -569,6 +569,9 @@ describe('sessions of several applications', () => {
       /^logIn\(ctx, user\): ctx must be the context of a request/,
     )
     await expect(logOut(ctx as never)).rejects.toThrow(TypeError)
+    const own = sessions(new Koa({ keys: [strongKey] }), { loadUser: () => admin, identify: () => '7' })
+    await expect(own.logIn(ctx as never, admin)).rejects.toThrow(/^logIn, logOut: ctx must be the context of a request/)
+    await expect(own.logOut(ctx as never)).rejects.toThrow(TypeError)
   })
 
   it('a user without an identity is a 500, and no user is signed in', async () => {

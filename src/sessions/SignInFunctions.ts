@@ -1,11 +1,18 @@
 /**
- * The functions that sign users in and out, as types.
+ * The functions that sign users in and out, as types, and the context that they take.
  */
 import type { Request } from 'koa'
 
 /** Any context of Koa's or of a router's. */
 export interface WithRequest {
   readonly request: Request
+}
+
+/** The context of a request. Throws a TypeError for anything else. */
+export const contextOf = (place: string, given: WithRequest | undefined): Request['ctx'] => {
+  const ctx = given?.request?.ctx
+  if (ctx === undefined) throw new TypeError(`${place}: ctx must be the context of a request`)
+  return ctx
 }
 
 /** What a sign-in takes along. */

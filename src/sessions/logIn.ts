@@ -4,7 +4,7 @@
  */
 import { sourceOf } from '../core/session/SessionSource.js'
 import { requestSessionOf } from './RequestSession.js'
-import type { LogInOptions, Signing, WithRequest } from './SignInFunctions.js'
+import { contextOf, type LogInOptions, type Signing, type WithRequest } from './SignInFunctions.js'
 
 /**
  * Calls the `logIn` that `sessions(app, ...)` returned for the application of this request. `user` must be a user of its
@@ -29,9 +29,8 @@ export const logIn = async <U extends object>(ctx: WithRequest, user: U, options
 /** Calls the `logOut` of the same application. Rejects if the request came through no sessions. */
 export const logOut = async (ctx: WithRequest): Promise<void> => signingOf('logOut(ctx)', ctx).logOut(ctx)
 
-const signingOf = (place: string, given: WithRequest | undefined): Signing<never> => {
-  const ctx = given?.request?.ctx
-  if (ctx === undefined) throw new TypeError(`${place}: ctx must be the context of a request`)
+const signingOf = (place: string, given: WithRequest): Signing<never> => {
+  const ctx = contextOf(place, given)
   const signing = requestSessionOf(ctx).signing
   if (signing !== undefined) return signing
   throw new Error(

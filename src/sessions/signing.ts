@@ -16,7 +16,7 @@ import { sessionOf } from './KoaSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
 import type { SessionOwner } from './SessionOwner.js'
 import type { SessionStore } from './SessionStore.js'
-import type { Signing, WithRequest } from './SignInFunctions.js'
+import { contextOf, type Signing, type WithRequest } from './SignInFunctions.js'
 import { reportEverywhere } from './SignInReports.js'
 import { forged, unavailable } from './SignInRefused.js'
 
@@ -38,15 +38,16 @@ interface Begun {
   readonly session: RequestSession
 }
 
-const begin = ({ request }: WithRequest, owner: SessionOwner): Begun => {
-  if (isForgedChange(request, settingsOf(request))) throw forged()
-  const session = requestSessionOf(request.ctx)
+const begin = (given: WithRequest, owner: SessionOwner): Begun => {
+  const ctx = contextOf('logIn, logOut', given)
+  if (isForgedChange(ctx.request, settingsOf(ctx.request))) throw forged()
+  const session = requestSessionOf(ctx)
   if (!session.isOf(owner)) {
     throw new Error(
       'logIn, logOut: the request did not come through this sessions(app, ...); call it before the routers are mounted, and use the functions that it returned for the same application',
     )
   }
-  return { ctx: request.ctx, session }
+  return { ctx, session }
 }
 
 /** Makes the functions. */
