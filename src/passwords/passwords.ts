@@ -66,8 +66,10 @@ const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
 }
 
 const bytesOf = (password: unknown): Buffer | undefined => {
-  // a lone surrogate becomes another character, so two passwords would be one
-  if (typeof password !== 'string' || password.length > MAX_BYTES || !password.isWellFormed()) return undefined
+  if (typeof password !== 'string' || password.length > MAX_BYTES) return undefined
+  // Two passwords would be one: a lone surrogate becomes another character, scrypt takes `a` for `a` and NUL (RFC 2104 §2), and
+  // bcrypt reads `a`, NUL, `a` there
+  if (!password.isWellFormed() || password.includes('\0')) return undefined
   const bytes = Buffer.from(password)
   return bytes.length > 0 && bytes.length <= MAX_BYTES ? bytes : undefined
 }
@@ -85,8 +87,8 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
  * Hashes a password, as a PHC string to store: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, or else of
  * `@node-rs/argon2` if it is installed, or else scrypt (N 2^14, r 8, p 5).
  *
- * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode. Rejects with an
- * `UnavailableError` if the queue is full.
+ * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode without NUL. Rejects
+ * with an `UnavailableError` if the queue is full.
  *
  * @example
  * import { hash, verify } from 'koa-with-auth/passwords'
@@ -98,7 +100,9 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
 export const hash = async (password: string): Promise<string> => {
   const bytes = bytesOf(password)
   if (bytes === undefined) {
-    throw new RangeError(`hash(password): a password must be well-formed Unicode of 1 to ${MAX_BYTES} bytes`)
+    throw new RangeError(
+      `hash(password): a password must be well-formed Unicode of 1 to ${MAX_BYTES} bytes, without NUL`,
+    )
   }
   return print(await shared().line(() => hashed(bytes)))
 }
@@ -151,8 +155,8 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
   if (stored._tag === 'bcrypt') {
     const verifyBcrypt = await (shared().bcrypt ??= findBcrypt())
     if (verifyBcrypt === undefined) throw needs('bcrypt', 'npm install @node-rs/bcrypt')
-    // bcrypt would cut a longer password, and repeats what is before a NUL
-    if (password.length > MAX_BCRYPT_BYTES || password.includes(0)) return inVain(password)
+    // bcrypt would cut a longer password
+    if (password.length > MAX_BCRYPT_BYTES) return inVain(password)
     return verifyBcrypt(password, stored.text)
   }
   const { salt, key: kept } = stored
