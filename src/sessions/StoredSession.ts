@@ -74,14 +74,16 @@ export class StoredSession {
   }
 
   /**
-   * Changes the session in the store. If `change` rejects, this rejects too, and the session is not changed again in
-   * this request.
+   * Changes the session in the store when the changes before are made, even if the operation did not await them. If `change`
+   * rejects, this rejects too, and the session is not changed again in this request.
    */
   async changing(change: () => Promise<void>): Promise<void> {
-    const changed = change().catch((error: unknown) => {
-      this.failed(error)
-      throw error
-    })
+    const changed = this.settled()
+      .then(change)
+      .catch((error: unknown) => {
+        this.failed(error)
+        throw error
+      })
     this.#changing = changed.catch(() => undefined)
     return changed
   }

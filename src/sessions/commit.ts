@@ -29,9 +29,11 @@ export const checkSecure = (ctx: Context, https: boolean): void => {
 
 /** Runs a change of the store. An outage is a refusal, and the session is not changed again in this request. */
 export const changing = async (session: RequestSession, change: () => Promise<void>): Promise<void> => {
-  if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
   try {
-    await session.stored.changing(change)
+    await session.stored.changing(async () => {
+      if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
+      await change()
+    })
   } catch (error) {
     throw error instanceof StoreUnavailable ? unavailable(error) : error
   }

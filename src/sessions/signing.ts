@@ -83,11 +83,10 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
   },
   logOut: async (context) => {
     const { ctx, session } = begin(context, owner)
-    const now = sessionOf(ctx)
-    const isEmpty = now === null || !hasData(now)
-    if (!isEmpty) checkSecure(ctx, https)
     await changing(session, async () => {
-      if (isEmpty) return
+      const now = sessionOf(ctx)
+      if (now === null || !hasData(now)) return
+      checkSecure(ctx, https)
       ctx['session'] = null
       await session.koaSession?.manuallyCommit()
       session.signedOut()

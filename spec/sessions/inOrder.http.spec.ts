@@ -1,0 +1,76 @@
+/** Several sign-ins and sign-outs that one operation begins without waiting: the last one decides, whichever takes longest. */
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { describe, expect, it } from 'vitest'
+import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sessionsApp.js'
+
+const users = {
+  anna: { username: 'anna', isActive: true },
+  sam: { username: 'sam', isStaff: true },
+} as const
+
+type Change = keyof typeof users | 'out'
+
+/** An application whose `/changes` makes these changes at once. Anna's take longest. */
+const changing = (changes: ReadonlyArray<Change>, end: (all: ReadonlyArray<Promise<void>>) => unknown) => {
+  const kept = memoryStore()
+  const markOf: SessionStore['markOf'] = async (user) => {
+    if (user === 'anna') await new Promise((resolve) => setTimeout(resolve, 20))
+    return kept.markOf(user)
+  }
+  const store = { ...kept, markOf }
+  return sessionsApp(() => store, {
+    below: (app, { logIn, logOut }) =>
+      app.use(
+        at('/changes', async (ctx) => {
+          await end(changes.map((one) => (one === 'out' ? logOut(ctx) : logIn(ctx, users[one]))))
+        }),
+      ),
+  })
+}
+
+const orders: ReadonlyArray<ReadonlyArray<Change>> = [
+  ['anna', 'sam'],
+  ['sam', 'anna'],
+  ['anna', 'out'],
+  ['out', 'anna'],
+  ['anna', 'out', 'sam'],
+  ['anna', 'sam', 'out'],
+]
+
+const ends: ReadonlyArray<readonly [how: string, end: (all: ReadonlyArray<Promise<void>>) => unknown]> = [
+  ['waited for together', (all) => Promise.all(all)],
+  ['not waited for', () => undefined],
+]
+
+describe.each(ends)('changes of one request, %s', (_how, end) => {
+  it.each(orders.map((order) => [order.join(', '), order] as const))('happen in order: %s', async (_names, order) => {
+    const { visitor } = await changing(order, end)
+    const before = visitor()
+    await before.post('/login?user=root')
+    const one = before.copy()
+    expect((await one.post('/changes')).status).toBe(200)
+    const last = order.at(-1)!
+    if (last === 'out') await expectAnonymous(one)
+    else await expectSignedIn(one, users[last])
+    await expectAnonymous(before)
+  })
+})
+
+it('none of them is left when the operation throws', async () => {
+  const { visitor, store } = await changing(['anna', 'sam', 'anna'], () => {
+    throw new Error('the operation')
+  })
+  const one = visitor()
+  expect((await one.post('/changes')).status).toBe(500)
+  for (const id of store.ids) expect(await store.read(id)).toBeUndefined()
+  await expectAnonymous(one)
+})
+
+it('the second is not made if the first one failed', async () => {
+  const { visitor, store } = await changing(['anna', 'sam'], (all) => Promise.all(all))
+  Object.assign(store.instead, { insert: () => Promise.reject(new Error('down')) })
+  const one = visitor()
+  expect((await one.post('/changes')).status).toBe(503)
+  expect(store.asked.filter((method) => method === 'insert')).toHaveLength(1)
+  await expectAnonymous(one)
+})
