@@ -11,7 +11,7 @@ export const documentation = { schemeName: maybe(schemeName), description: maybe
 export const documented = <S extends SecurityScheme>(
   scheme: S,
   { schemeName, description }: { readonly schemeName?: string | undefined; readonly description?: string | undefined },
-): { readonly scheme: S; readonly schemeName?: string } => ({
+): { readonly scheme: S; readonly schemeName: string | undefined } => ({
   scheme: { ...scheme, ...(description !== undefined && { description }) },
-  ...(schemeName !== undefined && { schemeName }),
+  schemeName,
 })
