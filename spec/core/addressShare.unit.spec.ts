@@ -27,6 +27,7 @@ describe('T-05 the share of one address', () => {
     ['a limit of both without points', [undefined, 60], [10, 60], 4],
     ['a limit of both without a duration', [5], [100, 60], 49],
     ['an account without a duration', [5, 60], [100], 49],
+    ['an account without a duration, and a limit of both that never ends', [5, 0], [100], 49],
     ['a limit of both that never ends', [5, 0], [6, 60]],
     ['a limit of both that never ends, as high as that of the account', [5, 0], [5, 60], 2],
     ['an account whose window never ends', [5, 60], [100, 0], 49],
@@ -38,6 +39,8 @@ describe('T-05 the share of one address', () => {
   it('is the limit of an address, if that is the narrower one', () => {
     const limiters = { accountAndAddress: figures(9, 60), account: figures(10, 60) }
     expect(addressShare(limiters)).toBe(4)
-    expect(addressShare({ ...limiters, address: figures(4, 60) })).toBeUndefined()
+    for (const pair of [figures(9, 60), figures(undefined, 60), figures(9)]) {
+      expect(addressShare({ ...limiters, accountAndAddress: pair, address: figures(4, 60) })).toBeUndefined()
+    }
   })
 })
