@@ -8,7 +8,7 @@ const { Semigroup, branchesOf, Ord, stops } = AuthError
 const { concat } = Semigroup
 
 describe('AuthError.Ord is a total order', () => {
-  it('reflexive, antisymmetric up to strength, transitive, total', () => {
+  it('is reflexive, antisymmetric up to strength, transitive and total', () => {
     fc.assert(
       fc.property(authError, authError, authError, (a, b, c) => {
         expect(Ord.equals(a, a)).toBe(true)
@@ -51,7 +51,7 @@ describe('AuthError.Semigroup', () => {
     )
   })
 
-  it('gives the tag of the strongest, of equals the first', () => {
+  it('has the tag of the strongest; of equals, that of the first', () => {
     fc.assert(
       fc.property(authError, authError, (a, b) => {
         fc.pre(!stops(a))
@@ -61,7 +61,7 @@ describe('AuthError.Semigroup', () => {
     )
   })
 
-  it('keeps every branch, in the order tried', () => {
+  it('keeps every branch, in the order that they were tried', () => {
     fc.assert(
       fc.property(authError, authError, (a, b) => {
         fc.pre(!stops(a))
@@ -79,7 +79,7 @@ describe('AuthError.Semigroup', () => {
     )
   })
 
-  it('changes neither of its arguments', () => {
+  it('does not change its arguments', () => {
     fc.assert(
       fc.property(authError, authError, (a, b) => {
         const [before, after] = [structuredClone(a), structuredClone(b)]

@@ -1,4 +1,4 @@
-/** The closed union of failures: what is one, and what stops a list. */
+/** The closed union of failures: which values are failures, and which failures stop a list. */
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 
@@ -9,11 +9,15 @@ describe('constructors', () => {
     { description: 'insufficient without a scope', input: insufficient(), expected: { _tag: 'insufficient' } },
     { description: 'insufficient', input: insufficient(['a']), expected: { _tag: 'insufficient', scope: ['a'] } },
     { description: 'throttled', input: throttled(), expected: { _tag: 'throttled' } },
-    { description: 'throttled for a while', input: throttled(0), expected: { _tag: 'throttled', retryAfter: 0 } },
+    { description: 'throttled with seconds', input: throttled(0), expected: { _tag: 'throttled', retryAfter: 0 } },
     { description: 'unavailable', input: unavailable(), expected: { _tag: 'unavailable' } },
-    { description: 'unavailable for a while', input: unavailable(0), expected: { _tag: 'unavailable', retryAfter: 0 } },
     {
-      description: 'raised keeps what was thrown',
+      description: 'unavailable with seconds',
+      input: unavailable(0),
+      expected: { _tag: 'unavailable', retryAfter: 0 },
+    },
+    {
+      description: 'raised with what was thrown',
       input: raised(undefined),
       expected: { _tag: 'raised', error: undefined },
     },
@@ -24,7 +28,7 @@ describe('constructors', () => {
 
 describe('is', () => {
   it.each([absent, malformed, invalid, expired, forged, insufficient(), throttled(), unavailable(), raised(1)])(
-    'admits %o',
+    'accepts %o',
     (error) => {
       expect(AuthError.is(error)).toBe(true)
     },
@@ -33,10 +37,10 @@ describe('is', () => {
   it.each([
     { description: 'null', input: null },
     { description: 'text', input: 'absent' },
-    { description: 'a record without a tag', input: {} },
-    { description: 'a tag that is no text', input: { _tag: ['absent'] } },
+    { description: 'an object without a tag', input: {} },
+    { description: 'a tag that is not a string', input: { _tag: ['absent'] } },
     { description: 'another tag', input: { _tag: 'Absent' } },
-    { description: 'A-29 the name of a method of all objects', input: { _tag: 'constructor' } },
+    { description: 'A-29 the name of a method that every object inherits', input: { _tag: 'constructor' } },
     { description: 'A-29 __proto__', input: { _tag: '__proto__' } },
   ])('refuses $description', ({ input }) => {
     expect(AuthError.is(input)).toBe(false)
@@ -53,16 +57,16 @@ describe('stops', () => {
 })
 
 describe('branchesOf', () => {
-  it('a failure without branches stands for itself', () => {
+  it('of a failure without branches is the failure itself', () => {
     expect(AuthError.branchesOf(expired)).toStrictEqual([expired])
   })
 
-  it('decision "Failures": the first of equals gives the folded failure its fields', () => {
+  it('decision "Failures": of two equal failures, the first gives the folded failure its fields', () => {
     const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
     expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })
   })
 
-  it('what comes after a failure that stops was never tried', () => {
+  it('does not have what comes after a failure that stops, because it was never tried', () => {
     for (const first of [throttled(), unavailable(), raised(1)]) {
       for (const second of [absent, throttled(), unavailable(), raised(2)]) {
         expect(AuthError.Semigroup.concat(first, second)).toBe(first)

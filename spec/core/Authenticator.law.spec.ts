@@ -1,4 +1,4 @@
-/** Alternatives: `alt` is a semigroup of authenticators in which the first that passes wins (spec 5.5). */
+/** Alternatives: `alt` is a semigroup of authenticators. The first one that passes wins (spec 5.5). */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ import type { Request } from 'koa'
 
 const plans = fc.array(plan, { minLength: 1, maxLength: 5 })
 
-// The rule, written as a loop: who is asked, and who passes
+// The rule as a loop: which hooks are called, and who passes
 const byHand = (members: ReadonlyArray<Plan>, by: Request) => {
   const calls: string[] = []
   for (const { name, sent, answer, ambient } of members) {
@@ -53,7 +53,7 @@ describe('alt', () => {
     )
   })
 
-  it('5.5.2 the first that passes wins, and nothing behind it is called; unavailable and raised are final', async () => {
+  it('5.5.2 the first that passes wins, and no later hook is called; unavailable and raised are final', async () => {
     await fc.assert(
       fc.asyncProperty(shape, shape, request, async (a, b, by) => {
         const { result, calls } = await observe(
@@ -92,7 +92,7 @@ describe('alt', () => {
     )
   })
 
-  it('adding an alternative behind never changes a pass', async () => {
+  it('an alternative that is added at the end never changes a pass', async () => {
     await fc.assert(
       fc.asyncProperty(shape, shape, request, async (a, b, by) => {
         const alone = await build(a).evaluate(by)
@@ -117,7 +117,7 @@ describe('anyOf', () => {
     )
   })
 
-  it('of a record is anyOf of the list, and tells who won', async () => {
+  it('of an object is anyOf of the list, and reports who passed', async () => {
     await fc.assert(
       fc.asyncProperty(plans, request, async (list, by) => {
         const record = Object.fromEntries(list.map((one, at) => [`m${at}`, one]))

@@ -1,4 +1,4 @@
-/** The constructor and the combinators: what they describe, what they tell about a failure, when the hook is asked. */
+/** The constructor and the combinators: their description, the challenge of a failure, and when the hook is called. */
 import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { Request } from 'koa'
@@ -39,7 +39,7 @@ const elsewhere = mockRequest({
 describe('authenticator', () => {
   const sent = (value: unknown) => ({ challenge: Challenge.make('Test'), ambient: false, extract: () => O.some(value) })
 
-  it('5.1.4 asks the hook with the request itself and what was decoded', () => {
+  it('5.1.4 calls the hook with the request itself and the decoded credential', () => {
     const asked: unknown[] = []
     const request = mockRequest({ fields: [['key', 'k1']] })
     const remembering = apiKeyHeader({ authenticate: (...args: [Request, string]) => asked.push(...args) })
@@ -49,14 +49,14 @@ describe('authenticator', () => {
   })
 
   it.each([
-    { description: 'as long as allowed', input: 'k'.repeat(8), expected: 'Right' },
-    { description: 'one character longer', input: 'k'.repeat(9), expected: 'Left' },
+    { description: 'as long as the limit', input: 'k'.repeat(8), expected: 'Right' },
+    { description: 'one character longer than the limit', input: 'k'.repeat(9), expected: 'Left' },
   ])('decision "length of a credential" $description: $expected', ({ input, expected }) => {
     const limited = authenticator({ ...sent(input), maxLength: 8, authenticate: () => 'anna' })
     expect(limited.evaluate(mockRequest())).toHaveProperty('_tag', expected)
   })
 
-  it('decision "length of a credential": 8192 characters by default, longer is malformed', () => {
+  it('decision "length of a credential": the default is 8192 characters, and longer ones are malformed', () => {
     const of = (length: number) =>
       authenticator({ ...sent('k'.repeat(length)), authenticate: () => 'anna' }).evaluate(mockRequest())
     expect(of(8192)).toStrictEqual(E.right('anna'))
@@ -64,14 +64,14 @@ describe('authenticator', () => {
   })
 
   it.each([['', 'malformed'] as const, [['a', 'a'], 'malformed'] as const])(
-    'without a codec, %j is %s and the hook is not asked',
+    'without a codec, %j is %s and the hook is not called',
     (value, tag) => {
       const own = authenticator({ ...sent(value), authenticate: () => expect.unreachable() })
       expect(own.evaluate(mockRequest())).toMatchObject(E.left({ _tag: tag }))
     },
   )
 
-  it('every failure carries the challenge, made for it if the kind makes one for each', () => {
+  it('every failure has the challenge, which may be a function of the failure', () => {
     const asking = { ...sent('x'), challenge: ({ _tag }: AuthError) => Challenge.make('Test', { error: _tag }) }
     const of = (answer: unknown) => authenticator({ ...asking, authenticate: () => answer }).evaluate(mockRequest())
     for (const error of [AuthError.expired, AuthError.insufficient(['a']), AuthError.unavailable(1)]) {
@@ -94,7 +94,7 @@ describe('authenticator', () => {
     expect(own.evaluate(mockRequest())).toMatchObject(E.left({ challenge: { parameters: { hint: 'ask us' } } }))
   })
 
-  it('A-30 what extract or the codec throws is raised', () => {
+  it('A-30 an exception of extract or the codec is raised', () => {
     const error = new Error('part')
     const raise = () => {
       throw error
@@ -104,28 +104,28 @@ describe('authenticator', () => {
   })
 })
 
-describe('B-31 what browsers send by themselves is not taken from another site', () => {
+describe('B-31 a write from another site with a credential that browsers send', () => {
   it.each([
     { description: 'a cookie key', input: cookieKey, expected: 'forged' },
     { description: 'a plain function', input: fromFunction(() => 'anna'), expected: 'forged' },
     {
-      description: 'a bare RTE over a header key',
+      description: 'a bare RTE around a header key',
       input: fromFunction(pipe(key, RTE.map(String))),
       expected: 'forged',
     },
     { description: 'a mapped cookie key', input: flatMap(String)(cookieKey), expected: 'forged' },
     {
-      description: 'a bare RTE over a cookie key',
+      description: 'a bare RTE around a cookie key',
       input: fromFunction(pipe(cookieKey, RTE.map(String))),
       expected: 'forged',
     },
     { description: 'described as a cookie key', input: describedAs(cookieKey)(RTE.of('anna')), expected: 'forged' },
     {
-      description: 'described as one of several, one a cookie',
+      description: 'described as one of several, one of them a cookie',
       input: describedAs(altW(() => cookieKey)(key))(RTE.of('anna')),
       expected: 'forged',
     },
-  ])('$description: forged', ({ input, expected }) => {
+  ])('$description: is forged', ({ input, expected }) => {
     const verdict = input.evaluate(elsewhere)
     return Promise.resolve(verdict).then((result) => expect(result).toMatchObject(E.left({ _tag: expected })))
   })
@@ -133,18 +133,18 @@ describe('B-31 what browsers send by themselves is not taken from another site',
   it.each([
     { description: 'a header key', input: key },
     { description: 'described as a header key', input: describedAs(key)(RTE.of('k')) },
-    { description: 'a forged alternative fails and the list goes on', input: anyOf([cookieKey, key]) },
-    { description: 'the winner alone counts', input: anyOf([key, cookieKey]) },
+    { description: 'a list whose first member is forged', input: anyOf([cookieKey, key]) },
+    { description: 'a list that passes with a header key', input: anyOf([key, cookieKey]) },
   ])('$description: passes', async ({ input }) => {
     expect(await input.evaluate(elsewhere)).toStrictEqual(E.right('k'))
   })
 
-  it('decision "cookie kinds inside a bare RTE": describedAs another kind does not switch the check off', async () => {
+  it('decision "cookie kinds inside a bare RTE": describedAs with another kind does not switch the check off', async () => {
     const disguised = describedAs(key)(pipe(cookieKey, RTE.map(String)))
     expect(await disguised.evaluate(elsewhere)).toMatchObject(E.left({ _tag: 'forged' }))
   })
 
-  it('a refused cookie is refused, not forged: another site learns nothing', () => {
+  it('a refused cookie is refused, not forged, so another site learns nothing', () => {
     const refusing = apiKeyCookie({ authenticate: () => false })
     expect(refusing.evaluate(elsewhere)).toMatchObject(E.left({ _tag: 'invalid' }))
   })
@@ -155,13 +155,13 @@ describe('fromFunction', () => {
     expect(fromFunction(bearer)).toBe(bearer)
   })
 
-  it('5.1.3 takes any function of the request, with no scheme, and counts as sent by browsers', () => {
+  it('5.1.3 accepts any function of the request: it has no scheme, and counts as sent by browsers', () => {
     const made = fromFunction(() => 'anna')
     expect(made.description).toMatchObject({ _tag: 'Leaf', scheme: undefined, ambient: true })
     expect(made.evaluate(mockRequest())).toStrictEqual(E.right('anna'))
   })
 
-  it('A-31 takes a bare RTE, and a Left of it that is no AuthError is invalid', async () => {
+  it('A-31 accepts a bare RTE; its Left is invalid unless it is an AuthError', async () => {
     expect(await fromFunction(() => TE.left('no')).evaluate(mockRequest())).toMatchObject(E.left(AuthError.invalid))
     expect(await fromFunction(() => TE.right('anna')).evaluate(mockRequest())).toStrictEqual(E.right('anna'))
   })
@@ -171,10 +171,10 @@ describe('isAuthenticator', () => {
   it.each([
     { description: 'a kind', input: bearer, expected: true },
     { description: 'alternatives', input: anyOf([bearer]), expected: true },
-    { description: 'a mapped one', input: flatMap(String)(bearer), expected: true },
-    { description: "fp-ts's map of one", input: pipe(bearer, RTE.map(String)), expected: false },
+    { description: 'a mapped kind', input: flatMap(String)(bearer), expected: true },
+    { description: "fp-ts's map of a kind", input: pipe(bearer, RTE.map(String)), expected: false },
     { description: 'a function', input: () => true, expected: false },
-    { description: 'a record with the fields', input: { ...bearer }, expected: false },
+    { description: 'an object with the fields of an authenticator', input: { ...bearer }, expected: false },
     { description: 'null', input: null, expected: false },
   ])('$description: $expected', ({ input, expected }) => {
     expect(isAuthenticator(input)).toBe(expected)
@@ -187,7 +187,7 @@ describe('the challenges of a list (B-06)', () => {
     return E.isLeft(result) ? AuthError.branchesOf(result.left).map(({ challenge }) => challenge?.scheme) : result
   }
 
-  it('one for every alternative, nested or not, in order', async () => {
+  it('there is one for every alternative, nested or not, in order', async () => {
     const nested = anyOf([
       anyOf([bearer, cookieKey]),
       pipe(
@@ -199,7 +199,7 @@ describe('the challenges of a list (B-06)', () => {
     expect(leaves(nested.description)).toHaveLength(4)
   })
 
-  it('also for an alternative whose hook folded failures of its own', async () => {
+  it('there is one for an alternative whose hook folded several failures', async () => {
     const both = AuthError.Semigroup.concat(AuthError.invalid, AuthError.expired)
     const folding = httpBearer({ authenticate: () => E.left(both) })
     const list = anyOf([folding, key])
@@ -208,14 +208,14 @@ describe('the challenges of a list (B-06)', () => {
     )
   })
 
-  it('also for an alternative that is described as several', async () => {
+  it('there is one for each scheme of an alternative that is described as several', async () => {
     const several = describedAs(altW(() => cookieKey)(bearer))(RTE.left(AuthError.expired))
     expect(await challengesOf(anyOf([several, key]))).toStrictEqual(['Bearer', 'ApiKey', 'ApiKey'])
   })
 })
 
-describe('what reaches those who are asked', () => {
-  it('a codec gets what was sent, and no context that could keep it', () => {
+describe('arguments of codecs and functions', () => {
+  it('a codec gets only what was sent, and no context that could keep it', () => {
     const seen: unknown[] = []
     const kind = authenticator({
       challenge: Challenge.make('Own'),
@@ -228,7 +228,7 @@ describe('what reaches those who are asked', () => {
     expect(seen).toStrictEqual([['sent', []]])
   })
 
-  it('a map over an anonymous caller is not asked behind a bad credential', () => {
+  it('a map over an optional authenticator is not called after a bad credential of an earlier one', () => {
     const asked: unknown[] = []
     const list = anyOf([
       apiKeyHeader({ authenticate: () => false }),
@@ -241,7 +241,7 @@ describe('what reaches those who are asked', () => {
   })
 
   it.each([{ evaluate: 1, description: {} }, { evaluate: () => 1 }, { description: {} }])(
-    'no authenticator: a function with %o',
+    'is false for a function with %o',
     (parts) => expect(isAuthenticator(Object.assign(() => 1, parts))).toBe(false),
   )
 })

@@ -1,4 +1,4 @@
-/** Challenges: what is rendered reads back (RFC 9110 §11.3), and is one line of ASCII whatever went in. */
+/** Challenges: what is rendered can be parsed again (RFC 9110 §11.3), and is one line of ASCII, whatever the input. */
 import fc from 'fast-check'
 import { Challenge } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ const realm = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a\r\nSet-Cookie: b=c', 'é', '\u0000', 'a\nb'))
 
 describe('Challenge.render', () => {
-  it('B-05 parses back to the scheme, the realm first, and every parameter', () => {
+  it('B-05 parses to the scheme, the realm first, and every parameter', () => {
     fc.assert(
       fc.property(challenge, realm, (made, standIn) => {
         const { scheme, parameters } = parseChallenge(Challenge.render(standIn)(made))
@@ -25,7 +25,7 @@ describe('Challenge.render', () => {
     )
   })
 
-  it('B-04 a realm in any letter case is the realm, and is once', () => {
+  it('B-04 a realm in any letter case is the realm, once', () => {
     const made = Challenge.make('ApiKey', { Realm: 'pets' })
     expect(parseChallenge(Challenge.render('api')(made)).parameters).toHaveLength(1)
   })
@@ -35,7 +35,7 @@ describe('Challenge.render', () => {
     expect(Challenge.render('r"')(made)).toBe('ApiKey realm="r\\"", name="a\\"b\\\\c"')
   })
 
-  it('B-05 never holds CR, LF or what is not ASCII, whatever realm is passed: it is clean or refused', () => {
+  it('B-05 never contains CR, LF or a character outside of ASCII: a realm is valid, or refused', () => {
     fc.assert(
       fc.property(challenge, anyText, (made, standIn) => {
         const rendered = attempt(() => Challenge.render(standIn)(made))
@@ -46,7 +46,7 @@ describe('Challenge.render', () => {
 })
 
 describe('Challenge.make', () => {
-  it('B-05 refuses with a TypeError what does not fit a header, and only that', () => {
+  it('B-05 refuses with a TypeError exactly what is not valid in a header', () => {
     fc.assert(
       fc.property(anyText, token, anyText, (scheme, name, value) => {
         const isToken = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/.test(scheme)
@@ -58,7 +58,7 @@ describe('Challenge.make', () => {
     )
   })
 
-  it('B-04 refuses a parameter given twice, in any letter case', () => {
+  it('B-04 refuses a parameter that is given twice, in any letter case', () => {
     expect(() => Challenge.make('X', { Name: 'a', name: 'b' })).toThrow(TypeError)
   })
 })

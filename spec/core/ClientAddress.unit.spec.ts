@@ -1,4 +1,4 @@
-/** Where a request comes from, as guesses are counted by: what one client can choose of its address counts for nothing. */
+/** The address by which guesses are counted: the part of an address that one client can choose does not count. */
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { clientAddress, networkOf } from '../../src/core/ClientAddress.js'
@@ -67,12 +67,12 @@ describe('T-06 an address', () => {
     expect(networkOf(written)).toBe(expected)
   })
 
-  it('of 100,000 characters is refused without a look', () => {
+  it('of 100,000 characters is refused without parsing', () => {
     expect(networkOf(':'.repeat(100_000))).toBeUndefined()
   })
 })
 
-describe('of a request', () => {
+describe('T-06 the address of a request', () => {
   const from = (forwarded: string | undefined, { proxy = true, maxIpsCount = 0, socket = '10.0.0.1' } = {}) => {
     const request = mockRequest({ fields: forwarded === undefined ? [] : [['X-Forwarded-For', forwarded]] })
     Object.assign(request.ctx.app, { proxy, maxIpsCount })
@@ -81,14 +81,19 @@ describe('of a request', () => {
   }
 
   it.each<[string, string | undefined, Parameters<typeof from>[1], string]>([
-    ['without a proxy what is written counts for nothing', '192.0.2.1', { proxy: false }, '10.0.0.1'],
-    ['the last that was written, without its port', '1.1.1.1, 192.0.2.1:5678', {}, '192.0.2.1'],
+    ['without a proxy, X-Forwarded-For does not count', '192.0.2.1', { proxy: false }, '10.0.0.1'],
+    ['the last address of X-Forwarded-For, without its port', '1.1.1.1, 192.0.2.1:5678', {}, '192.0.2.1'],
     ['with brackets and port', '[2001:db8::1]:443', {}, '2001:db8:0:0::/64'],
-    ['of two proxies what the outer one wrote', '9.9.9.9, 192.0.2.1:7, 10.0.0.2:8', { maxIpsCount: 2 }, '192.0.2.1'],
-    ['what is no address counts as not written', 'unknown', {}, '10.0.0.1'],
-    ['nothing written', undefined, {}, '10.0.0.1'],
-    ['a blank behind the last comma', '192.0.2.1, ', {}, '10.0.0.1'],
-    ['the socket itself, as IPv6', undefined, { socket: '::ffff:192.0.2.7' }, '192.0.2.7'],
+    [
+      'with two proxies, the address that the outer one added',
+      '9.9.9.9, 192.0.2.1:7, 10.0.0.2:8',
+      { maxIpsCount: 2 },
+      '192.0.2.1',
+    ],
+    ['an invalid address counts as missing', 'unknown', {}, '10.0.0.1'],
+    ['no X-Forwarded-For', undefined, {}, '10.0.0.1'],
+    ['a blank after the last comma', '192.0.2.1, ', {}, '10.0.0.1'],
+    ['an IPv6 socket', undefined, { socket: '::ffff:192.0.2.7' }, '192.0.2.7'],
   ])('%s', (_rule, forwarded, options, expected) => {
     expect(from(forwarded, options)).toBe(expected)
   })

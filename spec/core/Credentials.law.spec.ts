@@ -1,4 +1,4 @@
-/** Codecs: decode after encode is the identity; decoding is total; what was refused is not in the errors. */
+/** Codecs: decode after encode is the identity; decoding is total; a refused value is not in the errors. */
 import { inspect } from 'node:util'
 import { either as E } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
@@ -14,15 +14,15 @@ const anyText = fc.oneof(latin1, quoted, fc.string({ unit: 'binary' }), b64token
 
 interface Case {
   readonly codec: t.Type<unknown, string, unknown>
-  /** Credentials, most of which it admits. */
+  /** Arbitrary credentials, most of them valid. */
   readonly credentials: Arbitrary<unknown>
-  /** What its fields begin with. */
+  /** The beginning of its fields. */
   readonly prefix: string
-  /** What no credential of this kind may end with. */
+  /** Characters with which no credential of this kind may end. */
   readonly spoiling: ReadonlyArray<string>
 }
 
-// Safe: each codec is only given what its own `is` admits
+// Safe: each codec only gets what its own `is` accepts
 const erased = (codec: t.Type<never, string, unknown> | t.Type<string, string, unknown>) => codec as Case['codec']
 
 const cases: ReadonlyArray<Case> = [
@@ -39,7 +39,7 @@ const cases: ReadonlyArray<Case> = [
 ]
 
 describe.each(cases)('$codec.name', ({ codec, credentials, prefix, spoiling }) => {
-  it('decode after encode is the identity on what it admits', () => {
+  it('decode after encode is the identity on what it accepts', () => {
     fc.assert(
       fc.property(credentials, (credential) => {
         fc.pre(codec.is(credential))
@@ -49,7 +49,7 @@ describe.each(cases)('$codec.name', ({ codec, credentials, prefix, spoiling }) =
     )
   })
 
-  it('decodes to what it admits, and the encoding of that decodes to the same', () => {
+  it('decodes to what it accepts, and the encoding of that decodes to the same', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -67,7 +67,7 @@ describe.each(cases)('$codec.name', ({ codec, credentials, prefix, spoiling }) =
     )
   })
 
-  it('is total: any bytes and any value are decoded or refused, never thrown at', () => {
+  it('is total: any bytes and any value are decoded or refused, and nothing is thrown', () => {
     fc.assert(
       fc.property(fc.oneof(latin1, anyText, fc.anything(), fc.array(fc.string())), (sent) => {
         const decoded = codec.decode(sent)
@@ -108,7 +108,7 @@ describe.each(cases)('$codec.name', ({ codec, credentials, prefix, spoiling }) =
 })
 
 describe('AnyCredentials, for a kind without a codec', () => {
-  it('refuses nothing but what is not there, the empty string, and arrays, which mean: sent twice', () => {
+  it('refuses only undefined, the empty string, and arrays, which mean that it was sent twice', () => {
     fc.assert(
       fc.property(fc.anything(), (sent) => {
         expect(E.isLeft(AnyCredentials.decode(sent))).toBe(

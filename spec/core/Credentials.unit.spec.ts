@@ -1,4 +1,4 @@
-/** The syntax of each credential, by table. */
+/** The syntax of each credential, as a table. */
 import { either as E } from 'fp-ts'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ const pair = (username: string, password: string) => ({ username, password })
 interface Row {
   readonly description: string
   readonly input: unknown
-  /** `undefined`: refused. */
+  /** `undefined` means refused. */
   readonly expected: unknown
 }
 
@@ -23,21 +23,21 @@ const bearer: ReadonlyArray<Row> = [
   { description: 'B-03 a tab', input: 'Bearer\tabc', expected: undefined },
   { description: 'no space', input: 'Bearerabc', expected: undefined },
   { description: 'no token', input: 'Bearer', expected: undefined },
-  { description: 'spaces for a token', input: 'Bearer   ', expected: undefined },
+  { description: 'spaces instead of a token', input: 'Bearer   ', expected: undefined },
   { description: 'only padding', input: 'Bearer ==', expected: undefined },
   { description: 'padding inside', input: 'Bearer a=b', expected: undefined },
   { description: 'A-07 another scheme', input: 'Token abc', expected: undefined },
   { description: 'A-07 a longer scheme', input: 'Bearers abc', expected: undefined },
-  { description: 'A-07 the token alone', input: 'abc', expected: undefined },
-  { description: 'A-22 two joined with a comma', input: 'Bearer abc, Bearer def', expected: undefined },
+  { description: 'A-07 a token without a scheme', input: 'abc', expected: undefined },
+  { description: 'A-22 two tokens joined with a comma', input: 'Bearer abc, Bearer def', expected: undefined },
   { description: 'two tokens', input: 'Bearer abc def', expected: undefined },
   { description: 'a quoted token', input: 'Bearer "abc"', expected: undefined },
   { description: 'a leading blank', input: ' Bearer abc', expected: undefined },
   { description: 'a trailing blank', input: 'Bearer abc ', expected: undefined },
   { description: 'a trailing line break', input: 'Bearer abc\n', expected: undefined },
   { description: 'A-20 a no-break space', input: 'Bearer\u00a0abc', expected: undefined },
-  { description: 'letters beyond ASCII', input: 'Bearer äbc', expected: undefined },
-  { description: 'a long s in the scheme is no S', input: 'Ba\u017fic abc', expected: undefined },
+  { description: 'a character outside of ASCII', input: 'Bearer äbc', expected: undefined },
+  { description: 'a long s in the scheme is not an s', input: 'Ba\u017fic abc', expected: undefined },
   { description: 'NUL', input: 'Bearer a\0', expected: undefined },
   { description: 'sent twice', input: ['Bearer abc', 'Bearer abc'], expected: undefined },
   { description: 'nothing', input: undefined, expected: undefined },
@@ -45,12 +45,12 @@ const bearer: ReadonlyArray<Row> = [
 
 const basic: ReadonlyArray<Row> = [
   {
-    description: 'RFC 7617 §2, its example',
+    description: 'RFC 7617 §2, the example',
     input: 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==',
     expected: pair('Aladdin', 'open sesame'),
   },
   {
-    description: 'RFC 7617 §2.1, its example in UTF-8',
+    description: 'RFC 7617 §2.1, the example in UTF-8',
     input: 'Basic dGVzdDoxMjPCow==',
     expected: pair('test', '123£'),
   },
@@ -61,9 +61,9 @@ const basic: ReadonlyArray<Row> = [
   { description: 'an empty password', input: `Basic ${base64('a:')}`, expected: pair('a', '') },
   { description: 'both empty', input: `Basic ${base64(':')}`, expected: pair('', '') },
   { description: 'B-23 no percent-decoding', input: `Basic ${base64('a%3Ab:%20')}`, expected: pair('a%3Ab', '%20') },
-  { description: 'blanks belong to the parts', input: `Basic ${base64(' a : b ')}`, expected: pair(' a ', ' b ') },
+  { description: 'blanks belong to both parts', input: `Basic ${base64(' a : b ')}`, expected: pair(' a ', ' b ') },
   {
-    description: 'B-21 a leading BOM stays',
+    description: 'B-21 a leading BOM is kept',
     input: `Basic ${base64('\ufeffadmin:b')}`,
     expected: pair('\ufeffadmin', 'b'),
   },
@@ -74,15 +74,15 @@ const basic: ReadonlyArray<Row> = [
     expected: pair('a', 'p'.repeat(200)),
   },
   {
-    description: 'A-29 the name of a prototype',
+    description: 'A-29 __proto__ as a name',
     input: `Basic ${base64('__proto__:b')}`,
     expected: pair('__proto__', 'b'),
   },
   { description: 'no colon', input: `Basic ${base64('ab')}`, expected: undefined },
-  { description: 'nothing encoded', input: 'Basic', expected: undefined },
-  { description: 'spaces only', input: 'Basic  ', expected: undefined },
+  { description: 'no base64', input: 'Basic', expected: undefined },
+  { description: 'only spaces', input: 'Basic  ', expected: undefined },
   { description: 'only padding', input: 'Basic ==', expected: undefined },
-  { description: 'B-23 without the scheme', input: base64('a:b'), expected: undefined },
+  { description: 'B-23 without a scheme', input: base64('a:b'), expected: undefined },
   { description: 'without a space', input: `Basic${base64('a:b')}`, expected: undefined },
   { description: 'a tab', input: `Basic\t${base64('a:b')}`, expected: undefined },
   { description: 'another scheme', input: `Bearer ${base64('a:b')}`, expected: undefined },
@@ -101,7 +101,7 @@ const basic: ReadonlyArray<Row> = [
   { description: 'B-20 LF in the password', input: `Basic ${base64('a:b\n')}`, expected: undefined },
   { description: 'B-20 DEL', input: `Basic ${base64('a:\x7f')}`, expected: undefined },
   {
-    description: 'B-21 no UTF-8 (Latin-1)',
+    description: 'B-21 Latin-1 instead of UTF-8',
     input: `Basic ${base64(Buffer.from('a:é', 'latin1'))}`,
     expected: undefined,
   },
@@ -119,7 +119,7 @@ const basic: ReadonlyArray<Row> = [
 ]
 
 const query: ReadonlyArray<Row> = [
-  { description: 'any text', input: ' ä\u0001;,"', expected: ' ä\u0001;,"' },
+  { description: 'any string', input: ' ä\u0001;,"', expected: ' ä\u0001;,"' },
   { description: 'empty', input: '', expected: undefined },
   { description: 'a lone surrogate', input: 'a\udc00', expected: undefined },
   { description: 'sent twice', input: ['a', 'a'], expected: undefined },
@@ -136,15 +136,15 @@ const header: ReadonlyArray<Row> = [
   { description: 'a line break', input: 'a\r\nb', expected: undefined },
   { description: 'a trailing line break', input: 'a\n', expected: undefined },
   { description: 'DEL', input: 'a\x7f', expected: undefined },
-  { description: 'no byte', input: 'a\u0100', expected: undefined },
+  { description: 'an empty field', input: 'a\u0100', expected: undefined },
   { description: 'sent twice', input: ['a', 'a'], expected: undefined },
 ]
 
 const cookie: ReadonlyArray<Row> = [
   { description: 'ASCII', input: 'k1=x,y', expected: 'k1=x,y' },
   { description: 'quotes around it', input: '"k1"', expected: 'k1' },
-  { description: 'one pair of quotes alone is taken off', input: '""k1""', expected: '"k1"' },
-  { description: 'a quote that is not closed stays (D-S14)', input: '"k1', expected: '"k1' },
+  { description: 'only one pair of quotes is removed', input: '""k1""', expected: '"k1"' },
+  { description: 'an opening quote without a closing one stays (D-S14)', input: '"k1', expected: '"k1' },
   { description: 'a single quote character', input: '"', expected: '"' },
   { description: 'no percent-decoding', input: 'k%31', expected: 'k%31' },
   { description: 'bytes above 127 as Latin-1', input: 'k\u00ff', expected: 'k\u00ff' },
@@ -176,7 +176,7 @@ describe('encode', () => {
   it.each([
     { description: 'Bearer', input: BearerToken.encode('abc'), expected: 'Bearer abc' },
     { description: 'Basic', input: BasicCredentials.encode(pair('a', 'b')), expected: 'Basic YTpi' },
-    { description: 'a cookie that has quotes of its own', input: CookieKey.encode('"a"'), expected: '""a""' },
+    { description: 'a cookie whose value has quotes', input: CookieKey.encode('"a"'), expected: '""a""' },
     { description: 'a cookie', input: CookieKey.encode('a'), expected: 'a' },
     { description: 'a cookie that begins with a quote', input: CookieKey.encode('"a'), expected: '"a' },
     { description: 'a cookie that ends with a quote', input: CookieKey.encode('a"'), expected: 'a"' },
@@ -184,7 +184,7 @@ describe('encode', () => {
     { description: 'a query key', input: QueryKey.encode('a b'), expected: 'a b' },
     { description: 'a header key', input: HeaderKey.encode('a b'), expected: 'a b' },
     {
-      description: 'Basic in UTF-8',
+      description: 'Basic with UTF-8',
       input: BasicCredentials.encode(pair('ä', '£')),
       expected: `Basic ${base64('ä:£')}`,
     },
@@ -198,31 +198,28 @@ describe('AnyCredentials', () => {
     expect(E.isLeft(AnyCredentials.decode(input))).toBe(true)
   })
 
-  it.each([0, false, ' ', {}, 'abc'])('takes %j as it is', (input) => {
+  it.each([0, false, ' ', {}, 'abc'])('accepts %j as it is', (input) => {
     expect(AnyCredentials.decode(input)).toStrictEqual(E.right(input))
   })
 
-  it('is called so in messages', () => expect(AnyCredentials.name).toBe('AnyCredentials'))
+  it('has this name in messages', () => expect(AnyCredentials.name).toBe('AnyCredentials'))
 })
 
-describe('is: what a codec writes, before it is written', () => {
+describe('is: a decoded credential', () => {
   const no: ReadonlyArray<unknown> = [undefined, null, 1, true, '', {}, [], () => 'abc', Object('abc')]
 
-  it.each(Object.entries({ BearerToken, QueryKey, HeaderKey, CookieKey }))(
-    '%s: a string that is one',
-    (name, codec) => {
-      expect(codec.name).toBe(name)
-      expect(codec.is('abc')).toBe(true)
-      for (const value of no) expect([value, codec.is(value)]).toStrictEqual([value, false])
-    },
-  )
+  it.each(Object.entries({ BearerToken, QueryKey, HeaderKey, CookieKey }))('%s: accepts a string', (name, codec) => {
+    expect(codec.name).toBe(name)
+    expect(codec.is('abc')).toBe(true)
+    for (const value of no) expect([value, codec.is(value)]).toStrictEqual([value, false])
+  })
 
-  it.each(['a b', 'abc ', 'a=b', '=', 'abc\n', 'Bearer abc', 'ä'])('BearerToken: not %j', (value) => {
+  it.each(['a b', 'abc ', 'a=b', '=', 'abc\n', 'Bearer abc', 'ä'])('BearerToken: refuses %j', (value) => {
     expect(BearerToken.is(value)).toBe(false)
     expect(BearerToken.decode(`Bearer ${value}`)).toMatchObject({ _tag: 'Left' })
   })
 
-  it('BasicCredentials: a pair of texts', () => {
+  it('BasicCredentials: accepts a pair of strings', () => {
     expect(BasicCredentials.name).toBe('BasicCredentials')
     expect(BasicCredentials.is(pair('anna', 'pass:word'))).toBe(true)
     expect(BasicCredentials.is(pair('', ''))).toBe(true)
@@ -233,25 +230,25 @@ describe('is: what a codec writes, before it is written', () => {
     ['a function with both', Object.assign(() => 1, pair('anna', 'b'))],
     ['no user name', { password: 'b' }],
     ['no password', { username: 'anna' }],
-    ['a user name that is a list', { username: ['anna'], password: 'b' }],
+    ['a user name that is an array', { username: ['anna'], password: 'b' }],
     ['a password that is a number', { username: 'anna', password: 1 }],
-    ['a password that is a string’s object', { username: 'anna', password: Object('b') }],
+    ['a password that is a String object', { username: 'anna', password: Object('b') }],
     ['a colon in the user name', pair('an:na', 'b')],
     ['a control character in the user name', pair('an\0na', 'b')],
     ['a control character in the password', pair('anna', 'b\x7f')],
-    ['half a character in the user name', pair('\ud800', 'b')],
-    ['half a character in the password', pair('anna', '\udc00')],
-  ])('BasicCredentials: not %s', (_, value) => {
+    ['a lone surrogate in the user name', pair('\ud800', 'b')],
+    ['a lone surrogate in the password', pair('anna', '\udc00')],
+  ])('BasicCredentials: refuses %s', (_, value) => {
     expect(BasicCredentials.is(value)).toBe(false)
   })
 })
 
-it.each(['xBasic YTpi', ' Basic YTpi', 'Basic YTpi ', 'Basic YTpi\nA: b'])('Basic: not %j', (field) => {
+it.each(['xBasic YTpi', ' Basic YTpi', 'Basic YTpi ', 'Basic YTpi\nA: b'])('Basic: refuses %j', (field) => {
   expect(BasicCredentials.decode(field)).toMatchObject({ _tag: 'Left' })
 })
 
 it.each(Object.entries({ BasicCredentials, BearerToken, QueryKey, HeaderKey, CookieKey }))(
-  '%s: a refusal tells that the value is not well-formed, and nothing of it',
+  '%s: a refusal says that the value is not well-formed, and does not contain it',
   (_, codec) => {
     expect(codec.decode('')).toStrictEqual(E.left([{ value: undefined, context: [], message: 'not well-formed' }]))
   },

@@ -1,4 +1,7 @@
-/** The check for CSRF: the table of Go's CrossOriginProtection, and ours; and which origins can be trusted (B-31 to B-33). */
+/**
+ * The check for CSRF: the table of Go's CrossOriginProtection, and more; and which origins can be trusted (B-31 to
+ * B-33).
+ */
 import { describe, expect, it } from 'vitest'
 import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -17,43 +20,48 @@ const table: ReadonlyArray<Row> = [
   { description: 'none (typed by the user)', site: 'none', expected: false },
   { description: 'cross-site', site: 'cross-site', expected: true },
   { description: 'same-site is another origin', site: 'same-site', expected: true },
-  { description: 'no field, no Origin: no browser', expected: false },
-  { description: 'no field, own Origin', origin: 'https://api.example', expected: false },
+  { description: 'no field and no Origin: not a browser', expected: false },
+  { description: 'no field, the same Origin', origin: 'https://api.example', expected: false },
   { description: 'no field, another Origin', origin: 'https://attacker.example', expected: true },
   { description: 'no field, Origin null', origin: 'null', expected: true },
   { description: 'GET', method: 'GET', site: 'cross-site', expected: false },
   { description: 'HEAD', method: 'HEAD', site: 'cross-site', expected: false },
   { description: 'OPTIONS', method: 'OPTIONS', site: 'cross-site', expected: false },
   { description: 'PUT', method: 'PUT', site: 'cross-site', expected: true },
-  { description: 'A-35 TRACE is not on the safe list', method: 'TRACE', site: 'cross-site', expected: true },
+  { description: 'A-35 TRACE is not safe', method: 'TRACE', site: 'cross-site', expected: true },
   { description: 'A-35 a method in lower case is not GET', method: 'get', site: 'cross-site', expected: true },
   { description: 'an unknown word', site: 'same-origin-ish', expected: true },
   { description: 'another letter case', site: 'Same-Origin', expected: true },
-  { description: 'two words joined', site: 'same-origin, cross-site', expected: true },
+  { description: 'two values joined', site: 'same-origin, cross-site', expected: true },
   {
-    description: 'cross-site from the own Origin: the field decides',
+    description: 'cross-site with the same Origin: the field decides',
     site: 'cross-site',
     origin: 'https://api.example',
     expected: true,
   },
   {
-    description: 'same-origin with a strange Origin: the field decides',
+    description: 'same-origin with another Origin: the field decides',
     site: 'same-origin',
     origin: 'https://attacker.example',
     expected: false,
   },
   { description: 'B-32 the scheme is not compared', origin: 'http://api.example', expected: false },
-  { description: 'B-32 the port is', origin: 'https://api.example:8443', expected: true },
-  { description: 'B-32 the same port', origin: 'https://api.example:8443', host: 'api.example:8443', expected: false },
-  { description: 'a host that only begins alike', origin: 'https://api.example.attacker.example', expected: true },
-  { description: 'the own host as a user', origin: 'https://api.example@attacker.example', expected: true },
-  { description: 'the own host as a path', origin: 'https://attacker.example/api.example', expected: true },
-  { description: 'a path behind the own host', origin: 'https://api.example/', expected: true },
+  { description: 'B-32 the port is compared', origin: 'https://api.example:8443', expected: true },
+  {
+    description: 'B-32 the same port passes',
+    origin: 'https://api.example:8443',
+    host: 'api.example:8443',
+    expected: false,
+  },
+  { description: 'a host with the same beginning', origin: 'https://api.example.attacker.example', expected: true },
+  { description: 'the host as a user', origin: 'https://api.example@attacker.example', expected: true },
+  { description: 'the host as a path', origin: 'https://attacker.example/api.example', expected: true },
+  { description: 'the host with a path', origin: 'https://api.example/', expected: true },
   { description: 'a backslash', origin: 'https://api.example\\', expected: true },
   { description: 'no scheme', origin: 'api.example', expected: true },
   { description: 'two origins', origin: 'https://api.example, https://attacker.example', expected: true },
   {
-    description: 'two origins, the own one last',
+    description: 'two origins, the same one last',
     origin: 'https://attacker.example https://api.example',
     expected: true,
   },
@@ -66,9 +74,9 @@ const table: ReadonlyArray<Row> = [
     origin: 'https://app.example:444',
     expected: true,
   },
-  { description: 'under a trusted host', site: 'cross-site', origin: 'https://x.app.example', expected: true },
+  { description: 'a subdomain of a trusted host', site: 'cross-site', origin: 'https://x.app.example', expected: true },
   { description: 'cross-site without an Origin', site: 'cross-site', origin: '', expected: true },
-  { description: 'no Host at all', origin: 'https://attacker.example', host: '', expected: true },
+  { description: 'no Host', origin: 'https://attacker.example', host: '', expected: true },
 ]
 
 const requestOf = ({ method = 'POST', site, origin, host = 'api.example' }: Row) =>
@@ -88,7 +96,7 @@ describe('isForged', () => {
     expect(isForged(requestOf(row), policy)).toBe(row.expected)
   })
 
-  it.each(table)('switched off, nothing is forged: $description', (row) => {
+  it.each(table)('with csrf: false nothing is forged: $description', (row) => {
     expect(isForged(requestOf(row), { ...policy, csrf: false })).toBe(false)
   })
 
@@ -99,7 +107,7 @@ describe('isForged', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data',
     'x',
-  ])('A-12 the content type changes nothing: %s', (type) => {
+  ])('A-12 the content type %s changes nothing', (type) => {
     const content = type === undefined ? [] : [['Content-Type', type] as const]
     const fields = [['Host', 'api.example'], ['Sec-Fetch-Site', 'cross-site'], ...content] as const
     expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
@@ -124,40 +132,40 @@ describe('isForged', () => {
   })
 })
 
-describe('what makes a request one that changes state', () => {
+describe('requests that change state', () => {
   const policy = { csrf: true, trustedOrigins: trustedOrigins(['https://app.example']) }
   const own = ['Host', 'api.example'] as const
   const crossSite = ['Sec-Fetch-Site', 'cross-site'] as const
 
-  it('B-33 a handshake is a GET that opens a channel for writes: of another site it is forged', () => {
+  it('B-33 a handshake is a GET that opens a channel for writes, so it is forged from another site', () => {
     const fields = [own, crossSite, ['Upgrade', 'websocket'] as const]
     expect(isForged(mockRequest({ method: 'GET', fields }), policy)).toBe(true)
     expect(isForged(mockRequest({ method: 'GET', fields: [own, crossSite] }), policy)).toBe(false)
   })
 
-  it('B-32 of two Host lines none is the own host', () => {
+  it('B-32 with two Host lines, no origin is the same', () => {
     const fields = [own, ['Host', 'attacker.example'], ['Origin', 'https://api.example']] as const
     expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
   })
 
   const navigation = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
   it.each<[description: string, method: string, more: Readonly<Record<string, string>>, expected: boolean]>([
-    ['a link that is followed', 'GET', navigation, false],
-    ['a form that is sent', 'POST', navigation, true],
-    ['a link without the fields', 'GET', {}, true],
+    ['a link that a user follows', 'GET', navigation, false],
+    ['a form that a user sends', 'POST', navigation, true],
+    ['a link without these fields', 'GET', {}, true],
     ['a frame', 'GET', { ...navigation, 'Sec-Fetch-Dest': 'iframe' }, true],
     ['a fetch', 'GET', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'document' }, true],
     ['an image', 'GET', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'image' }, true],
     ['a prefetch', 'GET', { ...navigation, 'Sec-Purpose': 'prefetch' }, true],
     ['a handshake', 'GET', { ...navigation, Upgrade: 'websocket' }, true],
-    ['a link of a trusted origin, which says so', 'GET', { Origin: 'https://app.example' }, false],
-  ])('B-33 signing in from another site by %s, %s', (_description, method, more, expected) => {
+    ['a link of a trusted origin, with Origin', 'GET', { Origin: 'https://app.example' }, false],
+  ])('B-33 signing in from another site by %s: forged is %s', (_description, method, more, expected) => {
     const request = mockRequest({ method, fields: [own, crossSite, ...Object.entries(more)] })
     expect(isForgedChange(request, policy)).toBe(expected)
     expect(isForgedChange(request, { ...policy, csrf: false })).toBe(false)
   })
 
-  it('B-33 signing in from the own site is not forged', () => {
+  it('B-33 signing in from the same site is not forged', () => {
     const fields = [own, ['Sec-Fetch-Site', 'same-origin']] as const
     for (const method of ['GET', 'POST']) expect(isForgedChange(mockRequest({ method, fields }), policy)).toBe(false)
   })
@@ -170,20 +178,20 @@ describe('trustedOrigins', () => {
     'https://app.example:8443',
     'http://localhost:3000',
     'http://[::1]:81',
-  ])('B-33 admits %s', (origin) => {
+  ])('B-33 accepts %s', (origin) => {
     expect(trustedOrigins([origin])).toStrictEqual(new Set([origin]))
   })
 
   it.each([
     { description: 'no scheme', input: 'app.example' },
     { description: 'no host', input: 'https://' },
-    { description: 'a slash behind it', input: 'https://app.example/' },
+    { description: 'a trailing slash', input: 'https://app.example/' },
     { description: 'a path', input: 'https://app.example/path' },
     { description: 'a query', input: 'https://app.example?query=value' },
     { description: 'a fragment', input: 'https://app.example#fragment' },
     { description: 'a second scheme', input: 'https://ftp://app.example' },
-    { description: 'empty text', input: '' },
-    { description: 'null in quotes', input: 'null' },
+    { description: 'an empty string', input: '' },
+    { description: 'the string null', input: 'null' },
     { description: 'null', input: null },
     { description: 'a user', input: 'https://user@app.example' },
     { description: 'upper case', input: 'https://App.example' },
@@ -191,10 +199,10 @@ describe('trustedOrigins', () => {
     { description: 'a default port', input: 'https://app.example:443' },
     { description: 'a wildcard', input: '*' },
     { description: 'a blank', input: 'https://app.example ' },
-    { description: 'a port that is none', input: 'https://app.example:99999' },
-    { description: 'a host beyond ASCII', input: 'https://äpp.example' },
-  ])('B-33 TypeError for $description', ({ input }) => {
-    // Safe: what a caller without types could pass
+    { description: 'an invalid port', input: 'https://app.example:99999' },
+    { description: 'a host outside of ASCII', input: 'https://äpp.example' },
+  ])('B-33 is a TypeError for $description', ({ input }) => {
+    // Safe: a caller without types could pass this
     expect(() => trustedOrigins(['https://ok.example', input as string])).toThrow(TypeError)
   })
 })

@@ -1,4 +1,4 @@
-/** Descriptions: trees flatten, and the readers of a tree see every leaf. */
+/** Descriptions: trees are flattened, and the readers of a tree see every leaf. */
 import fc from 'fast-check'
 import { Challenge, type Description, type Leaf, type SecurityScheme } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -32,7 +32,7 @@ const allOf = (...members: Description[]): Description => ({ _tag: 'AllOf', memb
 const scoped = (member: Description, ...scopes: string[]): Description => ({ _tag: 'Scoped', member, scopes })
 
 describe('anyOf', () => {
-  it('flattens nested alternatives, so that alt is associative in its description', () => {
+  it('flattens nested alternatives, so that the description of alt is associative', () => {
     const nested = anyOf([anyOf([bearer, basic]), anyOf([key('query'), anyOf([custom])])])
     expect(nested).toStrictEqual({ _tag: 'AnyOf', members: [bearer, basic, key('query'), custom] })
   })
@@ -49,7 +49,7 @@ describe('anyOf', () => {
 describe('fieldsOf', () => {
   const table: ReadonlyArray<{ description: string; input: ReadonlyArray<Description>; expected: string[] }> = [
     { description: 'bearer', input: [bearer], expected: ['Authorization'] },
-    { description: 'bearer and Basic read one field', input: [bearer, basic], expected: ['Authorization'] },
+    { description: 'bearer and Basic read the same field', input: [bearer, basic], expected: ['Authorization'] },
     { description: 'OAuth 2.0', input: [leaf({ type: 'oauth2', flows: {} })], expected: ['Authorization'] },
     {
       description: 'OpenID Connect',
@@ -60,12 +60,16 @@ describe('fieldsOf', () => {
     { description: 'a cookie key', input: [key('cookie')], expected: ['Cookie'] },
     { description: 'a query key is part of the URL', input: [key('query')], expected: [] },
     {
-      description: 'each once',
+      description: 'each field once',
       input: [key('cookie'), key('cookie', 'b'), bearer],
       expected: ['Cookie', 'Authorization'],
     },
-    { description: 'a plain function reads who knows what', input: [bearer, custom], expected: ['*'] },
-    { description: 'a client certificate is no field', input: [leaf({ type: 'mutualTLS' }), bearer], expected: ['*'] },
+    { description: 'a plain function may read anything', input: [bearer, custom], expected: ['*'] },
+    {
+      description: 'a client certificate is not a field',
+      input: [leaf({ type: 'mutualTLS' }), bearer],
+      expected: ['*'],
+    },
   ]
   it.each(table)('$description', ({ input, expected }) => {
     expect(fieldsOf(anyOf(input))).toStrictEqual(expected)
@@ -138,7 +142,7 @@ describe('explained', () => {
   })
 })
 
-describe('the other readers', () => {
+describe('other readers of a description', () => {
   it('isThrottled: one leaf is enough', () => {
     expect(isThrottled(anyOf([bearer, basic]))).toBe(false)
     expect(isThrottled(allOf(bearer, scoped({ ...basic, throttled: true })))).toBe(true)
@@ -155,17 +159,17 @@ describe('the other readers', () => {
     expect(fieldsOf({ ...bearer, exposesChallenges: () => true })).toStrictEqual(['Authorization', 'Origin'])
   })
 
-  it('isAmbient: one leaf is enough', () => {
+  it('isAmbient is true if one leaf is', () => {
     expect(isAmbient(anyOf([bearer, key('query')]))).toBe(false)
     expect(isAmbient(anyOf([bearer, basic]))).toBe(true)
   })
 
-  it('readsQuery: one leaf is enough (A-28)', () => {
+  it('readsQuery is true if one leaf does (A-28)', () => {
     expect(readsQuery(anyOf([bearer, key('header'), custom]))).toBe(false)
     expect(readsQuery(anyOf([bearer, key('query')]))).toBe(true)
   })
 
-  it('B-06 challengesOf: one for every leaf, in order; a function is asked about the failure', () => {
+  it('B-06 challengesOf has one for every leaf, in order; a function is called with the failure', () => {
     const asked: Leaf = { ...bearer, challenge: ({ _tag }) => Challenge.make('Asked', { error: _tag }) }
     const tree = anyOf([basic, asked])
     expect(challengesOf(tree)).toStrictEqual([basic.challenge, Challenge.make('Asked', { error: 'absent' })])

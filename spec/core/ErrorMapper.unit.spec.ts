@@ -1,4 +1,4 @@
-/** What each failure becomes: status, body, headers (decision "Failures"; B-24, B-25). */
+/** The response to each failure: status, body and headers (decision "Failures"; B-24, B-25). */
 import createError from 'http-errors'
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper } from 'koa-with-auth'
@@ -31,18 +31,18 @@ describe('defaultErrorMapper', () => {
   it.each([
     { description: 'nothing', input: unavailable(), expected: /^[1-9][0-9]*$/ },
     { description: '0', input: unavailable(0), expected: /^0$/ },
-    { description: 'a fraction, rounded up', input: unavailable(1.2), expected: /^2$/ },
+    { description: 'a fraction, which is rounded up', input: unavailable(1.2), expected: /^2$/ },
     { description: 'NaN', input: unavailable(NaN), expected: /^[0-9]+$/ },
-    { description: 'less than nothing', input: unavailable(-3), expected: /^[0-9]+$/ },
-    { description: 'for ever', input: unavailable(Infinity), expected: /^[0-9]+$/ },
-    { description: 'a number that is written with an exponent', input: unavailable(1e21), expected: /^[0-9]+$/ },
+    { description: 'a negative number', input: unavailable(-3), expected: /^[0-9]+$/ },
+    { description: 'Infinity', input: unavailable(Infinity), expected: /^[0-9]+$/ },
+    { description: 'a number that prints with an exponent', input: unavailable(1e21), expected: /^[0-9]+$/ },
   ])('RFC 9110 §10.2.3 Retry-After is a number of seconds for $description', ({ input, expected }) => {
     expect(respond(input).headers?.['Retry-After']).toMatch(expected)
-    // RFC 6585 §4: the same for who asks too often
+    // RFC 6585 §4: the same for too many requests
     expect(respond({ ...input, _tag: 'throttled' }).headers).toStrictEqual(respond(input).headers)
   })
 
-  it('B-24 the status in the body is the real one, and never a success', () => {
+  it('B-24 the status in the body is the real status, and never a success', () => {
     fc.assert(
       fc.property(authError, (error) => {
         const { status, body } = respond(error)
@@ -52,7 +52,7 @@ describe('defaultErrorMapper', () => {
     )
   })
 
-  it('B-25 the body is a constant of the tag: whatever the hook threw, and whatever was asked', () => {
+  it('B-25 the body depends only on the tag, whatever the hook threw, and whatever the URL was', () => {
     fc.assert(
       fc.property(fc.anything(), fc.webPath(), (thrown, url) => {
         fc.pre(httpStatusOf(thrown) === undefined)
@@ -71,13 +71,13 @@ describe('serialize', () => {
   })
 })
 
-describe('A-30 httpStatusOf: an HTTP error of the 4xx class and nothing else', () => {
+describe('A-30 httpStatusOf: an HTTP error with a 4xx status, and nothing else', () => {
   it.each([
     { description: 'http-errors 401', input: createError(401), expected: 401 },
-    { description: 'http-errors 400, the first of its class', input: createError(400), expected: 400 },
+    { description: 'http-errors 400, the lowest', input: createError(400), expected: 400 },
     { description: 'http-errors 404', input: createError(404, 'x'), expected: 404 },
     {
-      description: 'http-errors 429 that does not expose',
+      description: 'http-errors 429 without expose',
       input: createError(429, 'x', { expose: false }),
       expected: 429,
     },
@@ -89,7 +89,7 @@ describe('A-30 httpStatusOf: an HTTP error of the 4xx class and nothing else', (
       expected: undefined,
     },
     {
-      description: 'two statuses that differ',
+      description: 'two different statuses',
       input: Object.assign(createError(401), { statusCode: 200 }),
       expected: undefined,
     },
@@ -108,7 +108,7 @@ describe('A-30 httpStatusOf: an HTTP error of the 4xx class and nothing else', (
       input: Object.assign(createError(400), { status: 499, statusCode: 499 }),
       expected: undefined,
     },
-    { description: 'no error', input: { status: 401, statusCode: 401, expose: true }, expected: undefined },
+    { description: 'not an error', input: { status: 401, statusCode: 401, expose: true }, expected: undefined },
     { description: 'text', input: '401', expected: undefined },
     { description: 'null', input: null, expected: undefined },
   ])('$description', ({ input, expected }) => {
@@ -116,7 +116,7 @@ describe('A-30 httpStatusOf: an HTTP error of the 4xx class and nothing else', (
   })
 })
 
-describe('what an HTTP error of a hook brings', () => {
+describe('the headers of an HTTP error of a hook', () => {
   const brought = (headers: unknown) => respond(raised(Object.assign(createError(429), { headers }))).headers
 
   it.each([
@@ -129,7 +129,7 @@ describe('what an HTTP error of a hook brings', () => {
     [null, undefined],
     ['Retry-After', undefined],
     [undefined, undefined],
-  ])('of the headers %o it is Retry-After, where that is a number: %o', (headers, expected) => {
+  ])('of %o, Retry-After is kept if it is a number: %o', (headers, expected) => {
     expect(brought(headers)).toStrictEqual(expected)
   })
 
@@ -142,12 +142,12 @@ describe('what an HTTP error of a hook brings', () => {
     { status: 499, statusCode: 499, expose: true },
     { status: 500, statusCode: 500, expose: false },
     { status: 399, statusCode: 399, expose: true },
-  ])('no HTTP error of the client’s: %o', (parts) => {
+  ])('with %o, an error is not a 4xx error', (parts) => {
     expect(httpStatusOf(Object.assign(new Error('parts'), parts))).toBe(undefined)
     expect(httpStatusOf({ status: 401, statusCode: 401, expose: true })).toBe(undefined)
   })
 
-  it('the longest that a client is given to wait', () => {
+  it('Retry-After is at most the longest time of a timer', () => {
     expect(respond(unavailable(2 ** 31 - 1)).headers).toStrictEqual({ 'Retry-After': '2147483647' })
     expect(respond(unavailable(2 ** 31)).headers).toStrictEqual({ 'Retry-After': '5' })
   })

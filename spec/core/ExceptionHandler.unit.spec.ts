@@ -1,4 +1,6 @@
-/** Exception handlers: the nearest class answers, a level has one for each (spec 5.1.5, 7.1). */
+/**
+ * Exception handlers: the handler of the nearest class answers, and a level has one for each class (spec 5.1.5, 7.1).
+ */
 import { onError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { addHandlers, handlerOf } from '../../src/core/ExceptionHandler.js'
@@ -20,7 +22,7 @@ describe('handlerOf', () => {
   it.each([
     { description: 'the class itself', input: new Base(), expected: { status: 400 } },
     { description: 'the nearest ancestor', input: new Derived(), expected: { status: 400 } },
-    { description: 'a class that is no Error', input: new Other(), expected: { status: 401 } },
+    { description: 'a class that is not an Error', input: new Other(), expected: { status: 401 } },
     { description: 'an unregistered ancestor', input: new Error(), expected: undefined },
     { description: 'a primitive', input: 'Base', expected: undefined },
     { description: 'null', input: null, expected: undefined },
@@ -36,7 +38,7 @@ describe('handlerOf', () => {
     expect(statusOf(new Base(), nearer)).toStrictEqual({ status: 400 })
   })
 
-  it('an inner level replaces the handler of an outer one, and does not change it', () => {
+  it('an inner level replaces the handler of an outer one, which does not change', () => {
     const inner = addHandlers(handlers, [onError(Base, answers(418))])
     expect(statusOf(new Base(), inner)).toStrictEqual({ status: 418 })
     expect(statusOf(new Base())).toStrictEqual({ status: 400 })
@@ -44,7 +46,7 @@ describe('handlerOf', () => {
 })
 
 describe('onError', () => {
-  // Safe: what a caller without types could write
+  // Safe: a caller without types could write this
   const untyped = (value: unknown) => value as never
   it.each([
     { description: 'no class', input: () => onError(untyped('Base'), answers(400)) },
@@ -62,9 +64,9 @@ describe('onError', () => {
       input: () => onError(untyped(Object.assign(function none() {}, { prototype: null })), answers(400)),
     },
     { description: 'no handler', input: () => onError(Base, untyped(undefined)) },
-    { description: 'a response for a handler', input: () => onError(Base, untyped({ status: 400 })) },
+    { description: 'a response instead of a handler', input: () => onError(Base, untyped({ status: 400 })) },
     {
-      description: 'a handler of three',
+      description: 'a handler with three parameters',
       input: () =>
         onError(
           Base,
@@ -75,7 +77,7 @@ describe('onError', () => {
       description: 'two handlers of one class in one level',
       input: () => addHandlers(none, [onError(Base, answers(400)), onError(Base, answers(401))]),
     },
-  ])('TypeError for $description', ({ input }) => {
+  ])('is a TypeError for $description', ({ input }) => {
     expect(input).toThrow(TypeError)
   })
 })

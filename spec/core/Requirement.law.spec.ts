@@ -1,4 +1,4 @@
-/** Requirement: the monoid in which the innermost decision wins (spec 5.6). */
+/** Requirement: a monoid in which the innermost decision wins (spec 5.6). */
 import fc, { type Arbitrary } from 'fast-check'
 import { fromFunction } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -28,7 +28,7 @@ describe('Requirement.Monoid', () => {
     )
   })
 
-  it('5.6 of any number of levels the innermost that decided wins', () => {
+  it('5.6 whatever the number of levels, the innermost decision wins', () => {
     fc.assert(
       fc.property(fc.array(requirement, { maxLength: 6 }), (levels) => {
         const effective = levels.reduce(concat, empty)
@@ -39,15 +39,15 @@ describe('Requirement.Monoid', () => {
 
   const [a, b] = required as [Requirement.Requirement, Requirement.Requirement]
   it.each([
-    { description: 'nothing over nothing', outer: inherit, inner: inherit, expected: inherit },
-    { description: 'public over nothing', outer: open, inner: inherit, expected: open },
-    { description: 'require over nothing', outer: a, inner: inherit, expected: a },
-    { description: '5.6.4 public under require', outer: a, inner: open, expected: open },
-    { description: 'public under public', outer: open, inner: open, expected: open },
-    { description: 'public under nothing', outer: inherit, inner: open, expected: open },
-    { description: 'require under nothing', outer: inherit, inner: b, expected: b },
-    { description: '5.6.3 require under public', outer: open, inner: b, expected: b },
-    { description: '5.6.2 require replaces require, never adds', outer: a, inner: b, expected: b },
+    { description: 'inherit, then inherit', outer: inherit, inner: inherit, expected: inherit },
+    { description: 'inherit, then public', outer: open, inner: inherit, expected: open },
+    { description: 'inherit, then require', outer: a, inner: inherit, expected: a },
+    { description: '5.6.4 require, then public', outer: a, inner: open, expected: open },
+    { description: 'public, then public', outer: open, inner: open, expected: open },
+    { description: 'public, then inherit', outer: inherit, inner: open, expected: open },
+    { description: 'require, then inherit', outer: inherit, inner: b, expected: b },
+    { description: '5.6.3 public, then require', outer: open, inner: b, expected: b },
+    { description: '5.6.2 require, then require: replaces, never adds', outer: a, inner: b, expected: b },
   ])('truth table: $description', ({ outer, inner, expected }) => {
     expect(concat(outer, inner)).toBe(expected)
   })

@@ -13,21 +13,21 @@ const passing = (requirement: Requirement.Requirement) =>
   Requirement.effective(requirement)?.evaluate(mockRequest()) ?? 'anybody'
 
 describe('Requirement', () => {
-  it('a guard carries what it decided', () => {
+  it('a guard has the decision that it enforces', () => {
     expect(withAuth(a).requirement).toStrictEqual(Requirement.guardedBy(a))
     expect(withAuth(null).requirement).toBe(Requirement.open)
     expect([Requirement.open, Requirement.inherit]).toStrictEqual([{ _tag: 'Public' }, { _tag: 'Inherit' }])
     expect(Reflect.get(withAuth(a), 'levels')).toStrictEqual(['operation'])
   })
 
-  it('5.5.1 of a list: one authenticator of all', () => {
+  it('5.5.1 a list becomes one authenticator', () => {
     const { requirement } = withAuth([a, a])
     expect(requirement._tag === 'Require' && requirement.authenticator.description._tag).toBe('AnyOf')
   })
 })
 
 describe('also', () => {
-  it('keeps what it adds until it is known to what', () => {
+  it('is not applied before it is combined with an outer level', () => {
     expect(also(a)).toStrictEqual({ _tag: 'Also', authenticators: [a] })
     expect(passing(also([a, b]))).toStrictEqual(E.right({ inherited: undefined, own: 'anna' }))
     expect(concat(Requirement.inherit, also(a))).toStrictEqual(also(a))
@@ -41,34 +41,37 @@ describe('also', () => {
     ['to nothing, twice', concat(also(a), also(b)), { inherited: { inherited: undefined, own: 'anna' }, own: 'berta' }],
     ['to public', concat(Requirement.open, also(b)), { inherited: undefined, own: 'berta' }],
     ['to a demand', concat(Requirement.guardedBy(a), also(b)), { inherited: 'anna', own: 'berta' }],
-  ])('%s: who is let in', (_, requirement, principal) => {
+  ])('%s: has this principal', (_, requirement, principal) => {
     expect(passing(requirement)).toStrictEqual(E.right(principal))
   })
 
-  it('of nothing is a TypeError', () => {
-    // Safe: what types do not allow
+  it('without authenticators is a TypeError', () => {
+    // Safe: the types do not allow this
     const nothing: Requirement.Requirement = { _tag: 'Also', authenticators: [] as never }
     expect(() => passing(nothing)).toThrow('a requirement: also(...) holds no authenticator')
     expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): also(...) holds no authenticator')
   })
 })
 
-describe('a requirement that is none, which would be public,', () => {
+describe('an invalid requirement, which would make an operation public,', () => {
   const strange: ReadonlyArray<readonly [what: string, requirement: object]> = [
     ['of another version', { _tag: 'RequireSoon' }],
     ['without a tag', {}],
-    ['with a tag in other letters', { _tag: 'require', authenticator: undefined }],
+    ['with a tag in another letter case', { _tag: 'require', authenticator: undefined }],
     ['without an authenticator', { _tag: 'Require' }],
-    ['with a function that describes nothing', { _tag: 'Require', authenticator: () => true }],
-    ['that adds nothing', { _tag: 'Also', authenticators: [] }],
+    ['with a function without a description', { _tag: 'Require', authenticator: () => true }],
+    ['that adds no authenticator', { _tag: 'Also', authenticators: [] }],
     ['that adds undefined', { _tag: 'Also', authenticators: [undefined] }],
     ['that adds null', { _tag: 'Also', authenticators: null }],
-    ['that adds one and a hole', { _tag: 'Also', authenticators: [a, undefined] }],
-    ['that adds a function that describes nothing, and one', { _tag: 'Also', authenticators: [() => true, a] }],
+    ['that adds an authenticator and a hole', { _tag: 'Also', authenticators: [a, undefined] }],
+    [
+      'that adds a function without a description, and an authenticator',
+      { _tag: 'Also', authenticators: [() => true, a] },
+    ],
   ]
 
   it.each(strange)('%s: is a TypeError', (_what, given) => {
-    // Safe: what JavaScript can write
+    // Safe: JavaScript can write this
     const requirement = given as Requirement.Requirement
     expect(() => Requirement.effective(requirement)).toThrow(TypeError)
     expect(() => guardFor(requirement, { levels: [] })).toThrow(TypeError)
@@ -91,7 +94,7 @@ describe('a requirement that is none, which would be public,', () => {
     { authenticators: [null] },
     { authenticators: [() => true] },
     { authenticators: { length: 1 } },
-  ])('withAuth of an Also by hand is a TypeError: %j', ({ authenticators }) => {
+  ])('withAuth of an Also that was made by hand is a TypeError: %j', ({ authenticators }) => {
     expect(() => withAuth({ _tag: 'Also', authenticators } as never)).toThrow(TypeError)
   })
 })

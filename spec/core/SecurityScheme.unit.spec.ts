@@ -5,7 +5,7 @@ import { fieldOf } from '../../src/core/SecurityScheme.js'
 
 const table: ReadonlyArray<{ description: string; input: SecurityScheme | undefined; expected: string | undefined }> = [
   {
-    description: 'a query key: part of the URL',
+    description: 'a query key is part of the URL',
     input: { type: 'apiKey', in: 'query', name: 'k' },
     expected: undefined,
   },
@@ -15,8 +15,8 @@ const table: ReadonlyArray<{ description: string; input: SecurityScheme | undefi
   { description: 'Bearer', input: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }, expected: 'Authorization' },
   { description: 'OAuth 2.0', input: { type: 'oauth2', flows: {} }, expected: 'Authorization' },
   { description: 'OpenID Connect', input: { type: 'openIdConnect', openIdConnectUrl: 'x' }, expected: 'Authorization' },
-  { description: 'a client certificate: who knows', input: { type: 'mutualTLS' }, expected: '*' },
-  { description: 'none: who knows', input: undefined, expected: '*' },
+  { description: 'a client certificate is not a field', input: { type: 'mutualTLS' }, expected: '*' },
+  { description: 'no scheme may read anything', input: undefined, expected: '*' },
 ]
 
 describe('fieldOf', () => {

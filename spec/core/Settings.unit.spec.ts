@@ -1,4 +1,4 @@
-/** Settings travel on the context of one request; without any the defaults hold. */
+/** Settings belong to the context of one request. Without them, the defaults apply. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { carry, defaults, settingsOf } from '../../src/core/Settings.js'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -13,20 +13,20 @@ describe('Settings', () => {
     ['production', false],
     ['test', false],
     [undefined, false],
-  ])('failures are explained where NODE_ENV is development, never by omission: %s', async (env, explain) => {
+  ])('failures are explained only if NODE_ENV is development: %s', async (env, explain) => {
     vi.stubEnv('NODE_ENV', env)
-    // looks at this environment
+    // The module reads NODE_ENV when it is loaded
     vi.resetModules()
     const module = await import('../../src/core/Settings.js')
     expect(module.defaults).toMatchObject({ explain })
   })
 
-  it('decision "csrf", and the time limit: what holds where nothing was set', () => {
+  it('decision "csrf", and the time limit: the defaults apply if nothing was set', () => {
     expect(settingsOf(mockRequest())).toBe(defaults)
     expect(defaults).toMatchObject({ csrf: true, timeout: 10_000, realm: 'api', trustedOrigins: new Set() })
   })
 
-  it('A-38 belong to the request that carries them, not to the next', () => {
+  it('A-38 belong to the request that has them, not to the next one', () => {
     const request = mockRequest()
     const settings = { ...defaults, csrf: false }
     carry(request, settings)
@@ -34,7 +34,7 @@ describe('Settings', () => {
     expect(settingsOf(mockRequest())).toBe(defaults)
   })
 
-  it('A-01 no header makes settings', () => {
+  it('A-01 cannot be set by a header', () => {
     const fields = [['koa-with-auth/settings', '{"csrf":false}']] as const
     expect(settingsOf(mockRequest({ fields }))).toBe(defaults)
   })

@@ -1,4 +1,4 @@
-/** An exception that is an outage: wherever a hook throws it, the answer is 503, and it is no bug. */
+/** An exception that means an outage: wherever a hook throws it, the response is a 503. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -27,12 +27,12 @@ const request = mockRequest({ fields: [['Authorization', 'Bearer t']] })
 const bearer = (authenticate: () => unknown) => httpBearer({ authenticate })
 const passing = bearer(() => ({ user: 'anna' }))
 
-describe('thrown anywhere in a hook it is unavailable', () => {
+describe('an UnavailableError that a hook throws is unavailable', () => {
   it.each<{ description: string; input: AuthenticatorLike }>([
     { description: 'a hook that throws', input: bearer(thrown) },
     { description: 'a hook that rejects', input: bearer(() => Promise.reject(error)) },
     {
-      description: 'in the middle of an async hook',
+      description: 'an async hook that throws after an await',
       input: bearer(async () => (await Promise.reject(error)) && { user: 'anna' }),
     },
     { description: 'a Task that rejects', input: bearer(() => () => Promise.reject(error)) },
@@ -41,7 +41,7 @@ describe('thrown anywhere in a hook it is unavailable', () => {
     { description: 'map', input: pipe(passing, flatMap(thrown)) },
     { description: 'authorize', input: pipe(passing, authorize(thrown)) },
     {
-      description: 'authorize, later',
+      description: 'authorize that rejects',
       input: pipe(
         passing,
         authorize(() => Promise.reject(error)),
@@ -52,7 +52,7 @@ describe('thrown anywhere in a hook it is unavailable', () => {
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'unavailable' } })
   })
 
-  it('it stops a list, and recoverUnavailable recovers it', async () => {
+  it('stops a list, and recoverUnavailable recovers from it', async () => {
     let calls = 0
     const list = fromFunction(bearer(thrown))
     const recovered = pipe(
@@ -70,17 +70,21 @@ describe('thrown anywhere in a hook it is unavailable', () => {
 describe('failureOf', () => {
   const mark = Symbol.for('koa-with-auth/unavailable')
   it.each<{ description: string; input: unknown; expected: AuthError }>([
-    { description: 'none of ours', input: 1, expected: AuthError.raised(1) },
+    { description: 'another error', input: 1, expected: AuthError.raised(1) },
     { description: 'null', input: null, expected: AuthError.raised(null) },
-    { description: 'of another copy of the package', input: { [mark]: true }, expected: AuthError.unavailable() },
-    { description: 'marked otherwise', input: { [mark]: 1 }, expected: AuthError.raised({ [mark]: 1 }) },
     {
-      description: 'with a time',
+      description: 'an error of another copy of the package',
+      input: { [mark]: true },
+      expected: AuthError.unavailable(),
+    },
+    { description: 'an error with another mark', input: { [mark]: 1 }, expected: AuthError.raised({ [mark]: 1 }) },
+    {
+      description: 'an error with a time',
       input: new UnavailableError('x', { retryAfter: 7 }),
       expected: AuthError.unavailable(7),
     },
     {
-      description: 'with a time that is none',
+      description: 'an error with an invalid time',
       input: { [mark]: true, retryAfter: '7' },
       expected: AuthError.unavailable(),
     },
@@ -95,13 +99,13 @@ describe('failureOf', () => {
   })
 })
 
-it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('a time that is none is a TypeError: %s', (retryAfter) => {
+it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('an invalid time is a TypeError: %s', (retryAfter) => {
   expect(() => new UnavailableError('x', { retryAfter: retryAfter as number })).toThrow(
     /new UnavailableError\(message, \{ retryAfter \}\)/,
   )
 })
 
-it('over HTTP: 503 with Retry-After from a guard, 503 from a handler, and neither tells the message', async () => {
+it('over HTTP: 503 with Retry-After from a guard, 503 from a handler, and neither shows the message', async () => {
   let calls = 0
   const app = new Koa()
   app.silent = true

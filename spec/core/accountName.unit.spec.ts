@@ -1,4 +1,4 @@
-/** What an account is counted as: whatever some database takes for the same name has one form. */
+/** The name by which guesses at an account are counted: names that a database may treat as equal have one form. */
 import { describe, expect, it } from 'vitest'
 import { accountName } from '../../src/core/accountName.js'
 
@@ -10,7 +10,7 @@ describe('T-07 one account', () => {
     ['NFC and NFD', 'Zo\u00eb', 'Zoe\u0308'],
     ['compatibility forms (NFKC)', 'Ａｎｎａ', 'anna'],
     ['accents', 'ánná', 'anna'],
-    ['accents that no letter has', 'a\u0301\u0302\u0303nna', 'anna'],
+    ['combining accents', 'a\u0301\u0302\u0303nna', 'anna'],
     ['a stroke', 'sør', 'SOR'],
     ['ligatures', 'Æsop', 'aesop'],
     ['sharp s', 'straße', 'STRASSE'],
@@ -19,20 +19,20 @@ describe('T-07 one account', () => {
     ['Cyrillic letter case and breve', 'Андрей', 'андреи'],
     ['digits of other scripts', 'user١٢', 'user12'],
     ['circled letters', 'ⓐⓝⓝⓐ', 'anna'],
-    ['letters above letters', 'ann\u0363', 'anna'],
-    ['blanks around', '\u00a0 anna\t', 'anna'],
-    ['runs of blanks', 'anna  \u2003maria', 'anna maria'],
-    ['zero width', 'an\u200b\u200d\ufeffna', 'anna'],
-    ['soft hyphen', 'an\u00adna', 'anna'],
+    ['modifier letters', 'ann\u0363', 'anna'],
+    ['leading and trailing blanks', '\u00a0 anna\t', 'anna'],
+    ['repeated blanks', 'anna  \u2003maria', 'anna maria'],
+    ['zero-width characters', 'an\u200b\u200d\ufeffna', 'anna'],
+    ['a soft hyphen', 'an\u00adna', 'anna'],
     ['direction', '\u202eanna', 'anna'],
     ['NUL', 'anna\u0000', 'anna'],
     ['variation selectors', 'anna\ufe0f', 'anna'],
-    ['what comes after 256 characters', 'a'.repeat(256) + 'x', 'a'.repeat(256)],
+    ['different characters after the first 256', 'a'.repeat(256) + 'x', 'a'.repeat(256)],
   ])('%s', (_rule, one, other) => {
     expect(form(one)).toBe(form(other))
   })
 
-  it('of whatever a collation takes for Latin letters or for nothing, all over the Latin blocks', () => {
+  it('holds for everything in the Latin blocks that a collation treats as a Latin letter or ignores', () => {
     const { compare } = new Intl.Collator('und', { sensitivity: 'base' })
     const latin = [...'0123456789abcdefghijklmnopqrstuvwxyz']
     const pairs = latin.flatMap((first) => latin.map((second) => first + second))
@@ -52,7 +52,7 @@ describe('T-07 one account', () => {
   })
 })
 
-describe('other accounts', () => {
+describe('T-07 different accounts', () => {
   it.each([
     ['anna', 'ann'],
     ['anna', 'anna2'],
@@ -66,6 +66,6 @@ describe('other accounts', () => {
   })
 })
 
-it('the longest name takes no more than its first 256 characters do', () => {
+it('the form of a very long name is at most 256 characters long', () => {
   expect(form('\ufdfa'.repeat(100_000)).length).toBeLessThanOrEqual(256)
 })

@@ -1,4 +1,4 @@
-/** `allOf`: each must pass, in order, and their principals come together. */
+/** `allOf`: each member must pass, in order, and their principals are combined. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { allOf, flatMap, optional, type Authenticator } from 'koa-with-auth'
@@ -13,7 +13,7 @@ const recorded = (members: ReadonlyArray<Authenticator<unknown>>) =>
   Object.fromEntries(members.map((member, at) => [`k${at}`, member]))
 
 describe('allOf', () => {
-  it('of one is the one, its principal in a tuple or in a record', async () => {
+  it('of one member is like this member, with its principal in a tuple or in an object', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const mapped = await run([of], (a) => flatMap((principal: unknown) => [principal])(a))
@@ -28,7 +28,7 @@ describe('allOf', () => {
     )
   })
 
-  it('passes exactly if each would alone, with their principals in the order written', async () => {
+  it('passes exactly if each member alone would, with their principals in order', async () => {
     const passed = { yes: 0 }
     await fc.assert(
       fc.asyncProperty(trees, async (of) => {
@@ -49,7 +49,7 @@ describe('allOf', () => {
     expect(passed.yes).toBeGreaterThan(10)
   })
 
-  it('asks in order, and no member after the first that does not pass; a list and a record alike', async () => {
+  it('tries members in order, and none after the first that does not pass; a list and an object are the same', async () => {
     await fc.assert(
       fc.asyncProperty(trees, async (of) => {
         const alone = await Promise.all(of.map((one) => run([one], (a) => a)))
@@ -64,7 +64,7 @@ describe('allOf', () => {
     )
   })
 
-  it('nests: but for the form of the principal, [[a, b], c] and [a, [b, c]] are [a, b, c]', async () => {
+  it('nests: [[a, b], c] and [a, [b, c]] are like [a, b, c], except for the form of the principal', async () => {
     await fc.assert(
       fc.asyncProperty(tree, tree, tree, async (...some) => {
         const of = apart(...some)
@@ -85,10 +85,10 @@ describe('allOf', () => {
   })
 
   it.each([
-    { description: 'none was sent', sent: ['nothing', 'nothing'] as const, expected: 'absent' },
-    { description: 'the first alone', sent: ['value', 'nothing'] as const, expected: 'invalid' },
-    { description: 'the second alone', sent: ['nothing', 'value'] as const, expected: 'invalid' },
-    { description: 'the second alone, and empty', sent: ['nothing', 'empty'] as const, expected: 'invalid' },
+    { description: 'none is sent', sent: ['nothing', 'nothing'] as const, expected: 'absent' },
+    { description: 'only the first', sent: ['value', 'nothing'] as const, expected: 'invalid' },
+    { description: 'only the second', sent: ['nothing', 'value'] as const, expected: 'invalid' },
+    { description: 'only the second, and it is empty', sent: ['nothing', 'empty'] as const, expected: 'invalid' },
   ])('a group is absent only when none of its credentials is present: $description', async ({ sent, expected }) => {
     const of = sent.map((one, at) => leaf(`l${at}`, { sent: one, outcome: one === 'value' ? 'pass' : 'absent' }))
     const { result } = await run(of, (a, b) => allOf([a, b]))
@@ -97,7 +97,7 @@ describe('allOf', () => {
     expect(perhaps.result).toMatchObject(expected === 'absent' ? E.right(undefined) : E.left({ _tag: 'invalid' }))
   })
 
-  it('a plain function counts as sent, because it cannot be known: half a group is not anonymous', async () => {
+  it('a plain function counts as sent, because it is unknown: half of a group is not anonymous', async () => {
     const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
     const signed = () => 'the signature of the request is good'
     const { result } = await run([absent], (a) => optional(allOf([signed, a])), 'GET')

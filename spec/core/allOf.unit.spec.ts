@@ -1,4 +1,4 @@
-/** What a failure of an all-of says, where that is no challenge of a 401. */
+/** The failure of a group, where it is not only a challenge of a 401. */
 import { either as E } from 'fp-ts'
 import { allOf, anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -14,12 +14,12 @@ const both = mockRequest({
 })
 
 describe('allOf', () => {
-  it('an outage is that of its member: what comes after it was not asked, and is not offered', () => {
+  it('an outage has no branch for later members, which were not tried', () => {
     const down = failing(AuthError.unavailable(7))
     expect(allOf([down, bearer]).evaluate(both)).toStrictEqual(down.evaluate(both))
   })
 
-  it('a hook that calls its credential absent is believed, where no other was sent', () => {
+  it('a hook that returns absent counts as absent, if no other credential was sent', () => {
     const alone = mockRequest({ fields: [['X-Key', 'k']] })
     const list = allOf([failing(AuthError.absent), bearer])
     expect(list.evaluate(alone)).toMatchObject({ left: { _tag: 'absent' } })
@@ -27,20 +27,20 @@ describe('allOf', () => {
   })
 
   it.each([AuthError.expired, AuthError.forged, AuthError.insufficient()])(
-    '$_tag stays what it is, where another credential was sent, too',
+    '$_tag stays the failure if another credential was sent, too',
     (error) => {
       expect(allOf([failing(error), bearer]).evaluate(both)).toMatchObject({ left: { _tag: error._tag } })
     },
   )
 })
 
-describe('authorize', () => {
+describe('authorize and requireScopes', () => {
   const messageOf = (authenticator: ReturnType<typeof anyOf>) => {
     const result = authenticator.evaluate(both)
     return '_tag' in result && E.isLeft(result) && result.left._tag === 'raised' ? String(result.left.error) : result
   }
 
-  it('an answer that is truthy but not true says so', () => {
+  it('a result that is truthy but not true is an error that says so', () => {
     expect(messageOf(authorize((() => 'yes') as never)(bearer) as never)).toBe(
       'TypeError: authorize(f): f must return true or false, or a promise of it',
     )
@@ -55,7 +55,7 @@ describe('authorize', () => {
     expect(writing(failing(AuthError.expired)).evaluate(both)).not.toHaveProperty('left.scope')
   })
 
-  it('each challenge of a list names the scopes that are required around it', () => {
+  it('each challenge of a list names the scopes that are required around the list', () => {
     const list = anyOf([failing(AuthError.expired), httpBearer({ authenticate: () => false })])
     const offered = { challenge: { parameters: { scope: 'write' } } }
     expect(requireScopes(['write'], { granted: () => [] })(list).evaluate(both)).toMatchObject({
@@ -63,7 +63,7 @@ describe('authorize', () => {
     })
   })
 
-  it('what is granted is a list, a set or a string', () => {
+  it('granted scopes may be a list, a set or a string', () => {
     const granted = (answer: unknown) => requireScopes(['read'], { granted: () => answer as never })(bearer)
     for (const answer of [['read'], new Set(['read']), 'write read']) {
       expect(granted(answer).evaluate(both)).toStrictEqual(E.right('anna'))
@@ -79,7 +79,7 @@ describe('authorize', () => {
   })
 })
 
-it('a record keeps the order of its keys, whatever they are called', () => {
+it('allOf of an object keeps the order of its keys, whatever their names', () => {
   const asked: string[] = []
   const asking = (id: string) => () => asked.push(id)
   const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), a1: asking('t') })

@@ -1,4 +1,4 @@
-/** Requirement.Monoid with `also`: levels that add are a monoid, too, in what they come to. */
+/** Requirement.Monoid with `also`: levels that add are a monoid, too, in their effect. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { also, anyOf } from 'koa-with-auth'
@@ -12,7 +12,7 @@ import { leaf, requestOf, run } from '../support/treeRuns.js'
 const { concat, empty } = Requirement.Monoid
 const levels = many.filter((of) => of.length > 1)
 
-/** What a requirement comes to: decision, verdict, who was asked, description. */
+/** The effect of a requirement: decision, verdict, calls of hooks, description. */
 const outcomeOf = async (
   of: ReadonlyArray<Level>,
   combine: (all: Requirement.Requirement[]) => Requirement.Requirement,
@@ -41,7 +41,7 @@ describe('Requirement.Monoid with also', () => {
     )
   })
 
-  it('is associative: decision, verdict, form of the principal, who is asked, description', async () => {
+  it('is associative: decision, verdict, form of the principal, calls of hooks, description', async () => {
     const added = { yes: 0 }
     await fc.assert(
       fc.asyncProperty(levels, fc.nat(), async (of, where) => {
@@ -60,7 +60,7 @@ describe('Requirement.Monoid with also', () => {
     expect(added.yes).toBeGreaterThan(100)
   })
 
-  it('what is above the innermost decision that adds nothing does not count', async () => {
+  it('ignores what is outside of the innermost decision that does not add', async () => {
     await fc.assert(
       fc.asyncProperty(levels, async (of) => {
         const from = of.findLastIndex((level) => level !== 'inherit' && (level === 'public' || 'require' in level))
@@ -73,7 +73,7 @@ describe('Requirement.Monoid with also', () => {
     )
   })
 
-  it('changes neither of its arguments', () => {
+  it('does not change its arguments', () => {
     fc.assert(
       fc.property(levels, (of) => {
         const all = of.map((level) => Object.freeze(requirementOf(level, [])))
@@ -90,26 +90,26 @@ describe('effective', () => {
 
   it.each<{ description: string; input: ReadonlyArray<Level>; expected: unknown }>([
     {
-      description: 'also under require',
+      description: 'require, then also',
       input: [{ require: required }, first],
       expected: { inherited: 'a', own: 'b' },
     },
-    { description: 'also under public', input: ['public', first], expected: { inherited: undefined, own: 'b' } },
-    { description: 'also under nothing', input: [first], expected: { inherited: undefined, own: 'b' } },
-    { description: 'also under inherit', input: ['inherit', first], expected: { inherited: undefined, own: 'b' } },
+    { description: 'public, then also', input: ['public', first], expected: { inherited: undefined, own: 'b' } },
+    { description: 'inherit, then also', input: [first], expected: { inherited: undefined, own: 'b' } },
+    { description: 'only also', input: ['inherit', first], expected: { inherited: undefined, own: 'b' } },
     {
-      description: 'also under also, nothing above',
+      description: 'also, then also',
       input: [first, second],
       expected: { inherited: { inherited: undefined, own: 'b' }, own: 'c' },
     },
     {
-      description: 'three that add under require',
+      description: 'require, then three that add',
       input: [{ require: required }, first, second, third],
       expected: { inherited: { inherited: { inherited: 'a', own: 'b' }, own: 'c' }, own: 'd' },
     },
-    { description: 'require under also: replaces', input: [first, { require: required }], expected: 'a' },
+    { description: 'also, then require: replaces', input: [first, { require: required }], expected: 'a' },
     {
-      description: 'also, public, also: public is a decision',
+      description: 'also, then public, then also: public is a decision',
       input: [{ require: required }, first, 'public', second],
       expected: { inherited: undefined, own: 'c' },
     },
@@ -120,7 +120,7 @@ describe('effective', () => {
     expect(verdictOf(foldLevels(input)!, log)).toStrictEqual({ tag: 'pass', principal: expected })
   })
 
-  it('of nothing and of public: anyone may call', () => {
+  it('of inherit and of public: anyone may call', () => {
     for (const one of [Requirement.inherit, Requirement.open, concat(Requirement.inherit, Requirement.open)]) {
       expect(Requirement.effective(one)).toBeUndefined()
     }
@@ -132,14 +132,14 @@ describe('effective', () => {
     ).toBe(Requirement.open)
   })
 
-  it('of require: that very authenticator', async () => {
+  it('of require is the same authenticator', async () => {
     await run([required], (a) => {
       expect(Requirement.effective(Requirement.guardedBy(a))).toBe(a)
       return a
     })
   })
 
-  it('also of a list is also of anyOf', async () => {
+  it('also of a list is like also of anyOf', async () => {
     const listed = await run([leaf('a', { outcome: 'invalid' }), leaf('b')], (a, b) => effectiveOf(also([a, b])))
     const folded = await run([leaf('a', { outcome: 'invalid' }), leaf('b')], (a, b) => effectiveOf(also(anyOf([a, b]))))
     expect(listed).toStrictEqual(folded)

@@ -1,4 +1,4 @@
-/** `authorize` and `requireScopes`: who is authenticated is not allowed yet. */
+/** `authorize` and `requireScopes`: an authenticated caller may not be allowed. */
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -15,7 +15,7 @@ const late = fc.boolean()
 const answer = (allowed: boolean, isLate: boolean) => (isLate ? Promise.resolve(allowed) : allowed)
 
 describe('authorize', () => {
-  it('of what is always true is the identity of verdicts', async () => {
+  it('with a function that is always true does not change the verdict', async () => {
     await fc.assert(
       fc.asyncProperty(demanding, late, async (of, isLate) => {
         const plain = await run([of], (a) => a)
@@ -27,7 +27,7 @@ describe('authorize', () => {
     )
   })
 
-  it('of what is never true lets no request in: who would pass is insufficient, other failures stay', async () => {
+  it('with a function that is never true admits no request: a pass becomes insufficient, and other failures stay', async () => {
     await fc.assert(
       fc.asyncProperty(demanding, late, async (of, isLate) => {
         const plain = await run([of], (a) => a)
@@ -39,7 +39,7 @@ describe('authorize', () => {
     )
   })
 
-  it('twice is once of both: the inner is asked first, the outer only about whom the inner allowed', async () => {
+  it('twice is like once with both: the inner function is called first, the outer one only if it allowed', async () => {
     await fc.assert(
       fc.asyncProperty(demanding, fc.func(fc.boolean()), fc.func(fc.boolean()), late, async (of, f, g, isLate) => {
         const asked: unknown[] = []
@@ -59,7 +59,7 @@ describe('authorize', () => {
     )
   })
 
-  it('is asked about the principal and the request itself', async () => {
+  it('calls its function with the principal and the request itself', async () => {
     const asked: unknown[] = []
     const fields = [['Authorization', 'Bearer t']] as const
     const request = mockRequest({ fields })
@@ -74,15 +74,15 @@ describe('authorize', () => {
     ...[false, 0, NaN, '', null, undefined].map((input) => ({ input, expected: 'insufficient' })),
     ...[1, 'false', {}, [], O.none, E.left(false), () => false].map((input) => ({ input, expected: 'raised' })),
     { input: { then: (resolve: (late: boolean) => void) => resolve(false) }, expected: 'insufficient' },
-  ])('only true is a yes: what answers $input is $expected, at once and later', async ({ input, expected }) => {
+  ])('allows only true: $input is $expected, sync and async', async ({ input, expected }) => {
     for (const given of [input, Promise.resolve(input)]) {
-      // Safe: what a caller without types could answer
+      // Safe: a caller without types could return this
       const { result } = await run([leaf('l0')], (a) => authorize(() => given as boolean)(a))
       expect(result).toMatchObject(E.left({ _tag: expected }))
     }
   })
 
-  it('A-30 what it throws, or rejects with, is raised', async () => {
+  it('A-30 an exception or a rejection of its function is raised', async () => {
     const error = new Error('in authorize')
     const raise = (): never => {
       throw error
@@ -100,7 +100,7 @@ describe('requireScopes', () => {
   const demand = (scopes: string[], granted: unknown) =>
     requireScopes(scopes as [string], { granted: () => granted as string[] })
 
-  it('of a union is both: verdict, and the scopes that OpenAPI lists', async () => {
+  it('with a union of scopes is like both: the verdict, and the scopes in OpenAPI', async () => {
     const allowed = { yes: 0 }
     await fc.assert(
       fc.asyncProperty(some, some, some, async (first, second, granted) => {
@@ -136,13 +136,13 @@ describe('requireScopes', () => {
     { input: null, expected: 'insufficient' },
     { input: {}, expected: 'raised' },
     { input: 1, expected: 'raised' },
-  ])('RFC 6749 §3.3 where $input was granted: $expected', async ({ input, expected }) => {
+  ])('RFC 6749 §3.3 with $input granted: $expected', async ({ input, expected }) => {
     const { result } = await run([leaf('l0')], (a) => demand(['read', 'write'], input)(a))
     expect(E.isRight(result) ? 'Right' : result.left._tag).toBe(expected)
   })
 
-  // a rejection that is not awaited ends the process
-  it('A-30 decision "promise-like answers": what is like a promise is waited for', async () => {
+  // A rejection that is not awaited ends the process
+  it('A-30 decision "promise-like answers": a thenable is awaited', async () => {
     let waiting = false
     const later = {
       then: (resolve: (granted: string[]) => void) => {
@@ -154,7 +154,7 @@ describe('requireScopes', () => {
     expect(waiting).toBe(true)
   })
 
-  it('RFC 6750 §3.1 a bearer learns which scopes would be needed; the list is taken as it was', () => {
+  it('RFC 6750 §3.1 the challenge of a bearer names the required scopes; the list is copied', () => {
     const scopes: [string, ...string[]] = ['read', 'write']
     const bearer = requireScopes(scopes, { granted: () => [] })(httpBearer({ authenticate: () => 'anna' }))
     scopes.push('later')

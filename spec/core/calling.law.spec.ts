@@ -1,4 +1,4 @@
-/** Calling an authenticator and evaluating it agree, whatever combinators it is made of; and neither ever throws. */
+/** Calling an authenticator and evaluating it agree, for every combinator; neither ever throws. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -19,7 +19,7 @@ const other = build(leaf('other', { outcome: 'expired' }))
 const below = (requirement: Requirement.Requirement): Authenticator<unknown> =>
   Requirement.effective(requirement) ?? fromFunction(() => 'anyone')
 
-/** Every combinator of an authenticator that demands something. */
+/** Every combinator, around an authenticator that demands something. */
 const combinators: Readonly<Record<string, Make>> = {
   itself: (a) => a,
   map: flatMap((x) => ({ x })),
@@ -45,7 +45,7 @@ const combinators: Readonly<Record<string, Make>> = {
 const requestOfTree = tree.filter((of) => !welcomes(of))
 
 describe.each(Object.entries(combinators))('%s', (_name, make) => {
-  it('calling and evaluating agree: result, and who is asked; nothing is asked before the Task runs', async () => {
+  it('calling and evaluating agree: the result and the calls of hooks; no hook is called before the Task runs', async () => {
     await fc.assert(
       fc.asyncProperty(requestOfTree, async (of) => {
         const evaluated = await run([of], make)
@@ -61,7 +61,7 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
     )
   })
 
-  it('A-30 A-31 never throws, never rejects, and lets in nothing falsy but an anonymous caller, whatever the hook does', async () => {
+  it('A-30 A-31 never throws or rejects, and admits no falsy principal except an anonymous caller, whatever the hook does', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
         const made = make(fromFunction(() => hook()))
@@ -75,7 +75,7 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
   })
 })
 
-describe('the functions that combinators are given', () => {
+describe('functions that are given to combinators', () => {
   const anna = fromFunction(() => 'anna')
   const down = fromFunction(() => E.left(AuthError.unavailable()))
   const places: Readonly<Record<string, (hook: () => unknown) => Authenticator<unknown>>> = {
@@ -84,17 +84,20 @@ describe('the functions that combinators are given', () => {
     'map of an anonymous caller': (hook) =>
       flatMap(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
   }
-  it.each(Object.entries(places))('A-30 whatever %s is answered, it never throws or rejects', async (name, make) => {
-    await fc.assert(
-      fc.asyncProperty(hostile, async ({ hook }) => {
-        const result = await make(hook).evaluate(mockRequest())
-        if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
-        else if (name === 'authorize') expect(result.right).toBe('anna')
-        else if (name === 'map of an anonymous caller')
-          expect(result.right === undefined || Boolean(result.right)).toBe(true)
-        else expect(Boolean(result.right)).toBe(true)
-      }),
-      { numRuns: 300 },
-    )
-  })
+  it.each(Object.entries(places))(
+    'A-30 whatever %s gets as a result, it never throws or rejects',
+    async (name, make) => {
+      await fc.assert(
+        fc.asyncProperty(hostile, async ({ hook }) => {
+          const result = await make(hook).evaluate(mockRequest())
+          if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
+          else if (name === 'authorize') expect(result.right).toBe('anna')
+          else if (name === 'map of an anonymous caller')
+            expect(result.right === undefined || Boolean(result.right)).toBe(true)
+          else expect(Boolean(result.right)).toBe(true)
+        }),
+        { numRuns: 300 },
+      )
+    },
+  )
 })

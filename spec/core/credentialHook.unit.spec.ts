@@ -1,4 +1,4 @@
-/** A hook that never reads the credential: a warning in development where its source shows it, and a law that finds it. */
+/** A hook that never reads the credential: a warning in development if its source shows it, and a law that finds it. */
 import { runInThisContext } from 'node:vm'
 import {
   apiKeyCookie,
@@ -25,7 +25,7 @@ afterEach(() => {
   process.off('warning', keep)
   vi.unstubAllEnvs()
 })
-/** What was warned about while this ran: Node emits warnings a tick later. */
+/** The warnings while this ran. Node emits warnings a tick later. */
 const warned = async (run: () => unknown, env = 'development'): Promise<ReadonlyArray<string>> => {
   vi.stubEnv('NODE_ENV', env)
   run()
@@ -45,19 +45,19 @@ const kinds = [
 ]
 
 describe.each(kinds)('$name', ({ name, make }) => {
-  it('a hook without a parameter is warned about in development, once', async () => {
+  it('a hook without a parameter makes one warning in development', async () => {
     const hook = () => anna
     expect(await warned(() => [make(hook), make(hook)])).toStrictEqual([
       `${name}({ authenticate }) never reads the credential: it has no parameter, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
     ])
   })
 
-  it.each(['production', 'test', ''])('but not where NODE_ENV is %j', async (env) => {
+  it.each(['production', 'test', ''])('a hook without a parameter makes no warning if NODE_ENV is %j', async (env) => {
     expect(await warned(() => make(() => anna), env)).toStrictEqual([])
   })
 })
 
-describe('what is warned about', () => {
+describe('the warning about a hook', () => {
   const warningsOf = (hook: unknown) => warned(() => httpBearer({ authenticate: hook as () => unknown }))
   const one = (token: unknown) => ({ user: token })
   class Users {
@@ -68,23 +68,26 @@ describe('what is warned about', () => {
 
   it.each([
     { description: 'an arrow with one parameter', hook: one },
-    { description: 'an async one', hook: async (token: unknown) => Promise.resolve({ user: token }) },
+    { description: 'an async arrow', hook: async (token: unknown) => Promise.resolve({ user: token }) },
     { description: 'a function', hook: function find(token: unknown) { return { user: token } } }, // prettier-ignore
     { description: 'a method', hook: new Users().find },
-    { description: 'a frozen one', hook: Object.freeze((token: unknown) => ({ user: token })) },
-    { description: 'one that takes the request apart', hook: ({ ip }: { ip: string }) => ({ ip }) },
-  ])('$description', async ({ hook }) => {
+    { description: 'a frozen function', hook: Object.freeze((token: unknown) => ({ user: token })) },
+    { description: 'a function that destructures the request', hook: ({ ip }: { ip: string }) => ({ ip }) },
+  ])('is made for $description', async ({ hook }) => {
     expect(await warningsOf(hook)).toStrictEqual([expect.stringContaining('it has one parameter')])
   })
 
   it.each([
     { description: 'two parameters', hook: (_request: unknown, token: string) => ({ user: token }) },
-    { description: 'a default', hook: (_request: unknown, token = '') => ({ user: token }) },
-    { description: 'a default that calls', hook: (_request: unknown, token = String('')) => ({ user: token }) },
+    { description: 'a default value', hook: (_request: unknown, token = '') => ({ user: token }) },
+    {
+      description: 'a default value that is a call',
+      hook: (_request: unknown, token = String('')) => ({ user: token }),
+    },
     { description: 'a rest parameter', hook: (...given: unknown[]) => ({ given }) },
-    // eslint-disable-next-line prefer-rest-params -- what older compilers write
+    // eslint-disable-next-line prefer-rest-params -- older compilers write this
     { description: 'arguments', hook: function () { return { given: Reflect.get(arguments, 1) } } }, // prettier-ignore
-    // as text, because what compiles this file removes comments
+    // As a string, because the compiler of this file removes comments
     {
       description: 'a comment among the parameters',
       hook: runInThisContext('(_request /* :) */, token = "") => token'),
@@ -92,12 +95,12 @@ describe('what is warned about', () => {
     { description: 'a bound function', hook: one.bind(undefined) },
     { description: 'a proxy', hook: new Proxy(one, {}) },
     { description: 'a function of a test runner', hook: vi.fn() },
-  ])('not $description', async ({ hook }) => {
+  ])('is not made for $description', async ({ hook }) => {
     expect(await warningsOf(hook)).toStrictEqual([])
   })
 })
 
-describe('a function of the request, which has no credential to read', () => {
+describe('no warning for a function of the request, which has no credential to read', () => {
   const local = ({ ip }: { ip: string }) => ip === '127.0.0.1' && anna
   it.each([
     { description: 'in withAuth', make: () => withAuth(local) },
@@ -111,7 +114,7 @@ describe('a function of the request, which has no credential to read', () => {
   })
 })
 
-describe('checkAuthenticator finds it', () => {
+describe('checkAuthenticator finds a hook that does not read the credential', () => {
   const users = new Map([['supersecret', anna]])
   it.each([
     { description: '() => ({ user })', hook: () => anna, law: 'refuses wrong' },
@@ -129,7 +132,7 @@ describe('checkAuthenticator finds it', () => {
     expect(String(error)).toMatch(/\(request, credential\)|the second parameter of a hook/)
   })
 
-  it('and nothing wrong with one that reads it', async () => {
+  it('and finds nothing if the hook reads it', async () => {
     const right = httpBearer({ authenticate: (_request, token) => users.get(token) })
     await checkAuthenticator(right, { valid: ['supersecret'] })
   })

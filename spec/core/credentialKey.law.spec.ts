@@ -1,4 +1,4 @@
-/** The digest under which `remembered` keeps who passed: two credentials that differ never share one. */
+/** The digest under which `remembered` keeps a principal: two different credentials never have the same. */
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { credentialKey } from '../../src/core/credentialKey.js'
 const secret = randomBytes(32)
 const keyOf = (sent: unknown): string => credentialKey(secret, '0o', sent)
 
-// few values, many of them alike when they are written down
+// Few values, many of them similar when they are serialized
 const values: ReadonlyArray<readonly [description: string, value: unknown]> = [
   ['an empty string', ''],
   ['a string', 'a'],
@@ -62,8 +62,8 @@ const values: ReadonlyArray<readonly [description: string, value: unknown]> = [
   ['the session of another user', { toJSON: () => ({ user: 'ben' }) }],
 ]
 
-describe('a credential is remembered under a key of its own', () => {
-  it('M-03 no two of these share one', () => {
+describe('the key of a remembered credential', () => {
+  it('M-03 is different for each of these', () => {
     const descriptions = new Map<string, string>()
     for (const [description, value] of values) {
       const key = keyOf(value)
@@ -72,12 +72,12 @@ describe('a credential is remembered under a key of its own', () => {
     }
   })
 
-  it('bytes that differ have two keys, and the same bytes have one however they are held', () => {
+  it('differs for different bytes, and is the same for equal bytes, however they are held', () => {
     expect(keyOf(new Uint8Array([1]))).toBe(keyOf(Buffer.from([1])))
     expect(keyOf(new Uint8Array([1]))).not.toBe(keyOf(new Uint8Array([2])))
   })
 
-  it('an object without a prototype is one, too', () => {
+  it('is the same for an object without a prototype', () => {
     expect(keyOf(Object.assign(Object.create(null), { a: 1 }))).toBe(keyOf({ a: 1 }))
   })
 
@@ -91,7 +91,7 @@ describe('a credential is remembered under a key of its own', () => {
   })).value
   const credential = data.filter((sent) => typeof sent !== 'boolean' && sent !== undefined && sent !== null)
 
-  it('of plain data: the same twice has one key, and what differs has two', () => {
+  it('of plain data is the same exactly if they are equal', () => {
     fc.assert(
       fc.property(credential, credential, (one, other) => {
         expect(keyOf(structuredClone(one))).toBe(keyOf(one))
@@ -105,16 +105,16 @@ describe('a credential is remembered under a key of its own', () => {
     ['a', 'b'],
     ['0o', '0x'],
     ['1o', '11o'],
-  ])('of another kind is another: %s and %s', (one, other) => {
+  ])('differs between kinds: %s and %s', (one, other) => {
     expect(credentialKey(secret, one, '1')).not.toBe(credentialKey(secret, other, '1'))
   })
 
-  it('who has not the secret computes another', () => {
+  it('differs for another secret', () => {
     expect(credentialKey(randomBytes(32), '0o', 'a')).not.toBe(keyOf('a'))
   })
 })
 
-describe('what would be the same in every request is refused', () => {
+describe('a credential that would have the same key in every request is refused', () => {
   it.each<[string, unknown]>([
     ['true', true],
     ['false', false],
@@ -124,7 +124,7 @@ describe('what would be the same in every request is refused', () => {
     ['a function', () => 'a'],
     ['a Map', new Map([['a', 1]])],
     ['an instance of a class', new (class Token {})()],
-    ['what shows only a part of a request', { req: {}, toJSON: () => ({}) }],
+    ['an object whose toJSON shows only a part', { req: {}, toJSON: () => ({}) }],
     ['an array with a function', [() => 'a']],
   ])('%s', (_description, sent) => {
     expect(() => keyOf(sent)).toThrow(TypeError)

@@ -1,4 +1,7 @@
-/** The readers of a description agree with what runs: what can be sent, what was sent, and who is welcome. */
+/**
+ * The readers of a description agree with the guard: what can be sent, what was sent, and whether anonymous callers are
+ * admitted.
+ */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { authenticator, Challenge, fromFunction, sessionAuth, type Description } from 'koa-with-auth'
@@ -10,7 +13,7 @@ import { mockRequest } from 'koa-with-auth/testing'
 import { build, fieldsOf, tree } from '../support/trees.js'
 import { requestOf, withLeaves } from '../support/treeRuns.js'
 
-// Everybody who sends a good credential is allowed
+// Every valid credential is allowed
 const willing = tree.map(function allow(of: Tree): Tree {
   if (of.node === 'leaf') return { ...of, outcome: 'pass', sent: 'value' }
   if ('members' in of) return { ...of, members: of.members.map(allow) }
@@ -19,7 +22,7 @@ const willing = tree.map(function allow(of: Tree): Tree {
   return of.node === 'requireScopes' ? { ...of, member, granted: of.scopes } : { ...of, member }
 })
 
-// The disjunctive normal form, as sets of leaves, written from the words alone
+// The disjunctive normal form as sets of leaves, written independently
 const byHand = (of: Tree): ReadonlyArray<ReadonlyArray<string>> => {
   if (of.node === 'leaf') return [[of.id]]
   if (of.node === 'optional' || of.node === 'lenient') return [...byHand(of.member), []]
@@ -30,7 +33,7 @@ const byHand = (of: Tree): ReadonlyArray<ReadonlyArray<string>> => {
   return all
 }
 
-// Scopes that are above a leaf
+// Scopes that are required around a leaf
 const scopesAbove = (of: Tree, id: string): ReadonlySet<string> => {
   if (of.node === 'leaf') return new Set()
   const below = ('members' in of ? of.members : [of.member]).filter((one) =>
@@ -40,7 +43,7 @@ const scopesAbove = (of: Tree, id: string): ReadonlySet<string> => {
   return new Set([...own, ...below.flatMap((one) => [...scopesAbove(one, id)])])
 }
 
-/** Whether a tree passes for a client that sends these alone. */
+/** Whether a tree passes for a client that sends only these. */
 const passesWith = async (of: Tree, ids: ReadonlyArray<string>): Promise<boolean> => {
   const sending = withLeaves(of, (each) => (ids.includes(each.id) ? each : { ...each, sent: 'nothing' }))
   return E.isRight(await build(of).evaluate(requestOf([sending])))
@@ -52,7 +55,7 @@ const contains = (ids: ReadonlyArray<string>, alternatives: ReadonlyArray<Readon
 const small = willing.filter((of) => byHand(of).length <= 24)
 
 describe('alternativesOf', () => {
-  it('is the disjunctive normal form, each leaf with the scopes that are above it', () => {
+  it('is the disjunctive normal form, each leaf with the scopes around it', () => {
     fc.assert(
       fc.property(tree, (of) => {
         fc.pre(byHand(of).length <= 500)
@@ -69,7 +72,7 @@ describe('alternativesOf', () => {
     )
   })
 
-  it('every alternative passes alone, and is refused with any of its members taken away', async () => {
+  it('each alternative passes alone, and is refused without any of its members', async () => {
     const refused = { times: 0 }
     await fc.assert(
       fc.asyncProperty(small, async (of) => {
@@ -78,7 +81,7 @@ describe('alternativesOf', () => {
           expect(await passesWith(of, alternative)).toBe(true)
           for (const id of alternative) {
             const rest = alternative.filter((other) => other !== id)
-            // what is left may be another alternative
+            // The rest may be another alternative
             if (contains(rest, alternatives)) continue
             expect(await passesWith(of, rest)).toBe(false)
             refused.times++
@@ -90,7 +93,7 @@ describe('alternativesOf', () => {
     expect(refused.times).toBeGreaterThan(300)
   })
 
-  it('there are no others: who passes sent all of one alternative', async () => {
+  it('there are no others: each request that passes has all of one alternative', async () => {
     await fc.assert(
       fc.asyncProperty(small, fc.infiniteStream(fc.boolean()), async (of, coins) => {
         const ids = leavesOf(of).flatMap(({ id }) => (coins.next().value ? [id] : []))
@@ -102,7 +105,7 @@ describe('alternativesOf', () => {
 })
 
 describe('admitsAnonymous', () => {
-  it('is true of exactly what a request without any credentials passes', async () => {
+  it('is true exactly if a request without credentials passes', async () => {
     const welcomed = { yes: 0, no: 0 }
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
@@ -111,7 +114,7 @@ describe('admitsAnonymous', () => {
         expect(admitsAnonymous(made.description)).toBe(E.isRight(result))
         expect(welcomes(of)).toBe(E.isRight(result))
         welcomed[E.isRight(result) ? 'yes' : 'no']++
-        // and then there is an alternative that asks for nothing
+        // There is then an alternative that demands nothing
         expect(alternativesOf(made.description).some((one) => one.length === 0)).toBe(E.isRight(result))
       }),
       { numRuns: 500 },
@@ -121,7 +124,7 @@ describe('admitsAnonymous', () => {
 })
 
 describe('isSent', () => {
-  it('is true of exactly the requests that carry a credential, good or bad', () => {
+  it('is true exactly for requests that have a credential, valid or not', () => {
     const sent = { yes: 0, no: 0 }
     fc.assert(
       fc.property(
@@ -154,7 +157,7 @@ describe('isSent', () => {
     { description: 'a plain function', input: fromFunction(() => false).description },
     { description: 'a kind whose extract throws', input: throwing.description },
     { description: 'a session without koa-session', input: sessionAuth().description },
-  ])('what cannot be known counts as sent: $description', ({ input }) => {
+  ])('counts as sent what cannot be known: $description', ({ input }) => {
     expect(isSent(input, mockRequest())).toBe(true)
   })
 })

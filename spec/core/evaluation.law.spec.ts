@@ -1,4 +1,4 @@
-/** Evaluating: it and the call agree, it stays synchronous while its parts do, and it never throws and never rejects. */
+/** Evaluating: it agrees with the call, is sync while its parts are, and never throws or rejects. */
 import { either as E, option as O } from 'fp-ts'
 import fc from 'fast-check'
 import {
@@ -18,8 +18,8 @@ import { build, plansOf, request, shape } from '../support/arbitraries.js'
 import { hostile } from '../support/hostile.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
-describe('both ways of evaluating', () => {
-  it('calling the ReaderTaskEither and awaiting it gives what evaluate gives, for any mixture of sync and async', async () => {
+describe('calling and evaluating', () => {
+  it('give the same result, for any mixture of sync and async', async () => {
     await fc.assert(
       fc.asyncProperty(shape, request, async (a, by) => {
         const [evaluated, called]: [string[], string[]] = [[], []]
@@ -31,7 +31,7 @@ describe('both ways of evaluating', () => {
     )
   })
 
-  it('an evaluation is a promise only if something in it was asked that is asynchronous', async () => {
+  it('return a promise only if an async hook was called', async () => {
     await fc.assert(
       fc.asyncProperty(shape, request, async (a, by) => {
         const calls: string[] = []
@@ -46,7 +46,7 @@ describe('both ways of evaluating', () => {
     )
   })
 
-  it('building and calling ask no member; the task does, each time anew', async () => {
+  it('building and calling call no hook; the task does, each time again', async () => {
     await fc.assert(
       fc.asyncProperty(shape, request, async (a, by) => {
         const calls: string[] = []
@@ -64,7 +64,7 @@ describe('both ways of evaluating', () => {
 const isEither = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
 
-// Anything but an Either of a known failure or of something truthy is a breach
+// Anything else than an Either of a known failure or of a truthy value breaks the law
 const expectVerdict = async (made: Authenticator<unknown>) => {
   for (const result of [await made.evaluate(mockRequest()), await made(mockRequest())()]) {
     expect(isEither(result)).toBe(true)
@@ -83,14 +83,14 @@ const inEveryPlace = (hook: () => unknown): ReadonlyArray<Authenticator<unknown>
     alt(() => called)(fromFunction((): unknown => false)),
     flatMap(() => hook())(fromFunction(() => 'anna')),
     flatMap(() => hook())(fromFunction(() => Promise.resolve('anna'))),
-    // Safe: what a caller without types could pass
+    // Safe: a caller without types could pass this
     describedAs(bearer)((() => hook()) as never),
     describedAs(bearer)((() => () => hook()) as never),
   ]
 }
 
 describe('an authenticator never throws and never rejects its promise (A-30, A-31)', () => {
-  it('whatever the hook answers, throws, resolves to or rejects with', async () => {
+  it('whatever the hook returns, throws, resolves to or rejects with', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async ({ hook }) => {
         for (const made of inEveryPlace(hook)) await expectVerdict(made)
@@ -99,7 +99,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
     )
   })
 
-  it('A-31 whatever a Task that the hook answers yields, sync or async', async () => {
+  it('A-31 whatever a Task of the hook yields, sync or async', async () => {
     await fc.assert(
       fc.asyncProperty(hostile, fc.boolean(), async ({ hook }, late) => {
         const task = () => () => (late ? Promise.resolve().then(hook) : hook())
@@ -109,7 +109,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
     )
   })
 
-  it('B-17 whatever scope the hook calls insufficient, sync or async', async () => {
+  it('B-17 whatever scope the hook reports as insufficient, sync or async', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: 'binary' })), fc.boolean(), async (scope, late) => {
         const answer = E.left(AuthError.insufficient(scope))
@@ -127,7 +127,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
     )
   })
 
-  it('whatever the parts of a kind of its own throw: extract, codec, challenge', async () => {
+  it('whatever the parts of your own kind throw: extract, codec, challenge', async () => {
     const sent = { challenge: Challenge.make('Test'), ambient: false, extract: () => O.some('sent') }
     const raise = (): never => {
       throw new Error('part')
@@ -150,14 +150,14 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
   })
 })
 
-// Fails for what is only known when a request comes
+// Fails what is only known when a request comes
 const onlyForAbsent = ({ _tag }: AuthError): Challenge => {
   if (_tag === 'raised' || _tag === 'expired') throw new Error('challenge')
   return Challenge.make('Test')
 }
 
-describe('the way of a request', () => {
-  it('5.1.4 the hook is called exactly for what is sent, once, well-formed and not too long', async () => {
+describe('calls of the hook', () => {
+  it('5.1.4 the hook is called once for each credential that is sent, well-formed and not too long, and never otherwise', async () => {
     const length = fc.integer({ min: 0, max: 40 })
     await fc.assert(
       fc.asyncProperty(fc.array(length, { maxLength: 3 }), fc.integer({ min: 1, max: 40 }), async (sent, maxLength) => {

@@ -1,4 +1,4 @@
-/** What a failure of the first that is present offers. */
+/** The challenges of a failure of firstPresent. */
 import { either as E } from 'fp-ts'
 import { AuthError, firstPresent, httpBearer, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -15,7 +15,7 @@ const branchesOf = (authenticator: Authenticator<unknown>) => {
 describe('firstPresent', () => {
   const [absent, invalid, other] = [AuthError.absent, AuthError.invalid, AuthError.expired].map(failing)
 
-  it('offers what was absent, what decided, and what was not asked any more', () => {
+  it('offers what was absent, what decided, and what was not tried', () => {
     expect(branchesOf(firstPresent([absent!, invalid!, other!]))).toStrictEqual([
       ['absent', false],
       ['invalid', false],
@@ -31,7 +31,7 @@ describe('firstPresent', () => {
     ])
   })
 
-  it('offers nothing behind an outage', () => {
+  it('offers nothing after an outage', () => {
     expect(branchesOf(firstPresent([absent!, failing(AuthError.unavailable()), other!]))).toStrictEqual([
       ['absent', false],
       ['unavailable', false],

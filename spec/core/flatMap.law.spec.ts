@@ -1,4 +1,6 @@
-/** `flatMap` keeps identity and composition while `f` answers plain principals; what is falsy is refused (spec 5.1.2). */
+/**
+ * `flatMap` keeps identity and composition while `f` returns plain principals. A falsy result is refused (spec 5.1.2).
+ */
 import { either as E } from 'fp-ts'
 import { identity, pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -55,7 +57,7 @@ describe('flatMap', () => {
     }
   })
 
-  it('A-30 what it throws is raised', async () => {
+  it('A-30 an exception of `f` is raised', async () => {
     const error = new Error('in flatMap')
     const throwing = flatMap(() => {
       throw error

@@ -1,4 +1,4 @@
-/** How fp-ts's own `alt` differs, executed as documentation: it keeps the last failure alone, and goes on past an outage. */
+/** How fp-ts's own `alt` differs: it keeps only the last failure, and continues after an outage. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { alt, apiKeyHeader, AuthError, describedAs, httpBearer, isAuthenticator } from 'koa-with-auth'
@@ -18,7 +18,7 @@ const request = mockRequest({
 const withoutKey = mockRequest({ fields: [['Authorization', 'Bearer token']] })
 
 describe("fp-ts's RTE.alt and ours", () => {
-  it('during an outage: fp-ts lets the weaker key in, ours says unavailable', async () => {
+  it('during an outage, fp-ts admits the weaker key, and ours is unavailable', async () => {
     const theirs = pipe(
       strong,
       RTE.alt(() => weak),
@@ -31,7 +31,7 @@ describe("fp-ts's RTE.alt and ours", () => {
     expect(await ours(request)()).toMatchObject(E.left({ _tag: 'unavailable' }))
   })
 
-  it('when all fail: fp-ts tells the last failure, ours the strongest, with every branch and challenge', async () => {
+  it('if all fail, fp-ts reports the last failure, and ours the strongest with every branch and challenge', async () => {
     const theirs = await pipe(
       expired,
       RTE.alt(() => weak),
@@ -50,7 +50,7 @@ describe("fp-ts's RTE.alt and ours", () => {
     ])
   })
 
-  it("fp-ts's combinators answer a bare function; describedAs gives it its description back", () => {
+  it("fp-ts's combinators return a plain function; describedAs adds the description again", () => {
     const bare = pipe(
       weak,
       RTE.map((name) => ({ name })),

@@ -19,7 +19,7 @@ const resolved = { then: (go: (value: unknown) => void) => go(user) }
 
 const elsewhere = (code: string): unknown => vm.runInNewContext(code)
 
-// what `table[key]`, and clients of stores, give for what is not there
+// What `table[key]` and clients of stores return if nothing is found
 const nothing: ReadonlyArray<readonly [description: string, answer: unknown]> = [
   ['{}', {}],
   ['{} without a prototype', Object.create(null)],
@@ -33,7 +33,7 @@ const nothing: ReadonlyArray<readonly [description: string, answer: unknown]> = 
   ['String.prototype', String.prototype],
   ['the prototype of a class', Reflect.get(class User {}, 'prototype')],
   ['the prototype of a class that extends another', Reflect.get(class User extends Map {}, 'prototype')],
-  ['what process.env inherits', Object.getPrototypeOf(process.env)],
+  ['the prototype of process.env', Object.getPrototypeOf(process.env)],
   ["{}['constructor']", {}.constructor],
   ["{}['constructor'] of another realm", elsewhere('({}).constructor')],
   ...Object.getOwnPropertyNames(Object.prototype)
@@ -46,29 +46,29 @@ class Expired extends Error {
   readonly _tag = 'Expired'
 }
 
-// what `catch((error) => error)` gives; of a prototype that is an Error's, too
+// What `catch((error) => error)` returns; also for prototypes of Errors
 const errors: ReadonlyArray<readonly [description: string, answer: unknown]> = [
   ['an Error', new Error('expired')],
-  ['an Error of a class of its own, with a tag', new Expired('expired')],
+  ['an Error of its own class, with a tag', new Expired('expired')],
   ['an Error of another realm', elsewhere('new TypeError("expired")')],
   ['an AggregateError', new AggregateError([])],
   ['a DOMException', new DOMException('aborted', 'AbortError')],
-  ['an Error whose prototype was taken away', Object.setPrototypeOf(new Error('expired'), null)],
-  ['an Error made plain', Object.setPrototypeOf(new Error('expired'), Object.prototype)],
-  ['what inherits from an Error', Object.create(new Error('expired'))],
-  ["what inherits from another realm's Error", elsewhere('Object.create(RangeError.prototype)')],
-  ["what inherits from another realm's Error itself", elsewhere('Object.create(Error.prototype)')],
+  ['an Error without a prototype', Object.setPrototypeOf(new Error('expired'), null)],
+  ['an Error with the prototype of plain objects', Object.setPrototypeOf(new Error('expired'), Object.prototype)],
+  ['an object that inherits from an Error', Object.create(new Error('expired'))],
+  ['an object that inherits from an Error of another realm', elsewhere('Object.create(RangeError.prototype)')],
+  ['an object that inherits from Error of another realm', elsewhere('Object.create(Error.prototype)')],
   ['a Proxy of an Error', new Proxy(new Error('expired'), {})],
 ]
 
 const withGetter = (tag: string, key: string) =>
   Object.defineProperty({ _tag: tag }, key, { get: () => ({ username: 'root' }), enumerable: true })
 
-// rows and claims whose owner wrote a `_tag` into them
+// Rows and claims whose owner wrote a `_tag` into them
 const root = { username: 'root', isSuperuser: true }
 const strange: ReadonlyArray<readonly [description: string, answer: unknown]> = [
   ['a Right with another key', { _tag: 'Right', right: root, username: 'mallory' }],
-  ['a Right of another order', { username: 'mallory', right: root, _tag: 'Right' }],
+  ['a Right with its keys in another order', { username: 'mallory', right: root, _tag: 'Right' }],
   ['a Some with another key', { _tag: 'Some', value: root, username: 'mallory' }],
   ['a Left with another key', { _tag: 'Left', left: AuthError.absent, username: 'mallory' }],
   ['a None with another key', { _tag: 'None', username: 'mallory' }],
@@ -79,14 +79,14 @@ const strange: ReadonlyArray<readonly [description: string, answer: unknown]> = 
   ['a Right with a hidden key', Object.defineProperty({ _tag: 'Right', right: root }, 'id', { value: 1 })],
   ['a Right with a getter', withGetter('Right', 'right')],
   ['a Some with a getter', withGetter('Some', 'value')],
-  ['a tag that is inherited', Object.create({ _tag: 'Right', right: root }, { username: { value: 'mallory' } })],
-  ['a tag and payload that are inherited', Object.create(E.right(root))],
-  ['a Proxy of a strange Right', new Proxy({ _tag: 'Right', right: root, username: 'mallory' }, {})],
+  ['an inherited tag', Object.create({ _tag: 'Right', right: root }, { username: { value: 'mallory' } })],
+  ['an inherited tag and payload', Object.create(E.right(root))],
+  ['a Proxy of a Right with another key', new Proxy({ _tag: 'Right', right: root, username: 'mallory' }, {})],
   ['an outage with another key', { _tag: 'unavailable', username: 'mallory' }],
   ['an absence with another key', { _tag: 'absent', username: 'mallory' }],
   ['an invalid with a scope', { _tag: 'invalid', scope: ['a'] }],
   ['an invalid with a getter', withGetter('invalid', 'challenge')],
-  ['a failure that is inherited', Object.create(AuthError.expired, { username: { value: 'mallory' } })],
+  ['an inherited failure', Object.create(AuthError.expired, { username: { value: 'mallory' } })],
 ]
 
 const failures: ReadonlyArray<AuthError> = [
@@ -99,14 +99,14 @@ const failures: ReadonlyArray<AuthError> = [
   AuthError.Semigroup.concat(AuthError.invalid, AuthError.expired),
 ]
 
-// what looks nearly the same, and is somebody
+// Values that look similar, and are principals
 const somebody: ReadonlyArray<readonly [description: string, answer: unknown]> = [
-  ['an object with a key that is a symbol', { [Symbol('id')]: 1 }],
+  ['an object with a symbol key', { [Symbol('id')]: 1 }],
   ['an object with a hidden key', Object.defineProperty({}, 'id', { value: 1 })],
-  ['an object whose keys hold nothing', { user: undefined }],
+  ['an object whose values are undefined', { user: undefined }],
   ['an object of a class, without keys', new (class User {})()],
-  ['an object that is made on a record', Object.create({ user: 'anna' })],
-  ['an object with a constructor of its own', { constructor: 'Acme' }],
+  ['an object that inherits from a record', Object.create({ user: 'anna' })],
+  ['an object with its own constructor', { constructor: 'Acme' }],
   ['a record with a message and a name', { name: 'anna', message: 'hello' }],
   ['a Date', new Date(0)],
 ]
@@ -154,27 +154,35 @@ const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unk
   { description: '5.1.1 an array passes', input: [0], expected: E.right([0]) },
   { description: '5.1.1 true passes', input: true, expected: E.right(true) },
   { description: '5.1.1 a number passes', input: -1, expected: E.right(-1) },
-  { description: '5.1.1 text passes', input: '0', expected: E.right('0') },
+  { description: '5.1.1 a string passes', input: '0', expected: E.right('0') },
   { description: '5.1.1 a bigint passes', input: 1n, expected: E.right(1n) },
-  { description: '5.1.1 a record passes', input: user, expected: E.right(user) },
+  { description: '5.1.1 an object passes', input: user, expected: E.right(user) },
   {
-    description: 'a record with a tag of its own passes',
+    description: 'an object with its own tag passes',
     input: { _tag: 'User' },
     expected: E.right({ _tag: 'User' }),
   },
   {
-    description: 'an AuthError that was not put on the left is one all the same',
+    description: 'an AuthError without a Left is a failure',
     input: AuthError.expired,
     expected: E.left(AuthError.expired),
   },
   {
-    description: 'a generator that is not run is a configuration error',
+    description: 'a generator object, which is never run, is a configuration error',
     input: (function* () {})(),
     expected: configuration,
   },
-  { description: 'any iterator is', input: [1].values(), expected: configuration },
-  { description: 'a record whose `next` is no function passes', input: { next: 1 }, expected: E.right({ next: 1 }) },
-  { description: 'a record whose `then` is no function passes', input: { then: 1 }, expected: E.right({ then: 1 }) },
+  { description: 'any iterator is a configuration error', input: [1].values(), expected: configuration },
+  {
+    description: 'an object whose `next` is not a function passes',
+    input: { next: 1 },
+    expected: E.right({ next: 1 }),
+  },
+  {
+    description: 'an object whose `then` is not a function passes',
+    input: { then: 1 },
+    expected: E.right({ then: 1 }),
+  },
   { description: 'A-31 None fails', input: O.none, expected: invalid },
   { description: 'A-31 Some is unwrapped', input: O.some(user), expected: E.right(user) },
   { description: 'A-31 Some of falsy fails', input: O.some(0), expected: invalid },
@@ -184,7 +192,7 @@ const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unk
   { description: 'A-31 Right of falsy fails', input: E.right(''), expected: invalid },
   { description: 'A-31 Right of Left fails', input: E.right(E.left('x')), expected: invalid },
   {
-    description: 'a Left of an AuthError is that',
+    description: 'a Left of an AuthError is this failure',
     input: E.left(AuthError.expired),
     expected: E.left(AuthError.expired),
   },
@@ -199,9 +207,21 @@ const atOnce: ReadonlyArray<{ description: string; input: unknown; expected: unk
     input: () => user,
     expected: configuration,
   },
-  { description: 'A-31 a function of a falsy value, too', input: () => false, expected: configuration },
-  { description: 'A-31 a function of a function, too', input: () => () => E.right(user), expected: configuration },
-  { description: 'A-31 a function of an Option, too', input: () => O.some(user), expected: configuration },
+  {
+    description: 'A-31 a function of a falsy value is a configuration error',
+    input: () => false,
+    expected: configuration,
+  },
+  {
+    description: 'A-31 a function of a function is a configuration error',
+    input: () => () => E.right(user),
+    expected: configuration,
+  },
+  {
+    description: 'A-31 a function of an Option is a configuration error',
+    input: () => O.some(user),
+    expected: configuration,
+  },
   { description: 'A-30 a function that throws is raised', input: thrown, expected: raised },
 ]
 
@@ -219,12 +239,12 @@ const later: ReadonlyArray<{ description: string; input: () => unknown; expected
   { description: 'A-31 a promise of a TaskEither', input: async () => TE.right(user), expected: E.right(user) },
   { description: 'A-30 a promise that rejects', input: () => Promise.reject(error), expected: raised },
   {
-    description: 'A-30 that rejects with nothing',
+    description: 'A-30 a promise that rejects with undefined',
     input: () => Promise.reject(),
     expected: E.left(AuthError.raised(undefined)),
   },
   {
-    description: 'A-30 that rejects with null',
+    description: 'A-30 a promise that rejects with null',
     input: () => Promise.reject(null),
     expected: E.left(AuthError.raised(null)),
   },
@@ -240,7 +260,7 @@ const later: ReadonlyArray<{ description: string; input: () => unknown; expected
     input: () => TE.left(AuthError.unavailable(3)),
     expected: E.left(AuthError.unavailable(3)),
   },
-  { description: 'A-31 a Task of no Either', input: () => async () => user, expected: configuration },
+  { description: 'A-31 a Task that does not yield an Either', input: () => async () => user, expected: configuration },
   { description: 'A-31 a Task of a TaskEither', input: () => async () => TE.right(user), expected: configuration },
   {
     description: 'A-30 a Task of an Either whose tag throws',
@@ -255,17 +275,17 @@ const later: ReadonlyArray<{ description: string; input: () => unknown; expected
   },
 ]
 
-describe('fromAnswer, at once', () => {
+describe('fromAnswer of a sync answer', () => {
   it.each(atOnce)('$description', ({ input, expected }) => {
     expect(fromAnswer(input)).toEqual(expected)
   })
 
-  it.each(atOnce)('later: $description', async ({ input, expected }) => {
+  it.each(atOnce)('as a promise: $description', async ({ input, expected }) => {
     expect(await fromAnswer(Promise.resolve(input))).toEqual(expected)
   })
 })
 
-describe('fromAnswer, later', () => {
+describe('fromAnswer of an async answer', () => {
   it.each(later)('$description', async ({ input, expected }) => {
     const evaluation = fromAnswer(input())
     expect(evaluation).toBeInstanceOf(Promise)
@@ -273,8 +293,8 @@ describe('fromAnswer, later', () => {
   })
 })
 
-describe('R09 what a prototype was polluted with is no key', () => {
-  it('{} still found nothing', () => {
+describe('R09 fields of a polluted prototype are not keys', () => {
+  it('{} still means that nothing was found', () => {
     const polluted = { value: 'mallory', enumerable: true, configurable: true, writable: true }
     Object.defineProperty(Object.prototype, 'user', polluted)
     let found: unknown
@@ -287,7 +307,7 @@ describe('R09 what a prototype was polluted with is no key', () => {
   })
 })
 
-describe('what is unexpected', () => {
+describe('unusual answers', () => {
   it('a Task is run without arguments', () => {
     expect(fromAnswer((...args: unknown[]) => E.right(args.length + 1))).toStrictEqual(E.right(1))
   })
@@ -300,7 +320,7 @@ describe('what is unexpected', () => {
   }
 
   it.each([undefined, null, 1, 'Right', {}, { _tag: 'Some', value: 1 }, { then: 1 }])(
-    'a Task of %j, or of a promise of it, says what a function must yield',
+    'a Task of %j, or of a promise of it, is an error that says what a function must yield',
     async (yielded) => {
       const words =
         'a hook returned a function that gives no Either; return a value, a promise, an Option, an Either or a TaskEither'
@@ -309,19 +329,22 @@ describe('what is unexpected', () => {
     },
   )
 
-  it.each(['Right', 'unavailable'])('a strange %s says what to do, and prints no data', async (tag) => {
-    expect(await messageOf({ _tag: tag, right: 'secret', username: 'mallory' })).toBe(
-      `a hook returned an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, return an object without _tag`,
-    )
-  })
+  it.each(['Right', 'unavailable'])(
+    'a %s with other keys is an error that says what to do, and prints no data',
+    async (tag) => {
+      expect(await messageOf({ _tag: tag, right: 'secret', username: 'mallory' })).toBe(
+        `a hook returned an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, return an object without _tag`,
+      )
+    },
+  )
 
-  it('an Error that says that a store is down is an outage, returned as thrown', async () => {
+  it('an UnavailableError that is returned is an outage, as if it was thrown', async () => {
     expect(await fromAnswer(new UnavailableError('down', { retryAfter: 3 }))).toStrictEqual(
       E.left(AuthError.unavailable(3)),
     )
   })
 
-  it('an iterator says what it comes from', async () => {
+  it('an iterator is an error that says where it comes from', async () => {
     expect(await messageOf([][Symbol.iterator]())).toBe(
       'a hook returned an iterator, which is never run; is the hook a generator?',
     )
@@ -341,13 +364,13 @@ describe('isThenable', () => {
     { then: 1 },
     { then: null },
     Object.assign(() => 1, { then: thrown }),
-  ])('not %o', (answer) => expect(isThenable(answer)).toBe(false))
-  it('not what throws when it is asked', () => expect(isThenable(throwing)).toBe(false))
-  it.each([Promise.resolve(1), resolved])('but %o', (answer) => expect(isThenable(answer)).toBe(true))
+  ])('is false for %o', (answer) => expect(isThenable(answer)).toBe(false))
+  it('is false for an object whose `then` throws', () => expect(isThenable(throwing)).toBe(false))
+  it.each([Promise.resolve(1), resolved])('is true for %o', (answer) => expect(isThenable(answer)).toBe(true))
 })
 
 describe('toPromise', () => {
-  it('takes a promise of Node’s own as it is, and no other', async () => {
+  it('returns a promise of Node as it is, and wraps others', async () => {
     const promise = Promise.resolve(user)
     expect(toPromise(promise)).toBe(promise)
     expect(await toPromise(resolved)).toBe(user)
@@ -358,7 +381,7 @@ describe('toPromise', () => {
 })
 
 describe('an anonymous caller', () => {
-  it('is marked on what passed, never on a failure', () => {
+  it('is marked on a pass, never on a failure', () => {
     expect(isAnonymous(anonymous)).toBe(true)
     expect(isAnonymous(E.right(undefined))).toBe(false)
     expect(isAnonymous(keepAnonymous(E.right('anna')))).toBe(true)
@@ -366,19 +389,19 @@ describe('an anonymous caller', () => {
     expect(keepAnonymous(anonymous)).toBe(anonymous)
   })
 
-  it('the mark is seen by a debugger and by another copy of the package, and changes no comparison', () => {
+  it('has a mark that a debugger and another copy of the package see, and that changes no comparison', () => {
     const guest = keepAnonymous(E.right({ guest: true }))
     expect(Reflect.get(guest, Symbol.for('koa-with-auth/anonymous'))).toBe(true)
     expect(guest).toStrictEqual(E.right({ guest: true }))
   })
 
-  it('the mark stays off where a hook passes on what another authenticator let in', () => {
+  it('is not marked if a hook passes on the result of another authenticator', () => {
     expect(fromAnswer(() => keepAnonymous(E.right(user)))).toStrictEqual(E.right(user))
     expect(isAnonymous(fromAnswer(() => keepAnonymous(E.right(user))) as E.Either<AuthError, unknown>)).toBe(false)
     expect(fromAnswer(() => anonymous)).toStrictEqual(invalid)
   })
 
-  describe('asked about', () => {
+  describe('fromAnswerToAnonymous', () => {
     it('undefined is still anonymous, sync and async', async () => {
       expect(fromAnswerToAnonymous(undefined)).toBe(anonymous)
       expect(await fromAnswerToAnonymous(Promise.resolve())).toBe(anonymous)

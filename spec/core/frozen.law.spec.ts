@@ -1,6 +1,6 @@
 /**
- * R15: what all requests share cannot be written to: no exported constant, and no answer that an authenticator, a combinator or
- * the default mapper gives again and again.
+ * R15: what all requests share is read-only: each exported constant, and each result that an authenticator, a
+ * combinator or the default mapper returns several times.
  */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -40,11 +40,11 @@ import { describe, expect, it } from 'vitest'
 import { inTime } from '../../src/core/outage.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
-/** The paths below a value at which something could be written. */
+/** The paths below a value that could be changed. */
 const writable = (value: unknown, at: string, seen = new Set<unknown>()): ReadonlyArray<string> => {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) return []
   seen.add(value)
-  // io-ts's own codecs are io-ts's business: of ours, that they cannot be replaced
+  // The contents of io-ts's own codecs belong to io-ts; ours cannot be replaced
   const own = value instanceof t.Type ? [] : Reflect.ownKeys(value)
   const below = own.flatMap((key) => {
     const property = Object.getOwnPropertyDescriptor(value, key)
@@ -52,25 +52,25 @@ const writable = (value: unknown, at: string, seen = new Set<unknown>()): Readon
       ? writable(property.value, `${at}.${String(key)}`, seen)
       : []
   })
-  // a function is called, not read; what it carries is looked at below
+  // A function is called, not read; its properties are checked below
   const isOpen = typeof value === 'object' && !isNamespace(value) && !Object.isFrozen(value)
   return [...(isOpen ? [at] : []), ...below]
 }
 
-// The exports of a module: anonymous can assign to them
+// Nothing can assign to the exports of a module
 const isNamespace = (value: object): boolean => Object.prototype.toString.call(value) === '[object Module]'
 
-describe('what is exported', () => {
+describe('exports', () => {
   it.each([
     ['koa-with-auth', root],
     ['koa-with-auth/audit', auditing],
     ['koa-with-auth/sessions', signing],
-  ])('%s: no constant can be written to', (name, entry) => {
+  ])('%s: no constant can be changed', (name, entry) => {
     expect(Object.keys(entry)).not.toStrictEqual([])
     expect(writable(entry, name)).toStrictEqual([])
   })
 
-  it('the law finds what can be written to', () => {
+  it('the law finds what can be changed', () => {
     const planted = { a: Object.freeze({ b: { c: 1 } }), f: Object.assign(() => 1, { d: [] }) }
     expect(writable(planted, 'x')).toStrictEqual(['x', 'x.a.b', 'x.f.d'])
   })
@@ -146,22 +146,25 @@ const requests = {
   }),
 }
 
-describe('what an authenticator says', () => {
-  it.each(Object.entries(authenticators))('%s: its description cannot be written to', (name, { description }) => {
+describe('authenticators', () => {
+  it.each(Object.entries(authenticators))('%s: its description cannot be changed', (name, { description }) => {
     expect(writable(description, name)).toStrictEqual([])
   })
 
   const asked = Object.entries(authenticators).flatMap(([name, one]) =>
     Object.entries(requests).map(([sent, request]) => [name, sent, one, request] as const),
   )
-  it.each(asked)('%s, %s: what it answers twice cannot be written to', async (name, sent, { evaluate }, request) => {
-    const first = await evaluate(request)
-    const second = await evaluate(request)
-    const shared = reachable(second).filter((part) => reachable(first).includes(part))
-    expect(shared.flatMap((part) => writable(part, `${name} ${sent}`))).toStrictEqual([])
-  })
+  it.each(asked)(
+    '%s, %s: a result that is returned twice cannot be changed',
+    async (name, sent, { evaluate }, request) => {
+      const first = await evaluate(request)
+      const second = await evaluate(request)
+      const shared = reachable(second).filter((part) => reachable(first).includes(part))
+      expect(shared.flatMap((part) => writable(part, `${name} ${sent}`))).toStrictEqual([])
+    },
+  )
 
-  it('what the kind was made of stays writable', () => {
+  it('the options of a kind stay writable', () => {
     const scheme = { type: 'apiKey' as const, in: 'header' as const, name: 'X-Own' }
     const challenge = { scheme: 'Own', parameters: { a: '1' } }
     const own = authenticator({
@@ -184,7 +187,7 @@ const reachable = (value: unknown, seen = new Set<unknown>()): ReadonlyArray<unk
   return [value, ...Object.values(value).flatMap((one) => reachable(one, seen))]
 }
 
-describe('what is answered again and again', () => {
+describe('values that are returned several times cannot be changed', () => {
   const failures = [
     AuthError.absent,
     AuthError.malformed,
@@ -207,7 +210,7 @@ describe('what is answered again and again', () => {
     expect(Object.isFrozen(scope)).toBe(false)
   })
 
-  it('answers of the default mapper', () => {
+  it('responses of the default mapper', () => {
     const again = answered(defaultErrorMapper)
     const shared = answered(defaultErrorMapper).flatMap((one) => (again.includes(one) ? [one] : []))
     expect(shared).toHaveLength(7)
@@ -220,7 +223,7 @@ describe('what is answered again and again', () => {
     expect(Object.isFrozen(parameters)).toBe(false)
   })
 
-  it('the answer to what is too slow', async () => {
+  it('the failure after a time limit', async () => {
     expect(writable(await inTime(new Promise<never>(() => {}), 1), 'too slow')).toStrictEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** fp-ts instances of Authenticator: the laws of Functor, Alt and Semigroup. */
+/** The fp-ts instances of Authenticator: the laws of Functor, Alt and Semigroup. */
 import fc from 'fast-check'
 import { identity } from 'fp-ts/lib/function.js'
 import * as E from 'fp-ts/lib/Either.js'
@@ -98,7 +98,7 @@ describe('getSemigroup', () => {
     )
   })
 
-  it('concatAll folds a list from configuration as anyOf does', async () => {
+  it('concatAll folds a list like anyOf', async () => {
     await fc.assert(
       fc.asyncProperty(shape, fc.array(shape, { maxLength: 4 }), request, (first, rest, by) =>
         same(
@@ -112,7 +112,7 @@ describe('getSemigroup', () => {
 })
 
 describe('generic code of fp-ts', () => {
-  // written for any Alt
+  // Written for any Alt
   const firstOf =
     <F extends URIS>(F: Alt1<F>) =>
     <A>(one: Kind<F, A>, other: Kind<F, A>): Kind<F, readonly [A]> =>
@@ -121,7 +121,7 @@ describe('generic code of fp-ts', () => {
         (a) => [a] as const,
       )
 
-  it('takes the instances', async () => {
+  it('accepts the instances', async () => {
     const never = fromFunction((): false | string => false)
     const result = await firstOf(Alt)(
       never,

@@ -1,4 +1,4 @@
-/** `map` is a functor: what `f` returns is the principal as it is, and anonymous callers stay anonymous. */
+/** `map` is a functor: the result of `f` is the principal, unchanged, and anonymous callers stay anonymous. */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity, pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -50,7 +50,7 @@ describe('map', () => {
     )
   })
 
-  it('what `f` returns is the principal as it is', async () => {
+  it('makes the result of `f` the principal, unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(principal, async (returned) => {
         const result = await map(() => returned)(anna).evaluate(bare)
@@ -89,7 +89,7 @@ describe('map', () => {
     expect(calls).toBe(1)
   })
 
-  it('is called for whom `flatMap` made of an anonymous caller', async () => {
+  it('is called for a principal that `flatMap` made for an anonymous caller', async () => {
     const guest = pipe(
       optional(httpBearer({ authenticate: () => 'anna' })),
       flatMap((who) => who ?? 'guest'),
@@ -100,7 +100,7 @@ describe('map', () => {
 
   const falsy = (returned: unknown) => map(() => returned as string)(anna)
 
-  it.each([false, 0, -0, 0n, NaN, '', null, undefined])('a result that is %o is a bug: raised', async (returned) => {
+  it.each([false, 0, -0, 0n, NaN, '', null, undefined])('a result of %o is a bug: raised', async (returned) => {
     const result = await falsy(returned).evaluate(bare)
     expect(result).toMatchObject(E.left({ _tag: 'raised' }))
     const error = E.isLeft(result) && result.left._tag === 'raised' ? result.left.error : undefined
@@ -109,7 +109,7 @@ describe('map', () => {
     )
   })
 
-  it('a promise is a bug: raised', async () => {
+  it('a result that is a promise is a bug: raised', async () => {
     const result = await falsy(Promise.resolve('anna')).evaluate(bare)
     const error = E.isLeft(result) && result.left._tag === 'raised' ? result.left.error : undefined
     expect(error).toStrictEqual(
@@ -117,7 +117,7 @@ describe('map', () => {
     )
   })
 
-  it('A-30 what it throws is raised, with the challenge', async () => {
+  it('A-30 an exception of `f` is raised, with the challenge', async () => {
     const error = new Error('in map')
     const throwing = map((): string => {
       throw error

@@ -1,4 +1,7 @@
-/** `optional`, `lenient` and `firstPresent`: who sends nothing is anonymous, and what was meant is what decides. */
+/**
+ * `optional`, `lenient` and `firstPresent`: a caller without credentials is anonymous, and the credential that was sent
+ * decides.
+ */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -9,7 +12,7 @@ import { tree } from '../support/trees.js'
 import { apart, essence, leaf, run, withLeaves } from '../support/treeRuns.js'
 
 describe('optional', () => {
-  it('lets in whom it is made of, an anonymous caller where that is absent, and changes no other failure', async () => {
+  it('admits what its authenticator admits, and anonymous callers if that is absent; other failures stay', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const plain = await run([of], (a) => a)
@@ -22,7 +25,7 @@ describe('optional', () => {
     )
   })
 
-  it('lenient also excuses malformed, invalid and expired, and nothing else', async () => {
+  it('lenient also admits if it is malformed, invalid or expired, and not otherwise', async () => {
     const excused = ['absent', 'malformed', 'invalid', 'expired']
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
@@ -41,7 +44,7 @@ describe('optional', () => {
     ['lenient', 'lenient', 'lenient'],
     ['optional', 'lenient', 'lenient'],
     ['lenient', 'optional', 'lenient'],
-  ] as const)('%s of %s is %s: idempotent, and the kinder wins', async (outer, inner, same) => {
+  ] as const)('%s of %s is %s: idempotent, and lenient wins', async (outer, inner, same) => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const twice = await run([of], (a) => both[outer](both[inner](a)))
@@ -56,8 +59,8 @@ const raise = (): never => {
   throw new Error('bug')
 }
 
-describe('anonymous', () => {
-  it('map of identity is identity, for an anonymous caller too, at once and later', async () => {
+describe('an anonymous principal', () => {
+  it('map of identity is identity, also for an anonymous caller, sync and async', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const plain = await run([of], (a) => a)
@@ -74,9 +77,9 @@ describe('anonymous', () => {
   it.each([
     { description: 'anonymous', input: () => undefined, expected: E.right(undefined) },
     { description: 'a promise of an anonymous caller', input: async () => undefined, expected: E.right(undefined) },
-    // `then` is what makes a promise: decision "promise-like answers"
+    // `then` makes it a promise: decision "promise-like answers"
     {
-      description: 'what is like a promise of an anonymous caller',
+      description: 'a thenable of an anonymous caller',
       input: () => ({ then: (resolve: (none: undefined) => void) => resolve(undefined) }),
       expected: E.right(undefined),
     },
@@ -84,27 +87,27 @@ describe('anonymous', () => {
     { description: 'false', input: () => false, expected: { left: { _tag: 'invalid' } } },
     { description: 'null', input: () => null, expected: { left: { _tag: 'invalid' } } },
     { description: 'a promise of null', input: async () => null, expected: { left: { _tag: 'invalid' } } },
-  ])('map that makes $description of an anonymous caller', async ({ input, expected }) => {
+  ])('flatMap that returns $description for an anonymous caller', async ({ input, expected }) => {
     const make: () => unknown = input
     const { result } = await run([absent], (a) => flatMap(make)(optional(a)))
     expect(result).toMatchObject(expected)
   })
 
-  it('is asked about once, as undefined', async () => {
+  it('flatMap is called once, with undefined', async () => {
     const seen: unknown[] = []
     await run([absent], (a) => flatMap((x: unknown) => seen.push(x))(optional(a)))
     expect(seen).toStrictEqual([undefined])
   })
 
-  it('what map makes undefined of somebody is refused', async () => {
+  it('flatMap that returns undefined for a known principal is refused', async () => {
     const { result } = await run([leaf('l0')], (a) => flatMap(() => undefined)(optional(a)))
     expect(result).toMatchObject(E.left({ _tag: 'invalid' }))
   })
 
-  it('describedAs(a)(RTE.map(identity)(a)) is a, also where anonymous callers are admitted', async () => {
+  it('describedAs(a)(RTE.map(identity)(a)) is a, also if anonymous callers are admitted', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
-        // a read, for which no other site counts
+        // A read, because the check for CSRF does not concern it
         const plain = await run([of], (a) => a, 'GET')
         const identically = RTE.map((x: unknown) => x)
         const restored = await run([of], (a) => pipe(a, identically, describedAs(a)), 'GET')
@@ -115,7 +118,7 @@ describe('anonymous', () => {
     )
   })
 
-  it('describedAs(a) of a Right of nothing is refused where anonymous callers are admitted but to optional', async () => {
+  it('describedAs(a) of a Right of undefined is refused, except if a is optional', async () => {
     const nothing = RTE.of(undefined)
     const [strict, kind] = await Promise.all([
       run([leaf('l0')], (a) => describedAs(a)(nothing), 'GET'),
@@ -129,12 +132,12 @@ describe('anonymous', () => {
     ['throws', raise],
     ['returns a task that throws', () => raise],
     ['rejects', () => () => Promise.reject(new Error('bug'))],
-  ])('A-30 describedAs(optional(a)) of what %s is an exception: the caller is not anonymous', async (_, rte) => {
+  ])('A-30 describedAs(optional(a)) of an RTE that %s is an exception: the caller is not anonymous', async (_, rte) => {
     const { result } = await run([absent], (a) => describedAs(optional(a))(rte))
     expect(result).toMatchObject(E.left({ _tag: 'raised' }))
   })
 
-  it('an anonymous caller is not forged: another site may make a browser ask anonymously', async () => {
+  it('an anonymous caller is not forged, because the request has no credential', async () => {
     const cookie = leaf('l0', { sent: 'nothing', outcome: 'forged' })
     const { result } = await run([cookie], (a) => describedAs(optional(a))(RTE.of(undefined)))
     expect(result).toStrictEqual(E.right(undefined))
@@ -147,7 +150,7 @@ describe('firstPresent', () => {
   // Safe: the arbitrary makes no empty list
   const listed = (members: ReadonlyArray<Authenticator<unknown>>) => members as [Authenticator<unknown>]
 
-  it('is anyOf where the client sent one credential at most, and anonymous callers are not admitted', async () => {
+  it('is like anyOf if the client sent at most one credential, and anonymous callers are not admitted', async () => {
     const decided = new Set<string>()
     await fc.assert(
       fc.asyncProperty(trees, fc.nat(), async (of, choice) => {
@@ -171,7 +174,7 @@ describe('firstPresent', () => {
     expect(decided.size).toBeGreaterThan(6)
   })
 
-  it('lets no request in that anyOf refuses, and asks no member whom anyOf would not', async () => {
+  it('admits no request that anyOf refuses, and calls no hook that anyOf would not', async () => {
     await fc.assert(
       fc.asyncProperty(trees, async (of) => {
         fc.pre(passable(of))
@@ -184,7 +187,7 @@ describe('firstPresent', () => {
     )
   })
 
-  it('a bad credential is never hidden by a good one behind it', async () => {
+  it('a bad credential is never hidden by a valid one of a later member', async () => {
     for (const outcome of ['malformed', 'invalid', 'expired', 'insufficient'] as const) {
       const { result, calls } = await run([leaf('bad', { outcome }), leaf('good')], (a, b) => firstPresent([a, b]))
       expect(result).toMatchObject(E.left({ _tag: outcome }))

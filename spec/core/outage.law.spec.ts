@@ -1,4 +1,4 @@
-/** `timeout` and `recoverUnavailable`: an outage is reported as one, and never falls through by itself. */
+/** `timeout` and `recoverUnavailable`: an outage stays an outage, and no other credential is tried by itself. */
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ import { leaf, run, withLeaves } from '../support/treeRuns.js'
 const never = () => new Promise<string>(() => {})
 
 describe('timeout', () => {
-  it('is the identity of what answers at once, and stays at once', async () => {
+  it('does not change sync results, and stays sync', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const prompt = withLeaves(of, (each) => ({ ...each, late: false }))
@@ -35,7 +35,7 @@ describe('timeout', () => {
     expect(timeout(1)(plain).evaluate(request)).toStrictEqual(plain.evaluate(request))
   })
 
-  it('is the identity of what answers in time', async () => {
+  it('does not change results in time', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         expect(await run([of], (a) => timeout(10_000)(a))).toStrictEqual(await run([of], (a) => a))
@@ -46,7 +46,7 @@ describe('timeout', () => {
   it.each([
     ['anyOf', anyOf],
     ['firstPresent', firstPresent],
-  ] as const)('makes unavailable what is slower, and %s asks no member behind it', async (_name, group) => {
+  ] as const)('makes slower results unavailable, and %s calls no later hook', async (_name, group) => {
     const { result, calls } = await run([leaf('slow'), leaf('weak')], (slow, weak) =>
       group([pipe(slow, flatMap(never), timeout(5)), weak]),
     )
@@ -54,19 +54,19 @@ describe('timeout', () => {
     expect(calls).toStrictEqual(['slow'])
   })
 
-  it('A-31 an evaluation that rejects is an exception, and nothing waits until the time is over', async () => {
+  it('A-31 an evaluation that rejects is an exception, without waiting for the time limit', async () => {
     const error = new Error('bug')
     expect(await inTime(Promise.reject(error), 1000)).toMatchObject(E.left({ _tag: 'raised', error }))
   })
 
-  it('of two the shorter counts', async () => {
+  it('of two the shorter limit counts', async () => {
     const start = performance.now()
     await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(20), timeout(60_000)))
     await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(60_000), timeout(20)))
     expect(performance.now() - start).toBeLessThan(5000)
   })
 
-  it('leaves no timer behind where the answer came in time', async () => {
+  it('leaves no timer after a result in time', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timers()
     await run([leaf('l0', { late: true })], (a) => timeout(60_000)(a))
@@ -75,12 +75,12 @@ describe('timeout', () => {
 })
 
 describe('recoverUnavailable', () => {
-  it('is the identity unless it is unavailable, and then f alone decides', async () => {
+  it('does not change other results, and in an outage f alone decides', async () => {
     const recovered = { yes: 0 }
     await fc.assert(
       fc.asyncProperty(tree, fc.boolean(), async (of, late) => {
         const asked: unknown[] = []
-        // another site's write is taken from no plain function
+        // A plain function is refused for a write from another site
         const method = JSON.stringify(of).includes('"forged"') ? 'POST' : 'GET'
         const plain = await run([of], (a) => a, method)
         const robust = await run(
@@ -100,7 +100,7 @@ describe('recoverUnavailable', () => {
         }
         recovered.yes++
         expect(asked).toStrictEqual([plain.result.left])
-        // another site's write, if browsers could send what was recovered
+        // A write from another site, if browsers could send what was recovered
         expect(E.isRight(robust.result) ? robust.result.right : robust.result.left._tag).toBe(
           JSON.stringify(of).includes('"forged"') ? 'forged' : 'cached',
         )
@@ -125,13 +125,16 @@ describe('recoverUnavailable', () => {
       expected: 'raised',
     },
     { description: 'a rejection', input: () => Promise.reject(new Error('cache')), expected: 'raised' },
-  ])('f answers as a hook does: $description is $expected, with the challenge', async ({ input, expected }) => {
-    const f: () => unknown = input
-    const { result } = await run([down], (a) => recoverUnavailable(f)(a))
-    expect(result).toMatchObject(E.left({ _tag: expected, challenge: { scheme: 'l0' } }))
-  })
+  ])(
+    'the result of f is judged like that of a hook: $description is $expected, with the challenge',
+    async ({ input, expected }) => {
+      const f: () => unknown = input
+      const { result } = await run([down], (a) => recoverUnavailable(f)(a))
+      expect(result).toMatchObject(E.left({ _tag: expected, challenge: { scheme: 'l0' } }))
+    },
+  )
 
-  it('is asked with the request itself, and may be another authenticator', async () => {
+  it('calls f with the request itself; f may be another authenticator', async () => {
     const { result } = await run([down, leaf('cache')], (a, cache) => recoverUnavailable(cache)(a))
     expect(result).toStrictEqual(E.right('cache'))
     const request = mockRequest({ fields: [['Cookie', 'key=k']] })
@@ -141,7 +144,7 @@ describe('recoverUnavailable', () => {
     expect(asked[0]).toBe(request)
   })
 
-  it('the other way round nothing is recovered: what f made unavailable stays so', async () => {
+  it('does not recover from an outage of a function that is outside of it', async () => {
     const { result } = await run([leaf('l0')], (a) =>
       pipe(
         a,
@@ -153,12 +156,12 @@ describe('recoverUnavailable', () => {
   })
 })
 
-describe('the answer to an outage', () => {
+describe('the response to an outage', () => {
   const served = useLevels()
   const down = leaf('down', { outcome: 'unavailable' })
 
   it.each(['absent', 'invalid', 'expired', 'insufficient'] as const)(
-    'decision "Failures" a 503 offers no challenge, whatever failed before it: %s',
+    'decision "Failures" has no challenge, whatever failed before: %s',
     async (outcome) => {
       const sent = outcome === 'absent' ? 'nothing' : 'value'
       const before = leaf('before', { outcome, sent, ...(outcome === 'insufficient' && { scope: ['admin'] }) })

@@ -1,4 +1,4 @@
-/** What an object itself says, or a getter of its class. What merged data put on a prototype decides nothing. */
+/** The own fields of an object, and getters of its class. What a merge put on a prototype does not count. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { ownField, ownOrGetter } from '../../src/core/ownFields.js'
 
@@ -11,7 +11,7 @@ class Account {
   find() {}
 }
 class Guest extends Account {}
-// what a merge writes, on the prototype of a class or on that of all objects
+// What a merge writes, on the prototype of a class or of all objects
 Object.assign(Account.prototype, { merged: true })
 class Hiding extends Account {}
 Object.defineProperty(Hiding.prototype, 'isStaff', { value: true })
@@ -23,11 +23,11 @@ afterEach(() => {
 
 describe('ownField', () => {
   it.each<[string, object, string, unknown]>([
-    ['its own value', { isStaff: true }, 'isStaff', true],
-    ['of an object without a prototype', bare, 'isStaff', true],
+    ['finds its own value', { isStaff: true }, 'isStaff', true],
+    ['finds a value of an object without a prototype', bare, 'isStaff', true],
     ['nothing', {}, 'isStaff', undefined],
-    ['not a getter of its class', new Account(), 'isStaff', undefined],
-    ['not a method of all objects', {}, 'toString', undefined],
+    ['ignores a getter of its class', new Account(), 'isStaff', undefined],
+    ['ignores a method that all objects inherit', {}, 'toString', undefined],
   ])('%s', (_rule, object, name, expected) => {
     expect(ownField(object, name)).toBe(expected)
   })
@@ -35,16 +35,21 @@ describe('ownField', () => {
 
 describe('ownOrGetter', () => {
   it.each<[string, object, string, unknown]>([
-    ['its own value', { isStaff: true }, 'isStaff', true],
-    ['of an object without a prototype', bare, 'isStaff', true],
-    ['nothing of an object without a prototype', bare, 'isSuperuser', undefined],
-    ['a getter of its class, which sees the object', Object.assign(new Account(), { level: 1 }), 'isStaff', false],
-    ['a getter of a class further up', new Guest(), 'isStaff', true],
-    ['not a value on the prototype of its class', new Account(), 'merged', undefined],
-    ['not a value that hides a getter further up', new Hiding(), 'isStaff', undefined],
-    ['not a method of its class', new Account(), 'find', undefined],
-    ['not a setter of its class', new Account(), 'note', undefined],
-    ['not a getter of all objects', {}, '__proto__', undefined],
+    ['finds its own value', { isStaff: true }, 'isStaff', true],
+    ['finds a value of an object without a prototype', bare, 'isStaff', true],
+    ['finds nothing in an object without a prototype', bare, 'isSuperuser', undefined],
+    [
+      'finds a getter of its class, which sees the object',
+      Object.assign(new Account(), { level: 1 }),
+      'isStaff',
+      false,
+    ],
+    ['finds a getter of a superclass', new Guest(), 'isStaff', true],
+    ['ignores a value on the prototype of its class', new Account(), 'merged', undefined],
+    ['ignores a value that hides a getter of a superclass', new Hiding(), 'isStaff', undefined],
+    ['ignores a method of its class', new Account(), 'find', undefined],
+    ['ignores a setter of its class', new Account(), 'note', undefined],
+    ['ignores a getter that all objects inherit', {}, '__proto__', undefined],
   ])('%s', (_rule, object, name, expected) => {
     expect(ownOrGetter(object, name)).toBe(expected)
   })
@@ -53,7 +58,7 @@ describe('ownOrGetter', () => {
 it.each([
   { value: true, configurable: true },
   { get: () => true, configurable: true },
-])('a polluted Object.prototype decides nothing: %o', (property) => {
+])('ignores a polluted Object.prototype: %o', (property) => {
   Object.defineProperty(Object.prototype, 'polluted', property)
   for (const object of [{}, new Account(), new Guest(), []]) {
     expect([ownField(object, 'polluted'), ownOrGetter(object, 'polluted')]).toStrictEqual([undefined, undefined])

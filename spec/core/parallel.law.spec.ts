@@ -1,6 +1,7 @@
 /**
- * Trees with every combinator, and requests in parallel: hooks settle in any order, time passes, clients leave, and what is
- * remembered is forgotten meanwhile. No caller gets what was let in for another credential, for another request, or too long ago.
+ * Trees with every combinator, and parallel requests: hooks settle in any order, time passes, clients disconnect, and
+ * remembered results are forgotten meanwhile. No caller gets a principal of another credential, of another request, or
+ * from too long ago.
  */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
@@ -38,7 +39,7 @@ type Event =
 
 const visit = fc.record({
   do: fc.constant('visit' as const),
-  // to each leaf in turn
+  // To each leaf in turn
   values: fc.array(fc.constantFrom('v0', 'v0', 'v1', 'v2', ''), { minLength: 3, maxLength: 3 }),
   crossSite: fc.constantFrom(false, false, false, true),
   address: fc.constantFrom('192.0.2.1', '192.0.2.1', '192.0.2.2'),
@@ -95,7 +96,7 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
     if (E.isLeft(result)) {
       const { left } = result
       const tag = left._tag
-      // an exception is that of a hook, about this credential
+      // An exception comes from a hook, for this credential
       if (left._tag === 'raised') expect([...own.sent.values()]).toContain((left.error as Raised).value)
       seen[tag === 'throttled' || tag === 'unavailable' || tag === 'raised' ? tag : 'refused']++
       return
@@ -147,7 +148,7 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
     }
     await turns()
   }
-  // Everybody gets an answer in the end
+  // Every request gets a result in the end
   for (let at = 0; at < calls.length; at++) {
     calls[at]!.settle()
     await turns()
@@ -155,10 +156,10 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
   await Promise.all(under)
 }
 
-describe('requests in parallel', () => {
-  it('get only what their own credentials were accepted for, in time, and each gets an answer', async () => {
+describe('parallel requests', () => {
+  it('get only what their own credentials were accepted for, in time, and each gets a result', async () => {
     await fc.assert(fc.asyncProperty(keepingTree, events, answers, play), { numRuns: TREES })
-    // Not by chance: each of these happened often
+    // Each of these occurred often
     for (const [name, times] of Object.entries(seen)) expect(times, name).toBeGreaterThan(10)
   }, 120_000)
 })

@@ -1,4 +1,4 @@
-/** M-08: `remembered` around `recoverUnavailable`, whose function reads the request and not only the credential. */
+/** M-08: `remembered` around `recoverUnavailable`, whose function reads more of the request than the credential. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import {
@@ -19,7 +19,7 @@ import { describe, expect, it } from 'vitest'
 const down = { is: true }
 const hook = (): unknown => (down.is ? E.left(AuthError.unavailable()) : { user: 'of the token' })
 
-/** Every kind of it that is around the same token, and asks a key in an outage. */
+/** Combinators around a token that reads a key during an outage. */
 const kinds = (late: boolean) => {
   down.is = true
   const asked: string[] = []
@@ -59,41 +59,44 @@ const requestOf = (key: string) =>
   })
 const invalid = expect.objectContaining({ _tag: 'invalid' }) as unknown
 
-describe.each(['around', 'around flatMap', 'around throttled', 'twice'])('M-08 what recovers, %s', (name) => {
-  describe.each([false, true])('async: %s', (late) => {
-    it('is asked for each request, and lets no caller in as another', async () => {
-      const { all, asked } = kinds(late)
-      const a = all[name]!
-      expect(await a.evaluate(requestOf('anna'))).toStrictEqual(E.right({ user: 'anna' }))
-      expect(await a.evaluate(requestOf('sam'))).toStrictEqual(E.right({ user: 'sam' }))
-      expect(await a.evaluate(requestOf('unknown'))).toStrictEqual(E.left(invalid))
-      expect(asked).toStrictEqual(['token', 'key anna', 'token', 'key sam', 'token', 'key unknown'])
-    })
+describe.each(['around', 'around flatMap', 'around throttled', 'twice'])(
+  'M-08 a function that recovers, %s',
+  (name) => {
+    describe.each([false, true])('async: %s', (late) => {
+      it('is called for each request, and admits no caller as another', async () => {
+        const { all, asked } = kinds(late)
+        const a = all[name]!
+        expect(await a.evaluate(requestOf('anna'))).toStrictEqual(E.right({ user: 'anna' }))
+        expect(await a.evaluate(requestOf('sam'))).toStrictEqual(E.right({ user: 'sam' }))
+        expect(await a.evaluate(requestOf('unknown'))).toStrictEqual(E.left(invalid))
+        expect(asked).toStrictEqual(['token', 'key anna', 'token', 'key sam', 'token', 'key unknown'])
+      })
 
-    it('of requests at the same time, too', async () => {
-      const { all } = kinds(late)
-      const names = ['unknown', 'anna', 'sam']
-      const results = await Promise.all(names.map(async (one) => all[name]!.evaluate(requestOf(one))))
-      expect(results).toStrictEqual([E.left(invalid), E.right({ user: 'anna' }), E.right({ user: 'sam' })])
-    })
+      it('is called for each of several parallel requests, too', async () => {
+        const { all } = kinds(late)
+        const names = ['unknown', 'anna', 'sam']
+        const results = await Promise.all(names.map(async (one) => all[name]!.evaluate(requestOf(one))))
+        expect(results).toStrictEqual([E.left(invalid), E.right({ user: 'anna' }), E.right({ user: 'sam' })])
+      })
 
-    it('leaves what the token itself lets in remembered', async () => {
-      const { all, asked } = kinds(late)
-      const a = all[name]!
-      await a.evaluate(requestOf('anna'))
-      down.is = false
-      for (const one of ['anna', 'sam']) {
-        expect(await a.evaluate(requestOf(one))).toStrictEqual(E.right({ user: 'of the token' }))
-      }
-      expect(asked).toStrictEqual(['token', 'key anna', 'token'])
+      it('does not stop results of the token itself from being remembered', async () => {
+        const { all, asked } = kinds(late)
+        const a = all[name]!
+        await a.evaluate(requestOf('anna'))
+        down.is = false
+        for (const one of ['anna', 'sam']) {
+          expect(await a.evaluate(requestOf(one))).toStrictEqual(E.right({ user: 'of the token' }))
+        }
+        expect(asked).toStrictEqual(['token', 'key anna', 'token'])
+      })
     })
-  })
-})
+  },
+)
 
 it.each([
   ['remembered', remembered({ maxAge: 60_000 })],
   ['throttled', throttled({ limiter: new RateLimiterMemory({ points: 5, duration: 60 }) })],
-] as const)('a plain function that recovers is still a plain function: %s of it is a TypeError', (_name, wrap) => {
+] as const)('a plain function that recovers is a plain function: %s of it is a TypeError', (_name, wrap) => {
   const plain = pipe(
     fromFunction((): unknown => true),
     recoverUnavailable(() => true),
@@ -101,7 +104,7 @@ it.each([
   expect(() => wrap(plain)).toThrow(/a is a plain function/)
 })
 
-it('M-08 a function that asks another kind that recovers and is remembered: nothing of it is kept', async () => {
+it('M-08 a recovering function that calls a remembered kind: nothing of the outage is kept', async () => {
   const token = httpBearer({ authenticate: async () => E.left(AuthError.unavailable()) })
   const key = apiKeyHeader({ authenticate: (_request, name) => ({ user: name }) })
   const keyed = pipe(

@@ -1,4 +1,7 @@
-/** `remembered(options)(a)` decides as `a` does: whatever comes in between, in whatever order hooks settle, on a settable clock. */
+/**
+ * `remembered(options)(a)` decides like `a`, whatever happens meanwhile and in whatever order hooks settle. The test
+ * sets the clock.
+ */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { httpBearer, remembered, type Authenticator } from 'koa-with-auth'
@@ -28,7 +31,7 @@ const steps: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
   { minLength: 5, maxLength: 60 },
 )
 
-/** One call of the hook: what the world said when it was asked. */
+/** One call of the hook, and the state of the world at that time. */
 interface Call {
   readonly token: string
   readonly at: number
@@ -74,7 +77,7 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
     const result = await a.evaluate(mockRequest({ fields: [['Authorization', `Bearer ${sent}`]] }))
     const own = calls[begun.calls]
     if (E.isLeft(result)) {
-      // a refusal is the world's word about this credential, while this request was under way
+      // A refusal is the state of this credential while this request was under way
       seen.refused++
       expect(result.left._tag).toBe('invalid')
       const refusing = calls.filter((call) => call.token === sent && call.answer === false)
@@ -83,11 +86,11 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
     }
     const principal = result.right as { token: string; call: number }
     const call = calls[principal.call]!
-    // never another's
+    // Never the result of another credential
     expect([principal.token, call.token]).toStrictEqual([sent, sent])
-    // never older than the window, nor than the principal's own time
+    // Never older than the window, nor than the principal's own end
     expect(begun.at - call.at).toBeLessThan(MAX_AGE)
-    // never from before it was forgotten
+    // Never from before it was forgotten
     const before = forgotten.filter((one) => one.step <= begun.step && one.step > call.step && one.ended(call))
     expect(before).toStrictEqual([])
     if (call.step < begun.step) seen.served++
@@ -102,7 +105,7 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
       const open = behind
         .filter(({ step: since }) => !forgotten.some((past) => past.step > since))
         .filter(({ at }) => now - at < MAX_AGE)
-      // single flight
+      // Single flight
       expect(open.length).toBeLessThanOrEqual(1)
       if (before > 0 && behind.length === before) seen.joined++
     } else if (one.do === 'settle' && pending.length > 0) {
@@ -113,7 +116,7 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
       vi.advanceTimersByTime(one.ms)
     } else if (one.do === 'toggle') good.set(one.token, good.get(one.token) !== true)
     else if (one.do === 'forget') {
-      // of this token what was kept; and whatever was under way
+      // Forgets what was kept of this token, and what was under way
       const underWay = new Set(pending)
       forgotten.push({ step, ended: (call) => call.token === one.token || underWay.has(call) })
       cache.forget((principal) => principal.token === one.token)
@@ -124,16 +127,16 @@ const play = async (all: ReadonlyArray<Step>, late: boolean): Promise<void> => {
 }
 
 describe('remembered', () => {
-  it('M-01 what it lets in was let in by the hook, for this credential, within the window, and not forgotten since', async () => {
+  it('M-01 admits only what the hook accepted for this credential, within the window, and not forgotten since', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), (all, late) => play(all, late)),
       { numRuns: 1000 },
     )
-    // not by chance: each of these happened often
+    // Each of these occurred often
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(200)
   }, 120_000)
 
-  it('of any tree: the first and the second time it decides as the tree itself does', async () => {
+  it('decides like the tree itself, the first and the second time, for any tree', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
         const plain = await run([of], (a) => a)
@@ -142,7 +145,7 @@ describe('remembered', () => {
         const cache = remembered({ maxAge: MAX_AGE })
         const second = await run([of], (a) => twice(cache(a)))
         expect(second.result).toStrictEqual(plain.result)
-        // no other hook is called
+        // No other hook is called
         expect(new Set(second.calls)).toStrictEqual(new Set(plain.calls))
       }),
       { numRuns: 500 },

@@ -1,4 +1,4 @@
-/** `remembered`: what is kept, for how long, for whom, and what runs every time all the same. */
+/** `remembered`: what is kept, for how long and for whom, and what runs at each request. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import {
@@ -54,7 +54,7 @@ afterEach(() => {
 })
 
 describe('the window', () => {
-  it('M-01 a verification that passed is not repeated until maxAge is over, not a millisecond longer', async () => {
+  it('M-01 a verification is not repeated until maxAge is over, not a millisecond longer', async () => {
     const { bearer, calls } = counted((_token, call) => ({ call }))
     const a = remembered({ maxAge: 60_000 })(bearer)
     expect(await run(a)).toStrictEqual(E.right({ call: 1 }))
@@ -65,7 +65,7 @@ describe('the window', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('begins when the hook is asked, not when it answers', async () => {
+  it('begins when the hook is called, not when it settles', async () => {
     const { bearer, calls } = counted(() => new Promise((resolve) => setTimeout(resolve, 5000, 'anna')))
     const a = remembered({ maxAge: 6000 })(bearer)
     const first = run(a)
@@ -107,13 +107,13 @@ describe('the window', () => {
     ['a Date that is now', new Date(1_020_000), 2],
     ['milliseconds that are now', 1_020_000, 2],
     ['a Date that was over when it passed', new Date(1), 2],
-    ['no Date (invalid)', new Date(NaN), 2],
+    ['an invalid Date', new Date(NaN), 2],
     ['NaN', NaN, 2],
     ['a string, whose meaning is unknown', '2999-01-01', 2],
-    ['a time far behind the window', new Date(9e12), 1],
-    ['null: never', null, 1],
-    ['undefined: never', undefined, 1],
-  ])("never beyond the principal's expiresAt: %s", async (_description, expiresAt, expected) => {
+    ['a time far after the window', new Date(9e12), 1],
+    ['null, which means never', null, 1],
+    ['undefined, which means never', undefined, 1],
+  ])('ends no later than the expiresAt of the principal: %s', async (_description, expiresAt, expected) => {
     const { bearer, calls } = counted(() => ({ user: 'anna', expiresAt }))
     const a = remembered({ maxAge: 60_000 })(bearer)
     await run(a)
@@ -123,7 +123,7 @@ describe('the window', () => {
   })
 })
 
-describe('what is kept', () => {
+describe('remembered results', () => {
   it.each<[tag: string, answer: () => unknown]>([
     ['invalid', () => false],
     ['expired', () => AuthError.expired],
@@ -131,7 +131,7 @@ describe('what is kept', () => {
     ['insufficient', () => AuthError.insufficient()],
     ['unavailable', () => AuthError.unavailable()],
     ['raised', () => Promise.reject(new Error('bug'))],
-  ])('no failure: %s', async (tag, answer) => {
+  ])('are not kept for a failure: %s', async (tag, answer) => {
     const { bearer, calls } = counted((_token, call) => (call === 1 ? answer() : 'anna'))
     const a = remembered({ maxAge: 60_000 })(bearer)
     expect(await tagOf(a)).toBe(tag)
@@ -139,7 +139,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('by kind and credential: another token is another verification, and so is the same value of another kind', async () => {
+  it('are kept by kind and credential: another token, or the same value of another kind, is verified', async () => {
     const asked: string[] = []
     const hook = (kind: string) => (_request: unknown, value: string) => asked.push(`${kind} ${value}`) && { kind }
     const cache = remembered({ maxAge: 60_000 })
@@ -151,7 +151,7 @@ describe('what is kept', () => {
     expect(asked).toStrictEqual(['a 1', 'a 2', 'b 1'])
   })
 
-  it('an authenticator that is wrapped twice by one combinator shares what it knows', async () => {
+  it('are shared by two wrappers of one combinator around the same authenticator', async () => {
     const { bearer, calls } = counted(() => 'anna')
     const cache = remembered({ maxAge: 60_000 })
     await run(cache(bearer))
@@ -161,7 +161,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('what map made is kept with it, and another map of the same kind is another verification', async () => {
+  it('include the result of map, and another map of the same kind is another verification', async () => {
     const { bearer, calls } = counted((token) => ({ token }))
     const cache = remembered({ maxAge: 60_000 })
     const [plain, mapped] = [cache(bearer), cache(flatMap(() => 'mapped')(bearer))]
@@ -171,7 +171,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('M-06 no more than size; what was used last stays', async () => {
+  it('M-06 are at most `size`; the last used ones stay', async () => {
     const { bearer, calls } = counted((token) => token)
     const a = remembered({ maxAge: 60_000, size: 2 })(bearer)
     for (const token of ['a', 'b', 'a', 'c']) await run(a, bearing(token))
@@ -182,7 +182,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(4)
   })
 
-  it('a guess costs no room: 10,000 wrong tokens push nothing out', async () => {
+  it('are not displaced by guesses: 10,000 wrong tokens remove none', async () => {
     const { bearer, calls } = counted((token) => token === 'good' && 'anna')
     const a = remembered({ maxAge: 60_000, size: 1 })(bearer)
     await run(a, bearing('good'))
@@ -192,7 +192,7 @@ describe('what is kept', () => {
     expect(calls).toHaveLength(before)
   })
 
-  it('stays sync while the authenticator is', () => {
+  it('are sync if the authenticator is', () => {
     const a = remembered({ maxAge: 60_000 })(counted(() => 'anna').bearer)
     expect(a.evaluate(bearing('t'))).toStrictEqual(E.right('anna'))
     expect(a.evaluate(bearing('t'))).toStrictEqual(E.right('anna'))
@@ -202,7 +202,7 @@ describe('what is kept', () => {
 describe('single flight', () => {
   const later = <A>(value: A, ms: number) => new Promise<A>((resolve) => setTimeout(resolve, ms, value))
 
-  it('M-02 the same credential in parallel is asked about once, and all get that answer', async () => {
+  it('M-02 parallel requests with one credential call the hook once, and all get its result', async () => {
     const { bearer, calls } = counted((token) => later({ token }, 10))
     const a = remembered({ maxAge: 60_000 })(bearer)
     const all = Array.from({ length: 100 }, () => run(a))
@@ -213,7 +213,7 @@ describe('single flight', () => {
     expect(calls).toStrictEqual(['t', 'other'])
   })
 
-  it('a failure is shared by those in parallel, and not kept', async () => {
+  it('a failure is shared by parallel requests, and not kept', async () => {
     const { bearer, calls } = counted((_token, call) => later(call === 1 ? false : 'anna', 10))
     const a = remembered({ maxAge: 60_000 })(bearer)
     const both = [tagOf(a), tagOf(a)]
@@ -225,7 +225,7 @@ describe('single flight', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('a hook that never settles is waited for until the time limit, and then asked again', async () => {
+  it('a hook that never settles is awaited until the time limit, then called again', async () => {
     const { bearer, calls } = counted((_token, call) => (call === 1 ? new Promise(() => {}) : 'anna'))
     const a = remembered({ maxAge: 60_000 })(bearer)
     void run(a)
@@ -237,7 +237,7 @@ describe('single flight', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('a system clock that is set back makes no caller wait longer', async () => {
+  it('a system clock that is set back does not make a caller wait longer', async () => {
     const { bearer, calls } = counted((_token, call) => (call === 1 ? new Promise(() => {}) : 'anna'))
     const a = remembered({ maxAge: 60_000 })(bearer)
     void run(a)
@@ -247,7 +247,7 @@ describe('single flight', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('one that has taken as long as maxAge is not joined: what it knew could be out of date', async () => {
+  it('a verification that has lasted as long as maxAge is not joined, because it may be out of date', async () => {
     const { bearer, calls } = counted((_token, call) => (call === 1 ? later(false, 2000) : 'anna'))
     const a = remembered({ maxAge: 1000 })(bearer)
     const first = tagOf(a)
@@ -263,7 +263,7 @@ describe('single flight', () => {
 })
 
 describe('forget', () => {
-  it('takes back whom the predicate names, and no other user', async () => {
+  it('forgets the users that the predicate names, and no others', async () => {
     const { bearer, calls } = counted((token) => ({ user: token }))
     const cache = remembered<{ user: string }>({ maxAge: 60_000 })
     const a = cache(bearer as Authenticator<{ user: string }>)
@@ -273,7 +273,7 @@ describe('forget', () => {
     expect(calls).toStrictEqual(['anna', 'ben', 'anna'])
   })
 
-  it('M-05 reaches what is under way: what was verified with the old password is not kept, and not joined', async () => {
+  it('M-05 reaches verifications under way: the result for the old password is not kept, and not joined', async () => {
     const answers: Array<(user: unknown) => void> = []
     const { bearer, calls } = counted(() => new Promise((resolve) => answers.push(resolve)))
     const cache = remembered({ maxAge: 60_000 })
@@ -289,7 +289,7 @@ describe('forget', () => {
     expect(calls).toHaveLength(3)
   })
 
-  it('a predicate that throws forgets all, those included that it could not judge', async () => {
+  it('forgets all if the predicate throws, also what it could not judge', async () => {
     const { bearer, calls } = counted((token) => token)
     const cache = remembered({ maxAge: 60_000 })
     const a = cache(bearer)
@@ -305,7 +305,7 @@ describe('forget', () => {
   })
 })
 
-describe('M-04 what runs every time', () => {
+describe('M-04 what runs at each request', () => {
   it.each(['around', 'inside'])('authorize, %s', async (where) => {
     const { bearer, calls } = counted(() => ({ user: 'anna' }))
     const asked: string[] = []
@@ -324,7 +324,7 @@ describe('M-04 what runs every time', () => {
     expect([calls.length, asked]).toStrictEqual([1, ['/a', '/b', '/a']])
   })
 
-  it('CSRF: what passed on the own site is forged from another, and the other way round, also in parallel', async () => {
+  it('CSRF: a request from the same site does not make one from another site pass, and the reverse, also in parallel', async () => {
     let calls = 0
     const cookie = apiKeyCookie({ authenticate: async (_request, key) => (++calls, { key }) })
     const a = remembered({ maxAge: 60_000 })(cookie)
@@ -335,12 +335,12 @@ describe('M-04 what runs every time', () => {
     expect([await forged, await own]).toStrictEqual(['forged', 'passed'])
     expect(await tagOf(a, from('cross-site'))).toBe('forged')
     expect(await tagOf(a, from('same-origin'))).toBe('passed')
-    // the forged ones are asked about each time, as they never pass
+    // The forged ones call the hook each time, because they never pass
     expect(calls).toBe(3)
   })
 })
 
-describe('inside of it', () => {
+describe('remembered around a group', () => {
   const kinds = () => {
     const calls: string[] = []
     const kind = (name: string, passes = true) =>
@@ -366,14 +366,14 @@ describe('inside of it', () => {
     ['timeout of a list', (kind) => timeout(100)(anyOf([kind('A', false), kind('B')]) as Authenticator<unknown>)],
   ]
 
-  it.each(cases)('%s: each kind is remembered by itself, and all decide as before', async (_name, make) => {
+  it.each(cases)('%s: each kind is remembered separately, and the group decides as before', async (_name, make) => {
     const { calls, kind } = kinds()
     const plain = make(kind)
     const a = remembered({ maxAge: 60_000 })(plain)
     const expected = await run(plain, request)
     const asked = [...calls]
     expect([await run(a, request), await run(a, request)]).toStrictEqual([expected, expected])
-    // once for the plain one, once for the other; who failed is asked each time
+    // Once for the plain one, once for the other; a failure calls the hook each time
     const again = asked.filter(
       (name) => name === 'A' && E.isRight(expected) && !JSON.stringify(expected).includes('"A"'),
     )
@@ -381,7 +381,7 @@ describe('inside of it', () => {
     expect(await run(a, mockRequest())).toStrictEqual(await run(plain, mockRequest()))
   })
 
-  it("a record's principals keep their own expiresAt", async () => {
+  it('an object of principals has several expiresAt, which all count', async () => {
     let calls = 0
     const bearer = httpBearer({ authenticate: () => (++calls, { expiresAt: 1_010_000 }) })
     const a = remembered({ maxAge: 60_000 })(anyOf({ bearer }))
@@ -393,8 +393,12 @@ describe('inside of it', () => {
 
   it.each<[string, unknown, RegExp]>([
     ['a plain function', () => true, /a is a plain function.*authenticator\({ extract, \.\.\. }\)/],
-    ['one in a list', anyOf([httpBearer({ authenticate: () => true }), () => true]), /a is a plain function/],
-    ['one that was described', fromFunction(() => true), /a is a plain function/],
+    [
+      'a list with a plain function',
+      anyOf([httpBearer({ authenticate: () => true }), () => true]),
+      /a is a plain function/,
+    ],
+    ['a described plain function', fromFunction(() => true), /a is a plain function/],
     [
       'a list that hides its members',
       describedAs(anyOf([httpBearer({ authenticate: () => 1 }), apiKeyHeader({ authenticate: () => 1 })]))(
@@ -405,15 +409,15 @@ describe('inside of it', () => {
     ['nothing', undefined, /is undefined/],
     ['null', null, /is null/],
     ['a list', [], /list/],
-    ['itself, not called', remembered({ maxAge: 1 }), /is remembered\(\.\.\.\) itself; call it/],
-  ])('TypeError with the fix for %s', (_name, input, expected) => {
+    ['remembered itself, not called', remembered({ maxAge: 1 }), /is remembered\(\.\.\.\) itself; call it/],
+  ])('is a TypeError with the fix for %s', (_name, input, expected) => {
     const attempt = (): unknown => Reflect.apply(remembered({ maxAge: 1 }), undefined, [input])
     expect(attempt).toThrow(TypeError)
     expect(attempt).toThrow(expected)
   })
 })
 
-describe('a credential that is no text', () => {
+describe('a credential that is not a string', () => {
   const own = (sent: () => unknown) => {
     let calls = 0
     const kind = authenticator({
@@ -431,15 +435,15 @@ describe('a credential that is no text', () => {
     ['a function', () => 1],
     ['a request', mockRequest()],
     ['a context', mockRequest().ctx],
-    ['a record with one inside', { a: new Set() }],
-  ])('is a 500 that names the fix, where two would look the same: %s', async (_name, sent) => {
+    ['an object with one inside', { a: new Set() }],
+  ])('is a 500 that names the fix if two could look the same: %s', async (_name, sent) => {
     const { a, calls } = own(() => sent)
     const result = await run(a)
     expect(result).toMatchObject(E.left({ _tag: 'raised', error: expect.any(TypeError) }))
     expect(calls()).toBe(0)
   })
 
-  it('bytes and plain records differ by their contents', async () => {
+  it('is compared by its contents if it is bytes or a plain object', async () => {
     let sent: unknown = Buffer.from([0xff])
     const { a, calls } = own(() => sent)
     for (const next of [
@@ -456,7 +460,7 @@ describe('a credential that is no text', () => {
     expect(calls()).toBe(5)
   })
 
-  it('a session is remembered by what it holds', async () => {
+  it('is compared by the data if it is a session', async () => {
     const loaded: unknown[] = []
     const session = (data: object) => ({ ...data, populated: true, toJSON: () => data })
     const user = remembered({ maxAge: 60_000 })(
@@ -473,26 +477,26 @@ describe('a credential that is no text', () => {
   })
 })
 
-describe('options', () => {
+describe('options of remembered', () => {
   it.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /remembered takes an object of options, not undefined/],
     ['no maxAge', {}, /remembered\({ maxAge }\) must be a number/],
     ['maxAge 0', { maxAge: 0 }, /remembered\({ maxAge }\)/],
-    ['maxAge as text', { maxAge: '60s' }, /remembered\({ maxAge }\)/],
-    ['maxAge for ever', { maxAge: Infinity }, /remembered\({ maxAge }\)/],
+    ['maxAge as a string', { maxAge: '60s' }, /remembered\({ maxAge }\)/],
+    ['an infinite maxAge', { maxAge: Infinity }, /remembered\({ maxAge }\)/],
     ['size 0', { maxAge: 1, size: 0 }, /remembered\({ size }\)/],
     ['an option that does not exist', { maxAge: 1, ttl: 1 }, /no option "ttl"; there are maxAge, size/],
-  ])('TypeError that names the place for %s', (_name, input, expected) => {
+  ])('are a TypeError that names the place for %s', (_name, input, expected) => {
     const attempt = (): unknown => Reflect.apply(remembered, undefined, [input])
     expect(attempt).toThrow(TypeError)
     expect(attempt).toThrow(expected)
   })
 
-  it('TypeError for a predicate that is none', () => {
+  it('forget without a function is a TypeError', () => {
     expect(() => remembered({ maxAge: 1 }).forget('anna' as never)).toThrow(/forget\(predicate\) must be a function/)
   })
 
-  it('describes itself as the authenticator does', () => {
+  it('has the description of its authenticator', () => {
     const basic = httpBasicAuth({ authenticate: () => true })
     expect(pipe(basic, remembered({ maxAge: 1 })).description).toStrictEqual(basic.description)
   })

@@ -1,4 +1,7 @@
-/** Trees with every combinator against the model, request after request: what is remembered, counted, late, over or silent. */
+/**
+ * Trees with every combinator compared with a model, for several requests: what is remembered, counted, late, over or
+ * never settles.
+ */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -49,14 +52,14 @@ const count = (tag: string, log: Log): void => {
   if (log.world?.recovered === true) seen.recovered++
 }
 
-describe('random trees with what keeps state, and the requests that follow one another', () => {
-  it('verdict, principal, failure, status, challenges, and who is asked, are as the model says', async () => {
+describe('random trees with state, and requests one after the other', () => {
+  it('verdict, principal, failure, status, challenges, and calls of hooks agree with the model', async () => {
     const clock = stoppedClock()
     await fc.assert(
       fc.asyncProperty(keepingTree, steps, (tree, all) => play(clock, tree, all)),
       { numRuns: TREES },
     )
-    // Not by chance: each of these happened often
+    // Each of these occurred often
     for (const [name, times] of Object.entries(seen)) expect(times, name).toBeGreaterThan(5)
   }, 120_000)
 })

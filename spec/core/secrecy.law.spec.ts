@@ -1,4 +1,4 @@
-/** No answer of this layer contains a credential that was sent, whatever the hook does with it (A-28, A-37, B-25). */
+/** No response of this layer contains a credential that was sent, whatever the hook does with it (A-28, A-37, B-25). */
 import { inspect } from 'node:util'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
@@ -33,7 +33,7 @@ const kinds: Readonly<Record<string, (hook: Hook) => Authenticator<unknown>>> = 
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-// Every place at once; `spoiled` is what makes it malformed for some kinds
+// In every place at once; `spoiled` makes it malformed for some kinds
 const sentBy = (kind: string, credential: string, spoiled: string) => ({
   url: `/?key=${encodeURIComponent(credential + spoiled)}`,
   fields: [
@@ -55,7 +55,7 @@ const expectSilent = (text: string, credential: string) => {
 }
 
 describe('defaultErrorMapper', () => {
-  it('A-37 makes no response that contains a credential; failures that are not raised do not hold it either', async () => {
+  it('A-37 makes no response that contains a credential, and only raised failures may contain one', async () => {
     await fc.assert(
       fc.asyncProperty(
         secret,
@@ -76,7 +76,7 @@ describe('defaultErrorMapper', () => {
   })
 })
 
-describe('over a real server', () => {
+describe('responses over HTTP', () => {
   let handled = 0
   const paths: string[] = []
   const served = serve(() => {
@@ -95,7 +95,7 @@ describe('over a real server', () => {
     return app
   })
 
-  it('A-28 A-37 no byte of any answer, its header included, is a credential that was sent', async () => {
+  it('A-28 A-37 no byte of a response, headers included, is a credential that was sent', async () => {
     const statuses = new Set<unknown>()
     await fc.assert(
       fc.asyncProperty(secret, spoiled, async (credential, spoiling) => {
@@ -113,7 +113,7 @@ describe('over a real server', () => {
       { numRuns: 12 },
     )
     expect(handled).toBe(0)
-    // the hooks were reached in both ways: refused, and raised
+    // The hooks were reached in both ways: they refused, and they threw
     expect([...statuses]).toEqual(expect.arrayContaining([401, 500]))
   })
 })

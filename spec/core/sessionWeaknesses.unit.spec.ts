@@ -1,4 +1,4 @@
-/** Each weakness of a koa-session set up by hand is named, alone, and none of one that is strong. */
+/** Each weakness of a plain koa-session is reported, and nothing else. */
 import { describe, expect, it } from 'vitest'
 import { weaknessesOf } from '../../src/core/session/sessionWeaknesses.js'
 
@@ -12,7 +12,7 @@ describe('weaknessesOf', () => {
     [{ sameSite: 'Strict' }],
     [{ signed: true, httpOnly: true, maxAge: 1000, valid: () => true }],
     [{ maxAge: undefined, valid: 'async' }],
-  ])('none of %o', (options) => {
+  ])('finds nothing in %o', (options) => {
     expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([])
   })
 
@@ -36,15 +36,15 @@ describe('weaknessesOf', () => {
       { valid: async () => false },
       '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`',
     ],
-  ])('one of %o', (options, warning) => {
+  ])('finds one in %o', (options, warning) => {
     expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([warning])
   })
 
-  it('a cookie that can travel unencrypted is one in production alone', () => {
+  it('finds a cookie that can be sent unencrypted only in production', () => {
     expect(weaknessesOf({ ...strong, secure: false }, false)).toStrictEqual([])
   })
 
-  it('all at once', () => {
+  it('finds several together', () => {
     const weak = { signed: false, httpOnly: false, maxAge: 'session', valid: async () => true }
     expect(weaknessesOf(weak, true)).toHaveLength(7)
   })

@@ -1,4 +1,4 @@
-/** A-33: keys that could be guessed, and which of them made a signature. */
+/** A-33: signing keys that could be guessed, and which key made a signature. */
 import Keygrip from 'keygrip'
 import { describe, expect, it } from 'vitest'
 import { keysFix, shortKeyWarning, signed, signedBy, strengthOf } from '../../src/core/session/signingKeys.js'
@@ -6,13 +6,16 @@ import { keysFix, shortKeyWarning, signed, signedBy, strengthOf } from '../../sr
 const long = 'k'.repeat(32)
 
 describe('strengthOf', () => {
-  it.each<[unknown]>([[[long]], [[long, `${long}k`]], [new Keygrip(['a'])]])('%o', (keys) => {
+  it.each<[unknown]>([[[long]], [[long, `${long}k`]], [new Keygrip(['a'])]])('of %o is strong', (keys) => {
     expect(strengthOf(keys)).toBe('strong')
   })
 
-  it.each<[unknown]>([[[long, 'short']], [[long, 's', long]], [[long, long, 'k'.repeat(31)]]])('%o', (keys) => {
-    expect(strengthOf(keys)).toBe('older short')
-  })
+  it.each<[unknown]>([[[long, 'short']], [[long, 's', long]], [[long, long, 'k'.repeat(31)]]])(
+    'of %o is "older short"',
+    (keys) => {
+      expect(strengthOf(keys)).toBe('older short')
+    },
+  )
 
   it.each<[unknown]>([
     [undefined],
@@ -31,11 +34,11 @@ describe('strengthOf', () => {
     [{ sign: 'a', verify: () => true }],
     [{ sign: () => '', verify: 'a' }],
     [Object.assign(() => 1, { verify: () => true })],
-  ])('not %o', (keys) => {
+  ])('of %o is weak', (keys) => {
     expect(strengthOf(keys)).toBe('weak')
   })
 
-  it('what to do is said with the length', () => {
+  it('has a fix that names the length', () => {
     expect(keysFix).toBe(
       "app.keys must hold strings, and the first, which signs, at least 32 characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code",
     )
@@ -64,7 +67,7 @@ describe('signedBy', () => {
     expect(signedBy(keys, 'anna', signed([old], 'anna'))).toBe('none')
   })
 
-  it('what is no string is passed over among older keys', () => {
+  it('ignores older keys that are not strings', () => {
     expect(signedBy([fresh, undefined, old], 'anna', signed([old], 'anna'))).toBe('older')
   })
 })

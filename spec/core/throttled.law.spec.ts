@@ -1,4 +1,7 @@
-/** `throttled` lets no more guesses than the limit reach the hook, whatever runs in parallel and however it settles. */
+/**
+ * `throttled` lets at most as many guesses as the limit reach the hook, whatever runs in parallel and however hooks
+ * settle.
+ */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { httpBasicAuth, throttled, type Authenticator } from 'koa-with-auth'
@@ -86,7 +89,7 @@ const play = async (all: ReadonlyArray<Step>, { pair, account, address }: Limits
       asked.push(
         Promise.resolve(a.evaluate(requestOf(one.try))).then((result) => {
           const tag = E.isLeft(result) ? result.left._tag : 'passed'
-          // who is asked answers as it is; who is not is throttled
+          // If the hook is called, the result is its own; otherwise it is throttled
           const expected = { good: 'passed', wrong: 'invalid', down: 'unavailable', bug: 'raised' }[one.try.outcome]
           expect([expected, 'throttled']).toContain(tag)
           seen[tag as keyof typeof seen]++
@@ -100,7 +103,7 @@ const play = async (all: ReadonlyArray<Step>, { pair, account, address }: Limits
   }
   await settleAll()
   await Promise.all(asked)
-  // A window of a key begins with its first count, so in any 60 s two of them can meet at most
+  // The window of a key begins with its first count, so 60 s touch at most two windows
   const keyed = [
     { limit: pair, key: (g: Try) => `${g.account} ${g.address}` },
     ...(account === null ? [] : [{ limit: account, key: (g: Try) => g.account }]),
@@ -113,13 +116,13 @@ const play = async (all: ReadonlyArray<Step>, { pair, account, address }: Limits
       )
       expect(inWindow.length).toBeLessThanOrEqual(2 * limit)
     }
-    // and where no window has ended yet, the limit itself holds
+    // While no window has ended, the limit itself applies
     const before = guesses.filter(({ at }) => at < start + WINDOW * 1000)
     for (const first of before) {
       expect(before.filter((g) => key(g) === key(first)).length).toBeLessThanOrEqual(limit)
     }
   }
-  // what was no guess was given back, so that two windows later all are let in
+  // What was not a guess was given back, so two windows later all pass
   await vi.advanceTimersByTimeAsync(2 * WINDOW * 1000)
   const good = Promise.all(
     accounts.map(async (name) =>
@@ -139,13 +142,13 @@ afterEach(() => {
 })
 
 describe('throttled', () => {
-  it('T-01 admits at most the limit, of each of its limiters, under any parallelism', async () => {
+  it('T-01 admits at most the limit of each of its limiters, in any parallel order', async () => {
     await fc.assert(fc.asyncProperty(steps, limits, play), { numRuns: 300 })
-    // not by chance: each of these happened often
+    // Each of these occurred often
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(200)
   }, 120_000)
 
-  it('with room for all decides as a tree does, and asks the same', async () => {
+  it('decides like the tree without it, and calls the same hooks, if the limits are high', async () => {
     const room = () => ({ limiter: new RateLimiterMemory({ points: 1e9, duration: 1 }) })
     const wrapped = (a: Authenticator<unknown>) => throttled(room())(a)
     vi.useRealTimers()
@@ -153,7 +156,7 @@ describe('throttled', () => {
       fc.asyncProperty(tree, async (of) => {
         const [plain, limited] = [await run([of], (a) => a), await run([of], wrapped)]
         expect(essence(limited.result)).toStrictEqual(essence(plain.result))
-        // what another site made a browser send is refused before its hook is asked
+        // A write from another site is refused before the hook is called
         const forged = leavesOf(of).flatMap(({ id, outcome }) => (outcome === 'forged' ? [id] : []))
         expect(limited.calls).toStrictEqual(plain.calls.filter((id) => !forged.includes(id)))
       }),
@@ -161,7 +164,7 @@ describe('throttled', () => {
     )
   }, 60_000)
 
-  it('without any room no hook is asked, and what was sent ends every list', async () => {
+  it('calls no hook if the limit is 0, and a credential that was sent ends every list', async () => {
     vi.useRealTimers()
     const none = { limiter: new RateLimiterMemory({ points: 0, duration: 1 }) }
     let stopped = 0

@@ -1,4 +1,7 @@
-/** `throttled`: what counts, under what, what is given back, and what happens when it is too much or the store fails. */
+/**
+ * `throttled`: what counts as a guess, under which key, what is given back, and what happens beyond the limit or if the
+ * store fails.
+ */
 import { createHash } from 'node:crypto'
 import { runInNewContext } from 'node:vm'
 import { either as E } from 'fp-ts'
@@ -72,8 +75,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('guesses', () => {
-  it('up to the limit reach the hook; beyond it no hook is called, and Retry-After says when', async () => {
+describe('guesses of throttled', () => {
+  it('up to the limit reach the hook; beyond it no hook is called, and Retry-After has the time', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(3) })(basic)
     expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'invalid'])
@@ -85,7 +88,7 @@ describe('guesses', () => {
     expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
   })
 
-  it('in parallel: no more than the limit reach the hook', async () => {
+  it('in parallel reach the hook up to the limit only', async () => {
     const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, false)))
     const a = throttled({ limiter: memory(5) })(basic)
     const all = times(100, () => tagOf(a, guess('anna')))
@@ -103,12 +106,12 @@ describe('guesses', () => {
     ['unavailable', () => Promise.reject(new UnavailableError('down'))],
     ['raised', () => Promise.reject(new Error('bug'))],
     ['throttled', () => AuthError.throttled(1)],
-  ])('given back is whatever is no guess: %s', async (tag, answer) => {
+  ])('are given back if the result is not a refusal: %s', async (tag, answer) => {
     const a = throttled({ limiter: memory(1) })(basicWith(answer).basic)
     expect(await tags(a, ...times(5, () => guess('anna')))).toStrictEqual(times(5, () => tag))
   })
 
-  it('T-12 a write of another site is neither counted nor asked about: it would lock out the visitor that sends it', async () => {
+  it('T-12 are not counted for a write from another site, because it would lock out the visitor; the hook is not called', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(1) })(basic)
     const forged = (password: string) => {
@@ -118,7 +121,7 @@ describe('guesses', () => {
       })
       return request
     }
-    // a wrong one and a good one get one answer, so nothing is learned that is not counted
+    // A wrong and a good credential get the same response, so nothing is learned without a count
     expect(await tags(a, forged('wrong'), forged('good'), forged('wrong'))).toStrictEqual([
       'forged',
       'forged',
@@ -131,30 +134,30 @@ describe('guesses', () => {
   it.each<[tag: string, answer: () => unknown]>([
     ['invalid', () => false],
     ['malformed', () => AuthError.malformed],
-  ])('counted is %s, which the hook answers', async (tag, answer) => {
+  ])('are counted if the hook returns %s', async (tag, answer) => {
     const a = throttled({ limiter: memory(1) })(basicWith(answer).basic)
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual([tag, 'throttled'])
   })
 
-  it('counted is what one kind of a list refuses, even if the failure of another kind is stronger', async () => {
+  it('are counted if one kind of a list refuses, even if the failure of another kind is stronger', async () => {
     const list = E.left({ ...AuthError.expired, branches: [AuthError.invalid, AuthError.expired] })
     const a = throttled({ limiter: memory(1) })(basicWith(() => list).basic)
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['expired', 'throttled'])
   })
 
-  it('what map refuses is a guess', async () => {
+  it('are counted if map refuses', async () => {
     const a = throttled({ limiter: memory(1) })(flatMap(() => false)(basicWith(() => 'anna').basic))
     expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
   })
 
-  it('T-02 a success resets nothing', async () => {
+  it('T-02 are not reset by a success', async () => {
     const a = throttled({ limiter: memory(3) })(passwords().basic)
     expect(
       await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'), guess('anna'), guess('anna', 'good')),
     ).toStrictEqual(['invalid', 'invalid', 'passed', 'invalid', 'throttled'])
   })
 
-  it('good requests in parallel, more than the limit, use nothing up', async () => {
+  it('are not used up by valid requests in parallel, even by more than the limit', async () => {
     const { basic } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, 'anna')))
     const a = throttled({ limiter: memory(2) })(basic)
     const all = times(10, () => tagOf(a, guess('anna')))
@@ -168,7 +171,7 @@ describe('guesses', () => {
   it.each([
     ['back', 1],
     ['forward', 9e12],
-  ])('a system clock that is set %s makes no guess free, and takes none away', async (_way, date) => {
+  ])('are neither lost nor free if the system clock is set %s', async (_way, date) => {
     const rewarded: string[] = []
     const limiter = {
       consume: async () => ({ msBeforeNext: 60_000 }),
@@ -189,7 +192,7 @@ describe('guesses', () => {
     expect(await passing(60_000)).toBe(1)
   })
 
-  it('what is given back when the window is over makes no guess free in the next', async () => {
+  it('that are given back after the window do not make one free in the next', async () => {
     const settle: Array<(answer: unknown) => void> = []
     const { basic } = basicWith((password) =>
       password === 'slow' ? new Promise((resolve) => settle.push(resolve)) : false,
@@ -202,7 +205,7 @@ describe('guesses', () => {
     expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'throttled'])
   })
 
-  it('what is refused when its window is over makes no guess free in the next', async () => {
+  it('that are refused after the window do not make one free in the next', async () => {
     const reward = vi.fn(async () => undefined)
     const limiter: Limiter = {
       consume: () => new Promise((_, reject) => setTimeout(reject, 5, { consumedPoints: 3, msBeforeNext: 5 })),
@@ -214,7 +217,7 @@ describe('guesses', () => {
     expect(reward).not.toHaveBeenCalled()
   })
 
-  it('a limiter that blocks keeps its end: guesses meanwhile do not make it later', async () => {
+  it('do not extend the end of a limiter that blocks', async () => {
     const a = throttled({ limiter: new RateLimiterMemory({ points: 1, duration: 60, blockDuration: 30 }) })(
       passwords().basic,
     )
@@ -223,15 +226,15 @@ describe('guesses', () => {
     expect(await a.evaluate(guess('anna'))).toMatchObject(E.left({ _tag: 'throttled', retryAfter: 10 }))
   })
 
-  it('who sends nothing is never counted', async () => {
+  it('are not counted without a credential', async () => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
     expect(await tags(a, ...times(5, () => from('192.0.2.1')))).toStrictEqual(times(5, () => 'absent'))
     expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
   })
 })
 
-describe('what is counted under what', () => {
-  it('account and address together: another account, and another address, are other counts', async () => {
+describe('keys of the counts', () => {
+  it('account and address together: another account or another address has another count', async () => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
     expect(
       await tags(a, guess('anna'), guess('ben'), guess('anna', 'wrong', '192.0.2.2'), guess('anna')),
@@ -239,7 +242,7 @@ describe('what is counted under what', () => {
   })
 
   it.each(['ANNA', ' anna ', 'Ａｎｎａ', 'ánna', 'an\u0303na', 'an\u200bna', 'anna\u00ad', 'ⓐnna'])(
-    'T-07 another spelling is no other account: %s',
+    'T-07 another spelling is the same account: %s',
     async (spelling) => {
       const a = throttled({ limiter: memory(1) })(passwords().basic)
       expect(await tags(a, guess('anna'), guess(spelling))).toStrictEqual(['invalid', 'throttled'])
@@ -249,7 +252,7 @@ describe('what is counted under what', () => {
   it.each<[string, string, string]>([
     ['another address of one /64 network', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9'],
     ['IPv4 as IPv6', '192.0.2.1', '::ffff:192.0.2.1'],
-  ])('T-06 %s is no other address', async (_name, first, second) => {
+  ])('T-06 %s is the same address', async (_name, first, second) => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
     expect(await tags(a, guess('anna', 'wrong', first), guess('anna', 'wrong', second))).toStrictEqual([
       'invalid',
@@ -257,7 +260,7 @@ describe('what is counted under what', () => {
     ])
   })
 
-  it("an address of keys is cut like the client's own, where it is one", async () => {
+  it("an address that keys returns is shortened like the client's own, if it is an address", async () => {
     const address = ['2001:db8::1', '[2001:db8::2]:443', 'tenant:7', 'tenant:8', '', '192.0.2.1:5']
     const a = throttled({ limiter: memory(1), keys: () => ({ account: 'anna', address: address.shift() }) })(
       passwords().basic,
@@ -272,7 +275,7 @@ describe('what is counted under what', () => {
     ])
   })
 
-  it('T-10 a client that has hung up before its address was read is refused: its guesses would have no count', async () => {
+  it('T-10 a client that has disconnected before its address was read is refused, because its guesses would have no count', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(1) })(basic)
     const hungUp = () => {
@@ -283,13 +286,13 @@ describe('what is counted under what', () => {
     }
     expect(await tags(a, hungUp(), hungUp())).toStrictEqual(['throttled', 'throttled'])
     expect(calls).toStrictEqual([])
-    // nor was it counted under no address, as the clients of a Unix socket are
+    // It was not counted without an address either, as the clients of a Unix socket are
     const local = guess('anna', 'good')
     Object.defineProperty(local.req.socket, 'remoteAddress', { value: undefined })
     expect(await tagOf(a, local)).toBe('passed')
   })
 
-  it('T-08 a malformed credential counts under its address alone, and its owner is not locked out', async () => {
+  it('T-08 a malformed credential counts only by its address, and does not lock out its owner', async () => {
     const a = throttled({ limiter: memory(2) })(passwords().basic)
     const malformed = () => from('192.0.2.1', ['Authorization', 'Basic ?'])
     expect(await tags(a, malformed(), malformed(), malformed())).toStrictEqual(['malformed', 'malformed', 'throttled'])
@@ -297,7 +300,7 @@ describe('what is counted under what', () => {
     expect(await tagOf(a, from('192.0.2.2', ['Authorization', 'Basic ?']))).toBe('malformed')
   })
 
-  it('T-08 a key or token names no account, so guesses at it count under their address', async () => {
+  it('T-08 a key or token names no account, so guesses at it count by address', async () => {
     let calls = 0
     const a = throttled({ limiter: memory(2) })(httpBearer({ authenticate: () => (calls++, false) }))
     const token = (at: number, address = '192.0.2.1') => from(address, ['Authorization', `Bearer t${at}`])
@@ -310,7 +313,7 @@ describe('what is counted under what', () => {
     expect(calls).toBe(3)
   })
 
-  it('keys: whatever the application says, of what is not malformed', async () => {
+  it('keys: the option decides, for credentials that are not malformed', async () => {
     const asked: unknown[] = []
     const keys = (_request: unknown, credentials: BasicCredentials) => {
       asked.push(credentials)
@@ -325,7 +328,7 @@ describe('what is counted under what', () => {
     ])
   })
 
-  it('T-11 limiters see digests: no account, no address, no credential', async () => {
+  it('T-11 limiters get digests: no account, no address, no credential', async () => {
     const seen: string[] = []
     const limiter: Limiter = { consume: async (key) => seen.push(key), reward: async (key) => seen.push(key) }
     const options: ThrottledOptions<unknown> = {
@@ -341,9 +344,9 @@ describe('what is counted under what', () => {
   it.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /the result of throttled\({ keys }\) takes an object/],
     ['a promise', Promise.resolve({}), /must be sync/],
-    ['an account that is no string', { account: 7 }, /account } }\) must be a string/],
+    ['an account that is not a string', { account: 7 }, /account } }\) must be a string/],
     ['a name that does not exist', { user: 'anna' }, /no option "user"; there are account, address/],
-  ])('keys that answer %s: 500, no hook', async (_name, answer, expected) => {
+  ])('keys that returns %s is a 500, and the hook is not called', async (_name, answer, expected) => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(1), keys: () => answer as never })(basic)
     const result = await a.evaluate(guess('anna', 'good'))
@@ -353,7 +356,7 @@ describe('what is counted under what', () => {
   })
 })
 
-describe('a limiter for each', () => {
+describe('several limiters', () => {
   const limits = (pair: number, account: number, address: number) => ({
     accountAndAddress: memory(pair),
     account: memory(account),
@@ -361,7 +364,7 @@ describe('a limiter for each', () => {
   })
   const at = (index: number) => `192.0.2.${index}`
 
-  it('of an account: guesses from many addresses are counted together', async () => {
+  it('of an account counts guesses from many addresses together', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: limits(2, 10, 100) })(basic)
     expect(await tags(a, ...times(10, (index) => guess('anna', 'wrong', at(index))))).not.toContain('throttled')
@@ -370,7 +373,7 @@ describe('a limiter for each', () => {
     expect(calls).toHaveLength(11)
   })
 
-  it('of an address: guesses at many accounts are counted together', async () => {
+  it('of an address counts guesses at many accounts together', async () => {
     const a = throttled({ limiter: limits(2, 10, 3) })(passwords().basic)
     expect(await tags(a, ...times(3, (index) => guess(`user${index}`)))).not.toContain('throttled')
     expect(await tagOf(a, guess('user9', 'good'))).toBe('throttled')
@@ -384,16 +387,13 @@ describe('a limiter for each', () => {
     [1000, 3, 1000],
     [1000, 2, 1000],
     [5, 100, 100],
-  ])(
-    'a stranger at one address locks no user out, whatever the figures: %i, %i, %i',
-    async (pair, account, address) => {
-      const a = throttled({ limiter: limits(pair, account, address) })(passwords().basic)
-      for (let index = 0; index < 300; index++) await tagOf(a, guess('anna'))
-      expect(await tagOf(a, guess('anna', 'good', at(2)))).toBe('passed')
-    },
-  )
+  ])('a stranger at one address locks no user out, whatever the limits: %i, %i, %i', async (pair, account, address) => {
+    const a = throttled({ limiter: limits(pair, account, address) })(passwords().basic)
+    for (let index = 0; index < 300; index++) await tagOf(a, guess('anna'))
+    expect(await tagOf(a, guess('anna', 'good', at(2)))).toBe('passed')
+  })
 
-  it('T-05 a patient stranger neither: over ten windows of every limiter the owner is let in each second', async () => {
+  it('T-05 a patient stranger locks no user out: for ten windows of every limiter, the owner passes in each second', async () => {
     const a = throttled({
       limiter: { accountAndAddress: memory(5, 7), account: memory(9, 60), address: memory(50, 40) },
     })(passwords().basic)
@@ -404,7 +404,7 @@ describe('a limiter for each', () => {
     }
   })
 
-  it('what the narrow one refuses is not counted at the others', async () => {
+  it('what the narrow limiter refuses is not counted by the others', async () => {
     const limiter = limits(1, 10, 10)
     const spy = vi.spyOn(limiter.account, 'consume')
     const a = throttled({ limiter })(passwords().basic)
@@ -412,7 +412,7 @@ describe('a limiter for each', () => {
     expect(spy).toHaveBeenCalledTimes(1)
   })
 
-  it('what a wide one refuses is given back to the narrow ones', async () => {
+  it('what a wide limiter refuses is given back to the narrow ones', async () => {
     const limiter = limits(2, 100, 1)
     const a = throttled({ limiter })(passwords().basic)
     await tags(a, guess('ben'), guess('anna'), guess('anna'), guess('anna'))
@@ -432,14 +432,14 @@ describe('T-04 a store that fails', () => {
     new TypeError('bug'),
     Object.assign(new Error('down'), { code: 'ECONNREFUSED' }),
     runInNewContext('new Error("down in another realm")'),
-  ])('is unavailable, and no hook is called: %s', async (error) => {
+  ])('is unavailable, and the hook is not called: %s', async (error) => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: down(error) })(basic)
     expect(await tagOf(a, guess('anna', 'good'))).toBe('unavailable')
     expect(calls).toStrictEqual([])
   })
 
-  it('a limiter that throws is one', async () => {
+  it('may throw instead of rejecting', async () => {
     const limiter: Limiter = {
       consume: () => {
         throw new Error('down')
@@ -449,7 +449,7 @@ describe('T-04 a store that fails', () => {
     expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('unavailable')
   })
 
-  it("onStoreError: 'unthrottled' asks the hook all the same, and counts where it can", async () => {
+  it("with onStoreError: 'unthrottled' the hook is called, and other limiters count", async () => {
     const limiter = { accountAndAddress: down(new Error('down')), account: memory(100), address: memory(1) }
     const a = throttled({ limiter, onStoreError: 'unthrottled' })(passwords().basic)
     expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'))).toStrictEqual([
@@ -459,7 +459,7 @@ describe('T-04 a store that fails', () => {
     ])
   })
 
-  it('what was counted before it is given back', async () => {
+  it('gets back what other limiters counted before', async () => {
     const narrow = memory(1)
     const limiter = { accountAndAddress: narrow, account: down(new Error('down')) }
     await tags(throttled({ limiter })(passwords().basic), ...times(5, () => guess('anna', 'good')))
@@ -472,7 +472,7 @@ describe('T-04 a store that fails', () => {
     expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('passed')
   })
 
-  it('who cannot be given back is answered all the same', async () => {
+  it('that cannot take a guess back does not change the result', async () => {
     const limiter: Limiter = { consume: async () => ({}), reward: () => Promise.reject(new Error('down')) }
     expect(await tagOf(throttled({ limiter })(passwords().basic), guess('anna', 'good'))).toBe('passed')
   })
@@ -487,20 +487,25 @@ describe('T-04 a store that fails', () => {
     [{ msBeforeNext: NaN, consumedPoints: '1' }, undefined],
     [{ msBeforeNext: 1500 }, 1.5],
     [Object.assign(new Error('over'), { msBeforeNext: 1500 }), 1.5],
-  ])('a rejection with anything but an Error is too much: %o', async (reason, retryAfter) => {
-    const rewarded = vi.fn(async () => undefined)
-    const limiter: Limiter = { consume: () => Promise.reject(reason), reward: rewarded }
-    const a = throttled({ limiter, onStoreError: 'unthrottled' })(passwords().basic)
-    const result = await a.evaluate(guess('anna', 'good'))
-    expect(E.isLeft(result) && result.left._tag === 'throttled' && { seconds: result.left.retryAfter }).toStrictEqual({
-      seconds: retryAfter,
-    })
-    // a limiter that did not say that it counted is given nothing back
-    expect(rewarded).not.toHaveBeenCalled()
-  })
+  ])(
+    'is not one that rejects with something else than an Error, which means too many: %o',
+    async (reason, retryAfter) => {
+      const rewarded = vi.fn(async () => undefined)
+      const limiter: Limiter = { consume: () => Promise.reject(reason), reward: rewarded }
+      const a = throttled({ limiter, onStoreError: 'unthrottled' })(passwords().basic)
+      const result = await a.evaluate(guess('anna', 'good'))
+      expect(E.isLeft(result) && result.left._tag === 'throttled' && { seconds: result.left.retryAfter }).toStrictEqual(
+        {
+          seconds: retryAfter,
+        },
+      )
+      // Nothing is given back to a limiter that did not say that it counted
+      expect(rewarded).not.toHaveBeenCalled()
+    },
+  )
 })
 
-describe('in a tree', () => {
+describe('throttled in a tree', () => {
   const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
   const both = (password: string, value: string, user = 'anna') =>
     from('192.0.2.1', basicOf(user, password), ['X-Key', value])
@@ -509,13 +514,13 @@ describe('in a tree', () => {
     ['anyOf', (a: Authenticator<unknown>) => anyOf([a, key])],
     ['firstPresent', (a: Authenticator<unknown>) => firstPresent([a, key])],
     ['allOf', (a: Authenticator<unknown>) => allOf([a, key])],
-  ])('too many guesses end %s: a good second credential is no way around', async (_name, group) => {
+  ])('too many guesses end %s: a valid second credential does not avoid this', async (_name, group) => {
     const a = group(throttled({ limiter: memory(1) })(passwords().basic))
     await tagOf(a, both('wrong', 'wrong'))
     expect(await tagOf(a, both('wrong', 'k1'))).toBe('throttled')
   })
 
-  it('around a list: a good key beside each guess takes none of them back', async () => {
+  it('around a list: a valid key beside each guess gives none of them back', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(3) })(anyOf([basic, key]))
     expect(await tags(a, ...times(5, () => both('wrong', 'k1')))).toStrictEqual([
@@ -528,7 +533,7 @@ describe('in a tree', () => {
     expect(calls).toHaveLength(3)
   })
 
-  describe('T-09 of kinds that read one credential', () => {
+  describe('T-09 throttled around kinds that read one credential', () => {
     const known = (name: string) =>
       basicWith((password, username) => username === name && password === 'good' && { name })
     const lists: ReadonlyArray<
@@ -548,22 +553,22 @@ describe('in a tree', () => {
           anyOf([throttled({ limiter: memory(2) })(first), throttled({ limiter: memory(2) })(second)]),
       ],
       [
-        'and remembered around it',
+        'with remembered around it',
         (list) => remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2) })(anyOf(list))),
       ],
     ]
-    it.each(lists)('a user whom only the second knows uses nothing up: %s', async (_name, wrap) => {
+    it.each(lists)('a user whom only the second kind knows uses up nothing: %s', async (_name, wrap) => {
       const a = wrap([known('anna').basic, known('ben').basic])
       expect(await tags(a, ...times(9, () => guess('ben', 'good')))).toStrictEqual(times(9, () => 'passed'))
     })
 
-    it.each(lists)('nor is anything of it left counted: %s', async (_name, wrap) => {
+    it.each(lists)('a user whom only the second kind knows leaves nothing counted: %s', async (_name, wrap) => {
       const a = wrap([known('anna').basic, known('ben').basic])
       await tags(a, guess('ben', 'good'), guess('ben', 'good'))
       expect(await tags(a, guess('ben'), guess('ben'), guess('ben'))).toStrictEqual(['invalid', 'invalid', 'throttled'])
     })
 
-    it.each(lists)('a guess is counted once, not once for each: %s', async (_name, wrap) => {
+    it.each(lists)('a guess is counted once, not once for each kind: %s', async (_name, wrap) => {
       const [first, second] = [known('anna'), known('ben')]
       const a = wrap([first.basic, second.basic])
       expect(await tags(a, ...times(4, () => guess('anna')))).toStrictEqual([
@@ -575,7 +580,7 @@ describe('in a tree', () => {
       expect([first.calls.length, second.calls.length]).toStrictEqual([2, 2])
     })
 
-    it('each limiter counts it: that of the second can be the narrower one', async () => {
+    it('each limiter counts it, and that of the second kind can be the narrower one', async () => {
       const second = known('ben')
       const a = anyOf([
         throttled({ limiter: memory(9) })(known('anna').basic),
@@ -585,7 +590,7 @@ describe('in a tree', () => {
       expect(second.calls).toHaveLength(1)
     })
 
-    it('one limiter counts it under the keys of each', async () => {
+    it('one limiter counts it by the keys of each kind', async () => {
       const limiter = memory(1)
       const keyed = (account: string, { basic }: ReturnType<typeof known>) =>
         throttled({ limiter, keys: () => ({ account }) })(basic)
@@ -594,7 +599,7 @@ describe('in a tree', () => {
       expect(await tagOf(second, guess('anna'))).toBe('throttled')
     })
 
-    it('a guess that the limiter could not count at the first is counted at the second', async () => {
+    it('a guess that the limiter could not count for the first kind is counted for the second', async () => {
       const limiter = memory(1)
       vi.spyOn(limiter, 'consume').mockRejectedValueOnce(new Error('down'))
       const around = throttled({ limiter, onStoreError: 'unthrottled' })
@@ -602,27 +607,27 @@ describe('in a tree', () => {
       expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
     })
 
-    it('another credential of the request takes back only its own guesses', async () => {
+    it('another credential of the request gives back only its own guesses', async () => {
       const limiter = memory(2)
       const a = throttled({ limiter })(allOf([anyOf([known('anna').basic, key]), known('ben').basic]))
       const request = () => both('good', 'k1', 'ben')
       expect(await tags(a, ...times(5, request))).toStrictEqual(times(5, () => 'passed'))
     })
 
-    it('an outage of the second takes no guess at the first one back', async () => {
+    it('an outage of the second kind gives back no guess at the first', async () => {
       const a = throttled({ limiter: memory(2) })(
         anyOf([known('anna').basic, basicWith(() => AuthError.unavailable()).basic]),
       )
       expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['unavailable', 'unavailable', 'throttled'])
     })
 
-    it('all of them: each refusal counts', async () => {
+    it('allOf of them: each refusal counts', async () => {
       const a = throttled({ limiter: memory(2) })(allOf([known('anna').basic, known('ben').basic]))
       expect(await tags(a, ...times(3, () => guess('anna', 'good')))).toStrictEqual(['invalid', 'invalid', 'throttled'])
     })
   })
 
-  it('around timeout: what comes too late is counted by what it comes to', async () => {
+  it('around timeout: a late guess is counted by its final result', async () => {
     const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 50, false)))
     const a = throttled({ limiter: memory(2) })(timeout(10)(basic))
     const ask = async () => {
@@ -634,14 +639,14 @@ describe('in a tree', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('lenient and optional around it take no 429 for an anonymous caller', async () => {
+  it('lenient and optional around it do not make a 429 anonymous', async () => {
     for (const wrap of [lenient, optional]) {
       const a = wrap(throttled({ limiter: memory(0) })(passwords().basic))
       expect(await tags(a, guess('anna', 'good'), from('192.0.2.1'))).toStrictEqual(['throttled', 'passed'])
     }
   })
 
-  it('recoverUnavailable around it is no way around a 429, and asks where the limiter is down', async () => {
+  it('recoverUnavailable around it does not avoid a 429, and is called if the limiter fails', async () => {
     const asked = vi.fn(() => 'cached')
     const recovered = (limiter: Limiter) => recoverUnavailable(asked)(throttled({ limiter })(passwords().basic))
     expect(await tagOf(recovered(memory(0)), guess('anna'))).toBe('throttled')
@@ -659,7 +664,7 @@ describe('in a tree', () => {
     ])
   })
 
-  it('around and inside of optional it is the same', async () => {
+  it('around optional and inside of it are the same', async () => {
     for (const wrap of [
       (a: Authenticator<unknown>) => optional(throttled({ limiter: memory(1) })(a)),
       (a: Authenticator<unknown>) => throttled({ limiter: memory(1) })(optional(a)),
@@ -673,12 +678,12 @@ describe('in a tree', () => {
     }
   })
 
-  it('around authorize: who is not allowed is no guess', async () => {
+  it('around authorize: a principal that is not allowed is not a guess', async () => {
     const a = throttled({ limiter: memory(1) })(authorize(() => false)(passwords().basic))
     expect(await tags(a, guess('anna', 'good'), guess('anna', 'good'))).toStrictEqual(['insufficient', 'insufficient'])
   })
 
-  it('around remembered each request is counted, behind it what passed before is not', async () => {
+  it('around remembered each request is counted; inside of it, a remembered one is not', async () => {
     const limiter: Limiter = { consume: vi.fn(async () => ({})), reward: async () => undefined }
     const recent = remembered({ maxAge: 60_000 })
     const within = recent(throttled({ limiter })(passwords().basic))
@@ -686,17 +691,17 @@ describe('in a tree', () => {
     expect(limiter.consume).toHaveBeenCalledTimes(1)
   })
 
-  describe('M-07 remembered around it', () => {
+  describe('M-07 remembered around throttled', () => {
     const both = (limiter: ThrottledOptions<unknown>['limiter']) => {
       const { basic, calls } = passwords()
       return { a: remembered({ maxAge: 60_000 })(throttled({ limiter })(basic)), calls }
     }
 
-    it('what passed is no list to guess in: beyond the limit the good password is refused, too', async () => {
+    it('does not allow more guesses: beyond the limit the good password is refused, too', async () => {
       const { a, calls } = both(memory(3))
       const owner = () => guess('anna', 'good', '192.0.2.9')
       expect(await tagOf(a, owner())).toBe('passed')
-      // at the address of the owner, and at another
+      // At the address of the owner, and at another one
       for (const address of ['192.0.2.9', '192.0.2.1']) {
         const guesses = times(5, (at) => guess('anna', `wrong${at}`, address))
         expect(await tags(a, ...guesses)).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
@@ -705,7 +710,7 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(7)
     })
 
-    it('the limit itself counts, not one more', async () => {
+    it('has the same limit, not one more', async () => {
       const { a } = both(memory(2))
       await tagOf(a, guess('anna', 'good'))
       expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
@@ -715,7 +720,7 @@ describe('in a tree', () => {
       ])
     })
 
-    it('its owner is served from his address, without the limiter, while others use up the guesses at his account', async () => {
+    it('serves the owner from their address without the limiter, while others use up the guesses at the account', async () => {
       const limiter = { accountAndAddress: memory(2), account: memory(4) }
       const { a, calls } = both(limiter)
       const owner = () => guess('anna', 'good', '192.0.2.9')
@@ -728,8 +733,8 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(5)
     })
 
-    it('a system clock that is set forward makes what passed no list to guess in', async () => {
-      // a store with a clock of its own
+    it('does not allow more guesses if the system clock is set forward', async () => {
+      // A store with its own clock
       let left = 2
       const consume = async () => {
         if (left-- <= 0) throw { msBeforeNext: 10_000 }
@@ -745,7 +750,7 @@ describe('in a tree', () => {
       expect(await tagOf(a, guess('anna', 'good'))).toBe('throttled')
     })
 
-    it('what passed is remembered again when the window is over, not before', async () => {
+    it('remembers a password again when the window is over, not before', async () => {
       const { a, calls } = both(memory(2, 10))
       await tagOf(a, guess('anna', 'good'))
       await tags(a, guess('anna'), guess('anna'))
@@ -756,7 +761,7 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(3)
     })
 
-    it('good requests in parallel, more than the limit, are asked about once and leave no doubt behind', async () => {
+    it('calls the hook once for valid requests in parallel, even for more than the limit', async () => {
       const limiter = memory(2)
       const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, 'anna')))
       const a = remembered({ maxAge: 60_000 })(throttled({ limiter })(basic))
@@ -769,7 +774,7 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(1)
     })
 
-    it('beyond the limit of an inner throttled the good password is refused, too, in each window', async () => {
+    it('beyond the limit of an inner throttled refuses the good password, too, in each window', async () => {
       const inner = throttled({ limiter: memory(2, 10) })(passwords().basic)
       const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(100) })(inner))
       for (const wait of [0, 11_000, 11_000]) {
@@ -780,7 +785,7 @@ describe('in a tree', () => {
       }
     })
 
-    it('what passed after another process gave guesses back is not remembered while the inner limit refuses', async () => {
+    it('does not remember a password while the inner limit refuses, even if another process gave guesses back', async () => {
       let isOver = false
       const consume = async () => {
         if (isOver) throw { msBeforeNext: 60_000 }
@@ -795,7 +800,7 @@ describe('in a tree', () => {
       }
     })
 
-    it('an outage of another kind does not lift the limit: the good password is refused, too', async () => {
+    it('refuses the good password, too, during an outage of another kind', async () => {
       const second = basicWith(() => AuthError.unavailable()).basic
       const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2) })(anyOf([passwords().basic, second])))
       await tagOf(a, guess('anna', 'good'))
@@ -806,7 +811,7 @@ describe('in a tree', () => {
       ])
     })
 
-    it('a guess during an outage of the limiter does not keep the owner out', async () => {
+    it('does not keep the owner out after a guess during an outage of the limiter', async () => {
       const limiter = memory(2)
       const { a } = both(limiter)
       await tagOf(a, guess('anna', 'good'))
@@ -814,7 +819,7 @@ describe('in a tree', () => {
       expect(await tags(a, guess('anna'), guess('anna', 'good'))).toStrictEqual(['unavailable', 'passed'])
     })
 
-    it('from another address that keys names, the hook is called again', async () => {
+    it('calls the hook again from another address that keys names', async () => {
       const { basic, calls } = passwords()
       const keys = ({ headers }: ReturnType<typeof from>) => ({ address: String(headers['x-client']) })
       const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2), keys })(basic))
@@ -823,7 +828,7 @@ describe('in a tree', () => {
       expect(calls).toHaveLength(2)
     })
 
-    it('keys of your own decide for it, too', async () => {
+    it('follows your own keys, too', async () => {
       const limiter = memory(1)
       const keys = (_request: unknown, { username }: BasicCredentials) => ({ account: username.split('+')[0] })
       const a = remembered({ maxAge: 60_000 })(throttled({ limiter, keys })(passwords().basic))
@@ -837,7 +842,7 @@ describe('in a tree', () => {
     ['a plain function', () => true],
     ['httpJwt', httpJwt({ issuer: 'https://issuer.example', audience: 'api' })],
     ['httpIntrospection', httpIntrospection({ issuer: 'https://issuer.example', client, audience: 'api' })],
-  ])('TypeError with the fix for %s', (_what, a) => {
+  ])('is a TypeError with the fix for %s', (_what, a) => {
     // Safe: the types refuse the function
     const attempt = (): unknown => throttled({ limiter: memory(1) })(a as Authenticator<unknown>)
     expect(attempt).toThrow(TypeError)
@@ -846,7 +851,7 @@ describe('in a tree', () => {
     )
   })
 
-  it('the challenge of the failure is that of its kind, and the description says that guesses are counted', async () => {
+  it('keeps the challenge of its kind, and its description says that guesses are counted', async () => {
     const { basic } = passwords()
     const a = throttled({ limiter: memory(0) })(basic)
     expect(await a.evaluate(guess('anna'))).toMatchObject(E.left({ challenge: { scheme: 'Basic' } }))
@@ -880,23 +885,23 @@ describe('throttled reads a credential once', () => {
   }
   const keyed = (key: string) => from('192.0.2.1', ['X-Key', key])
 
-  it('the kind takes what was decoded to count it', async () => {
+  it('the kind uses what was decoded to count the guess', async () => {
     const { kind, decodings } = counting()
     const guarded = throttled({ limiter: memory(5) })(kind)
     expect(await tags(guarded, keyed('good'), keyed('bad'))).toStrictEqual(['passed', 'invalid'])
     expect(decodings()).toBe(2)
   })
-  it('what was decoded of one credential is never taken for another', async () => {
+  it('what was decoded of one credential is never used for another', async () => {
     const { kind } = counting()
     const request = keyed('good')
     const limiter = { consume: () => Promise.resolve(), reward: () => Promise.resolve() }
     const guarded = throttled({ limiter })(kind)
     const waiting = guarded.evaluate(request)
-    // middleware replaces the header while the limiter is asked
+    // Middleware replaces the header while the limiter runs
     request.req.headers['x-key'] = 'bad'
     expect(E.isLeft(await waiting)).toBe(true)
   })
-  it('a kind of another codec, which the hook asks, decodes the same value itself', async () => {
+  it('a kind with another codec, which the hook calls, decodes the same value itself', async () => {
     const header = { challenge: Challenge.make('ApiKey'), ambient: false, extract: fromHeader('X-Key') }
     const numbered = authenticator({
       ...header,
@@ -909,7 +914,7 @@ describe('throttled reads a credential once', () => {
     expect(await tagOf(guarded, keyed('good'))).toBe('malformed')
   })
   it.each(['good', 'bad', 'refused', 'thrown', 'reset'])(
-    'T-11 leaves no credential on the request: %s',
+    'T-11 no credential is left on the request: %s',
     async (key) => {
       const { kind } = counting()
       const request = keyed(key)
@@ -929,7 +934,7 @@ describe('throttled reads a credential once', () => {
   )
 })
 
-describe('options', () => {
+describe('options of throttled', () => {
   const limiter = memory(1)
   it.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /throttled takes an object of options, not undefined/],
@@ -939,31 +944,31 @@ describe('options', () => {
       /throttled\({ limiter }\) must be a limiter, an object with the methods consume and reward, or an object \{/,
     ],
     ['a class', { limiter: RateLimiterMemory }, /throttled\({ limiter }\) must be a limiter/],
-    ['one without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
-    ['a reward that is no function', { limiter: { consume: () => 1, reward: 1 } }, /must be a limiter/],
-    ['a consume that is no function', { limiter: { consume: 1, reward: () => 1 } }, /must be a limiter/],
+    ['a limiter without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
+    ['a reward that is not a function', { limiter: { consume: () => 1, reward: 1 } }, /must be a limiter/],
+    ['a consume that is not a function', { limiter: { consume: 1, reward: () => 1 } }, /must be a limiter/],
     ['null', { limiter: null }, /throttled\({ limiter }\) must be a limiter/],
     ['a limiter that is null', { limiter: { accountAndAddress: null } }, /must have the methods consume and reward/],
     [
-      'a record without account and address',
+      'an object without accountAndAddress',
       { limiter: { account: limiter } },
       /{ accountAndAddress, account, address }/,
     ],
-    ['a record with another name', { limiter: { accountAndAddress: limiter, ip: limiter } }, /no option "ip"/],
+    ['an object with another name', { limiter: { accountAndAddress: limiter, ip: limiter } }, /no option "ip"/],
     [
-      'a record with none',
+      'an object without limiters',
       { limiter: { accountAndAddress: limiter, account: 5 } },
       /limiter: { account } }\) must have the methods/,
     ],
-    ['keys that are none', { limiter, keys: 'username' }, /throttled\({ keys }\) must be a function/],
-    ['keys of three', { limiter, keys: (_a: 1, _b: 2, _c: 3) => ({}) }, /throttled\({ keys }\) takes 3/],
+    ['keys that is not a function', { limiter, keys: 'username' }, /throttled\({ keys }\) must be a function/],
+    ['keys with three parameters', { limiter, keys: (_a: 1, _b: 2, _c: 3) => ({}) }, /throttled\({ keys }\) takes 3/],
     [
-      'another word',
+      'an unknown onStoreError',
       { limiter, onStoreError: 'open' },
       /throttled\({ onStoreError }\) must be 'unavailable' or 'unthrottled'/,
     ],
     ['an option that does not exist', { limiter, max: 5 }, /no option "max"; there are limiter, keys, onStoreError/],
-  ])('TypeError that names the place for %s', (_name, input, expected) => {
+  ])('are a TypeError that names the place for %s', (_name, input, expected) => {
     const attempt = (): unknown => Reflect.apply(throttled, undefined, [input])
     expect(attempt).toThrow(TypeError)
     expect(attempt).toThrow(expected)

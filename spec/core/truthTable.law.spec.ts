@@ -1,4 +1,6 @@
-/** The whole interpreter against a truth table: what random trees and levels come to, in process and over HTTP. */
+/**
+ * The whole interpreter compared with a truth table: the results of random trees and levels, in process and over HTTP.
+ */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { AuthError } from 'koa-with-auth'
@@ -21,7 +23,7 @@ const OVER_HTTP = samples(1000)
 
 const seen = () => Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>
 
-/** What must come of levels: verdict, who was asked, and what the answer looks like. */
+/** What levels must result in: verdict, calls of hooks, and the response. */
 const expectedOf = (of: ReadonlyArray<Level>) => {
   const log: Log = { calls: [], reached: [], late: false }
   const demanded = foldLevels(of)
@@ -32,7 +34,7 @@ const expectedOf = (of: ReadonlyArray<Level>) => {
 const reported = ({ _tag, challenge }: AuthError) => ({ tag: _tag, scheme: challenge?.scheme })
 
 describe('random requirement trees, 10,000 in continuous integration', () => {
-  it('verdict, principal, failure, branches, status, challenges, and who is asked, are as the table says', async () => {
+  it('verdict, principal, failure, branches, status, challenges, and calls of hooks agree with the table', async () => {
     const [reached, decided] = [seen(), seen()]
     await fc.assert(
       fc.asyncProperty(levels, async (of) => {
@@ -50,7 +52,8 @@ describe('random requirement trees, 10,000 in continuous integration', () => {
           expect(result.left._tag).toBe(verdict.tag)
           respondFailure(request.ctx, result.left, defaults, headerPolicyOf(authenticator.description))
           expect(request.ctx.status).toBe(status)
-          // what ends a list tells nothing of what was not tried; an outage's answer is in outage.spec.ts
+          // A failure that ends a list has no branch for what was not tried. The response to an outage is in
+          // outage.law.spec.ts.
           if (status !== 429 && status < 500) {
             expect(AuthError.branchesOf(result.left).map(reported)).toStrictEqual(
               verdict.branches.map(({ tag, scheme }) => ({ tag, scheme })),
@@ -63,14 +66,14 @@ describe('random requirement trees, 10,000 in continuous integration', () => {
       }),
       { numRuns: TREES },
     )
-    // Not by chance: every outcome of a leaf was met, and every verdict given
+    // Every outcome of a leaf and every verdict occurred
     for (const outcome of outcomes) {
       expect(reached[outcome], outcome).toBeGreaterThanOrEqual(EACH_OUTCOME)
       expect(decided[outcome], outcome).toBeGreaterThanOrEqual(EACH_VERDICT)
     }
   }, 120_000)
 
-  it('a tree is refused when it is built exactly if it has an optional that is not last, or is asked for more', () => {
+  it('a tree is refused when it is built exactly if an optional member is not last, or is demanded more of', () => {
     const refused = { yes: 0, no: 0 }
     fc.assert(
       fc.property(anyTree, (tree) => {
@@ -93,10 +96,10 @@ const details: Readonly<Partial<Record<Outcome, string>>> = {
   unavailable: 'Service Unavailable',
 }
 
-describe('the same over HTTP, by routers in routers', () => {
+describe('the same trees over HTTP, by routers in routers', () => {
   const served = useLevels()
 
-  it('status, challenges, body, who is asked, and whether the operation runs', async () => {
+  it('status, challenges, body, calls of hooks, and whether the operation runs agree with the table', async () => {
     const decided = seen()
     await fc.assert(
       fc.asyncProperty(levels, async (of) => {
