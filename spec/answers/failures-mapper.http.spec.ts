@@ -41,6 +41,14 @@ describe('an error mapper of the application', () => {
     expect(errorMapper).toHaveBeenCalledTimes(1)
   })
 
+  test.each([AuthError.invalid, AuthError.insufficient(['write'])])(
+    'that answers neither 401 nor 403 offers no challenge: $_tag',
+    async (failure) => {
+      const { ask } = await mapped(() => ({ status: 404 }), failure)
+      expect(await ask('/x', bearer('t'))).toMatchObject({ status: 404, challenges: [], seen: [] })
+    },
+  )
+
   test('is called with a failure that holds every branch of a list', async () => {
     const errorMapper = vi.fn<ErrorMapper>(defaultErrorMapper)
     const list = withAuth([apiKeyQuery({ authenticate: () => false }), httpBearer({ authenticate: () => false })])

@@ -82,6 +82,7 @@ describe('A-30 an exception is rethrown as it is, if Koa makes a plain 500 of it
     ['an object', { message: 'x', stack: 'x' }],
     ['a client error', Object.assign(new Error('x'), { status: 499 })],
     ['a client error by statusCode', Object.assign(new Error('x'), { statusCode: 404 })],
+    ['a missing file, which Koa 2 answers with a 404', Object.assign(new Error('x'), { code: 'ENOENT' })],
     ['a status that is a string', Object.assign(new Error('x'), { status: '503' })],
     ['an exposed error', Object.assign(new Error('x'), { status: 500, expose: true })],
     ['a frozen error', Object.freeze(new Error('x'))],
