@@ -147,6 +147,20 @@ describeLastingStores((store) => {
   })
 
   describe('the absolute limit', () => {
+    it('ends a session from a time when the clock was ahead by as much, and no other', async () => {
+      const { visitor } = await sessionsApp(store, limits)
+      for (const [ahead, isOver] of [
+        [30 * MINUTE, false],
+        [365 * 24 * HOUR, true],
+      ] as const) {
+        const one = visitor()
+        pass(ahead)
+        await one.post('/login')
+        pass(-ahead)
+        await (isOver ? expectAnonymous(one) : expectSignedIn(one, anna))
+      }
+    })
+
     it('ends a session, however much it is used; a new sign-in begins again', async () => {
       const { visitor } = await sessionsApp(store, limits)
       const one = visitor()

@@ -30,7 +30,8 @@ export const recognizing = (
       const auth = session.recognized(id, data)
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
       else {
-        const isOld = auth.at + absolute <= Date.now()
+        // also one of the future: the clock was wrong when its user signed in, and was set back
+        const isOld = Math.abs(Date.now() - auth.at) >= absolute
         if (isOld || (await markOf(auth.id)) !== auth.mark) {
           session.seenOver(id, data, isOld ? 'absolute' : 'logOutEverywhere')
           return undefined
