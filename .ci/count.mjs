@@ -1,5 +1,5 @@
-// Adds up vitest's JSON reports: `node count.mjs <failed steps> <report> ...`, and says once more what failed. A report that is
-// missing is a failure.
+// Adds up vitest's JSON reports: `node count.mjs <failed steps> <report> ...`, and repeats what failed. A missing
+// report is a failure.
 import { readFileSync } from 'node:fs'
 
 const [stepsFailed, ...files] = process.argv.slice(2)
@@ -18,7 +18,7 @@ for (const file of files) {
       for (const { status, fullName, failureMessages } of suite.assertionResults) {
         if (status === 'failed') say(`${suite.name}: ${fullName}`, failureMessages)
       }
-      // a suite that did not load, or whose hooks failed, has no failed test to count
+      // A suite that did not load, or whose hooks failed, has no failed test to count
       if (suite.status === 'failed' && !suite.assertionResults.some(({ status }) => status === 'failed')) {
         failed += 1
         say(suite.name, [suite.message])

@@ -1,6 +1,6 @@
-// Completes the declarations that tsc has built: those that no entry point needs are left out, and CommonJS gets the same ones.
-// One set for both is not accepted, because @koa/router and koa-session declare their classes once for each module system. The
-// JSON Schemas of records are copied as they are.
+// Completes the declarations that tsc has built. Those that no entry point needs are removed, and CommonJS gets the
+// same ones. One set for both is not possible, because @koa/router and koa-session declare their classes once for each
+// module system. The JSON Schemas of records are copied.
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'

@@ -1,5 +1,6 @@
-// Completes the modules that tsc has built. dist/cjs is the one implementation; an entry point of ES modules is a list of what
-// the same entry point of CommonJS exports. `node .ci/modules.mjs <folder of the package>`; without it, of the current folder.
+// Completes the modules that tsc has built. dist/cjs is the only implementation. An entry point of ES modules is a list
+// of what the same entry point of CommonJS exports. `node .ci/modules.mjs <folder of the package>`; the default is the
+// current folder.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix, resolve } from 'node:path'
@@ -11,14 +12,14 @@ const write = (file, text) => {
   writeFileSync(join(dist, file), text)
 }
 
-// The modules that CommonJS says in other words. A bundler for ES modules has no `__filename`.
+// The modules whose code differs in CommonJS. A bundler for ES modules has no `__filename`.
 const inOtherWords = {
   'openapi/here': `
 const { pathToFileURL } = require('node:url')
 exports.here = pathToFileURL(typeof __filename === 'string' ? __filename : process.cwd() + '/bundle.js').href`,
   'command/importModule': `
 exports.importModule = (url) => import(url)`,
-  // From the entry point of ES modules, where it was loaded: the application imports the same class
+  // The router of the ES module, if that was loaded: the application imports the same class
   'koa/newRouter': `
 let given
 const required = () => {
@@ -29,7 +30,7 @@ exports.give = (Router) => {
   given = Router
 }
 exports.newRouter = (options = {}) => new (given ??= required())(options)`,
-  // The same for jose, because some loaders of CommonJS do not require ES modules
+  // The same for jose, because some CommonJS loaders do not require ES modules
   'jwt/jose': `
 let given
 exports.give = (module) => {
@@ -38,7 +39,7 @@ exports.give = (module) => {
 exports.jose = () => (given ??= require('jose'))`,
 }
 
-// What entry points of ES modules bring along
+// What entry points of ES modules import in addition
 const router = { statement: `import given from '@koa/router'`, to: 'koa/newRouter' }
 const jose = { statement: `import * as given from 'jose'`, to: 'jwt/jose' }
 const brought = { index: router, 'openapi/index': router, 'jwt/index': jose }

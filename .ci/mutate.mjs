@@ -1,16 +1,19 @@
 /**
- * Breaks the code in many places, one at a time, and counts which breaks the specs notice: spec/README.md, "Tests of the tests".
+ * Changes the code in many places, one at a time, and counts the changes that the specs notice: spec/README.md, "Tests
+ * of the tests".
  *
- * `npm run mutate` takes everything, in hours. `npm run mutate -- core/alt koa` takes files or folders of src with the specs that concern them,
- * and keeps the modules loaded: mutants/plugin.mjs. What some specs notice, all of them notice, so the score of a part is a lower bound.
+ * `npm run mutate` takes everything, in hours. `npm run mutate -- core/alt koa` takes files or folders of src with the
+ * specs that concern them, and keeps the modules loaded: mutants/plugin.mjs. A mutant that some specs notice is noticed
+ * by all specs together, so the score of a part is a lower bound.
  *
- * In the environment: MUTATE_SPECS (`spec/core/alt spec/csrf`) takes other specs; MUTATE_AT (`src/core/alt.ts:40-52`) takes some lines;
- * MUTATE_STATIC=0 leaves out what matters only while a module loads, which is slow; MUTATE_PATIENCE is how many seconds of specs such a mutant gets.
+ * Environment: MUTATE_SPECS (`spec/core/alt spec/csrf`) names other specs. MUTATE_AT (`src/core/alt.ts:40-52`) names
+ * some lines. MUTATE_STATIC=0 leaves out mutants that matter only while a module loads, which are slow. MUTATE_PATIENCE
+ * is how many seconds the specs of such a mutant may take.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
-// Which folders of specs concern a folder of src; the first that fits counts
+// Which folders of specs concern a folder of src. The first match counts.
 const concerned = {
   'core/session': ['core', 'authenticators', 'mistakes'],
   'core/events': ['core', 'events'],

@@ -1,6 +1,6 @@
 /**
- * A test runner for Stryker that keeps the modules loaded. The one that Stryker brings starts Vitest anew for every mutant, which takes two
- * seconds; here one worker of Vitest runs the tests of one mutant after the other: worker.mjs.
+ * A test runner for Stryker that keeps the modules loaded. Stryker's own runner starts Vitest for every mutant, which
+ * takes two seconds. Here one worker of Vitest (worker.mjs) runs the tests of all mutants, one after the other.
  */
 import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ import { createVitest } from 'vitest/node'
 
 const worker = fileURLToPath(new URL('./worker.mjs', import.meta.url))
 
-// What costs least comes first, and what concerns the mutated file comes before the rest: a mutant is dead with the first failure
+// Cheap specs run first, and among them those of the mutated file: the first failure ends a mutant
 const kinds = ['.unit.', '.law.', '.http.']
 const cost = (mutated) => {
   const [, room = '', name = ''] = /src\/(\w+)\/(?:.*\/)?(\w+)\.ts$/.exec(mutated) ?? []
@@ -54,7 +54,7 @@ class WarmRunner {
     const found = await this.#vitest.globTestSpecifications((process.env.MUTATE_SPECS ?? '').split(' ').filter(Boolean))
     this.#specs = found.map(({ moduleId }) => relative(process.cwd(), moduleId))
     const ready = this.#answer()
-    // this file is never run: the worker waits for orders instead
+    // This file is never run, because the worker waits for orders instead
     this.#run = this.#vitest.runTestSpecifications(found.slice(0, 1))
     this.#run.catch((error) => console.error(error))
     await ready

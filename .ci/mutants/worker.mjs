@@ -1,16 +1,18 @@
 /**
- * The part of the test runner for mutants that is in a worker of Vitest; the other part is plugin.mjs. It runs spec files in this process, one mutant
- * after the other. Spec files are imported anew for each run. The modules of src stay, unless a mutant matters while they load.
+ * The part of the test runner for mutants that is in a worker of Vitest; plugin.mjs is the other part. It runs spec
+ * files in this process, one mutant after the other. Spec files are imported again for each run. The modules of src
+ * stay loaded, unless a mutant matters while they load.
  */
 import { relative, resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { startTests } from '@vitest/runner'
 import { TestRunner, vi } from 'vitest'
 
-// A mutant that matters while modules load can concern every spec. Those that concern it most come first; after so many milliseconds it has survived.
+// A mutant that matters while modules load can concern every spec. The most probable specs run first. After this many
+// milliseconds it has survived.
 const patience = Number(process.env.MUTATE_PATIENCE ?? 8) * 1000
 const state = () => globalThis.__vitest_worker__
-// where the mutated sources look: https://github.com/stryker-mutator/stryker-js, packages/instrumenter
+// The mutated sources look here: https://github.com/stryker-mutator/stryker-js, packages/instrumenter
 const mutants = (globalThis.__stryker__ ??= {})
 const nameOf = (test) => (test.suite ? `${nameOf(test.suite)} ${test.name}` : test.name)
 const testsOf = (task) => (task.type === 'test' ? [task] : task.tasks.flatMap(testsOf))
@@ -46,7 +48,7 @@ const forget = (pattern) => {
 }
 
 export default class Orders extends TestRunner {
-  /** Comes before the first file would be loaded; ends when the other part says so. */
+  /** Is called before the first file would load. Ends when the plugin says so. */
   async onBeforeCollect() {
     const channel = new BroadcastChannel('mutants')
     const orders = []
@@ -74,7 +76,7 @@ export default class Orders extends TestRunner {
   async file(spec, testIds, bail) {
     const filepath = resolve(this.config.root, spec)
     forget(/\/spec\//)
-    // as spec/support/sharedProcess.ts does before each file
+    // As spec/support/sharedProcess.ts does before each file
     for (const key of Object.getOwnPropertySymbols(globalThis))
       if (Symbol.keyFor(key)?.startsWith('koa-with-auth/')) Reflect.deleteProperty(globalThis, key)
     state().filepath = filepath
@@ -85,9 +87,12 @@ export default class Orders extends TestRunner {
     return file
   }
 
-  /** All tests, and which mutants each of them meets. What a file meets outside of its tests, each of its tests meets. */
+  /**
+   * Runs all tests, and notes which mutants each of them reaches. Mutants that a file reaches outside of its tests
+   * count for each of its tests.
+   */
   async dry({ specs }) {
-    // first without a name, so that what runs at loading is no test's
+    // First without a name, so that what runs at loading belongs to no test
     mutants.currentTestId = undefined
     for (const source of Object.keys(import.meta.glob('/src/**/*.ts'))) {
       if (!source.startsWith('/src/command/')) await this.moduleRunner.import(resolve(this.config.root, `.${source}`))
@@ -100,7 +105,7 @@ export default class Orders extends TestRunner {
       if (failed(file) && testsOf(file).every((test) => !failed(test)))
         return { status: 'error', errorMessage: `${spec}: ${file.result.errors?.[0]?.stack}` }
       const late = testsOf(file).filter(failed)
-      // a machine with other work fails what is measured in time: such a test gets two more chances
+      // On a busy machine a test that measures time can fail, so it gets two more chances
       for (const test of late) {
         for (let chance = 0; chance < 2 && failed(test); chance++) {
           mutants.currentTestId = `${spec}#`
@@ -126,7 +131,10 @@ export default class Orders extends TestRunner {
     return { status: 'complete', tests, mutantCoverage: { static: coverage.static, perTest } }
   }
 
-  /** A failure counts if the same test passes again without the mutant: so what a mutant leaves behind kills no other. */
+  /**
+   * A failure counts only if the same test passes again without the mutant, so state that a mutant leaves behind is not
+   * blamed on another.
+   */
   async mutant({ id, hitLimit, reload, runs }, again = true) {
     const wear = (mutant) => {
       if (reload || this.stale) forget(/\/(src|spec)\//)
