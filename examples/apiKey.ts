@@ -1,8 +1,8 @@
 /**
  * An API key in its three places: query string, header, cookie.
  *
- * One hook serves all of them. Prefer the header: URLs end up in logs and histories, and a cookie is sent by browsers
- * themselves, so writes that other sites caused are refused (403).
+ * The three have the same hook. Prefer the header: URLs end up in logs and histories. Browsers send a cookie by
+ * themselves, so writes that other sites cause are refused (403).
  */
 import Router from '@koa/router'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, constantTimeEqual, withAuth } from 'koa-with-auth'

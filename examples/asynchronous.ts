@@ -1,8 +1,8 @@
 /**
- * What a hook may answer beside a value: a promise, an `Option`, an `Either`, a `TaskEither`.
+ * What a hook may return beside a value: a promise, an `Option`, an `Either`, a `TaskEither`.
  *
- * Promises are awaited, `Some` and `Right` unwrapped; `None` and `Left` refuse. A `Left` that holds an `AuthError` says
- * why: `expired` is a 401, `insufficient` a 403, `unavailable` a 503. What takes longer than ten seconds
+ * Promises are awaited, `Some` and `Right` are unwrapped; `None` and `Left` refuse. A `Left` with an `AuthError` says
+ * why: `expired` is a 401, `insufficient` a 403, `unavailable` a 503. A hook that takes longer than ten seconds
  * (`authSettings({ timeout })`) is `unavailable`, too.
  */
 import { hash, randomBytes, scrypt } from 'node:crypto'
@@ -20,7 +20,7 @@ interface Session {
   readonly until: number
 }
 
-// Replace this with your own database. It holds digests, so a look-up tells nothing about the tokens.
+// Replace this with your own database. It stores digests, so the time of a look-up reveals nothing about the tokens.
 const sessions = new Map<string, Session>([
   [hash('sha256', 'supersecret'), { user: 'anna', until: Infinity }],
   [hash('sha256', 'oldsecret'), { user: 'anna', until: 0 }],
@@ -28,7 +28,7 @@ const sessions = new Map<string, Session>([
 const findSession = async (token: string): Promise<Session | undefined> => sessions.get(hash('sha256', token))
 const isCurrent = ({ until }: Session): boolean => until > Date.now()
 
-// Replace this with your own users, each with a salt of their own.
+// Replace this with your own users, each with their own salt.
 const salt = randomBytes(16)
 const derive = promisify<string, Buffer, number, Buffer>(scrypt)
 const passwords = new Map([['admin', (await derive('secret', salt, 32)).toString('hex')]])

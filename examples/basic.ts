@@ -1,10 +1,10 @@
 /**
  * User name and password: `Authorization: Basic <base64>` (RFC 7617).
  *
- * Wrong passwords are counted, and beyond the limit refused with 429: see the guide on throttling.
+ * Wrong passwords are counted, and refused with 429 beyond the limit: see the guide on throttling.
  *
- * Do the same work for a user that does not exist as for a wrong password, so that neither answer nor time tells which it
- * was. Browsers send Basic credentials by themselves: writes from other sites are refused (403).
+ * Do the same work for a user that does not exist as for a wrong password, so that neither the response nor its time
+ * shows which it was. Browsers send Basic credentials by themselves, so writes from other sites are refused (403).
  */
 import { randomUUID } from 'node:crypto'
 import Router from '@koa/router'
@@ -20,7 +20,7 @@ const basic = httpBasicAuth({
     constantTimeEqual(password, passwords.get(username) ?? randomUUID()) && { username },
 })
 
-// of one account from one address in 15 minutes; processes that serve together need a limiter that they share
+// For one account and one address in 15 minutes. Several processes need limiters that count in a shared store.
 const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
 
 export const router = new Router()

@@ -1,8 +1,8 @@
 /**
  * A bearer token: `Authorization: Bearer <token>` (RFC 6750).
  *
- * The hook gets the token alone, syntax checked. What it answers, if truthy, is `ctx.request.auth`, with its type; anything
- * falsy is a 401, and the handler does not run.
+ * The hook gets the token, whose syntax is already checked. A truthy result is `ctx.request.auth`, with its type. A
+ * falsy result is a 401, and the handler does not run.
  */
 import Router from '@koa/router'
 import { constantTimeEqual, httpBearer, withAuth } from 'koa-with-auth'

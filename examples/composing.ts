@@ -1,8 +1,8 @@
 /**
- * An authenticator is an fp-ts `ReaderTaskEither<Request, AuthError, P>` that carries a description.
+ * An authenticator is an fp-ts `ReaderTaskEither<Request, AuthError, P>` that has a description.
  *
- * Our combinators keep the description. fp-ts's own return a bare function without it, which runs as well, but counts as
- * what browsers send by themselves and varies on everything. `describedAs` gives the description back.
+ * The combinators of this package keep the description. Those of fp-ts return a plain function without it. It works,
+ * but it counts as sent by browsers, and responses have `Vary: *`. `describedAs` adds the description again.
  */
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
@@ -44,7 +44,7 @@ const name = pipe(
   tokenOrKey,
   map((user) => user.name),
 )
-// a refinement: whoever is known, but may not, gets a 403 that says which scope was missing
+// A refinement: a known caller who is not allowed gets a 403 that names the missing scope
 const admin = pipe(
   bearer,
   flatMap((user) => (user.admin ? E.right(user) : E.left(AuthError.insufficient(['admin'])))),

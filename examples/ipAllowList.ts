@@ -1,21 +1,22 @@
 /**
- * Any function of the request is an authenticator, as this one that knows clients by their address.
+ * Any function of the request is an authenticator. This one recognizes clients by their address.
  *
- * It reads the address of the connection. Behind a proxy that is the proxy's, and `X-Forwarded-For` can be written by the
- * client: set `app.proxy` and `maxIpsCount`, and read `request.ip`, only where a proxy of yours sets the field.
+ * It reads the address of the connection. Behind a proxy that is the address of the proxy, and clients can write
+ * `X-Forwarded-For` themselves. Set `app.proxy` and `maxIpsCount`, and read `request.ip`, only if a proxy of yours sets
+ * the field.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import Router from '@koa/router'
 import type { Request } from 'koa'
 import { withAuth } from 'koa-with-auth'
 
-// `::ffff:127.0.0.1` is how a socket of both families writes 127.0.0.1
+// A dual-stack socket reports 127.0.0.1 as `::ffff:127.0.0.1`
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 const family = (address: string) => (isIPv6(address) ? 'ipv6' : 'ipv4')
 
-/** Lets in the addresses of a list, separated by commas. Throws for one that is no address. */
+/** Accepts the addresses of a list, separated by commas. Throws for an entry that is not an address. */
 export const ipAllowList = (list: string) => {
-  // Node's name for a set of addresses, whatever they are for
+  // Node's class for a set of addresses, for any purpose
   const allowed = new BlockList()
   for (const entry of list.split(',')) {
     const address = plain(entry.trim())

@@ -1,8 +1,8 @@
 /**
  * Levels: the innermost decision wins, and `null` is a decision.
  *
- * `withAuth(a)(router)` guards the operations of a router that decide nothing themselves, those that come later included.
- * It does not change its argument, so one router can be mounted twice with different requirements.
+ * `withAuth(a)(router)` guards the operations of a router that decide nothing themselves, later ones included. It does
+ * not change its argument, so one router can be mounted twice with different requirements.
  */
 import Router from '@koa/router'
 import type { DefaultState } from 'koa'
@@ -23,17 +23,17 @@ router.get('/staff', (ctx) => {
   ctx.body = `Hello ${ctx.request.auth.name}`
 })
 
-// an operation overrides its router: here the bearer token is worth nothing
+// An operation overrides its router: the bearer token is not accepted here
 router.get('/partner', withAuth(partner), (ctx) => {
   ctx.body = `Hello ${ctx.request.auth.name}`
 })
 
-// only a literal null makes public
+// Only a literal null makes an operation public
 router.get('/health', withAuth(null), (ctx) => {
   ctx.body = 'ok'
 })
 
-// decides nothing, and declares whom its handlers expect; mounting checks that
+// Decides nothing, and declares which principal its handlers expect; mounting checks that
 const reports = new Router<DefaultState, Auth<{ name: string }>>()
 
 reports.get('/reports', (ctx) => {

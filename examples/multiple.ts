@@ -1,8 +1,8 @@
 /**
  * A list: authenticators are tried in order, and the first that passes wins.
  *
- * When all fail, the 401 carries a challenge for each of them. An outage or an exception in one ends the list: a weaker key
- * is no substitute for a stronger one that cannot be checked.
+ * If all fail, the 401 has a challenge for each of them. An outage or an exception in one ends the list: a weaker key
+ * must not replace a stronger one that cannot be checked.
  */
 import Router from '@koa/router'
 import { apiKeyHeader, apiKeyQuery, constantTimeEqual, withAuth } from 'koa-with-auth'

@@ -1,8 +1,9 @@
 /**
  * A kind of your own: requests signed with a shared key, `X-Signature: <until>.<HMAC of "until METHOD url">`.
  *
- * `authenticator` is what the built-in kinds are made with: it extracts, decodes with an io-ts codec, asks the hook, and
- * describes itself. It signs method and URL, not the body, and until `until` the same request can be sent again.
+ * `authenticator` makes the built-in kinds, too: it extracts the credential, decodes it with an io-ts codec, calls the
+ * hook, and describes itself. This kind signs the method and the URL, not the body, and the same request can be
+ * repeated until `until`.
  */
 import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
@@ -18,7 +19,7 @@ interface Signature {
   readonly mac: string
 }
 
-// what it refuses is malformed: the hook is not called
+// A credential that the codec refuses is malformed: the hook is not called
 const Signature = new t.Type<Signature, string, unknown>(
   'Signature',
   (u): u is Signature => typeof u === 'object' && u !== null && 'until' in u && 'mac' in u,
@@ -29,7 +30,7 @@ const Signature = new t.Type<Signature, string, unknown>(
   ({ until, mac }) => `${until}.${mac}`,
 )
 
-/** What a sender puts into `X-Signature`. */
+/** The value of `X-Signature`. */
 export const sign = (key: string, until: number, method: string, url: string): Signature => ({
   until,
   mac: createHmac('sha256', key).update(`${until} ${method} ${url}`).digest('hex'),

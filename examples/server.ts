@@ -61,7 +61,7 @@ More of them are in examples/README.md. Stop with Ctrl-C.`
 const database = await openDatabase(databaseUrl).catch((error: Error) =>
   fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),
 )
-// In an outage a command fails at once instead of waiting for its connection
+// In an outage a command fails immediately, and does not wait for its connection
 const redis = createClient({ url: redisUrl, disableOfflineQueue: true })
 redis.on('error', ({ message }: Error) => console.error(`Redis: ${message}`))
 if (redisUrl !== '') await redis.connect()
@@ -81,8 +81,8 @@ const app = exampleApp({
   }),
 })
 
-// Two applications beside one another, each with its own sessions: mounted inside of the API (koa-mount), the small examples
-// would use its session
+// Two applications with separate sessions. If the small examples were mounted inside of the API (koa-mount), they would
+// use its session.
 const api = app.callback()
 const examples = application(keys).callback()
 const isExample = (url = '') => /^\/examples(?:[/?]|$)/i.test(url)

@@ -1,9 +1,10 @@
 /**
- * Sessions of koa-session: signing in by a form, who is logged in, who may do more.
+ * Sessions of koa-session: signing in by a form, who is signed in, and who may do more.
  *
- * Signing in is an authenticator, too: of a form. It counts as sent by the browser itself, so that no other site can sign a
- * visitor in, and wrong passwords are counted: see the guide on throttling. At sign-in the session gets a new id and loses its old data; both are for you to do with koa-session, which
- * keeps the id on assignment and the data on `regenerate()`.
+ * Signing in is an authenticator of a form, too. It counts as sent by browsers, so no other site can sign a visitor in.
+ * Wrong passwords are counted: see the guide on throttling. At the sign-in the session must get a new id and lose its
+ * old data. With plain koa-session you do both yourself, because it keeps the id when data are assigned, and the data
+ * on `regenerate()`.
  */
 import { randomUUID } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
@@ -39,13 +40,13 @@ const passwords = new Map([
   ['root', 'rootsecret'],
 ])
 
-// Replace this with a store that other processes share and that forgets what has expired. Without one the whole session
-// is in the cookie, and signing out cannot end it.
+// Replace this with a store that other processes share and that deletes what has expired. Without a store the whole
+// session is in the cookie, and signing out cannot end it.
 const kept = new Map<string, string>()
 const ended = new Set<string>()
 const store = {
   get: async (id: string): Promise<unknown> => JSON.parse(kept.get(id) ?? 'null'),
-  // a slow request must not bring back a session that has ended meanwhile
+  // A slow request must not restore a session that has ended meanwhile
   set: async (id: string, data: unknown) => void (ended.has(id) || kept.set(id, JSON.stringify(data))),
   destroy: async (id: string) => void (kept.delete(id), ended.add(id)),
 }
@@ -62,10 +63,10 @@ const form = authenticator({
     constantTimeEqual(password, passwords.get(username) ?? randomUUID()) && { username },
 })
 
-// of one account from one address in 15 minutes
+// For one account and one address in 15 minutes
 const guesses = new RateLimiterMemory({ points: 20, duration: 15 * 60 })
 
-// Loaded anew for every request: a right that was taken away is gone at once
+// Loaded again for every request: a right that is removed is gone immediately
 const loadUser = ({ user }: SessionData) => SessionUser.is(user) && users.get(user.username)
 
 export const router = new Router()

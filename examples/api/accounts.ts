@@ -14,17 +14,17 @@ export const accounts = (database: Client) => {
     return rows[0]
   }
   return {
-    /** An active user. Sessions and tokens hold the name alone, so that a right that is taken away is gone at once. */
+    /** An active user. Sessions and tokens contain only the name, so a right that is removed is gone immediately. */
     userOf: async (username: string): Promise<SessionUser | undefined> => userIn(await rowOf(username)),
 
     /** The user behind a name and password, if both are right and the account is active. */
     async signIn(username: string, password: string): Promise<SessionUser | undefined> {
       const row = await rowOf(username)
       const stored = typeof row?.['password'] === 'string' ? row['password'] : undefined
-      // without such a user the answer is no, and takes as long
+      // Without such a user the result is false, after the same work
       if (!(await verify(stored, password))) return undefined
       if (stored !== undefined && needsRehash(stored)) {
-        // where another sign-in was first, or the password was changed meanwhile, nothing is written
+        // If another sign-in was first, or the password was changed meanwhile, nothing is written
         const args = [await hash(password), username, stored]
         await database.execute({ sql: 'update users set password = ? where username = ? and password = ?', args })
       }

@@ -1,6 +1,6 @@
-// The whole specification in one application: every kind of authenticator, an application-wide one, sessions, tokens, and an
-// exception with a handler. The rows of the table in README.md are the operations below. The docs page at /api/docs reads
-// what guards them off the guards, and what they do in descriptions.ts.
+// The whole specification in one application: every kind of authenticator, one for the application, sessions, tokens,
+// and an exception with a handler. The rows of the table in README.md are the operations below. The docs page at
+// /api/docs shows their guards, and the descriptions of descriptions.ts.
 import { LibsqlError, type Client } from '@libsql/client'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -32,12 +32,12 @@ import { home } from './home.js'
 import { formOf, guesses, refuse, signedInBy, type LimiterOf } from './signIn.js'
 import { databaseTokens, issue, ownerOf, type Tokens } from './tokens.js'
 
-/** What the example is started with. */
+/** The settings of the example. */
 export interface ExampleOptions {
   readonly database: Client
   /** Signing keys of the session cookie, at least 32 characters each. */
   readonly keys: string[]
-  /** Client addresses that GET /ipwhitelist lets in, separated by commas. */
+  /** The client addresses that GET /ipwhitelist accepts, separated by commas. */
   readonly allowedAddresses: string
   /** Where sessions are kept. Default: in memory. */
   readonly store?: SessionStore
@@ -45,30 +45,30 @@ export interface ExampleOptions {
   readonly clients?: ApiKeys<string>
   /** Where issued tokens are kept. Default: in the database. */
   readonly tokens?: Tokens
-  /** What counts wrong passwords. Default: in memory, for this process alone. */
+  /** Counts wrong passwords. Default: in memory, for this process only. */
   readonly limiterOf?: LimiterOf
 }
 
-/** Raised by GET /strict for a bad token; see `onError` below. */
+/** Thrown by GET /strict for a bad token; see `onError` below. */
 export class InvalidToken extends Error {}
 
 const supersecret = (key: string) => constantTimeEqual(key, 'supersecret') && key
 
-// A database that is down is an outage, not a wrong credential: the layer answers 503
+// A database that fails is an outage, not a wrong credential: the response is a 503
 const orUnavailable = <A>(answer: Promise<A>) => answer.catch(() => E.left(AuthError.unavailable()))
 
 /** The example API on Koa, mounted at /api. */
 export const exampleApp = (options: ExampleOptions): Koa => {
   const { database, keys, allowedAddresses, store, clients, tokens, limiterOf } = options
   const { signIn, userOf } = accounts(database)
-  // What people choose can be guessed: wrong passwords are counted before one is compared. Keys and tokens cannot where they are
-  // random, as those that are issued here; `supersecret` stands for such a one.
+  // A password can be guessed, because people choose it: wrong ones are counted before a comparison. Keys and tokens
+  // are random, like those that are issued here, and cannot be guessed; only `supersecret` is for demonstration.
   const counted = guesses(limiterOf)
   const signedIn = signedInBy(counted(formOf(signIn)))
   const clientKeys = clients ?? clientsInMemory()
   const issuedTokens = tokens ?? databaseTokens(database)
   const app = new Koa({ keys })
-  // The session holds a name; who that is, and what it may, is loaded at each request
+  // The session contains a name. The user and the rights are loaded at each request.
   const { logIn, logOut, logOutEverywhere } = sessions(app, {
     loadUser: (username) => orUnavailable(userOf(username)),
     ...(store !== undefined && { store }),
@@ -99,12 +99,12 @@ export const exampleApp = (options: ExampleOptions): Koa => {
   const basic = httpBasicAuth({
     ...schemes.demoUser,
     authenticate: (_request, username, password) => {
-      // both are compared, whatever the first says
+      // Both are compared, whatever the result of the first is
       const [user, pass] = [constantTimeEqual(username, 'admin'), constantTimeEqual(password, 'secret')]
       return user && pass && username
     },
   })
-  // Basic sends the password with each request, so who passed is known for a minute
+  // Basic sends the password with each request, so a verification is remembered for a minute
   const httpuser = pipe(basic, counted, remembered({ maxAge: 60_000 }))
   api.get('/basic', described.basic, withAuth(httpuser), (ctx) => {
     ctx.body = { httpuser: ctx.request.auth }

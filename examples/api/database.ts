@@ -1,5 +1,5 @@
-// The example's database: users and issued tokens in one SQLite file, through @libsql/client. Sessions and API keys have
-// tables of their own in it.
+// The example's database: users and issued tokens in one SQLite file, through @libsql/client. Sessions and API keys
+// have their own tables in it.
 import { createClient, type Client, type Transaction } from '@libsql/client'
 import { hash } from 'koa-with-auth/passwords'
 
@@ -11,7 +11,7 @@ const tables = [
   'create table if not exists tokens (hash text primary key, username text not null, expires_at integer not null)',
 ]
 
-// Replace these with your own users; a password is kept hashed.
+// Replace these with your own users. Only a hash of a password is stored.
 export const users = [
   { username: 'anna', superuser: 0, staff: 0, active: 1 },
   { username: 'sam', superuser: 0, staff: 1, active: 1 },
@@ -24,7 +24,7 @@ const isNew = async (database: Transaction | Client): Promise<boolean> => {
   return rows.length === 0
 }
 
-/** Opens the database, and creates and fills it where it is new. A user who was deleted does not come back. */
+/** Opens the database, and creates and fills it if it is new. A user who was deleted does not come back. */
 export const openDatabase = async (url: string): Promise<Client> => {
   const database = createClient({ url })
   if (!(await isNew(database))) return database
@@ -36,7 +36,7 @@ export const openDatabase = async (url: string): Promise<Client> => {
   )
   const transaction = await database.transaction('write')
   try {
-    // asked again: another process may have been first
+    // Read again, because another process may have been first
     if (await isNew(transaction)) {
       await transaction.batch([...tables, ...rows])
       await transaction.commit()

@@ -1,5 +1,5 @@
-// What the docs page says beside what guards each operation, which it reads off the guard: what an operation is, the forms
-// that it takes, what comes back; and which user or key of this demonstration to enter.
+// What the docs page says beside the guard of each operation, which it knows already: what an operation does, its form,
+// its response, and which user or key of this demonstration to enter.
 import { operation } from 'koa-with-auth'
 
 const text = (description: string, example: string) => ({
@@ -104,7 +104,7 @@ const tooMany = {
   },
 }
 
-/** What each operation is. */
+/** The descriptions of the operations. */
 export const described = {
   bearer: operation({
     summary: 'A bearer token',

@@ -1,10 +1,10 @@
-// Reads `application/x-www-form-urlencoded` bodies, and nothing else, into a record that an io-ts codec has checked.
+// Reads `application/x-www-form-urlencoded` bodies, and nothing else, into an object that an io-ts codec has checked.
 import coBody from 'co-body'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import type { Context } from 'koa'
 
-/** A body that cannot be accepted, and why. */
+/** A body that cannot be accepted, and the reason. */
 export class BadForm extends Error {
   readonly status: 400 | 413 | 415 | 422
   readonly fields: ReadonlyArray<string>
@@ -21,9 +21,9 @@ const nonEmpty = t.refinement(t.string, (text) => text !== '', 'non-empty string
 /** User name and password. */
 export const SignInForm = t.type({ username: nonEmpty, password: nonEmpty })
 
-/** The form of a request; BadForm with the status that says what is wrong with it. */
+/** Reads the form of a request. Throws BadForm with the status of the mistake. */
 export const readForm = async <A>(ctx: Context, codec: t.Decoder<unknown, A>): Promise<A> => {
-  // one look at the media type decides whether the body is read at all (A-13)
+  // The media type is read once, and decides whether the body is read at all (A-13)
   const mediaType = /^application\/x-www-form-urlencoded(?:;\s*charset=utf-8)?$/i
   if (!mediaType.test(ctx.get('Content-Type'))) throw new BadForm(415, 'send application/x-www-form-urlencoded')
   const text: unknown = await coBody.text(ctx, { limit: '10kb' }).catch((error: unknown) => {

@@ -1,5 +1,5 @@
-// The page at `/`: who is signed in, a form to sign in or out, and the way to the docs page. It needs no script; its style is
-// named in its policy by its hash.
+// The page at `/`: who is signed in, a form to sign in or out, and a link to the docs page. It needs no script. Its
+// content policy has the hash of its style.
 import { createHash } from 'node:crypto'
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
@@ -30,7 +30,7 @@ const signInForm = `<form method="post" action="/sign-in">
       <button>Sign in</button>
     </form>`
 
-// What the browser can open by itself; the others need a method or a body
+// What the browser can open with a link; other operations need a method or a body
 const examples = [
   ['/bearer', 'a bearer token'],
   ['/basic', 'user and password: admin, secret'],
@@ -109,7 +109,7 @@ interface HomeOptions extends Pick<Signing<SessionUser>, 'logIn' | 'logOut'> {
   readonly signedIn: ReturnType<typeof signedInBy>
 }
 
-/** Answers `/`, and the forms on it. */
+/** Serves `/` and its forms. */
 export const home = ({ signedIn, logIn, logOut }: HomeOptions): Router => {
   const router = new Router()
   router.get('/', withAuth(optional(sessionAuth())), (ctx) => {

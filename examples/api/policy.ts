@@ -1,7 +1,7 @@
 /**
- * The example API for `koa-with-auth audit`: with nothing but memory behind it, and not served.
+ * The example API for `koa-with-auth audit`, in memory and not served.
  *
- * Who may call what is in auth.lock; `npm run policy` compares.
+ * auth.lock says who may call what; `npm run policy` compares.
  */
 import type Koa from 'koa'
 import { exampleApp } from './app.js'

@@ -1,4 +1,4 @@
-/** What `npm start` reads from the environment, and what it says about a value that cannot work. */
+/** What `npm start` reads from the environment, and its messages about invalid values. */
 import { randomBytes } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 
@@ -7,20 +7,23 @@ export interface Settings {
   readonly port: number
   /** HOST (127.0.0.1). */
   readonly host: string
-  /** KEYS: session signing keys, separated by commas. By default one random key, so a restart signs everybody out. */
+  /**
+   * KEYS: signing keys of sessions, separated by commas. The default is one random key, so a restart signs everyone
+   * out.
+   */
   readonly keys: string[]
-  /** DATABASE_URL (`file:example.db`), created where it is missing. */
+  /** DATABASE_URL (`file:example.db`), created if it does not exist. */
   readonly databaseUrl: string
   /** IP_ALLOW_LIST, see ../ipAllowList.ts. */
   readonly allowedAddresses: string
   /**
-   * REDIS_URL (`redis://...`). Sessions, API keys and issued tokens are then in Redis instead of the database, and wrong passwords
-   * are counted there, so that several processes with the same KEYS serve one site.
+   * REDIS_URL (`redis://...`). Then sessions, API keys and issued tokens are in Redis instead of the database, and
+   * wrong passwords are counted there, so several processes with the same KEYS serve one site.
    */
   readonly redisUrl: string
 }
 
-/** Reads the settings. An Error names the variable that cannot work; its message holds no key. */
+/** Reads the settings. An Error names the invalid variable; its message does not contain the keys. */
 export const settingsIn = (env: Readonly<Record<string, string | undefined>>): Settings => {
   const setting = (name: string, otherwise: string): string => env[name]?.trim() || otherwise
   const port = setting('PORT', '3000')
@@ -41,7 +44,7 @@ export const settingsIn = (env: Readonly<Record<string, string | undefined>>): S
   }
 }
 
-// BlockList is Node's name for any set of addresses
+// BlockList is Node's class for any set of addresses
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')

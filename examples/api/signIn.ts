@@ -1,5 +1,5 @@
-// Signing in by a form, as an authenticator of what was posted. POST /token and POST /login are public, so no guard runs it:
-// the operation does, and answers as it likes.
+// Signing in by a form, as an authenticator of the form. POST /token and POST /login are public, so no guard runs it:
+// the operation does, and chooses the response.
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from 'koa'
@@ -19,10 +19,10 @@ import { readForm, SignInForm } from './form.js'
 const MINUTES = 60
 const DAY = 24 * 60 * MINUTES
 
-/** Makes a limiter; several processes need one that counts in a store that they share. */
+/** Makes a limiter. Several processes need limiters that count in a shared store. */
 export type LimiterOf = (options: { keyPrefix: string; points: number; duration: number }) => Limiter
 
-/** Counts wrong passwords, whatever they are sent to, and refuses more of them. */
+/** Counts wrong passwords for all operations together, and refuses more of them. */
 export const guesses = (limiterOf: LimiterOf = (options) => new RateLimiterMemory(options)) =>
   throttled({
     limiter: {
@@ -32,7 +32,7 @@ export const guesses = (limiterOf: LimiterOf = (options) => new RateLimiterMemor
     },
   })
 
-/** The form as an authenticator. Browsers send it for any page, so one of another site is refused. */
+/** The form as an authenticator. Any page can make a browser send it, so a form from another site is refused. */
 export const formOf = (signIn: (username: string, password: string) => Promise<SessionUser | undefined>) =>
   authenticator({
     challenge: Challenge.make('Form'),
@@ -42,13 +42,13 @@ export const formOf = (signIn: (username: string, password: string) => Promise<S
     authenticate: (_request, { username, password }) => signIn(username, password),
   })
 
-/** Who a posted form is of, or why not. */
+/** The user of a posted form, or the failure. */
 export const signedInBy =
   (form: Authenticator<SessionUser>) =>
   async (ctx: Context): Promise<E.Either<AuthError, SessionUser>> => {
     ctx.state['form'] = await readForm(ctx, SignInForm)
     const result = await form.evaluate(ctx.request)
-    // a database that is down, or a bug: whoever handles exceptions answers it
+    // A database that fails, or a bug: the exception handlers answer it
     if (E.isLeft(result) && result.left._tag === 'raised') throw result.left.error
     return result
   }
@@ -61,7 +61,10 @@ const answer = perFailure({
   }),
 })
 
-/** Answers a form that no session begins with: 401, 403 from another site, 429 with Retry-After after too many, 503 in an outage. */
+/**
+ * Answers a form that begins no session: 401, 403 from another site, 429 with Retry-After after too many, 503 in an
+ * outage.
+ */
 export const refuse = (ctx: Context, error: AuthError): void => {
   const { status, headers = {}, body } = answer(error, ctx.request)
   ctx.status = status

@@ -4,14 +4,14 @@ import type { Client } from '@libsql/client'
 
 const LIFETIME = 3600_000
 
-// They are too long to be guessed, so a fast hash does
+// They are too long to be guessed, so a fast hash is enough
 const digest = (token: string): string => createHash('sha256').update(token).digest('hex')
 
 /** Where issued tokens are kept. */
 export interface Tokens {
-  /** Keeps whom a token was issued to. */
+  /** Stores the user of an issued token. */
   readonly keep: (hash: string, username: string, lifetime: number) => Promise<void>
-  /** Whom it was issued to, while it is good. */
+  /** The user of a token, while it is valid. */
   readonly owner: (hash: string) => Promise<string | undefined>
   /** Ends all tokens of a user. */
   readonly end: (username: string) => Promise<void>
@@ -24,7 +24,7 @@ export const issue = async (tokens: Tokens, username: string): Promise<string> =
   return token
 }
 
-/** The name behind a token. */
+/** The name of the user of a token. */
 export const ownerOf = (tokens: Tokens, token: string): Promise<string | undefined> => tokens.owner(digest(token))
 
 export const databaseTokens = (database: Client): Tokens => ({
@@ -49,7 +49,7 @@ export const databaseTokens = (database: Client): Tokens => ({
 
 export const redisTokens = (command: (args: string[]) => Promise<unknown>): Tokens => ({
   async keep(hash, username, lifetime) {
-    // first, so that no token is kept that `end` would not find
+    // First, so that every stored token is found by `end`
     await command(['SADD', `tokens-of:${username}`, hash])
     await command(['PEXPIRE', `tokens-of:${username}`, String(lifetime)])
     await command(['SET', `token:${hash}`, username, 'PX', String(lifetime)])

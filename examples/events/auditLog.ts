@@ -1,8 +1,9 @@
 /**
- * Decisions, sign-ins and changes of API keys as an audit log of OCSF (https://schema.ocsf.io), which security teams collect.
- * Decisions and sign-ins are of the class Authentication (3002), changes of keys of the class Entity Management (3004).
+ * Decisions, sign-ins and changes of API keys as an audit log of OCSF (https://schema.ocsf.io), which security teams
+ * collect. Decisions and sign-ins are of the class Authentication (3002), changes of keys of the class Entity
+ * Management (3004).
  *
- * A decision opens no session, so its activity is "Other". Who it was is in it only if the application says how:
+ * A decision opens no session, so its activity is "Other". It names the user only if the application sets how:
  * `authSettings({ events: { subject: (user) => user.id } })`. Sign-ins name user and session by digests.
  */
 import {
@@ -104,7 +105,7 @@ export const auditApiKey = (record: ApiKeyEvent, time: number): AuditEvent => ({
   entity: { type: 'API key', uid: record.id, ...('owner' in record && { name: record.owner }) },
 })
 
-/** Gives each event to `write`; public operations are left out. Returns a function that ends it. */
+/** Passes each event to `write`, except those of public operations. Returns a function that ends it. */
 export const auditLog = (service: string, write: (event: AuditEvent) => void): (() => void) => {
   const ends = [
     onDecision((decision) => {

@@ -1,7 +1,7 @@
 /**
- * Decisions as lines of a log, by pino. A record has no credential in it, so nothing has to be redacted.
+ * Decisions as lines of a log, by pino. A record contains no credential, so nothing has to be redacted.
  *
- * The record is a member of its own: pino's lines have a `level`, and so have records.
+ * The record is a nested object, because lines of pino and records both have a `level`.
  */
 import { onDecision, type Outcome } from 'koa-with-auth/events'
 import type { Logger } from 'pino'
@@ -17,7 +17,7 @@ const levels: Readonly<Record<Outcome, 'debug' | 'info' | 'warn' | 'error'>> = {
   raised: 'error',
 }
 
-/** Writes a line for each decision; returns a function that ends it. */
+/** Writes a line for each decision. Returns a function that ends it. */
 export const logDecisions = (logger: Logger): (() => void) =>
   onDecision((decision) => {
     const { outcome, failure = outcome, method, route, status } = decision

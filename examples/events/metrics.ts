@@ -1,13 +1,13 @@
 /**
- * Decisions as metrics of OpenTelemetry. Their names are those that ASP.NET Core 10 set, which dashboards know:
+ * Decisions as metrics of OpenTelemetry. Their names are those of ASP.NET Core 10, which dashboards know:
  * https://learn.microsoft.com/aspnet/core/metrics/security
  *
- * Every attribute is one of a few values, so none of them grows with users or paths.
+ * Every attribute has only a few values, so their number does not grow with users or paths.
  */
 import type { Attributes, Meter } from '@opentelemetry/api'
 import { onDecision, type Decision, type Outcome } from 'koa-with-auth/events'
 
-// "none" is no attempt: the caller sent no credential
+// "none" is not an attempt: the caller sent no credential
 const resultOf = ({ outcome, failure }: Decision): 'success' | 'failure' | 'none' => {
   if (outcome === 'accepted') return 'success'
   return outcome === 'anonymous' || failure === 'absent' ? 'none' : 'failure'
@@ -20,12 +20,12 @@ const attributesOf = ({ scheme, outcome }: Decision): Attributes => ({
   ...(broken.includes(outcome) && { 'error.type': outcome }),
 })
 
-/** Records each decision with the instruments of a meter; returns a function that ends it. */
+/** Records each decision with the instruments of a meter. Returns a function that ends it. */
 export const measureDecisions = (meter: Meter): (() => void) => {
   const duration = meter.createHistogram('aspnetcore.authentication.authenticate.duration', {
     description: 'The authentication duration for a request.',
     unit: 's',
-    // half a microsecond for a table in memory, seconds for a directory
+    // Half a microsecond for a table in memory, seconds for a directory
     advice: { explicitBucketBoundaries: [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10] },
   })
   const challenges = meter.createCounter('aspnetcore.authentication.challenges', {

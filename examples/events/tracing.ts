@@ -1,13 +1,13 @@
 /**
- * Decisions as attributes of the span of their request, under OpenTelemetry's instrumentation of HTTP and of Koa.
+ * Decisions as attributes of the span of their request, with OpenTelemetry's instrumentation of HTTP and of Koa.
  *
- * A record is published while the answer ends, when the spans of Koa's middleware have ended and that of the request has not: it is
- * the active one. A client that went away leaves none.
+ * A record is published while the response ends. Then the spans of Koa's middleware have ended, and the span of the
+ * request is the active one. A client that disconnects leaves no attributes.
  */
 import { trace } from '@opentelemetry/api'
 import { onDecision } from 'koa-with-auth/events'
 
-/** Sets attributes for each decision; returns a function that ends it. */
+/** Sets attributes for each decision. Returns a function that ends it. */
 export const traceDecisions = (): (() => void) =>
   onDecision(({ outcome, failure, scheme, level, durationMs }) => {
     trace.getActiveSpan()?.setAttributes({

@@ -1,11 +1,12 @@
 /**
- * Live messages for who is signed in: over a WebSocket, and as server-sent events. Both end with the session.
+ * Live messages for signed-in users: over a WebSocket, and as server-sent events. Both end with the session.
  *
  * - `guardUpgrade` guards the handshake as `withAuth` guards the stream, so pages of other sites are refused.
- * - `onSignedOut` reports whose session is over, and `endsSignIn` finds what was opened by it. A session that ends after it was read,
- *   and before the stream is opened, is noted, too: `watch` is mounted above the sessions. `guardUpgrade` does that by itself.
- * - It reports in the process that ended the session. Where there are several, send the records to the others; and let nothing be
- *   open for long: a browser connects again by itself, and is asked again.
+ * - `onSignedOut` reports which session has ended, and `endsSignIn` finds what it had opened. A session can end after it
+ *   was read and before the stream is open. `watch` notes this, and is mounted above the sessions. `guardUpgrade` notes it
+ *   itself.
+ * - It reports only in the process that ended the session. If there are several processes, send the records to the others.
+ *   Keep nothing open for long: a browser connects again by itself, and is checked again.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { PassThrough, type Duplex } from 'node:stream'
@@ -28,15 +29,15 @@ const password = httpBasicAuth({
 
 // How long a socket or a stream may be open, in milliseconds
 const LONGEST = 3_600_000
-// What a client may send at once, in bytes; by default ws takes 100 MB
+// How many bytes a client may send in one message; the default of ws is 100 MB
 const LARGEST = 65_536
 // Codes from 4000 are for applications (RFC 6455 §7.4.2)
 const SIGNED_OUT = 4401
 
-/** What is open, by which sign-in. */
+/** What is open, by sign-in. */
 const openings = () => {
   const open = new Map<() => void, SignInDigests>()
-  // the sign-outs that happened while a request was under way
+  // The sign-outs while a request was under way
   const meanwhile = new Map<Request, SignedOutEvent[]>()
   const stop = onSignedOut((record) => {
     for (const records of meanwhile.values()) records.push(record)
@@ -68,7 +69,7 @@ export const live = (
 ): { readonly server: Server; readonly open: () => number } => {
   const app = new Koa({ keys })
   const { watch, add, stop, count } = openings()
-  // above the sessions, so that it hears of every sign-out after the session was read
+  // Above the sessions, so that it notices every sign-out after the session was read
   app.use(watch)
   const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username), store })
   const user = sessionAuth()

@@ -1,9 +1,11 @@
 /**
- * A server of the Model Context Protocol behind `httpJwt`: clients find from the 401 where tokens are issued.
+ * A server of the Model Context Protocol behind `httpJwt`: the 401 leads clients to the authorization server.
  *
- * - `protectedResource` publishes who issues tokens for this server (RFC 9728), and the guard names that document in its 401.
- * - A token must be for this very server: its `aud` is the resource.
- * - The tool `save_note` needs more than the others, which only the message tells: `insufficientScope` asks for it.
+ * - `protectedResource` publishes who issues tokens for this server (RFC 9728), and the 401 of the guard names this
+ *   document.
+ * - A token must be for exactly this server: its `aud` is the resource.
+ * - The tool `save_note` needs more scopes than the others, which only the message shows: `insufficientScope` asks for
+ *   them.
  */
 import Router from '@koa/router'
 import { McpServer } from '@modelcontextprotocol/server'
@@ -18,7 +20,7 @@ import { httpJwt, insufficientScope, mcpAuth, protectedResource, scopesOf } from
 export interface McpOptions {
   /** Who issues the tokens. */
   readonly issuer: string
-  /** What this server is called, the path included: `https://notes.example/mcp`. */
+  /** The URL of this server, including the path: `https://notes.example/mcp`. */
   readonly resource: string
   /** The origins whose pages may call. */
   readonly origins?: ReadonlyArray<string>
@@ -45,7 +47,7 @@ export const application = ({ issuer, resource: identifier, origins = [] }: McpO
     if (SaveNote.is(message) && !scopesOf(ctx.request.auth).includes('notes:write')) {
       return insufficientScope(ctx, ['notes:write'])
     }
-    // the protocol writes the answer itself, event streams included
+    // The protocol writes the response itself, event streams included
     const server = serverOf(notes)
     const transport = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: undefined })
     ctx.res.on('close', () => void server.close())

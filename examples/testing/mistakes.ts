@@ -1,6 +1,4 @@
-/**
- * Mistakes that compile: authenticators as they must not be written. The suite goes red for each.
- */
+/** Mistakes that compile: how authenticators must not be written. The suite fails for each. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
@@ -28,11 +26,11 @@ const key = [withHeader('X-API-Key', 'Partner-Key')]
 const webhook = { challenge: Challenge.make('Webhook'), ambient: false, credentials: HeaderKey }
 const scheme = { type: 'apiKey', in: 'header', name: 'X-API-Key' } as const
 
-// every text starts with the empty one
+// Every string starts with the empty string
 const emptyToken = (request: Request) => async () =>
   'supersecret'.startsWith(tokenOf(request)) ? E.right({ user: 'anna' }) : E.left(AuthError.invalid)
 
-// two things that are not there are equal
+// Two missing values are equal
 const keys: Record<string, string> = { shop: 'Partner-Key' }
 const unsetKey = ({ headers }: Request) =>
   headers['x-api-key'] === keys[String(headers['x-client'])] && { client: 'shop' }
@@ -44,7 +42,7 @@ const looseEquality = apiKeyHeader({
   authenticate: (_request, key) => key == pin && { user: 'anna' },
 })
 
-// what the client sent goes to the client and to logs
+// The value that the client sent goes to the client and to logs
 const leakyFailure = httpBearer({
   authenticate: (_request, token) =>
     users.get(token) ??
@@ -54,14 +52,14 @@ const leakyFailure = httpBearer({
     }),
 })
 
-// an object is truthy, whatever the promise in it comes to
+// An object is truthy, whatever its promise resolves to
 const findUser = async (token: string) => users.get(token)
 const unawaitedPromise = (request: Request) => ({ user: findUser(tokenOf(request)) })
 
-// ... and whatever the Option in it is
+// ... and whatever its Option is
 const noneAsTruthy = (request: Request) => async () => E.right({ user: O.fromNullable(users.get(tokenOf(request))) })
 
-// OpenAPI and the challenge tell clients to send another header than is read
+// OpenAPI and the challenge name another header than the one that is read
 const otherHeader = authenticator({
   ...webhook,
   scheme: { ...scheme, name: 'X-Key' },
@@ -69,15 +67,15 @@ const otherHeader = authenticator({
   authenticate: (_request, key) => key === 'Partner-Key' && { client: 'Acme' },
 })
 
-// a regular expression with the flag g remembers where it stopped
+// A regular expression with the flag g keeps its lastIndex
 const pattern = /^supersecret$/g
 const notDeterministic = httpBearer({ authenticate: (_request, token) => pattern.test(token) && { user: 'anna' } })
 
-// nothing is no JSON
+// An empty string is not JSON
 const throwing = (request: Request) =>
   (JSON.parse(request.get('X-Ticket')) as { user?: string }).user === 'anna' && 'anna'
 
-// no caller is ever refused
+// No caller is refused
 const neverSettles = httpBearer({
   authenticate: (_request, token) =>
     new Promise((resolve) => {
@@ -96,7 +94,7 @@ const anyLetterCase = apiKeyHeader({
   authenticate: (_request, key) => key.toLowerCase() === 'partner-key' && { client: 'Acme' },
 })
 
-// a proxy may have looked at the other one
+// A proxy may have checked the other value
 const firstOfTwo = authenticator({
   ...webhook,
   scheme,
@@ -104,7 +102,7 @@ const firstOfTwo = authenticator({
   authenticate: (_request, key) => key === 'Partner-Key' && { client: 'Acme' },
 })
 
-// browsers send cookies by themselves, whoever asked
+// Browsers send cookies by themselves, whatever site asks
 const notAmbient = authenticator({
   scheme: { type: 'apiKey', in: 'cookie', name: 'key' },
   challenge: Challenge.make('ApiKey', { in: 'cookie', name: 'key' }),

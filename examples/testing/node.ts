@@ -1,6 +1,6 @@
 /**
- * The suite under node:test: `node --test dist/examples/testing/node.js`. Under vitest and jest `test` is imported from
- * there, under mocha it is the global `it`; nothing else changes.
+ * The suite with node:test: `node --test dist/examples/testing/node.js`. With vitest or jest, import `test` from there;
+ * with mocha it is the global `it`. Nothing else changes.
  */
 import test from 'node:test'
 import { right } from './right.js'

@@ -1,6 +1,4 @@
-/**
- * Authenticators as they should be written: every kind, lists of them, one of your own, a plain function. The suite is green.
- */
+/** Authenticators as they should be written: every kind, lists, one of your own, a plain function. The suite passes. */
 import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -28,7 +26,7 @@ import {
 import { withBearer, withHeader, withQuery, mergeRequests } from 'koa-with-auth/testing'
 import type { Subject } from './suite.js'
 
-// A store keeps digests, and answers later
+// A store has digests, and is async
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 const users = new Map([[digest('supersecret'), 'anna']])
 const findUser = async (token: string) => O.fromNullable(users.get(digest(token)))

@@ -1,12 +1,12 @@
 /**
  * A suite for your own authenticators, in any runner: `test` is that of node:test, vitest or jest, or `it` of mocha.
  *
- * `lawsOf` lists what must hold for every authenticator, one test for each law.
+ * `lawsOf` lists what must be true for every authenticator, one test for each law.
  */
 import type { AuthenticatorLike } from 'koa-with-auth'
 import { lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
 
-/** An authenticator, and what it must let in. */
+/** An authenticator, and the requests that it must accept. */
 export interface Subject {
   readonly authenticator: AuthenticatorLike
   readonly valid: LawOptions['valid']
