@@ -1,4 +1,4 @@
-// What both applications share: their users, and a parser of forms.
+// What both applications share: the users, and a parser of forms
 export const users = new Map([
   ['anna', { username: 'anna', password: 'anna-secret', isAdmin: false }],
   ['sue', { username: 'sue', password: 'sue-secret', isAdmin: true }],

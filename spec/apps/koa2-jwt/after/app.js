@@ -1,5 +1,5 @@
 'use strict'
-// The same, with koa-with-auth: what protects a route is in the route.
+// The same application with koa-with-auth: the guard is part of the route
 const Koa = require('koa')
 const Router = require('@koa/router')
 const jsonwebtoken = require('jsonwebtoken')

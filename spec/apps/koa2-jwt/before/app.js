@@ -1,5 +1,5 @@
 'use strict'
-// A task list as many teams have it: koa 2, @koa/router 12, CommonJS, koa-jwt.
+// A task list, as many teams have one: koa 2, @koa/router 12, CommonJS, koa-jwt
 const Koa = require('koa')
 const Router = require('@koa/router')
 const jwt = require('koa-jwt')

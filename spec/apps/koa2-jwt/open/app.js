@@ -1,5 +1,5 @@
 'use strict'
-// The same with a mistake: the router is not guarded. The tests of the application find it.
+// The same application with a mistake: the router is not guarded. Its tests find this.
 const Koa = require('koa')
 const Router = require('@koa/router')
 const jsonwebtoken = require('jsonwebtoken')

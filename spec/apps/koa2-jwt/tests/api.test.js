@@ -1,5 +1,5 @@
 'use strict'
-// The application's own tests. APP names which of the two is tested.
+// The application's own tests. APP names the version that is tested.
 const jsonwebtoken = require('jsonwebtoken')
 const { makeApp, secret } = require(`../${process.env.APP ?? 'before'}/app.js`)
 
@@ -47,7 +47,7 @@ test('a user sees and adds tasks of their own', async () => {
   expect(await (await get('/tasks', sam)).json()).toEqual([])
 })
 
-test('tokens of others, tokens that are over and tokens without signature are refused', async () => {
+test('tokens of others, expired tokens and unsigned tokens are refused', async () => {
   const tokens = [
     jsonwebtoken.sign({ name: 'anna' }, 'another secret of thirty-two bytes!!'),
     jsonwebtoken.sign({ name: 'anna' }, secret, { expiresIn: -10 }),
@@ -56,6 +56,6 @@ test('tokens of others, tokens that are over and tokens without signature are re
   for (const token of tokens) expect((await get('/tasks', { Authorization: `Bearer ${token}` })).status).toBe(401)
 })
 
-test('a path that no route has is 404 for who is signed in', async () => {
+test('a path without a route is 404 for a signed-in user', async () => {
   expect((await get('/none', await signedIn('anna', 'anna-secret'))).status).toBe(404)
 })

@@ -1,4 +1,4 @@
-// The same application read by ts-jest: the types hold in CommonJS, too.
+// The same application, compiled by ts-jest: the types work in CommonJS, too
 import { expect, test } from '@jest/globals'
 import { AuthError, httpBearer, withAuth } from 'koa-with-auth'
 import Router = require('@koa/router')

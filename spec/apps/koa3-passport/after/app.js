@@ -1,4 +1,4 @@
-// The same, with koa-with-auth: passport still checks the password, sessions and guards are ours.
+// The same application with koa-with-auth, and passport still checks the password
 import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'

@@ -1,4 +1,4 @@
-// Notes with a sign-in form, as koa-passport's readers write them: koa 3, koa-session, passport-local.
+// Notes with a sign-in form, as users of koa-passport write it: koa 3, koa-session, passport-local
 import Router from '@koa/router'
 import Koa from 'koa'
 import passport from 'koa-passport'

@@ -1,4 +1,4 @@
-// The application's own tests. APP names which of the two is tested.
+// The application's own tests. APP names the version that is tested.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
@@ -56,7 +56,7 @@ test('the users are for administrators', async () => {
   assert.deepEqual([answer.status, await answer.json()], [200, ['anna', 'sue']])
 })
 
-test('who signed out is signed out', async () => {
+test('a user who signed out is signed out', async () => {
   const cookie = await signIn('anna', 'anna-secret')
   const out = await ask('POST', '/logout', { cookie })
   assert.equal(out.status, 204)
