@@ -8,20 +8,20 @@ export interface Row {
   readonly name: string
   readonly value: Estimate
   readonly unit: Unit
-  /** What it should be at most. */
+  /** The upper limit of the figure, if that is the target. */
   readonly target?: number
-  /** What it should be at least. */
+  /** The lower limit of the figure, if that is the target. */
   readonly atLeast?: number
-  /** The same contestant beside itself, under the same weather: in `times` about 1, in other units about 0. */
+  /** The same contestant measured twice under the same conditions: about 1 in `times`, about 0 in other units. */
   readonly control?: Estimate
-  /** What else is worth knowing: not compared. */
+  /** A remark, which is not compared. */
   readonly note?: string
 }
 
 export interface Section {
   readonly title: string
   readonly rows: ReadonlyArray<Row>
-  /** The control of all its rows in `times` that have none of their own. */
+  /** The control of all rows in `times` without their own control. */
   readonly control?: Estimate
 }
 
@@ -30,11 +30,11 @@ export type Verdict = 'met' | 'not met' | 'not decided' | undefined
 
 const targetOf = ({ target, atLeast }: Row): number | undefined => target ?? atLeast
 
-/** The control that a row is held against. */
+/** The control of a row. */
 export const controlOf = (row: Row, section: Section): Estimate | undefined =>
   row.control ?? (targetOf(row) !== undefined && row.unit === 'times' ? section.control : undefined)
 
-// What a contestant differs from itself by, a row may be wrong by
+// A row can be wrong by as much as its control differs from itself
 const widened = ({ value: { low, high }, unit }: Row, control: Estimate | undefined) => {
   if (control === undefined) return [low, high] as const
   if (unit !== 'times') return [low - Math.abs(control.value), high + Math.abs(control.value)] as const
@@ -43,8 +43,8 @@ const widened = ({ value: { low, high }, unit }: Row, control: Estimate | undefi
 }
 
 /**
- * Met where the whole of the bounds is on the right side, not met where the whole is on the wrong one. Before that the bounds are
- * widened by what the control differs from itself.
+ * Met if the whole interval is on the right side, not met if the whole interval is on the wrong side. The interval is
+ * first widened by what the control differs from itself.
  */
 export const verdict = (row: Row, section: Section): Verdict => {
   const { target, atLeast } = row

@@ -13,7 +13,7 @@ export interface Question {
   readonly status: number
 }
 
-// What both would send at another moment, too
+// What would differ between two moments
 const inWords = ({ status, headers, body }: Answered): string =>
   [
     `${status}`,
@@ -24,7 +24,7 @@ const inWords = ({ status, headers, body }: Answered): string =>
     body,
   ].join('\n')
 
-/** Throws an error that shows both answers, where they differ or have another status. */
+/** Throws an error that shows both responses if they differ, or if their status is not the expected one. */
 export const expectAlike = async (
   { name, url, headers, status }: Question,
   listeners: Readonly<Record<string, RequestListener>>,

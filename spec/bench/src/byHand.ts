@@ -41,7 +41,7 @@ export const basicOf = (ctx: Context): readonly [string, string] | undefined => 
   return colon < 0 || /[\x00-\x1f\x7f]/.test(text) ? undefined : [text.slice(0, colon), text.slice(colon + 1)]
 }
 
-// CORS middleware may have said on what the answer depends
+// CORS middleware may have set Vary already
 const vary = (ctx: Context, field: string): void => {
   if (ctx.res.hasHeader('Vary')) ctx.vary(field)
   else ctx.res.setHeader('Vary', field)
@@ -69,7 +69,7 @@ export const giveUp = (ctx: Context, field: string): void => {
 
 type Guarded = Context['request'] & { auth?: unknown }
 
-/** Goes on with who it is. */
+/** Continues with a principal. */
 export const accept = (ctx: Context, principal: unknown, field: string): void => {
   ctx.res.setHeader('Cache-Control', 'private, no-store')
   vary(ctx, field)

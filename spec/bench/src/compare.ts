@@ -10,7 +10,7 @@ export interface Move {
 }
 
 export interface Comparison {
-  /** How many rows both runs have, in units that can be compared. */
+  /** The number of rows that both runs have, in units that can be compared. */
   readonly compared: number
   readonly moved: ReadonlyArray<Move>
 }
@@ -18,7 +18,7 @@ export interface Comparison {
 const rowsOf = (sections: ReadonlyArray<Section>) =>
   sections.flatMap(({ title, rows }) => rows.map((row) => ({ title, row, key: `${title}: ${row.name}` })))
 
-// Times and requests a second of another machine tell nothing; ratios and sizes do
+// Times and requests per second of another machine cannot be compared; ratios and sizes can
 const ofTheMachine = new Set<Row['unit']>(['us', 'ms', 'req/s'])
 
 /** Which rows moved. */
@@ -35,7 +35,7 @@ export const compared = (before: Figures, now: Figures): Comparison => {
   return { compared: pairs.length, moved }
 }
 
-/** The same in words. */
+/** The comparison as text. */
 export const inWords = ({ compared: count, moved }: Comparison, since: string): string => {
   const lines = moved.map(({ title, before, now }) => {
     const text = ({ value: { value, low, high }, unit }: Row) =>

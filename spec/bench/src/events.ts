@@ -9,7 +9,7 @@ import { ask, headersOf, type Headers } from './stub.js'
 let heard = 0
 let end: (() => void) | undefined
 
-// The channel is one for the process; a contestant's first request of a batch switches it
+// The process has only one channel, so the first request of each batch switches it
 const listening = (wanted: boolean): void => {
   if (wanted === (end !== undefined)) return
   if (end === undefined) end = onDecision(() => heard++)
@@ -21,7 +21,7 @@ const asking = (name: string, wanted: boolean, listener: RequestListener, header
   run: async () => {
     listening(wanted)
     const response = await ask(listener, '/x', headers)
-    // Node emits both once the last byte is written, which a response that goes nowhere never has
+    // Node emits both when the last byte is written, which never happens for a response without a socket
     response.emit('finish')
     response.emit('close')
   },

@@ -59,7 +59,7 @@ const inProcess = (what: string): number =>
 const of = (values: ReadonlyArray<number>): Estimate =>
   estimate(values.length, (rounds) => median(rounds.map((round) => values[round] ?? Number.NaN)))
 
-// In turns, so that each round compares them under one weather
+// In turns, so that each round compares them under the same conditions
 const inTurns = (what: string, rounds: number) => {
   const [ours, bare] = [`${what} ours`, `${what} bare`]
   const all = Array.from({ length: rounds }, () => {
@@ -73,7 +73,7 @@ const inTurns = (what: string, rounds: number) => {
 }
 
 export const footprint = (rounds: number): Section => {
-  // the noisiest figure is looked at more often
+  // The figure with the most noise is measured more often
   const time = inTurns('time', 2 * rounds)
   const memory = inTurns('memory', rounds)
   const beside = (mine: number, bare: number) => mine / bare

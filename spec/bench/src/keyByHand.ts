@@ -28,7 +28,7 @@ interface Looked {
   readonly until: number
 }
 
-/** The record that is kept under a digest, and until when that is good. */
+/** The record under a digest, and when the secret ends. */
 export type LookUp = (digest: string) => Promise<Looked | undefined>
 
 const keptIn = (text: string): Kept => {
@@ -103,7 +103,7 @@ const inTime = <A>(answer: Promise<A>): Promise<A> =>
     )
   })
 
-/** Whether a request is let in; answers it where not. */
+/** Whether a request is accepted. Otherwise it writes the response. */
 export const keyByHand = (prefix: string, lookUp: LookUp): ((ctx: Context) => Promise<boolean>) => {
   const form = new RegExp(`^${prefix}_[0-9A-Za-z]{38}$`)
   const found = async (key: string | undefined) => {

@@ -90,7 +90,7 @@ const requests = async (folder: string, redis: Redis, pace: Pace): Promise<Reado
     [sqlite, redisStore].map(async (store) => apiKeys({ prefix: 'acme', store }).issue({ owner: 'anna' })),
   )
   const [inSqlite = '', inRedis = ''] = keys.map(({ key }) => key)
-  // the same file and the same records, by a connection of its own
+  // The same file and the same records, through its own connection
   const hand = createSqlite({ url, concurrency: 1 })
   const pairs = [
     { name: 'SQLite', key: inSqlite, hand: byHand(lookUpInSqlite(hand)), ours: ours(sqlite) },
@@ -120,12 +120,12 @@ const requests = async (folder: string, redis: Redis, pace: Pace): Promise<Reado
   }))
 }
 
-// What the stores keep, written by their own means: a million times `insert` would take an hour of everybody's time
+// Writes what the stores would write, directly: a million calls of `insert` would take an hour
 const SAMPLE = 1000
 
 interface Filled {
   readonly store: KeyStore
-  /** The look-up that the store cannot do without, by the same means: no record is read from it. */
+  /** The look-up that the store needs at least, without reading a record. */
   readonly bare: (digest: string) => unknown
   readonly sample: ReadonlyArray<string>
   readonly close: () => void
@@ -236,7 +236,7 @@ const lookUps = async (folder: string, redis: Redis, pace: Pace, many: number): 
   ])
 }
 
-/** The section; `many` is how many keys a look-up is measured among. */
+/** The section. `many` is the number of keys in which a look-up is measured. */
 export const keys = async (pace: Pace, many: number): Promise<Section> => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-bench-'))
   const redis = await startRedis()

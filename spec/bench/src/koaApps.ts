@@ -83,7 +83,7 @@ const byHandKeys = (length: number) => {
   }
 }
 
-/** Somebody who uses fp-ts without a thought for what each step allocates. */
+/** Written by a user of fp-ts who does not think about allocations. */
 const naive = (name: string): RTE.ReaderTaskEither<Context, string, User> =>
   pipe(
     RTE.ask<Context>(),
@@ -119,7 +119,7 @@ const keys = (length: number) =>
 passport.use(new Strategy((token, done) => done(null, hook(undefined, token))))
 
 const secret = 'a signing secret of at least 32 characters'
-/** A token for those that verify one. */
+/** A valid token. */
 export const signedToken = jwt.sign({ sub: 'anna' }, secret)
 const verified = (_request: unknown, token: string) => jwt.verify(token, secret)
 
@@ -136,7 +136,7 @@ const nested = (depth: number) => {
   return listenerOf(outer)
 }
 
-/** Made by name, so that a figure tells where it comes from. */
+/** Made by name, so that a figure shows where it comes from. */
 export const koaApps = {
   bare: () => operation((ctx, next) => (Object.assign(ctx.request, { auth: anna }), answer(ctx, next))),
   'by hand': () => operation(handler(byHand)),
@@ -156,7 +156,7 @@ export const koaApps = {
   'ours, JWT': () => operation(withAuth(httpBearer({ authenticate: verified })) as unknown as RouterMiddleware, answer),
 } satisfies Readonly<Record<string, () => RequestListener>>
 
-/** Lists of header keys, of which the last lets in. */
+/** Lists of header keys; the last key passes. */
 export const koaLists = {
   'by hand': (length: number) => operation(handler(byHandKeys(length))),
   ours: (length: number) => operation(withAuth(keys(length)) as unknown as RouterMiddleware, answer),
@@ -173,7 +173,7 @@ export const koaLists = {
   },
 }
 
-/** The same check under nested routers, each of which guards. */
+/** The same check for nested routers, each with a guard. */
 export const koaLevels = { 'by hand': nested, ours: levelled }
 
 /** An application with many routes; `/r<n>` is the last. */

@@ -7,12 +7,12 @@ import { connect, type Socket } from 'node:net'
 const CONNECTIONS = 20
 
 export interface Load {
-  /** Sends so many requests over all connections; resolves with the last answer. Rejects when one is not 200. */
+  /** Sends this many requests over all connections. Resolves with the last response. Rejects if one is not 200. */
   readonly send: (requests: number) => Promise<void>
   readonly close: () => void
 }
 
-// How long a whole answer is; `undefined` while it is not complete
+// The length of a whole response; `undefined` until it is known
 const lengthOf = (answer: Buffer): number | undefined => {
   const head = answer.indexOf('\r\n\r\n')
   if (head < 0) return undefined

@@ -26,7 +26,7 @@ const asking = (name: string, listener: RequestListener, headers: Headers, url =
   run: () => ask(listener, url, headers),
 })
 
-/** Beside other ways to authenticate on Koa. */
+/** Compared with other ways to authenticate on Koa. */
 export const others = async (pace: Pace): Promise<Section> => {
   const jwt = headersOf({ Authorization: `Bearer ${signedToken}` })
   const hand = koaApps['by hand']()
@@ -53,7 +53,7 @@ export const others = async (pace: Pace): Promise<Section> => {
   const [verifying, koaJwt] = [koaApps['ours, JWT'](), koaApps['koa-jwt']()]
   const verified = await race(
     [asking('ours', verifying, jwt), asking('koa-jwt', koaJwt, jwt), asking('koa-jwt, again', koaJwt, jwt)],
-    // one verification takes as long as a hundred comparisons
+    // One verification takes as long as a hundred comparisons
     { ...pace, batch: 5 },
   )
   const versus = (name: string, mine: string, theirs: string): Row => ({
@@ -91,7 +91,7 @@ export const others = async (pace: Pace): Promise<Section> => {
   }
 }
 
-/** Beside other frameworks: what each adds to its own bare application. */
+/** Compared with other frameworks: what each adds to its own bare application. */
 export const peers = async (pace: Pace): Promise<Section> => {
   const bare = koaApps.bare()
   const ours = koaApps.ours()
@@ -148,8 +148,8 @@ export const peers = async (pace: Pace): Promise<Section> => {
   }
 }
 
-// Where an application lies in memory decides what a request costs that is matched against thousands of regular
-// expressions: two equal ones differ by a tenth. So there are several, each at another place, and what is reported is reported them.
+// The cost of a request that is matched against thousands of regular expressions depends on where the application is in
+// memory: two equal ones differ by a tenth. So several are measured, each at another place.
 const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray<Row>> => {
   const slow = routes >= 1000
   const builds = slow ? 12 : Math.min(4, Math.ceil(pace.rounds / 15))

@@ -8,7 +8,7 @@ export interface Contestant {
   readonly name: string
   /** Answers one request. */
   readonly run: () => Promise<unknown>
-  /** Requests in one round, instead of `batch` of the pace: for one that takes a thousandth of the others' time. */
+  /** Requests in one round, instead of `batch`, for a contestant that takes a thousandth of the others' time. */
   readonly batch?: number
 }
 
@@ -21,7 +21,9 @@ export interface Pace {
   readonly batch: number
   /** Requests of each contestant before the first round. Default: 4000, fewer with short batches. */
   readonly warmUp?: number
-  /** What is measured. Processor time does not count other processes. It suits what runs on one thread. Default: `time`. */
+  /**
+   * What is measured. Processor time does not include other processes, so it fits code on one thread. Default: `time`.
+   */
   readonly clock?: 'time' | 'processor'
 }
 
@@ -40,10 +42,10 @@ const batchOf = async ({ run, batch: own }: Contestant, common: number, clock: (
   return (clock() - begun) / batch
 }
 
-// Requests of each contestant before the first round, so that what is measured has been compiled
+// Warms each contestant up, so that compiled code is measured
 const WARM_UP = 4000
 
-// Another order in each round, the same ones in each run: none always runs after the same one
+// A different order in each round, but the same orders in each run, so that no contestant always follows the same one
 export const shuffled = <A>(all: ReadonlyArray<A>, round: number): ReadonlyArray<A> => {
   let seed = round * 2_654_435_761 + 1
   const order = all.map((one) => {
@@ -81,23 +83,23 @@ const at = (values: ReadonlyArray<number>, index: number): number => values[inde
 /** Microseconds per request. */
 export const microseconds = (times: Times, name: string): number => median(of(times, name)) / 1000
 
-/** How many times as long one takes as another, in the median round. */
+/** The ratio of one contestant to another, in the median round. */
 export const ratio = (times: Times, name: string, to: string): Estimate => {
   const [a, b] = [of(times, name), of(times, to)]
   return estimate(a.length, (rounds) => median(rounds.map((round) => at(a, round) / at(b, round))))
 }
 
-/** The same figure of several applications that are equal but for their place in memory. */
+/** The same ratio for several applications that differ only in their place in memory. */
 export const overBuilds = (figures: ReadonlyArray<number>): Estimate =>
   estimate(figures.length, (builds) => median(builds.map((build) => at(figures, build))))
 
-/** What one adds to its bare framework, in microseconds. */
+/** What a contestant adds to its bare framework, in microseconds. */
 export const added = (times: Times, name: string, bare: string): Estimate => {
   const [a, b] = [of(times, name), of(times, bare)]
   return estimate(a.length, (rounds) => median(rounds.map((round) => (at(a, round) - at(b, round)) / 1000)))
 }
 
-/** What one adds to its bare framework, as a part of what another adds to its own. */
+/** What a contestant adds to its bare framework, as a ratio to what another adds to its own. */
 export const addedRatio = (
   times: Times,
   [name, bare]: readonly [string, string],

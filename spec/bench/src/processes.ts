@@ -68,7 +68,7 @@ const perSecond = async (cookies: ReadonlyArray<string>): Promise<string> => {
   return `${answered.average.toFixed(0).padStart(7)} req/s, 99 % within ${latency.p99} ms`
 }
 
-// Forks so many processes that share the port, and ends them
+// Forks this many processes that share the port, and ends them
 const under = async (name: string, count: number, nodes: RedisNodes, use: () => Promise<void>): Promise<void> => {
   const workers = Array.from({ length: count }, () => cluster.fork({ APP: name, PORTS: nodes.ports.join(' ') }))
   await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('listening', resolve))))

@@ -15,12 +15,12 @@ const ask = (name: string, url: string, headers: Headers, status = 200): Questio
 const bearer = (token: string): Headers => ({ Authorization: `Bearer ${token}` })
 const basic = (pair: string): Headers => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
 
-/** What is timed, and what it should take beside the check by hand. */
+/** A request that is timed, and its target compared with the check by hand. */
 export interface Timed extends Question {
   readonly target?: number
 }
 
-/** One kind each. */
+/** One request for each kind. */
 export const timed: ReadonlyArray<Timed> = [
   { ...ask('one bearer', '/bearer', bearer('supersecret')), target: 1.05 },
   { ...ask('third of a list of 3', '/list', { 'X-Key-3': 'supersecret' }), target: 1.08 },
@@ -44,7 +44,7 @@ const bearerLike = (url: string): ReadonlyArray<Question> => [
   ask(`${url}: sent twice`, url, { Authorization: ['Bearer supersecret', 'Bearer supersecret'] }, 401),
 ]
 
-/** What is asked once, before. */
+/** A request that is sent once, before. */
 export const questions: ReadonlyArray<Question> = [
   ...timed,
   ...['/bearer', '/late', '/levels'].flatMap(bearerLike),
@@ -63,5 +63,5 @@ export const questions: ReadonlyArray<Question> = [
   ask('no such route', '/nothing', {}, 404),
 ]
 
-/** Asked of applications with a short time limit. */
+/** For applications with a short time limit. */
 export const hanging: Question = ask('a hook that never answers', '/late', bearer('hangs'), 503)

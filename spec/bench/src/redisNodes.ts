@@ -25,15 +25,15 @@ const freePorts = async (): Promise<number[]> => {
   throw new Error('no free ports')
 }
 
-/** Its nodes. */
+/** The nodes of the cluster. */
 export interface RedisNodes {
   readonly ports: ReadonlyArray<number>
-  /** Asks one of them by redis-cli, which follows redirections. */
+  /** Sends a command to one of them by redis-cli, which follows redirections. */
   readonly ask: (...args: string[]) => Promise<string>
   readonly close: () => void
 }
 
-/** Starts it, and resolves when all slots are served. */
+/** Starts the cluster. Resolves when all slots are served. */
 export const redisNodes = async (): Promise<RedisNodes> => {
   const ports = await freePorts()
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-nodes-'))

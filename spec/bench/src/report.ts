@@ -2,7 +2,7 @@
 import { controlOf, verdict, type Row, type Section, type Unit } from './Section.js'
 import type { Estimate } from './statistics.js'
 
-/** What a run comes to; `figures.json` holds the last that was kept. */
+/** The result of a run. `figures.json` has the last one that was stored. */
 export interface Figures {
   readonly machine: string
   /** The day, as `2026-01-31`. */
@@ -63,7 +63,7 @@ export const asText = (section: Section): string => {
 }
 
 interface Targets {
-  /** How many are met, not met, and not decided. */
+  /** The numbers of rows that are met, not met, and not decided. */
   readonly sum: string
   readonly lines: ReadonlyArray<ReadonlyArray<string>>
 }
@@ -84,7 +84,7 @@ const targetsOf = (sections: ReadonlyArray<Section>): Targets => {
   }
 }
 
-/** All rows that have a target: what it is, the figure, met or not. */
+/** All rows with a target: the target, the figure, and whether it is met. */
 export const targets = (sections: ReadonlyArray<Section>): string => {
   const { sum, lines } = targetsOf(sections)
   return `Targets: ${sum}\n\n${aligned(lines)

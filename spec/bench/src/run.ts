@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     quick: { type: 'boolean', default: false },
     save: { type: 'boolean', default: false },
-    // how this module asks itself, in a process of its own, for the sections of one name
+    // This module starts itself in a separate process for the sections of one name
     section: { type: 'string' },
   },
 })
@@ -32,7 +32,7 @@ if (options.section !== undefined) {
 const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 const self = fileURLToPath(import.meta.url)
 const [kept, readme] = [beside('figures.json'), beside('README.md')]
-// Safe: nothing else writes it
+// Safe: nothing else writes this file
 const keptFigures = (): Figures => JSON.parse(readFileSync(kept, 'utf8')) as Figures
 const writeReadme = (figures: Figures): void =>
   writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), figures))
@@ -57,7 +57,7 @@ if (options.save && !isWhole && (keptFigures().machine !== machine || keptFigure
   console.error('--save: figures.json is from another machine or another pace; save a whole run, without --only')
   process.exit(2)
 }
-// What is no result goes to the other stream with --json
+// With --json, everything except the result goes to stderr
 const say = (text: string): void => (options.json ? console.error(text) : console.log(text))
 
 say(`${machine}\n`)
@@ -90,7 +90,7 @@ if (options.compare) {
     say('  They are from another machine: times and requests per second are not compared.\n')
 }
 if (options.save) {
-  // a part of the sections replaces that part
+  // A run of some sections replaces only these
   const titles = new Set(measured.map(({ title }) => title))
   const before = isWhole ? [] : keptFigures().sections
   const merged = [...before.map((old) => measured.find(({ title }) => title === old.title) ?? old)]

@@ -28,14 +28,14 @@ const ours = (authenticator: Authenticator<unknown>) =>
 
 const room = () => new RateLimiterMemory({ points: 1_000_000, duration: 3600 })
 
-// The same key as ours: one form for all spellings of the name, and a digest of name and address
+// The same key as `throttled` uses: one form for all spellings of the name, and a digest of name and address
 const keyOf = (username: string, address = '') => {
   const name = username.normalize('NFKC').trim().toLowerCase()
   const text = ['account and address', name, address].map((part) => `${part.length}:${part}`).join('')
   return digestOf('sha256', text, 'base64url')
 }
 
-// The limiter's own cost: what the hook pays that calls it itself
+// The limiter's own cost, for a hook that calls it itself
 const limiterInTheHook = (check: (username: string, password: string) => unknown) => {
   const limiter = room()
   return httpBasicAuth({
@@ -49,7 +49,7 @@ const limiterInTheHook = (check: (username: string, password: string) => unknown
   })
 }
 
-// The same order by hand: count under a digest, check, give back what is no guess
+// The same order by hand: count under a digest, check, give back what is not a guess
 const throttledByHand = (check: (username: string, password: string) => unknown) => {
   const limiter = room()
   const middleware: RouterMiddleware = async (ctx, next) => {
@@ -86,7 +86,8 @@ export const secrets = async (pace: Pace): Promise<Section> => {
 
   const verifying = ours(slow)
   const inHook = ours(limiterInTheHook(check))
-  // Ten requests after a verification would measure the caches of the processor, which a hash of 19 MB has emptied
+  // Ten requests directly after a verification would measure the caches of the processor, which a hash of 19 MB has
+  // emptied
   const quickOnes = [
     { ...contestant('remembered', ours(remembered({ maxAge: 3_600_000 })(slow))), batch: 500 },
     { ...contestant('bare', listenerOf(bare)), batch: 500 },
@@ -103,7 +104,7 @@ export const secrets = async (pace: Pace): Promise<Section> => {
       contestant('throttled by hand', throttledByHand(check)),
       contestant('unthrottled', ours(quick)),
     ],
-    // a limiter in memory runs on this thread alone
+    // A limiter in memory runs only on this thread
     { ...pace, clock: 'processor' },
   )
   return {

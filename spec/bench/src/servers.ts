@@ -9,7 +9,7 @@ import { getRequestListener } from '@hono/node-server'
 import { koaApps } from './koaApps.js'
 import { fastifyApps, honoApps } from './otherApps.js'
 
-/** A second process of the same application has the same name and this behind it. */
+/** The suffix of the name of a second process of the same application. */
 export const AGAIN = ', again'
 
 /** All of them; each is a process. */
@@ -65,7 +65,7 @@ const serverOf = async (name: string): Promise<Server> => {
 
 if (process.argv[1] === serversModule) {
   const server = await serverOf(process.argv[2] ?? '')
-  // connections rest while others have their turns
+  // Connections are idle while others have their turn
   if ('keepAliveTimeout' in server) Object.assign(server, { keepAliveTimeout: 0 })
   process.on('message', () => {
     const { user, system } = process.cpuUsage()

@@ -63,14 +63,14 @@ const expectAlike = async (running: ReadonlyArray<Running>): Promise<void> => {
   }
 }
 
-// Microseconds of processor time, kernel's included, since the process began
+// Microseconds of processor time since the process began, including that of the kernel
 const processorTime = ({ child }: Running): Promise<number> => {
   const answer = messageOf(child)
   child.send('time')
   return answer
 }
 
-/** What one server did in one round. */
+/** The measurement of one server in one round. */
 interface Round {
   /** Microseconds that passed for a request. */
   readonly time: number
@@ -87,7 +87,7 @@ const turnOf = async (one: Running, requests: number): Promise<Round> => {
 }
 
 const WARM_UP = 8000
-// What the target is about has more turns in each round
+// The contestants of the target have more turns in each round
 const TURNS = 3
 
 // A token takes twenty times as long to verify as a secret
@@ -99,7 +99,7 @@ type Rounds = ReadonlyMap<ServerName, ReadonlyArray<Round>>
 const mean = (turns: ReadonlyArray<Round>, of: keyof Round): number =>
   turns.reduce((sum, turn) => sum + turn[of], 0) / turns.length
 
-// Two equal processes differ, by where their memory is: so there are several of each
+// Two equal processes differ because of their place in memory, so there are several of each
 const generation = async (rounds: number, requests: number): Promise<Rounds> => {
   const running = await Promise.all(serverNames.map(started))
   try {
@@ -126,7 +126,7 @@ const generation = async (rounds: number, requests: number): Promise<Rounds> => 
 }
 
 export interface SocketsPace {
-  /** How often all servers are started anew. */
+  /** How often all servers are started again. */
   readonly generations: number
   readonly rounds: number
   /** Requests of one turn. */

@@ -17,10 +17,10 @@ const BATCH = 200_000
 const ASKED = 3000
 const TOLD_EVERY = 10_000_000
 
-// What is sorted at a time
+// The number of rows that are sorted together
 const SORTED_KB = 262_144
 
-// A row with its entry in the index takes 300 bytes; while the index is made, it is also in the log, and sorted in a file of its own
+// A row and its index entry take 300 bytes. While the index is made, it is also in the log, and in a file for sorting.
 const BYTES_A_SESSION = 450
 
 const expectRoom = (folder: string, count: number): void => {
@@ -32,17 +32,17 @@ const expectRoom = (folder: string, count: number): void => {
   )
 }
 
-// In the order of their ids, which are as random as digests below the first digits: in any other order it would take hours
+// In the order of their ids, which are as random as digests after their first digits; any other order would take hours
 const fill = async (file: string, url: string, count: number): Promise<void> => {
   const client = createClient({ url })
   const step = Math.floor(2 ** 48 / count)
-  // The index is sorted in files: this build of SQLite would take 90 bytes of memory a session
+  // The index is sorted in files, because this build of SQLite would need 90 bytes of memory for each session
   await client.executeMultiple(
     `pragma synchronous = off; pragma temp_store = file; pragma cache_size = -${SORTED_KB}; drop index auth_sessions_until`,
   )
   for (let from = 0; from < count; from += BATCH) {
     if (from > 0 && from % TOLD_EVERY === 0) console.log(`  ${from} made`)
-    // between two batches a signal is heard
+    // A signal is handled between two batches
     await turn()
     await client.executeMultiple(
       `insert into auth_sessions
@@ -57,7 +57,7 @@ const fill = async (file: string, url: string, count: number): Promise<void> => 
     'create index auth_sessions_until on auth_sessions (until); pragma wal_checkpoint(truncate)',
   )
   client.close()
-  // or the first checkpoint of the measurement waits for all of it
+  // Otherwise the first checkpoint of the measurement would wait for all of it
   const opened = openSync(file, 'r+')
   fsyncSync(opened)
   closeSync(opened)
@@ -79,7 +79,7 @@ const someIds = async (url: string): Promise<string[]> => {
 
 const ms = (value: number): string => value.toFixed(2).padStart(7)
 
-/** Prints the table. Throws before it makes anything where the disk has too little room. */
+/** Prints the table. Throws before it writes anything if the disk has too little room. */
 export const sqliteScale = async (count: number, parent = tmpdir()): Promise<void> => {
   if (!Number.isSafeInteger(count) || count < ASKED)
     throw new Error(`sqlite takes a number of sessions, ${ASKED} or more`)
@@ -92,7 +92,7 @@ export const sqliteScale = async (count: number, parent = tmpdir()): Promise<voi
       process.exit(1)
     })
   }
-  // SQLite sorts beside the file, not where there may be less room
+  // SQLite sorts in the same folder, not in one that may have less room
   process.env['SQLITE_TMPDIR'] = folder
   const file = join(folder, 'sessions.db')
   const url = `file:${file}`
@@ -112,7 +112,7 @@ export const sqliteScale = async (count: number, parent = tmpdir()): Promise<voi
       delay.enable()
       for (const id of ids) {
         await turn()
-        // the client runs on the event loop: what a question takes is what it holds it for
+        // The client runs on the event loop, so a query blocks it for its whole time
         const from = performance.now()
         await ask(id)
         times.push(performance.now() - from)

@@ -45,7 +45,7 @@ const packedKilobytes = (): number => {
   return size / 1000
 }
 
-/** So many processes of each kind, in turns. */
+/** This many processes of each kind, in turns. */
 export const start = (processes: number): Section => {
   const rounds = Array.from({ length: processes }, () => new Map(names.map((name) => [name, milliseconds(name)])))
   const of = (name: Kind): Row => ({

@@ -1,6 +1,6 @@
 /**
- * Medians, and 95 % bounds by the bootstrap over rounds: rounds are drawn again and again, and the statistic is
- * computed for each drawing.
+ * Medians, and 95 % intervals by the bootstrap over rounds: rounds are drawn many times, and the statistic is computed
+ * for each drawing.
  */
 
 export const quantile = (values: ReadonlyArray<number>, q: number): number => {
@@ -18,7 +18,7 @@ export interface Estimate {
 
 const DRAWINGS = 1000
 
-// Always the same drawings, so that one run's figures can be computed again
+// Always the same drawings, so that the figures of a run can be computed again
 const random = (seed: number) => (): number => {
   seed = (seed * 1_664_525 + 1_013_904_223) >>> 0
   return seed / 2 ** 32
@@ -33,8 +33,8 @@ export const estimate = (rounds: number, statistic: (indices: ReadonlyArray<numb
 }
 
 /**
- * A median of what several processes measured, each some rounds. Processes are drawn anew, too: two that run the same code differ,
- * because it lies elsewhere in memory and was compiled at another moment.
+ * A median of what several processes measured, each in several rounds. Processes are drawn, too: two that run the same
+ * code differ, because it is at another place in memory and was compiled at another time.
  */
 export const ofProcesses = (processes: ReadonlyArray<ReadonlyArray<number>>): Estimate => {
   const next = random(42)

@@ -80,7 +80,7 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
   const expressApp = async (guarded: boolean) => {
     const app = express()
     if (guarded) {
-      // it takes no keys but by HTTP, and keeps them
+      // It reads keys only by HTTP, and caches them
       const keys = createServer((_request, response) => response.end(JSON.stringify({ keys: [key] })))
       await new Promise<void>((resolve) => void keys.listen(0, '127.0.0.1', resolve))
       keys.unref()

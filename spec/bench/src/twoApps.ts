@@ -26,7 +26,7 @@ interface User {
 
 /** How the applications are set up; both take the same. */
 export interface Setting {
-  /** Milliseconds that a hook may take. Default: ten seconds, as this layer's own. */
+  /** Milliseconds that a hook may take. Default: ten seconds, like koa-with-auth. */
   readonly limit?: number
   /** Runs before all routes. */
   readonly before?: Middleware
@@ -43,7 +43,7 @@ const pairHook = (_request: Request, name: string, password: string): User | fal
   constantTimeEqual(`${name}:${password}`, 'anna:supersecret') && anna
 
 const sessionKeys = ['a signing key of at least 32 characters']
-/** The cookie of somebody who is signed in. */
+/** The cookie of a signed-in user. */
 export const cookieOf = (id: string): string =>
   `koa.sess=${id}; koa.sess.sig=${new Keygrip(sessionKeys).sign(`koa.sess=${id}`)}`
 
@@ -54,7 +54,7 @@ const answer = (ctx: Context): void => {
 interface Begun {
   readonly app: Koa
   readonly router: Router
-  /** koa-session, for the routes that ask for it. */
+  /** koa-session, for the routes that read the session. */
   readonly sessions: Middleware
 }
 
