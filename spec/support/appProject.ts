@@ -19,7 +19,7 @@ export interface Ran {
   readonly text: string
 }
 
-/** An application in a folder of its own. */
+/** A copy of an application. */
 export interface AppProject {
   readonly folder: string
   /** Runs Node. */
@@ -29,7 +29,7 @@ export interface AppProject {
   readonly remove: () => void
 }
 
-/** Makes the project; `packages` maps the names that it imports to those under which the repository has them installed. */
+/** Makes the project. `packages` maps the names that it imports to the names under which the repository has them. */
 export const appProject = async (app: string, packages: Readonly<Record<string, string>>): Promise<AppProject> => {
   const above = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-app-')))
   const folder = join(above, 'app')
@@ -57,7 +57,7 @@ export const appProject = async (app: string, packages: Readonly<Record<string, 
       maxBuffer: 1 << 26,
     }).then(
       ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
-      // Safe: what execFile rejects with has all three
+      // Safe: an error of execFile has all three
       (error: unknown) => {
         const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
         return { code, text: stdout + stderr }

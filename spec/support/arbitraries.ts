@@ -14,7 +14,7 @@ import { requests } from './arbitrary/requests.js'
 import { bareFailures, singleFailures, tokens } from '../../src/testing/laws/failures.js'
 
 // -------------------------------------------------------------------------------------
-// what the testing kit has
+// from the testing kit
 // -------------------------------------------------------------------------------------
 
 /** RFC 9110 §5.6.2. */
@@ -23,22 +23,22 @@ export const token = tokens()
 /** RFC 6750 §2.1. */
 export const b64token = credentials.bearerTokens()
 
-/** Long enough that it is in no answer by chance. */
+/** So long that no response contains it by chance. */
 export const secret = secrets()
 
-/** Any text without control characters, in any script; the user name without a colon (RFC 7617 §2). */
+/** Any string without control characters, in any script; the user name without a colon (RFC 7617 §2). */
 export const basicCredentials = credentials.basicCredentials()
 
-/** Safe and unsafe, from a browser's page here, a page elsewhere, and from no browser. */
+/** Safe and unsafe requests, from a page of the same site, a page of another site, and a program. */
 export const request: Arbitrary<Request> = requests()
 
 /** Challenges that `make` accepts. */
 export const challenge: Arbitrary<Challenge> = challenges()
 
-/** Failures as they leave one authenticator: alone or with their challenge. */
+/** Failures of one authenticator, with and without their challenge. */
 export const singleError: Arbitrary<AuthError> = singleFailures()
 
-/** Also those that a fold made, with branches. */
+/** Failures with branches, too, as a fold makes them. */
 export const authError: Arbitrary<AuthError> = failures()
 
 // -------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ export const description: Arbitrary<Description> = fc.letrec<{ tree: Description
 // authenticators
 // -------------------------------------------------------------------------------------
 
-/** One authenticator before it is made: what it will do, and whether sync or async. */
+/** The plan of one authenticator: its outcome, and whether it is sync or async. */
 export interface Plan {
   readonly name: string
   readonly sent: boolean
@@ -93,7 +93,7 @@ export const plan: Arbitrary<Plan> = fc.record({
   ),
 })
 
-/** Nested, so that a law of three members is a law of any number. */
+/** Nested, so a law of three members covers any number. */
 export const shape: Arbitrary<Shape> = fc.letrec<{ shape: Shape }>((tie) => ({
   shape: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -103,7 +103,7 @@ export const shape: Arbitrary<Shape> = fc.letrec<{ shape: Shape }>((tie) => ({
   ),
 })).shape
 
-/** Makes an authenticator; its hook writes its name into `calls`. */
+/** Makes an authenticator. Its hook writes its name into `calls`. */
 export const build = (of: Shape, calls: string[] = []): Authenticator<string> => {
   if ('either' in of) return altW(() => build(of.either[1], calls))(build(of.either[0], calls))
   if ('mapped' in of) return flatMap((principal: string) => `${principal}!`)(build(of.mapped, calls))
@@ -128,14 +128,14 @@ export const build = (of: Shape, calls: string[] = []): Authenticator<string> =>
 export const plansOf = (of: Shape): ReadonlyArray<Plan> =>
   'either' in of ? of.either.flatMap(plansOf) : 'mapped' in of ? plansOf(of.mapped) : [of]
 
-/** What an evaluation tells about itself: verdict, who was asked in which order. */
+/** What an evaluation did: its verdict, and the hooks that were called, in order. */
 export const observe = async (of: (calls: string[]) => Authenticator<unknown>, by: Request) => {
   const calls: string[] = []
   const made = of(calls)
   return { result: await made.evaluate(by), calls, description: readable(made.description) }
 }
 
-/** A description as data: challenge functions are asked about every failure. */
+/** A description as data: challenge functions are called with every failure. */
 export const readable = (of: Description): unknown => {
   if (of._tag === 'AnyOf' || of._tag === 'AllOf') return { ...of, members: of.members.map(readable) }
   if (of._tag !== 'Leaf') return { ...of, member: readable(of.member) }
@@ -159,6 +159,6 @@ const everyFailure: ReadonlyArray<AuthError> = [
   AuthError.raised(null),
 ]
 
-/** Alternatives of a list of authenticators, by hand. */
+/** Alternatives of a list of authenticators, written by hand. */
 export const folded = (members: readonly [Authenticator<string>, ...Authenticator<string>[]]): Authenticator<string> =>
   members.reduce((all, member) => altW(() => member)(all))

@@ -1,4 +1,4 @@
-/** Random trees with all combinators, those included that keep state, and requests that follow one another. */
+/** Random trees with all combinators, including those that keep state, and requests that follow one another. */
 import fc, { type Arbitrary } from 'fast-check'
 import { leavesOf, type Leaf, type Outcome, type Tree } from './evaluator.js'
 import { maxAges, points, type Around } from './world.js'
@@ -9,7 +9,7 @@ import { withLeaves } from './treeRuns.js'
 // trees
 // -------------------------------------------------------------------------------------
 
-// its outcome is another at each request
+// Its outcome differs at each request
 const leaf: Arbitrary<Leaf> = fc.record({
   node: fc.constant('leaf' as const),
   id: fc.constant(''),
@@ -45,7 +45,7 @@ const treeOf = (depth: number): Arbitrary<Tree> => {
   )
 }
 
-// Every node its own identifier
+// Every node gets its own identifier
 const numbered = (of: Tree): Tree => {
   let next = 0
   const walk = (tree: Tree): Tree => {
@@ -66,7 +66,7 @@ const isOneKind = (tree: Tree): boolean => {
   return !['optional', 'lenient', 'authorize', 'requireScopes'].includes(tree.node) && isOneKind(tree.member)
 }
 
-// What recovers several kinds hides them from what is put around each
+// A recovery of several kinds hides them from a combinator that is put around each
 const visible = (tree: Tree, isInside = false): Tree => {
   if (tree.node === 'leaf') return tree
   if ('members' in tree) return { ...tree, members: tree.members.map((one) => visible(one, isInside)) }
@@ -77,7 +77,7 @@ const visible = (tree: Tree, isInside = false): Tree => {
 /** Trees with all combinators that can be built. */
 export const keepingTree: Arbitrary<Tree> = treeOf(4).map((any) => numbered(visible(fixed(any))))
 
-/** The same tree, where what is put around several credentials is around each of them. */
+/** The same tree, with a combinator around several credentials put around each of them. */
 export const apiece = (tree: Tree): Tree => {
   if (tree.node === 'leaf') return tree
   if ('members' in tree) return { ...tree, members: tree.members.map(apiece) }
@@ -90,7 +90,7 @@ const pushed = (put: (tree: Tree) => Tree, member: Tree): Tree => {
   return member.node === 'leaf' ? member : { ...member, member: pushed(put, member.member) }
 }
 const isOne = (tree: Tree): boolean => {
-  // a list of one is that one
+  // A list of one member is this member
   if (tree.node === 'anyOf' && tree.keys === undefined && tree.members.length === 1) return isOne(tree.members[0]!)
   if (tree.node === 'map' || tree.node === 'flatMap') return isOne(tree.member)
   return tree.node === 'leaf' || tree.node === 'recover' || isKeeping(tree)
@@ -100,10 +100,10 @@ const isOne = (tree: Tree): boolean => {
 // requests
 // -------------------------------------------------------------------------------------
 
-/** What a client sends, when and from where, and what each hook makes of it. */
+/** What a client sends, when and from where, and the outcome of each hook. */
 export interface Step {
   readonly wait: number
-  /** By how much somebody sets the system clock. */
+  /** By how much the system clock is set. */
   readonly set: number
   readonly address: string
   readonly crossSite: boolean
@@ -157,7 +157,7 @@ export const steps: Arbitrary<ReadonlyArray<Step>> = fc.array(
   { minLength: 2, maxLength: 7 },
 )
 
-/** The tree as a request meets it, at a time. */
+/** The tree as a request sees it, at a time. */
 export const met = (tree: Tree, { crossSite, plans }: Step, now: number, at: number): Tree => {
   const ids = leavesOf(tree).map(({ id }) => id)
   const limited = new Set(limitedIn(tree))
@@ -168,7 +168,7 @@ export const met = (tree: Tree, { crossSite, plans }: Step, now: number, at: num
       ...one,
       ...own,
       ...(isForged && { outcome: 'forged' as const }),
-      // what does not settle must be ended
+      // A hook that does not settle must be ended
       ...(own.late === 'never' && !limited.has(one.id) && { late: true }),
       principal: { id: one.id, at, ...(expiresIn !== undefined && { expiresAt: now + expiresIn }) },
     }

@@ -1,7 +1,7 @@
 /** Applications for the command `koa-with-auth audit`, good ones and broken ones, in a project with the built package. */
 import { compiled, exampleSources, userProject, type Run, type UserProject } from './userProject.js'
 
-/** The routes of an application, as an ES module; `more` is added to what it registers. */
+/** The routes of an application, as an ES module. `more` adds registrations. */
 const routes = (more: string) => `
 import Router from '@koa/router'
 import { apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
@@ -15,7 +15,7 @@ ${more}`
 const before = "router.get('/export', go).get('/old', go)"
 const after = `router.get('/export', withAuth(null), go).get('/new', withAuth(cookie), go)`
 
-// It opens all that could keep a process from ending, and talks to the network and to stdout
+// Opens everything that could keep a process from ending, and uses the network and stdout
 const busy = `
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
@@ -78,7 +78,7 @@ export interface CommandProject {
   readonly remove: () => void
 }
 
-/** Makes it. */
+/** Makes the project. */
 export const commandProject = (): CommandProject => {
   const built = exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)] as const)
   const { folder, node, remove } = userProject([], { ...files, ...Object.fromEntries(built) })

@@ -6,7 +6,7 @@ import { count, guardOf } from './levels.js'
 
 const bearer = httpBearer({ authenticate: () => false })
 
-/** What a level can say. */
+/** The decision of a level. */
 const guards = {
   unset: undefined,
   public: guardOf(null),
@@ -26,7 +26,7 @@ interface Operation {
   readonly decision: Decision
 }
 
-/** A router: what it holds, in the order of registration, and what its level and its registration call say. */
+/** A router: its contents in the order of registration, and the decisions of its level and of its registration call. */
 export interface Tree {
   readonly prefix: string
   readonly mountedAt: string
@@ -37,7 +37,7 @@ export interface Tree {
 }
 
 const decided = fc.constantFrom(...(Object.keys(guards) as Decision[]))
-// mostly silent, so that outer levels decide, or none
+// Mostly undecided, so that outer levels decide, or none
 const decision = fc.oneof({ weight: 2, arbitrary: fc.constant<Decision>('unset') }, { weight: 1, arbitrary: decided })
 const path = fc.constantFrom('/', '/x', '/y', '/X/', '/x/y', '/:id', '/:id/y', '/x{/:id}', '/*rest', '/:a-:b')
 const prefix = fc.constantFrom('', '', '/x', '/:team')
@@ -58,7 +58,7 @@ export const { tree } = fc.letrec<{ tree: Tree; one: Operation | Tree }>((tie) =
   ),
 }))
 
-/** Builds a tree. Its operations are called `0`, `1`, ... in the order of its stack, and count under that name. */
+/** Builds a tree. Its operations are called `0`, `1`, ... in the order of its stack, and count under these names. */
 export const grow = (root: Tree): RouterInstance => {
   const built = growOne(root)
   for (const [id, layer] of built.stack.entries()) {

@@ -1,7 +1,7 @@
 /** Operations of an audit, made without a router. */
 import type { Audit, AuditedOperation } from 'koa-with-auth/audit'
 
-/** An operation that one bearer token guards, but for what is given. */
+/** An operation that a bearer token guards, with the given changes. */
 export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation => {
   const { method = 'GET', path = '/x' } = given
   return {
@@ -23,7 +23,7 @@ export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation
   }
 }
 
-/** An audit of these operations, and of middleware that runs unguarded. */
+/** An audit of these operations, and of unguarded middleware. */
 export const auditWith = (
   operations: ReadonlyArray<AuditedOperation>,
   functions: ReadonlyArray<string> = [],

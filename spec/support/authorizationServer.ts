@@ -9,7 +9,7 @@ import { signingKey } from './identityProvider.js'
 
 export const CLIENT = { id: 'app', secret: 'a-secret-of-the-client' }
 
-/** Who asks about opaque tokens: what the form encoding changes. */
+/** The client that asks about opaque tokens. Form encoding changes its id and secret. */
 export const RESOURCE_SERVER = { id: 'the api', secret: 'a+b%&=: c' }
 
 export interface AuthorizationServer {
@@ -20,7 +20,7 @@ export interface AuthorizationServer {
   readonly asked: ReadonlyArray<string>
 }
 
-/** Runs until the test is finished. */
+/** Runs until the test has finished. */
 export const authorizationServer = async (
   format: 'jwt' | 'opaque' = 'jwt',
   alg = 'ES256',

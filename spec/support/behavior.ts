@@ -24,11 +24,11 @@ export interface Answer {
   readonly challenges: ReadonlyArray<string>
   /** Parsed if it is JSON. */
   readonly body: unknown
-  /** Whom the handlers met while the request ran; empty: no handler ran. */
+  /** The principals that the handlers saw during the request. If it is empty, no handler ran. */
   readonly seen: ReadonlyArray<unknown>
 }
 
-/** Notes whom it meets, and answers `{ ok: true }`. */
+/** Records the principal, and answers `{ ok: true }`. */
 export type Answering = (ctx: { readonly request: object; body: unknown }) => void
 
 export interface Running {
@@ -39,7 +39,7 @@ export interface Running {
   readonly ask: (path?: string, sending?: Sending) => Promise<Answer>
 }
 
-/** Serves what `build` makes of a new application until the test is finished. */
+/** Serves what `build` makes of a new application until the test has finished. */
 export const running = async (build: (app: Koa, answering: Answering) => void): Promise<Running> => {
   const app = new Koa()
   const seen: unknown[] = []
@@ -57,14 +57,14 @@ export const running = async (build: (app: Koa, answering: Answering) => void): 
   return { url, port, errors, ask }
 }
 
-/** One guarded operation, `/x` with every method, behind whatever is mounted above it. */
+/** One guarded operation, `/x` with every method, below whatever is mounted first. */
 export const operation = <P>(guard: Guard<P>, above: (app: Koa) => void = () => {}): Promise<Running> =>
   running((app, answering) => {
     above(app)
     app.use(new Router().all('/x', guard, answering).routes())
   })
 
-/** Asks a server on a port of the loopback address. */
+/** Sends a request to a port of the loopback address. */
 export const askPort = (port: number, path: string, { method = 'GET', headers = {}, body }: Sending) =>
   new Promise<Omit<Answer, 'seen'>>((resolve, reject) => {
     const outgoing = open(
@@ -101,7 +101,7 @@ const parsed = (text: string): unknown => {
 // expectations
 // -------------------------------------------------------------------------------------
 
-/** The handler ran once and met this principal; nothing of a refusal is left on the answer. */
+/** Expects that the handler ran once with this principal, and that the response has nothing of a refusal. */
 export const expectPassed = (answer: Answer, principal: unknown): void => {
   expect({ ...pick(answer), seen: answer.seen }).toStrictEqual({
     status: 200,
@@ -111,7 +111,9 @@ export const expectPassed = (answer: Answer, principal: unknown): void => {
   })
 }
 
-/** No handler ran; status, challenges and the whole body are these, and no cache may keep them. */
+/**
+ * Expects that no handler ran, with this status, these challenges and this whole body, and that no cache may store it.
+ */
 export const expectDenied = (
   answer: Answer,
   status: number,
@@ -128,7 +130,7 @@ export const expectDenied = (
   expect(answer.headers['cache-control']).toBe('no-store')
 }
 
-/** No handler ran, and Koa's own 500 tells nothing. */
+/** Expects that no handler ran, and that Koa's own 500 shows nothing. */
 export const expectCrashed = (answer: Answer): void => {
   expect({ ...pick(answer), seen: answer.seen }).toStrictEqual({
     status: 500,
@@ -141,10 +143,10 @@ export const expectCrashed = (answer: Answer): void => {
 const pick = ({ status, challenges, body }: Answer) => ({ status, challenges, body })
 
 // -------------------------------------------------------------------------------------
-// what the suites share
+// common values
 // -------------------------------------------------------------------------------------
 
-/** The challenges of an application that names no realm. */
+/** The challenges of an application without a realm. */
 export const challenge = {
   bearer: 'Bearer realm="api"',
   refusedBearer: 'Bearer realm="api", error="invalid_token"',
@@ -154,7 +156,7 @@ export const challenge = {
   key: (place: 'query' | 'header' | 'cookie', name = 'key') => `ApiKey realm="api", in="${place}", name="${name}"`,
 }
 
-/** A bearer authenticator that lets in `{ via: token }` with one token, and names its realm after it. */
+/** A bearer authenticator with the principal `{ via: token }` for one token, which is also its realm. */
 export const bearerOf = (token: string): Authenticator<{ via: string }> =>
   httpBearer({ realm: token, authenticate: (_request, sent) => sent === token && { via: token } })
 
@@ -164,7 +166,7 @@ export const basic = (pair: string) => ({
   headers: { Authorization: `Basic ${Buffer.from(pair, 'utf8').toString('base64')}` },
 })
 
-/** Every dialect in which a hook may answer. */
+/** Every form in which a hook may return a result. */
 export const dialects: ReadonlyArray<readonly [name: string, say: (answer: unknown) => unknown]> = [
   ['a value', (answer) => answer],
   ['a promise', async (answer) => answer],

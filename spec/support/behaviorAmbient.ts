@@ -1,5 +1,5 @@
 /**
- * Authenticators with a credential that browsers send by themselves, and others, each with a request that it lets in.
+ * Authenticators with a credential that browsers send by themselves, and others, each with a request that it accepts.
  */
 import { readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -34,14 +34,14 @@ const inHeader: Sending = { headers: { key: 'good' } }
 export interface AmbientRow {
   readonly what: string
   readonly auth: AuthenticatorLike
-  /** Absent: the session's cookie, which is got by signing in. */
+  /** `undefined` means the session's cookie, which a sign-in sets. */
   readonly sending?: Sending
   readonly path?: string
   readonly principal: unknown
   readonly challenges: string[]
 }
 
-/** What browsers send by themselves, or may. */
+/** What browsers send by themselves, or may send. */
 export const ambient: ReadonlyArray<AmbientRow> = [
   { what: 'a session', auth: session, principal: anna, challenges: [challenge.session] },
   {
@@ -132,7 +132,7 @@ export const ambient: ReadonlyArray<AmbientRow> = [
   },
 ]
 
-/** What only a program sends. */
+/** What only programs send. */
 export const notAmbient: ReadonlyArray<AmbientRow> = [
   {
     what: 'a bearer',

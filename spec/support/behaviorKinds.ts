@@ -1,4 +1,4 @@
-/** A table of all kinds that have a hook: where the credential is, and what the hook gets. */
+/** A table of all kinds with a hook: where the credential is, and what the hook gets. */
 import type { Request } from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer, type Authenticator } from 'koa-with-auth'
 import { basic, bearer, challenge, type Sending } from './behavior.js'
@@ -9,13 +9,13 @@ export type Hook = (request: Request, ...credentials: string[]) => unknown
 export interface KindRow {
   readonly kind: string
   readonly make: (hook: Hook) => Authenticator<unknown>
-  /** The path and the request that carry the credential `s3cret`. */
+  /** The path and the request with the credential `s3cret`. */
   readonly carrying: readonly [path: string, sending: Sending]
-  /** What the hook gets behind the request. */
+  /** What the hook gets after the request. */
   readonly credentials: ReadonlyArray<string>
-  /** What is offered where nothing was sent. */
+  /** The challenge if nothing was sent. */
   readonly absent: string
-  /** What is offered where the hook refused. */
+  /** The challenge if the hook refused. */
   readonly refused: string
 }
 
@@ -64,7 +64,7 @@ export const kinds: ReadonlyArray<KindRow> = [
   },
 ]
 
-/** A list for `withAuth`, which takes no list that could be empty. */
+/** A list for `withAuth`, whose type excludes an empty one. */
 export const listOf = <A>(members: ReadonlyArray<A>): readonly [A, ...A[]] => {
   const [first, ...rest] = members
   if (first === undefined) throw new Error('an empty list')

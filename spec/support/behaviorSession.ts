@@ -1,4 +1,4 @@
-/** Real koa-session under an application of a test, and signing in over HTTP. */
+/** A real koa-session in an application of a test, and signing in over HTTP. */
 import type Koa from 'koa'
 import session, { type CreateSessionOptions } from 'koa-session'
 import type { Running } from './behavior.js'
@@ -6,7 +6,7 @@ import type { Running } from './behavior.js'
 /** Long enough to be accepted. */
 export const signingKey = 'a signing key that is long enough, for tests'
 
-/** Where koa-session keeps the data: in the cookie itself, or in a store behind an id. */
+/** Where koa-session keeps the data: in the cookie, or in a store. */
 export const modes = ['cookie', 'store'] as const
 
 const memoryStore = (): NonNullable<CreateSessionOptions['store']> => {
@@ -22,7 +22,7 @@ const memoryStore = (): NonNullable<CreateSessionOptions['store']> => {
   }
 }
 
-/** Mounts sessions, and `/sign-in?session=<JSON>`, which puts into the session what the test wants in it. */
+/** Mounts sessions, and `/sign-in?session=<JSON>`, which sets the data of the session. */
 export const withSessions =
   (mode: (typeof modes)[number] = 'cookie', options: CreateSessionOptions = {}) =>
   (app: Koa): void => {
@@ -35,7 +35,7 @@ export const withSessions =
     })
   }
 
-/** The Cookie field of a visitor who got this session, signature included. */
+/** The Cookie field of a visitor with this session, including its signature. */
 export const signIn = async ({ ask }: Running, data: object): Promise<string> => {
   const { status, headers } = await ask(`/sign-in?session=${encodeURIComponent(JSON.stringify(data))}`)
   const cookies = headers['set-cookie']
@@ -43,5 +43,5 @@ export const signIn = async ({ ask }: Running, data: object): Promise<string> =>
   return cookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
 }
 
-/** The Cookie field of a visitor whose session holds this user. */
+/** The Cookie field of a visitor whose session has this user. */
 export const signInAs = (running: Running, user: unknown): Promise<string> => signIn(running, { user })

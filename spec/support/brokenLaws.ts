@@ -1,10 +1,10 @@
-/** The laws that the testing kit finds broken for an authenticator. */
+/** The laws that an authenticator breaks, as the testing kit reports them. */
 import { httpBearer, type AuthenticatorLike } from 'koa-with-auth'
 import { LawViolations, type Violation } from 'koa-with-auth/testing'
 import { checkAuthenticator, type LawOptions } from 'koa-with-auth/testing/laws'
 import { expect } from 'vitest'
 
-/** The laws that do not hold, with their counterexamples. */
+/** The broken laws, with their counterexamples. */
 export const breachesOf = async (member: AuthenticatorLike, options: LawOptions): Promise<ReadonlyArray<Violation>> => {
   const error: unknown = await checkAuthenticator(member, options).then(
     () => undefined,
@@ -16,13 +16,13 @@ export const breachesOf = async (member: AuthenticatorLike, options: LawOptions)
   return (error as LawViolations).violations
 }
 
-/** A bearer authenticator of a hook. */
+/** A bearer authenticator with this hook. */
 export const bearer = (decide: (token: string) => unknown) =>
   httpBearer({ authenticate: (_request, token) => decide(token) })
 
-/** What a right hook knows. */
+/** What a right hook does. */
 export const isRight = (token: string) => token === 'supersecret' && { user: 'anna' }
 
-/** A right authenticator, and what it lets in. */
+/** A right authenticator, and what it must accept. */
 export const right = bearer(isRight)
 export const valid = ['supersecret']

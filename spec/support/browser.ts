@@ -5,13 +5,13 @@ import { missingProgram, programPath } from './programs.js'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome']
 
-/** What is missing, or `undefined`. Where `CI` is set it is an error: nothing may be skipped there. */
+/** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
 export const missingBrowser = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
 
-/** What went wrong on a page, and whom it asked. */
+/** The errors of a page, and the origins that it requested. */
 export interface Watched {
   readonly page: Page
-  /** Errors and warnings of the console, errors that nothing caught, and violations of the page's policy. */
+  /** Errors and warnings of the console, uncaught errors, and violations of the page's policy. */
   readonly complaints: string[]
   /** The origins of all requests. */
   readonly origins: Set<string>
@@ -19,7 +19,7 @@ export interface Watched {
   readonly dialogs: string[]
 }
 
-/** A browser while the surrounding suite runs; each page has a profile of its own, and is closed with the test that opened it. */
+/** A browser while the surrounding suite runs. Each page has its own profile, and is closed after its test. */
 export const browsing = () => {
   let browser: Browser | undefined
   beforeAll(async () => {
@@ -33,7 +33,7 @@ export const browsing = () => {
     const context = await browser!.newContext(options)
     onTestFinished(() => context.close())
     const page = await context.newPage()
-    // a click waits until what it meets is still: Swagger UI's buttons move for half a second
+    // A click waits until its target stops moving, and Swagger UI's buttons move for half a second
     const devtools = await context.newCDPSession(page)
     await devtools.send('Animation.enable')
     await devtools.send('Animation.setPlaybackRate', { playbackRate: 1000 })

@@ -1,4 +1,4 @@
-/** The real thing for trees with combinators that keep state, and a limiter that goes by the clock of the test. */
+/** Real authenticators for trees with combinators that keep state, and a limiter that uses the clock of the test. */
 import { either as E } from 'fp-ts'
 import { AuthError, flatMap, map, recoverUnavailable, remembered, throttled, timeout } from 'koa-with-auth'
 import type { Authenticator, Remembered } from 'koa-with-auth'
@@ -6,7 +6,7 @@ import type { Leaf, Tree } from './evaluator.js'
 import { maxAges, points, WINDOW, type Around } from './world.js'
 import { buildLeaf, buildNode } from './trees.js'
 
-/** A limiter as those of rate-limiter-flexible are. */
+/** A limiter like those of rate-limiter-flexible. */
 export const limiter = (limit: number) => {
   const entries = new Map<string, { guesses: number; readonly end: number }>()
   const entryOf = (key: string) => {
@@ -25,7 +25,7 @@ export const limiter = (limit: number) => {
         remainingPoints: limit - consumedPoints,
         msBeforeNext: entry.end - performance.now(),
       }
-      // limiters reject with what is no Error
+      // Those limiters reject with a value that is not an Error
       if (consumedPoints > limit) throw answer
       return answer
     },
@@ -59,13 +59,13 @@ const timeoutsIn = (tree: Tree): number => {
   return Math.max(...below.map(timeoutsIn)) + (tree.node === 'timeout' ? 1 : 0)
 }
 
-/** An authenticator, and its combinators that can forget, by name. */
+/** An authenticator, and by name those of its combinators that can forget. */
 export interface Built {
   readonly authenticator: Authenticator<unknown>
   readonly memories: Readonly<Record<string, Remembered<unknown>>>
 }
 
-/** Makes it; `now` says what of a leaf is true of the present request. */
+/** Makes it. `now` says what is true of a leaf at the present request. */
 export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf): Built => {
   const memories = Object.fromEntries(Object.entries(maxAges).map(([by, maxAge]) => [by, remembered({ maxAge })]))
   const limits = Object.fromEntries(
@@ -83,13 +83,13 @@ export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf
       case 'leaf':
         return buildLeaf(tree, calls, () => now(tree))
       case 'timeout':
-        // an inner one ends before
+        // An inner time limit ends before
         return timeout(2 + 20 * timeoutsIn(tree.member))(make(tree.member))
       case 'map': {
         const change = changes[tree.result]
         return map((principal: unknown) => {
           calls.push(tree.id)
-          // Safe: `map` must find what is none
+          // Safe: the types refuse it, and `map` must find it
           return change(principal) as object
         })(make(tree.member))
       }

@@ -17,7 +17,7 @@ const { options } = ts.parseJsonConfigFileContent(
 )
 
 const build = (folder: string): void => {
-  // the entry points are loaded to read what they export, so their peers must be found
+  // The entry points are loaded to read their exports, so their peers must be found
   symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
   cpSync(`${repository}package.json`, join(folder, 'package.json'))
   for (const path of sources()) {

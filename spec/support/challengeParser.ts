@@ -5,7 +5,7 @@
 
 export interface ParsedChallenge {
   readonly scheme: string
-  /** In order; names as sent. */
+  /** The parameters in order; names as they were sent. */
   readonly parameters: ReadonlyArray<readonly [name: string, value: string]>
 }
 

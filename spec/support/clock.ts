@@ -2,13 +2,13 @@
 import { onTestFinished, vi } from 'vitest'
 
 export interface Clock {
-  /** Time passes. */
+  /** Lets time pass. */
   readonly move: (ms: number) => void
-  /** Somebody sets the system clock, forward or back. */
+  /** Sets the system clock, forward or back. */
   readonly set: (ms: number) => void
 }
 
-/** Stops the clocks until the test is finished. */
+/** Stops the clocks until the test has finished. */
 export const stoppedClock = (): Clock => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())

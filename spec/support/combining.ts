@@ -18,10 +18,10 @@ import { parseChallenge } from './challengeParser.js'
 
 const asked: string[] = []
 
-/** Which hooks were asked since the last time, in order. */
+/** The hooks that were called since the last call, in order. */
 export const hooksAsked = (): ReadonlyArray<string> => asked.splice(0)
 
-// What the credential itself says that the hook does
+// The credential itself says what the hook does
 const verdictOf = (name: string, sent: string): unknown => {
   asked.push(name)
   switch (sent) {
@@ -43,20 +43,20 @@ const later = async (name: string, sent: string): Promise<unknown> => {
   return verdictOf(name, sent)
 }
 
-/** A key in `X-Key`: the name in its challenge needs no quoting, its realm does. */
+/** A key in `X-Key`. The name in its challenge needs no escaping, its realm does. */
 export const key = apiKeyHeader({
   realm: 'the "front" \\ door',
   paramName: 'X-Key',
   authenticate: (_request, sent) => verdictOf('key', sent),
 })
 
-/** A bearer token, whose hook is asynchronous. */
+/** A bearer token with an async hook. */
 export const user = httpBearer({ authenticate: (_request, token) => later('user', token) })
 
 /** Basic, which browsers send by themselves; the password decides. */
 export const basic = httpBasicAuth({ authenticate: (_request, _user, password) => verdictOf('basic', password) })
 
-/** What each offers, as a line. */
+/** The challenge of each kind, as a line. */
 export const offers = {
   key: 'ApiKey realm="the \\"front\\" \\\\ door", in="header", name="X-Key"',
   user: 'Bearer realm="api"',
@@ -65,7 +65,7 @@ export const offers = {
   basic: 'Basic realm="api", charset="UTF-8"',
 }
 
-/** A request with these credentials: `{ key: 'good' }` sends the right key, any other word is sent as it is. */
+/** A request with these credentials: `{ key: 'good' }` sends the right key; other values are sent as they are. */
 export const sending = (credentials: { key?: string; user?: string; basic?: string }, more: Sending = {}): Sending => {
   const sent = (name: 'key' | 'user' | 'basic') =>
     credentials[name] === 'good' ? `good-${name}` : (credentials[name] ?? undefined)
@@ -89,12 +89,12 @@ export const crossSite: Sending = {
   headers: { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://a.evil' },
 }
 
-/** One operation behind what `withAuth` takes. */
+/** One operation guarded by what `withAuth` accepts. */
 export const behind = (auth: unknown, above?: Parameters<typeof operation>[1]): Promise<Running> =>
-  // Safe: `withAuth` checks what it is given when it runs
+  // Safe: `withAuth` checks its argument when it runs
   operation(withAuth(auth as AuthenticatorLike), above)
 
-/** An answer, and which hooks were asked for it. */
+/** A response, and the hooks that were called for it. */
 export const exchanged = async (
   { ask }: Running,
   sent: Sending,
@@ -104,7 +104,7 @@ export const exchanged = async (
   return { ...answer, asked: hooksAsked() }
 }
 
-/** What a request must get: let in as somebody, or refused with a status and its challenges. */
+/** What a request must get: a principal, or a status with challenges. */
 export type Expected =
   | { readonly as: unknown; readonly asked: ReadonlyArray<string> }
   | { readonly status: number; readonly challenges: ReadonlyArray<string>; readonly asked: ReadonlyArray<string> }
@@ -119,7 +119,7 @@ export const refused = (status: number, challenges: ReadonlyArray<string>, ...as
   asked: asking,
 })
 
-/** Sends a row's request, and compares all that can be seen of the answer. */
+/** Sends the request of a row, and compares everything that can be observed. */
 export const check = async ([, auth, sent, expected]: Row): Promise<void> => {
   const answer = await exchanged(await behind(auth), sent)
   if ('as' in expected) expectPassed(answer, expected.as)
@@ -133,7 +133,7 @@ export const check = async ([, auth, sent, expected]: Row): Promise<void> => {
     )
   expect(answer.asked).toEqual(expected.asked)
   expect(answer.headers['retry-after']).toBe('status' in expected && expected.status === 503 ? '7' : undefined)
-  // RFC 9110 §11.6.1 and §11.2: each line is one challenge that a client can read, and none comes twice
+  // RFC 9110 §11.6.1 and §11.2: each line is one challenge that clients can read, and none is repeated
   for (const line of answer.challenges) expect(parseChallenge(line).parameters[0]?.[0]).toBe('realm')
   expect(new Set(answer.challenges).size).toBe(answer.challenges.length)
 }

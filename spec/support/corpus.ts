@@ -11,7 +11,7 @@ type Text =
 export interface CorpusRequest {
   readonly method: string
   readonly path: Text
-  /** A value of null: the line without a colon. */
+  /** If the value is null, the line has no colon. */
   readonly rawHeaders: ReadonlyArray<readonly [name: string, value: Text | null]>
   readonly body?: Text
   readonly httpVersion?: string
@@ -47,15 +47,15 @@ interface Corpus {
   readonly cases: ReadonlyArray<CorpusCase>
 }
 
-// Safe: the file is ours, and describes itself
+// Safe: the file belongs to this repository, and describes its format
 export const corpus = JSON.parse(
   readFileSync(new URL('../data/bad-inputs.json', import.meta.url), 'utf8'),
 ) as unknown as Corpus
 
-/** What stands for `{{...}}`. */
+/** The values of `{{...}}`. */
 export type Macros = Readonly<Record<string, string>>
 
-/** Where cases are run: a server, its macros, and how often any operation of it has run. */
+/** A server on which cases run, its macros, and how often its operations have run. */
 export interface Ground {
   readonly port: number
   readonly macros: Macros
@@ -77,7 +77,7 @@ const expand =
     })
   }
 
-/** A request as it goes over the socket, one character a byte. */
+/** A request as it is sent over the socket, one character for each byte. */
 export const bytesOf = (request: CorpusRequest, macros: Macros): string => {
   const { method, path, rawHeaders, body, httpVersion = '1.1', omitHost = false, repeatHeader } = request
   const text = expand(macros)
@@ -91,7 +91,7 @@ export const bytesOf = (request: CorpusRequest, macros: Macros): string => {
   ).join('')
   return [
     `${method} ${text(path)} HTTP/${httpVersion}\r\n`,
-    // Host ahead of the fillers: without it Node refuses the request by itself
+    // Host comes before the fillers, because Node itself refuses a request without it
     has('host') || omitHost ? '' : `Host: ${text('{{host}}')}\r\n`,
     repeatHeader?.at === 'start' ? fillers : '',
     ...rawHeaders.map(([name, value]) => `${text(name)}${value === null ? '' : `: ${text(value)}`}\r\n`),
@@ -102,7 +102,7 @@ export const bytesOf = (request: CorpusRequest, macros: Macros): string => {
   ].join('')
 }
 
-// An answer on a connection that stays open is complete long before this
+// A response on a connection that stays open is complete long before this
 const patience = (bytes: string): number => (/^connection:.*close/im.test(bytes) ? 5000 : 700)
 
 /** Sends a request of the corpus. */
@@ -115,7 +115,7 @@ export const send = ({ port, macros }: Ground, request: CorpusRequest): Promise<
 // expectations
 // -------------------------------------------------------------------------------------
 
-/** Whether a status, or what happened instead, is what the expectation asks for. */
+/** Whether a status, or what happened instead, is the expected one. */
 export const isExpected = (expect: string, status: RawAnswer['status']): boolean => {
   if (expect === 'never-2xx') return typeof status === 'number' && ((status >= 300 && status < 500) || status === 501)
   if (expect === 'either') return typeof status === 'number' && status < 500
@@ -128,10 +128,10 @@ const isClientError = ({ status }: RawAnswer): boolean => typeof status === 'num
 
 const harmless = /^(?:host|connection|content-length|content-type|transfer-encoding|trailer|upgrade|range)$/i
 
-// An answer may name the fields of a form
+// A response may name the fields of a form
 const fieldNames = ['username', 'password']
 
-/** What a client sent in confidence: credentials, keys, cookies, query values; as sent, and decoded. */
+/** What a client sent in confidence: credentials, keys, cookies, query values, as sent and decoded. */
 export const secretsOf = ({ path, rawHeaders, body = '' }: CorpusRequest, macros: Macros): string[] => {
   const text = expand(macros)
   const query = text(path).split('?').slice(1).join('?')
@@ -142,7 +142,7 @@ export const secretsOf = ({ path, rawHeaders, body = '' }: CorpusRequest, macros
     ...new URLSearchParams(`v=${value}`).getAll('v'),
     ...Buffer.from(value, 'base64').toString('latin1').split(':'),
   ])
-  // shorter ones occur by chance
+  // Shorter ones occur by chance
   return [...new Set([...values, ...decoded])].filter((secret) => secret.length >= 4 && !fieldNames.includes(secret))
 }
 
@@ -163,8 +163,8 @@ const sessionCookie = /^koa\.sess(?:\.sig)?=/
 // -------------------------------------------------------------------------------------
 
 /**
- * The rules that an answer breaks, whatever was expected of it; `ran` is how often an operation ran, `usual` what the
- * answer says whoever asks.
+ * The rules that a response breaks, whatever was expected. `ran` is how often an operation ran, `usual` is what the
+ * response contains for every client.
  */
 export const brokenBy = (
   request: CorpusRequest,
@@ -193,7 +193,10 @@ export const brokenBy = (
   ]
 }
 
-/** Runs a case: its expectation, its assertions, and all invariants of the file. Nothing: all hold. */
+/**
+ * Runs a case: its expectation, its assertions, and all invariants of the file. An empty result means that all are
+ * true.
+ */
 export const violationsOf = async (
   ground: Ground,
   { request, expect, maxMs, assert }: CorpusCase,

@@ -1,4 +1,4 @@
-/** The application that `spec/data/bad-inputs.json` describes, and the same one written in another way. */
+/** The application that `spec/data/bad-inputs.json` describes, written in three ways. */
 import { BlockList, isIP } from 'node:net'
 import Router from '@koa/router'
 import { readonlyArray as RA } from 'fp-ts'
@@ -32,14 +32,14 @@ import { corpus, type Macros } from './corpus.js'
 
 const SECRET = 'supersecret'
 const users = new Map(Object.entries({ ...corpus.app.basicUsers, ...corpus.app.extraUsers }))
-/** Who can sign in. */
+/** The users who can sign in. */
 export const people = new Map([
   ['user', { username: 'anna' }],
   ['staff', { username: 'stella', isStaff: true }],
   ['super', { username: 'root', isSuperuser: true }],
 ])
 
-// The file's own key is shorter than what the layer accepts
+// The key in the file is shorter than this package accepts
 export const signingKeys = corpus.app.session.keys.map((key) => key.padEnd(32, '.'))
 
 const byKey = (_request: unknown, key: string) => constantTimeEqual(key, SECRET) && { key }
@@ -67,7 +67,7 @@ const queryKey = apiKeyQuery({ authenticate: byKey })
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type Auth = AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
-/** What each operation of the file is guarded by. */
+/** The guard of each operation in the file. */
 export const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = [
   ['get', '/pets', session],
   ['post', '/pets', session],
@@ -88,7 +88,7 @@ export const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = 
   ['get', '/staff-area', sessionAuthIsStaff()],
 ]
 
-// Overloads are chosen by what is written, not by what a table holds
+// TypeScript chooses an overload by the written argument, not by the type of a table
 const guardOf = (auth: Auth): Guard<unknown> => withAuth(auth as AuthenticatorLike)
 
 type Operation = (ctx: Context) => void
@@ -121,7 +121,7 @@ export const styles = {
     return root.use(router.routes()).routes()
   },
 
-  // a router of its own for each operation, guarded as a router; lists by `alt`; principals through `map`
+  // A separate router for each operation, guarded as a router; lists are made by `alt`, principals by `map`
   'fp-ts pipe': ({ operation, token }: Handlers) => {
     const authenticatorOf = (auth: Auth): Authenticator<unknown> =>
       pipe(
@@ -178,7 +178,7 @@ export const corpusApp = (style: keyof typeof styles = 'plain Koa') => {
   return { app, calls: () => calls }
 }
 
-/** What the macros of the file stand for, with sessions that were really signed in. */
+/** The values of the macros in the file, with sessions of real sign-ins. */
 export const macrosFor = async (url: string): Promise<Macros> => {
   const { host, hostname } = new URL(url)
   const sessions = await Promise.all(

@@ -1,4 +1,4 @@
-/** A site that asks itself, started as a process of its own: NODE_DEBUG is read when a process starts. */
+/** A site that sends requests to itself, in a separate process, because NODE_DEBUG is read when a process starts. */
 import { channel } from 'node:diagnostics_channel'
 import Router from '@koa/router'
 import Koa from 'koa'
@@ -22,7 +22,7 @@ plain.get('/bare', answer)
 const app = new Koa()
 app.use(authSettings({ events: { subject: ({ name }) => name } }))
 app.use(reports.routes())
-// after it was mounted, but before anything else
+// After it was mounted, but before any other request
 reports.post('/', answer)
 app.use(plain.routes())
 const server = app.listen(0, '127.0.0.1', async () => {

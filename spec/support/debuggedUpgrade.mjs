@@ -1,4 +1,7 @@
-/** A site that guards upgrades alone and asks itself, started as a process of its own: NODE_DEBUG is read when a process starts. */
+/**
+ * A site that guards only upgrades and sends them to itself, in a separate process, because NODE_DEBUG is read when a
+ * process starts.
+ */
 import { createServer, request } from 'node:http'
 import Koa from 'koa'
 import { httpBearer } from 'koa-with-auth'

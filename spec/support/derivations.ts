@@ -13,11 +13,11 @@ export interface Derivation {
   readonly length: number
 }
 
-/** The runs of Argon2id, and the passwords that waited in line for one, while `act` was done. */
+/** The runs of Argon2id during `act`, and the passwords that waited in the queue. */
 export const derivations = async (
   act: () => unknown,
 ): Promise<{ readonly runs: ReadonlyArray<Derivation>; readonly lined: number }> => {
-  // the first hash finds out what there is
+  // The first hash finds out which implementation exists
   await hash('a password')
   // Safe: what `passwords.ts` shares between copies of the package
   const shared = Reflect.get(globalThis, Symbol.for('koa-with-auth/passwords')) as {

@@ -29,7 +29,7 @@ import { kinds, type Kind, type Principal } from './sentKinds.js'
 
 interface Built {
   readonly authenticator: Authenticator<unknown>
-  /** Whether it admits anonymous callers, too. */
+  /** Whether it also admits anonymous callers. */
   readonly open: boolean
 }
 
@@ -45,7 +45,7 @@ const leaf = ({ authenticator }: Kind): Arbitrary<Built> =>
     )
     .map((made) => ({ authenticator: made, open: false }))
 
-// What takes anonymous is last, or not at all
+// An optional member is last, or there is none
 const inOrder = (members: ReadonlyArray<Built>): ReadonlyArray<Built> => {
   const [last] = members.filter(({ open }) => open)
   const closed = members.filter(({ open }) => !open)
@@ -69,7 +69,7 @@ const relaxed = (how: 'as it is' | 'optional' | 'lenient', built: Built): Built 
     ? built
     : { authenticator: (how === 'optional' ? optional : lenient)(built.authenticator), open: true }
 
-// Every kind is once in it
+// Every kind occurs once
 const tree = (of: ReadonlyArray<Kind>): Arbitrary<Built> => {
   const [first, second, ...rest] = of
   const strict =
@@ -102,7 +102,7 @@ const addition = (of: ReadonlyArray<Kind>): Arbitrary<Built> =>
 // routers
 // -------------------------------------------------------------------------------------
 
-/** A level's decision; `undefined` where it decides nothing. */
+/** The decision of a level; `undefined` if it is undecided. */
 type Decision = Guard<unknown> | undefined
 
 const decision = (all: ReadonlyArray<Kind>): Arbitrary<Decision> =>
@@ -112,7 +112,7 @@ const decision = (all: ReadonlyArray<Kind>): Arbitrary<Decision> =>
     { weight: 4, arbitrary: treeAmong(all.slice(0, 3)).map(({ authenticator }) => withAuth(authenticator)) },
     {
       weight: 2,
-      // Safe: what `also` makes is a guard; nothing is asked of its types
+      // Safe: the result of `also` is a guard, and its types do not matter here
       arbitrary: addition(all.slice(3)).map(
         ({ authenticator }) => withAuth(also(authenticator)) as unknown as Guard<unknown>,
       ),
@@ -124,7 +124,7 @@ interface Node {
   readonly registration: Decision
   readonly operations: ReadonlyArray<Decision>
   readonly children: ReadonlyArray<Node>
-  /** Whether it is filled before its own level decides. */
+  /** Whether it gets its operations before its level decides. */
   readonly early: boolean
 }
 
@@ -137,11 +137,11 @@ const node = (all: ReadonlyArray<Kind>, depth: number): Arbitrary<Node> =>
     early: fc.boolean(),
   })
 
-/** An application, and the credentials that its operations take. */
+/** An application, and the credentials of its operations. */
 export interface DescribedApp {
   readonly router: RouterInstance
   readonly kinds: ReadonlyArray<Kind>
-  /** How many operations it has. */
+  /** The number of its operations. */
   readonly size: number
 }
 

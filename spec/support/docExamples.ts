@@ -23,7 +23,7 @@ export const sources = (): string[] =>
 
 const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n').length
 
-// From the line behind the tag to the next tag or the end of the comment, without the comment's stars
+// From the line after the tag to the next tag or the end of the comment, without the stars of the comment
 const example = /^[ \t]*\* @example[ \t]*\n((?:(?!^[ \t]*\*\/|^[ \t]*\* @\w)[^\n]*\n)*)/gm
 
 /** Every `@example` of a source. */
@@ -47,7 +47,7 @@ export const documents = (): string[] => [
     .sort(),
 ]
 
-/** The fenced `ts` blocks of a Markdown file; none where there is no such file. `ts no-run`: only typechecked. */
+/** The fenced `ts` blocks of a Markdown file, or none if the file does not exist. `ts no-run` is only typechecked. */
 export const blocksOf = (path: string): DocExample[] => {
   if (!existsSync(repository + path)) return []
   const text = readFileSync(repository + path, 'utf8')

@@ -15,7 +15,7 @@ export const block = (page: Page, method: string, path: string): Locator =>
 /** `get /api/bearer` of every operation with a padlock. */
 export const padlocked = (page: Page): Promise<string[]> =>
   page.locator('.opblock:has(.authorization__btn)').evaluateAll((blocks) =>
-    // Safe: in the browser, where elements are more than the types of Node know
+    // Safe: this runs in the browser, whose elements Node's types do not have
     (blocks as unknown as ReadonlyArray<BrowserElement>).map((one) =>
       [
         one.querySelector('.opblock-summary-method').textContent.toLowerCase(),
@@ -47,7 +47,7 @@ export const authorize = (page: Page, scheme: string, ...values: ReadonlyArray<s
     await removing(container).waitFor()
   })
 
-/** Takes them back. */
+/** Removes credentials. */
 export const logOut = (page: Page, scheme: string): Promise<void> =>
   inDialog(page, scheme, async (container) => {
     await removing(container).click()

@@ -3,7 +3,7 @@ import Koa from 'koa'
 import { afterEach } from 'vitest'
 import { ask, listen } from './server.js'
 
-/** All that is served below `/docs`, and the document. */
+/** The paths below `/docs`, and the document. */
 export const docsPaths = [
   '/openapi.json',
   '/docs',
@@ -15,7 +15,7 @@ export const docsPaths = [
   '/docs/page.js',
 ] as const
 
-/** What of a document tests compare: `GET /path`, and its security. */
+/** The part of a document that tests compare: `GET /path`, and its security. */
 export type Listed = Readonly<Record<string, ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>>>
 
 interface Document {

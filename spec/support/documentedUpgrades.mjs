@@ -7,7 +7,7 @@ process.stdin.on('end', () => process.exit()).resume()
 const { createServer } = http
 http.createServer = (...given) => {
   const server = createServer(...given)
-  // its listener is added in the same turn
+  // Its listener is added in the same turn of the event loop
   setImmediate(() => server.listen(0, '127.0.0.1', () => console.log(`listening on ${server.address().port}`)))
   return server
 }

@@ -8,7 +8,7 @@ import { Silent, type Around, type World } from './world.js'
 
 export type Outcome = keyof typeof strengths
 
-// From the weakest to the strongest; the last three stop a list
+// From the weakest to the strongest. The last three stop a list.
 const strengths = {
   pass: -1,
   absent: 0,
@@ -23,7 +23,7 @@ const strengths = {
 }
 const stops = (tag: Outcome): boolean => strengths[tag] === 6
 
-/** One kind of credential: what a client sent, and what its hook makes of that; `late`: async, or it does not settle. */
+/** One kind of credential: what a client sent, and the outcome of its hook. `late` means async, or never settled. */
 export interface Leaf {
   readonly node: 'leaf'
   readonly id: string
@@ -32,13 +32,13 @@ export interface Leaf {
   readonly sent: 'nothing' | 'empty' | 'twice' | 'value'
   readonly scope?: ReadonlyArray<string>
   readonly late: boolean | 'never'
-  /** Which of several values was sent, and whom it lets in; whether browsers send it by themselves. */
+  /** Which of several values was sent, and its principal; and whether browsers send it by themselves. */
   readonly value?: string
   readonly principal?: unknown
   readonly ambient?: boolean
 }
 
-/** A list, or a record where there are `keys`. */
+/** A list, or an object if there are `keys`. */
 export interface Group {
   readonly node: 'anyOf' | 'firstPresent' | 'allOf' | 'alt'
   readonly keys?: ReadonlyArray<string>
@@ -53,10 +53,10 @@ export type Tree =
   | { readonly node: 'authorize'; readonly member: Tree; readonly allowed: boolean; readonly late: boolean }
   | { readonly node: 'requireScopes'; readonly member: Tree; readonly scopes: string[]; readonly granted: string[] }
 
-/** What a level says, from the outermost to the innermost. */
+/** The decisions of levels, from the outermost to the innermost. */
 export type Level = 'inherit' | 'public' | { readonly require: Tree } | { readonly also: Tree }
 
-/** What one alternative tells the client to send. */
+/** What the challenge of one alternative says. */
 export interface Branch {
   readonly scheme: string
   readonly tag: Outcome
@@ -69,7 +69,7 @@ export type Verdict =
 type Failure = Exclude<Verdict, { readonly tag: 'pass' }>
 type Passed = Exclude<Verdict, Failure>
 
-/** Who was asked, in order; whose outcome counted; and whether anything of it was not there at once. */
+/** The hooks that were called, in order; which outcomes counted; and whether a part of it was async. */
 export interface Log {
   readonly calls: string[]
   readonly reached: Outcome[]
@@ -87,7 +87,7 @@ const isSent = (tree: Tree): boolean => leavesOf(tree).some(({ sent }) => sent !
 
 const branch = ({ scheme }: Leaf, tag: Outcome, scope?: ReadonlyArray<string>): Branch => ({ scheme, tag, scope })
 
-// Every challenge tells the scopes that are demanded around it, the inner first
+// Every challenge names the scopes that are demanded around it, the inner ones first
 const telling =
   (scopes: ReadonlyArray<string>) =>
   (one: Branch): Branch => ({ ...one, scope: [...new Set([...(one.scope ?? []), ...scopes])] })
@@ -98,23 +98,23 @@ const offered = (tree: Tree, tag: Outcome, scope?: ReadonlyArray<string>): Reado
   return tree.node === 'requireScopes' ? below.map(telling(tree.scopes)) : below
 }
 
-// A member that is not asked still offers its bare challenge
+// A member that was not tried still offers its plain challenge
 const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
   members.flatMap((member) => offered(member, 'absent'))
 
 const isAround = (tree: Tree): tree is Around =>
   ['map', 'flatMap', 'recover', 'timeout', 'remembered', 'throttled'].includes(tree.node)
 
-// Of demands that are directly in one another, the inner first
+// Of demands that are directly inside each other, the inner one comes first
 const demandedBy = (tree: Tree): ReadonlyArray<string> => {
-  // a list of one is that one
+  // A list of one member is this member
   if (tree.node === 'anyOf' && tree.members.length === 1) return demandedBy(tree.members[0]!)
   if (isAround(tree)) return demandedBy(tree.member)
   if (tree.node !== 'requireScopes' && tree.node !== 'authorize') return []
   return [...new Set([...demandedBy(tree.member), ...(tree.node === 'requireScopes' ? tree.scopes : [])])]
 }
 
-/** What a tree comes to. */
+/** The result of a tree. */
 export const verdictOf = (tree: Tree, log: Log): Verdict => {
   switch (tree.node) {
     case 'leaf':
@@ -148,7 +148,7 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
     case 'requireScopes': {
       const verdict = verdictOf(tree.member, log)
       if (verdict.tag !== 'pass') {
-        // an outage offers nothing
+        // An outage offers no challenge
         if (tree.node === 'authorize' || stops(verdict.tag)) return verdict
         return { tag: verdict.tag, branches: verdict.branches.map(telling(tree.scopes)) }
       }
@@ -162,12 +162,12 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
 }
 
 const passed = (principal: unknown): Verdict => ({ tag: 'pass', principal })
-// `optional` lets no request in, whatever was made of that
+// `optional` admits no caller, whatever is made of the anonymous principal
 const anonymous = (principal: unknown): Verdict => ({ tag: 'pass', principal, isAnonymous: true })
 
 const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
   log.reached.push(leaf.outcome)
-  // 5.1.4: the hook is asked about well-formed credentials alone
+  // 5.1.4: the hook is called only for well-formed credentials
   if (leaf.sent === 'value') {
     log.calls.push(leaf.id)
     log.late ||= leaf.late !== false
@@ -180,11 +180,11 @@ const ofLeaf = (leaf: Leaf, log: Log): Verdict => {
 const tagged = ({ keys }: Group, at: number, verdict: Passed): Verdict =>
   keys === undefined ? verdict : { ...verdict, principal: { via: keys[at], principal: verdict.principal } }
 
-// The first that passes wins; the strongest failure gives the tag, the first of equals; all branches are kept
+// The first that passes wins. The strongest failure gives the tag, or the first of equals. All branches are kept.
 const ofAnyOf = (group: Group, log: Log): Verdict => {
   let all: Failure | undefined
   for (const [at, member] of group.members.entries()) {
-    // behind a bad credential no request passes
+    // After a bad credential no request passes
     const isRefused = all !== undefined && all.tag !== 'absent'
     const bare: Failure = { tag: 'absent', branches: skipped([member]) }
     let verdict = isRefused && welcomes(member) && !isSent(member) ? bare : verdictOf(member, log)
@@ -213,7 +213,7 @@ const ofFirstPresent = (group: Group, log: Log): Verdict => {
   return { tag: 'absent', branches: before }
 }
 
-// The first that does not pass decides; absent where another's credential was sent is a refusal
+// The first that does not pass decides. An absent member is a refusal if the credential of another one was sent.
 const ofAllOf = ({ members, keys }: Group, log: Log): Verdict => {
   const principals: unknown[] = []
   for (const [at, member] of members.entries()) {
@@ -228,7 +228,7 @@ const ofAllOf = ({ members, keys }: Group, log: Log): Verdict => {
   return passed(keys === undefined ? principals : Object.fromEntries(keys.map((key, at) => [key, principals[at]])))
 }
 
-/** What the levels come to: the innermost decision, and what was added to it below; `undefined` where anyone may call. */
+/** The result of levels: the innermost decision, and what was added inside of it; `undefined` if anyone may call. */
 export const foldLevels = (levels: ReadonlyArray<Level>): Tree | undefined =>
   levels.reduce<Tree | undefined>((above, level) => {
     if (level === 'inherit') return above
@@ -239,20 +239,22 @@ export const foldLevels = (levels: ReadonlyArray<Level>): Tree | undefined =>
       : { node: 'allOf', keys: ['inherited', 'own'], members: [above, level.also] }
   }, undefined)
 
-/** Whether a request without any credentials passes, if every hook is asked about nothing. */
+/** Whether a request without credentials passes, if every hook is called. */
 export const welcomes = (tree: Tree): boolean => {
   if (tree.node === 'leaf') return false
   if (tree.node === 'optional' || tree.node === 'lenient') return true
   return tree.node === 'allOf' ? tree.members.every(welcomes) : children(tree).some(welcomes)
 }
 
-/** Whether a tree must be refused when it is built: `optional` that is not last, or of which anything is demanded. */
+/**
+ * Whether a tree must be refused when it is built: an optional member that is not last, or of which more is demanded.
+ */
 export const isMistake = (tree: Tree): boolean =>
   children(tree).some(isMistake) ||
   ('members' in tree && tree.node !== 'allOf' && tree.members.slice(0, -1).some(welcomes)) ||
   ((tree.node === 'authorize' || tree.node === 'requireScopes') && welcomes(tree.member))
 
-/** The status of an answer; `pass` is the handler's. */
+/** The status of a response; a pass has the status of the handler. */
 export const statusOf = ({ tag }: Verdict): number => {
   if (tag === 'pass') return 200
   if (tag === 'throttled') return 429
@@ -261,7 +263,9 @@ export const statusOf = ({ tag }: Verdict): number => {
   return tag === 'forged' || tag === 'insufficient' ? 403 : 401
 }
 
-/** The lines of `WWW-Authenticate`: all alternatives' at a 401, what was not granted at a 403, each once. */
+/**
+ * The lines of `WWW-Authenticate`: those of all alternatives for a 401, those of missing scopes for a 403, each once.
+ */
 export const challengeLines = (verdict: Verdict): ReadonlyArray<string> => {
   const branches = verdict.tag === 'pass' ? [] : verdict.branches
   const status = statusOf(verdict)

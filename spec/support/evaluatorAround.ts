@@ -1,8 +1,8 @@
 /**
- * What is put around a tree, and what it comes to there: the part of the model that knows more than one request. As plain as
- * `evaluator.ts`, of which it is the other half, and it imports nothing of the source either.
+ * The expected result of combinators around a tree: the part of the model that knows several requests. It is as simple
+ * as `evaluator.ts`, which has the other part, and imports nothing from the sources either.
  *
- * What is remembered and counted is so for each credential by itself, so the tree must be as `apiece` makes it.
+ * Each credential is remembered and counted separately, so the tree must have the form that `apiece` makes.
  */
 import type { Branch, Leaf, Log, Outcome, Tree, Verdict } from './evaluator.js'
 import { maxAges, PATIENCE, points, Silent, WINDOW, type Around, type Kept, type Moment, type World } from './world.js'
@@ -13,10 +13,10 @@ interface Model {
 }
 
 // -------------------------------------------------------------------------------------
-// what comes of it
+// results
 // -------------------------------------------------------------------------------------
 
-/** What comes of a combinator. */
+/** The result of a combinator. */
 export const ofAround = (tree: Around, log: Log, { verdictOf, offered }: Model): Verdict => {
   const asked = (): Verdict => verdictOf(tree.member, log)
   const failed = (tag: Exclude<Outcome, 'pass'>): Verdict => ({ tag, branches: offered(tree.member, tag) })
@@ -43,7 +43,7 @@ export const ofAround = (tree: Around, log: Log, { verdictOf, offered }: Model):
   log.late ||= tree.late
   if (tree.outcome !== 'pass') return failed(tree.outcome)
   if (verdict.tag === 'pass') return { ...verdict, principal: { changed: verdict.principal } }
-  // what a plain function lets in can come from anywhere
+  // The principal of a plain function can come from anywhere
   world!.recovered = true
   return world!.crossSite ? failed('forged') : { tag: 'pass', principal: { recovered: tree.id } }
 }
@@ -53,7 +53,7 @@ const leafOf = (tree: Tree): Leaf => {
   return leafOf('members' in tree ? tree.members[0]! : tree.member)
 }
 
-// Two credentials that came twice are never one
+// Two credentials that were sent twice are never equal
 const sentIn = ({ sent, value }: Leaf): unknown => (sent === 'value' ? value : sent === 'empty' ? '' : {})
 
 const release = (world: World, sent: unknown): void => {
@@ -61,7 +61,9 @@ const release = (world: World, sent: unknown): void => {
   world.held = world.held.filter((one) => one.sent !== sent)
 }
 
-/** Where guesses are counted inside: from where this one comes; `undefined` where the count must be asked first. */
+/**
+ * Whether guesses are counted inside: from which address this one comes; `undefined` if the count must be asked first.
+ */
 const originOf = (tree: Tree, world: World): string | undefined => {
   if (tree.node === 'leaf') return ''
   if ('members' in tree) return originOf(tree.members[0]!, world)

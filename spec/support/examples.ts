@@ -1,10 +1,10 @@
-/** What specs need of the examples: their files, the rows of their README, and how often their handlers ran. */
+/** The examples as specs need them: their files, the rows of their README, and how often their handlers ran. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Layer } from '@koa/router'
 
 const folder = new URL('../../examples/', import.meta.url)
 
-// They put the others together and show nothing of their own
+// They combine the others, and show nothing themselves
 const frame = ['app.ts', 'server.ts']
 
 /** The file names of the examples. */
@@ -25,7 +25,7 @@ export interface Row {
 
 const row = /^\| \[([\w.]+)\]\(\1\) +\| `(curl [^`]+)` +\| (\d{3}) `([^`]*)` +\|$/
 
-/** The rows of examples/README.md. A line of its table that is no such row is an error. */
+/** The rows of examples/README.md. Any other line in its table is an error. */
 export const readmeRows = (): Row[] =>
   exampleText('README.md')
     .split('\n')
@@ -41,11 +41,11 @@ interface Routed {
   readonly stack: Layer[]
 }
 
-/** The paths of a router's operations, as they are below `/examples`. */
+/** The paths of a router's operations, below `/examples`. */
 export const pathsOf = ({ stack }: Routed): string[] =>
   stack.filter(({ methods }) => methods.length > 0).map(({ path }) => `/examples${String(path)}`)
 
-/** Counts from now on how often handlers of these routers run: the last function of each operation is wrapped. */
+/** Counts how often the handlers of these routers run: it wraps the last function of each operation. */
 export const countHandlers = (routers: ReadonlyArray<Routed>): { calls: number } => {
   const count = { calls: 0 }
   for (const layer of routers.flatMap(({ stack }) => stack)) {

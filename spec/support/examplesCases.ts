@@ -1,15 +1,15 @@
-/** For every operation of the examples: requests that it lets in, requests that it refuses, and its answers. */
+/** For every operation of the examples: requests that it accepts, requests that it refuses, and its responses. */
 
 export interface Case {
   readonly file: string
-  /** The path, with what the client sends: header fields, or a query. */
+  /** The path, and what the client sends: header fields or a query. */
   readonly path: string
   readonly right: Sent
   readonly wrong: Sent
   readonly body: string
-  /** `WWW-Authenticate` where nothing was sent. */
+  /** `WWW-Authenticate` if nothing was sent. */
   readonly challenge: string
-  /** The same where the wrong credential was sent, if it differs. */
+  /** `WWW-Authenticate` if a wrong credential was sent, if it differs. */
   readonly refused?: string
 }
 
@@ -27,7 +27,7 @@ const headerKey = 'ApiKey realm="api", in="header", name="X-API-Key"'
 const until = '4102444800'
 const mac = '08c556e544eb6ac7d941708a392542243e803b224415afbca281cc70ff79a188'
 
-/** What needs a bearer token. */
+/** Operations that need a bearer token. */
 const withBearer = (file: string, path: string, body: string, token = 'supersecret'): Case => ({
   file,
   path,
@@ -38,7 +38,7 @@ const withBearer = (file: string, path: string, body: string, token = 'supersecr
   refused: bearerInvalid,
 })
 
-/** What needs a key in X-API-Key; `wrong` is good elsewhere. */
+/** Operations that need a key in X-API-Key. `wrong` is valid for another operation. */
 const withKey = (file: string, path: string, body: string, value: string, wrong: Sent): Case => ({
   file,
   path,
@@ -105,7 +105,7 @@ export const cases: ReadonlyArray<Case> = [
   },
   ...['option', 'either', 'taskEither'].flatMap((name): Case[] => {
     const good = withBearer('asynchronous.ts', `/examples/asynchronous/${name}`, '{"user":"anna"}')
-    // an unknown token, and one whose time is over
+    // An unknown token, and an expired one
     return [good, { ...good, wrong: bearer('oldsecret') }]
   }),
   {
@@ -115,7 +115,7 @@ export const cases: ReadonlyArray<Case> = [
     refused: `${bearerInvalid}, ${headerKey}`,
   },
   withBearer('composing.ts', '/examples/composing/admin', 'Hello root', 'adminsecret'),
-  // a bare ReaderTaskEither: the challenge of the authenticator in it is passed on
+  // A bare ReaderTaskEither: the challenge of the authenticator in it is passed on
   withBearer('composing.ts', '/examples/composing/bare', 'Hello anna'),
   withBearer('composing.ts', '/examples/composing/described', 'Hello anna'),
   {

@@ -7,13 +7,13 @@ export interface Ran {
   readonly body: string
 }
 
-/** Runs a line; one runner keeps its cookies from line to line. */
+/** Runs a line. One runner keeps its cookies between lines. */
 export type Runner = (line: string) => Promise<Ran>
 
 const words = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '')
 
-/** Understands as much of curl as the documentation uses; anything else is an error. */
+/** Understands the options of curl that the documentation uses. Anything else is an error. */
 export const asRequests = (): Runner => {
   const jars = new Map<string, string>()
   return async (line) => {
@@ -56,7 +56,7 @@ export const asRequests = (): Runner => {
   }
 }
 
-/** Whether there is a curl on this machine. */
+/** Whether this machine has curl. */
 export const hasCurl = (): boolean => spawnSync('curl', ['--version']).status === 0
 
 /** Runs a line with a shell and curl, in a folder for its files. */

@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 const needed = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', '.ci', 'src', 'examples']
 
-/** Copies what `npm start` needs; `remove` it afterwards. */
+/** Copies what `npm start` needs. Call `remove` afterwards. */
 export const copyProject = async (): Promise<{ readonly folder: string; readonly remove: () => Promise<void> }> => {
   const folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-examples-'))
   const remove = () => rm(folder, { recursive: true, force: true })
@@ -28,11 +28,11 @@ export const copyProject = async (): Promise<{ readonly folder: string; readonly
   return { folder, remove }
 }
 
-/** The examples as JavaScript, in a project that has the package; without the build that `npm start` does first. */
+/** The examples as JavaScript, in a project that has the package, without the build of `npm start`. */
 export const exampleProject = (): UserProject =>
   userProject([], Object.fromEntries(exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)])))
 
-/** A port that nothing listens on now. */
+/** A port that is not in use. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -48,11 +48,11 @@ export interface Running {
   readonly printed: (text: string) => Promise<void>
   /** Its exit code. */
   readonly exited: Promise<number | null>
-  /** Sends a signal to it and what it started, as a terminal does. */
+  /** Sends a signal to it and to its children, as a terminal does. */
   readonly signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL') => void
 }
 
-/** Starts a command in a process group of its own. */
+/** Starts a command in its own process group. */
 export const start = (folder: string, command: string, args: string[], env: Record<string, string> = {}): Running => {
   const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, detached: true })
   const output = { stdout: '', stderr: '' }

@@ -1,4 +1,4 @@
-/** For mutation testing, which runs every property for every mutant: fewer cases, and always the same ones. */
+/** For mutation testing, which runs every property for every mutant: fewer cases, always the same ones. */
 import fc from 'fast-check'
 
 fc.configureGlobal({ numRuns: 10, seed: 1 })

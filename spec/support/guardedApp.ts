@@ -12,7 +12,7 @@ export interface GuardedApp {
 }
 
 interface Options {
-  /** What an operation does; by default it tells who called. */
+  /** What an operation does. The default answers with the principal. */
   readonly handler?: (ctx: Context) => unknown
   /** Middleware above the router. */
   readonly above?: (app: Koa) => ReadonlyArray<Middleware>
@@ -25,7 +25,9 @@ const tellWhoCalled = (ctx: Context): void => {
 /** `ctx.request.auth`, whatever its type. */
 export const authOf = ({ request }: Context): unknown => Reflect.get(request, 'auth')
 
-/** Every path answers every method, behind what `withAuth` takes: an authenticator, a function, a list, or null. */
+/**
+ * Every path answers every method, guarded by what `withAuth` accepts: an authenticator, a function, a list, or null.
+ */
 export const guardedApp = (routes: Readonly<Record<string, unknown>>, options: Options = {}): GuardedApp => {
   const { handler = tellWhoCalled, above = () => [] } = options
   let calls = 0
@@ -35,7 +37,7 @@ export const guardedApp = (routes: Readonly<Record<string, unknown>>, options: O
   }
   const router = new Router()
   for (const [path, auth] of Object.entries(routes)) {
-    // Safe: `withAuth` checks what it is given when it runs
+    // Safe: `withAuth` checks its argument when it runs
     router.all(path, withAuth(auth as AuthenticatorLike) as unknown as Middleware, operation)
   }
   const app = new Koa()
@@ -74,7 +76,7 @@ export const sendCounted = async (
 
 const unauthorized = { type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' }
 
-/** What every denial must be: 401, a challenge, the constant body, not stored, and no operation run. */
+/** Expects a refusal: 401, a challenge, the constant body, not stored, and no operation ran. */
 export const expectDenied = (answer: RawAnswer & { readonly ran: number }): void => {
   expect({ status: answer.status, ran: answer.ran }).toEqual({ status: 401, ran: 0 })
   expect(JSON.parse(answer.body)).toEqual(unauthorized)
@@ -83,6 +85,6 @@ export const expectDenied = (answer: RawAnswer & { readonly ran: number }): void
   expect(valuesOf(answer, 'Cache-Control')).toEqual(['no-store'])
 }
 
-/** What every accepted request must be: 200, and one run of the operation. */
+/** Expects an accepted request: 200, and the operation ran once. */
 export const expectAccepted = (answer: RawAnswer & { readonly ran: number }): void =>
   expect({ status: answer.status, ran: answer.ran }).toEqual({ status: 200, ran: 1 })

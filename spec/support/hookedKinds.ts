@@ -40,7 +40,7 @@ const signIn: Middleware = async (ctx, next) => {
   } else await next()
 }
 
-/** The application; `answerWith` sets what the hooks do from then on. */
+/** The application. `answerWith` sets what the hooks do from then on. */
 export const hookedKinds = (above: (app: Koa) => ReadonlyArray<Middleware> = () => []) => {
   let hook: () => unknown = () => false
   let asked = 0
@@ -71,7 +71,7 @@ export const hookedKinds = (above: (app: Koa) => ReadonlyArray<Middleware> = () 
       .map((cookie) => cookie.split(';')[0])
       .join('; ')
 
-  /** Sends the kind's request; how often its hook was asked, and its operation run. */
+  /** Sends the request of a kind. Reports how often its hook was called and its operation ran. */
   const send = async (
     served: Served,
     [kind, target, lines]: (typeof kinds)[number],

@@ -69,7 +69,7 @@ const plain = fc
     hook: () => value,
   }))
 
-/** How a value can reach the layer. */
+/** The ways in which a value can reach the layer. */
 const ways: Readonly<Record<string, (value: () => unknown) => unknown>> = {
   answered: (value) => value(),
   thrown: (value) => raise(value()),

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT, type JWK, type JWTPayload } from 'jose'
 import { onTestFinished } from 'vitest'
 
-/** How it answers requests for its keys. */
+/** How it responds to requests for its keys. */
 export type Mood = 'well' | 'error' | 'hanging' | 'rubbish' | 'empty' | 'shapeless' | 'redirecting' | 'endless'
 
 export interface SigningKey {
@@ -35,13 +35,13 @@ export const seconds = (): number => Math.floor(Date.now() / 1000)
 
 const part = (value: string): string => Buffer.from(value).toString('base64url')
 
-/** A token of any header and any payload, signed with RS256 by Node, whatever jose would say to it. */
+/** A token with any header and any payload, signed with RS256 by Node, because jose would refuse some of them. */
 export const signedByHand = (header: object, payload: string, { privateKey }: SigningKey): string => {
   const input = `${part(JSON.stringify(header))}.${part(payload)}`
   return `${input}.${signBytes('sha256', Buffer.from(input), privateKey).toString('base64url')}`
 }
 
-/** A token signed with a key of one's choice. */
+/** A token signed with any key. */
 export const signedWith = (
   { alg, kid, privateKey }: SigningKey,
   claims: JWTPayload,
@@ -53,15 +53,15 @@ export const API = 'https://api.example'
 export interface IdentityProvider {
   readonly issuer: string
   readonly jwksUri: string
-  /** The claims of a good token for `API`. */
+  /** The claims of a valid token for `API`. */
   readonly claims: (over?: JWTPayload) => JWTPayload
-  /** A good token, but for what is said otherwise. */
+  /** A valid token, with the given changes. */
   readonly token: (over?: JWTPayload, key?: SigningKey) => Promise<string>
   readonly keys: SigningKey[]
   mood: Mood
-  /** What the discovery documents say beside their own, by path; `undefined`: 404. */
+  /** The contents of the discovery documents beside the standard ones, by path; `undefined` means 404. */
   readonly documents: Record<string, Record<string, unknown> | undefined>
-  /** Requests, by path. */
+  /** The number of requests, by path. */
   readonly asked: (path?: string) => number
   readonly stop: () => Promise<void>
   readonly start: () => Promise<void>
@@ -82,7 +82,7 @@ const answers: Readonly<Record<Exclude<Mood, 'well' | 'hanging'>, (res: ServerRe
   },
 }
 
-// Making an RSA key takes half a second, so providers have one each suite
+// Making an RSA key takes half a second, so the providers of a suite share one
 const firstKeys = new Map<string, Promise<SigningKey>>()
 const firstKey = (alg: string): Promise<SigningKey> => {
   const known = firstKeys.get(alg) ?? signingKey(alg, 'k1')
@@ -90,7 +90,7 @@ const firstKey = (alg: string): Promise<SigningKey> => {
   return known
 }
 
-/** A provider until the test is finished; `path` is that of its issuer. */
+/** A provider until the test has finished. `path` is that of its issuer. */
 export const identityProvider = async (path = '', alg = 'ES256'): Promise<IdentityProvider> => {
   const keys = [await firstKey(alg)]
   const asked: string[] = []
@@ -144,7 +144,7 @@ export const identityProvider = async (path = '', alg = 'ES256'): Promise<Identi
   return provider
 }
 
-/** Process warnings, from now until the test is finished. */
+/** Collects process warnings until the test has finished. */
 export const processWarnings = (): (() => ReadonlyArray<string>) => {
   const noted: string[] = []
   const note = (warning: Error): void => void noted.push(`${warning.name}: ${warning.message}`)

@@ -10,7 +10,7 @@ export interface Import {
   readonly from: string
   /** A path of the repository, or the name of a package. */
   readonly to: string
-  /** Whether nothing of it is left at run time. */
+  /** Whether it only imports types, which do not exist at run time. */
   readonly typeOnly: boolean
 }
 
@@ -24,7 +24,7 @@ const isTypeOnly = (node: ts.ImportDeclaration | ts.ExportDeclaration): boolean 
   return named && !byDefault && bindings.elements.length > 0 && bindings.elements.every((one) => one.isTypeOnly)
 }
 
-/** Every import of a source, also those within types, as `import('x').Y`, and dynamic ones. */
+/** Every import of a source, including those in types, such as `import('x').Y`, and dynamic ones. */
 export const importsOf = (from: string): Import[] => {
   const found: Import[] = []
   const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
@@ -46,12 +46,12 @@ export const importsOf = (from: string): Import[] => {
 const parse = (path: string) =>
   ts.createSourceFile(path, readFileSync(repository + path, 'utf8'), ts.ScriptTarget.Latest, true)
 
-/** Lines that hold code, comments and blank lines left out. */
+/** The lines of code, without comments and blank lines. */
 export const linesOfCode = (path: string): number => {
   const file = parse(path)
   const lines = new Set<number>()
   const visit = (node: ts.Node): void => {
-    // the end of the file is no code
+    // The end of the file is not code
     if (node.kind === ts.SyntaxKind.EndOfFileToken) return
     for (const at of [node.getStart(file), node.getEnd()]) lines.add(file.getLineAndCharacterOfPosition(at).line)
     ts.forEachChild(node, visit)
@@ -63,7 +63,7 @@ export const linesOfCode = (path: string): number => {
 /** All imports of all sources. */
 export const importGraph = (): Import[] => sources().flatMap(importsOf)
 
-/** The first path that leads back to where it began; types count, too. */
+/** The first path that leads back to its beginning. Types count, too. */
 export const cycleOf = (graph: ReadonlyArray<Import>): ReadonlyArray<string> | undefined => {
   const closed = new Set<string>()
   const follow = (at: string, path: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {

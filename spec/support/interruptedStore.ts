@@ -1,7 +1,7 @@
-/** A store of sessions in memory, in which other things happen between the reading of a session and the decision about it. */
+/** A store of sessions in memory that runs other code between the reading of a session and the decision about it. */
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 
-/** `meanwhile` runs, once, after a session was read and before its mark is. */
+/** `meanwhile` runs once, after a session was read and before its mark is. */
 export const interruptedStore = (): {
   readonly store: SessionStore
   readonly meanwhile: Array<() => Promise<unknown>>

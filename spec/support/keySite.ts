@@ -46,7 +46,7 @@ export const slowProxy = async (
       [far, near],
     ] as const) {
       open.add(from)
-      // late, but in order, as TCP is
+      // Late, but in order, like TCP
       let last: Promise<unknown> = Promise.resolve()
       from.on('data', (chunk) => {
         last = Promise.all([last, pause(ms)]).then(() => to.writable && to.write(chunk))

@@ -23,7 +23,7 @@ const describeClient = (
     let store: KeyStore | undefined
     beforeAll(async () => {
       connected = await connect(server())
-      // so that they do not meet on one server
+      // So that they do not share keys on one server
       store = redisKeyStore({ command: connected.command, prefix: `{${name}}:` })
     }, 20_000)
     afterAll(async () => {
@@ -54,7 +54,7 @@ export const describeEveryKeyStore = (suite: Suite): void => {
   }
 }
 
-/** A store that notes which of its methods are called, in order. */
+/** A store that records which of its methods are called, in order. */
 export const noted = (store: KeyStore): { readonly store: KeyStore; readonly calls: string[] } => {
   const calls: string[] = []
   const noting =
@@ -76,10 +76,10 @@ export const noted = (store: KeyStore): { readonly store: KeyStore; readonly cal
   }
 }
 
-/** A digest as stores get them. */
+/** A digest in the form that stores get. */
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A record with the least that one must have. */
+/** A record with only the required fields. */
 export const recordOf = (id: string, more: Partial<KeyRecord> = {}): KeyRecord => ({
   id,
   owner: 'anna',

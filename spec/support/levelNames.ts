@@ -1,4 +1,4 @@
-/** Describes the layers of a router in words: what each guard demands, and what is around it. */
+/** Describes the layers of a router in words: the demand of each guard, and the functions around it. */
 import type { RouterInstance } from '@koa/router'
 import { option as O } from 'fp-ts'
 import { also, authenticator, Challenge, type Authenticator } from 'koa-with-auth'
@@ -20,16 +20,16 @@ const credential = (scheme: string) =>
     extract: () => O.none,
     authenticate: () => expect.unreachable(),
   })
-/** Requirements, by the schemes that they demand. */
+/** Requirements, by the names of their schemes. */
 export const [a, b] = [Requirement.guardedBy(credential('a')), Requirement.guardedBy(credential('b'))]
 export const [alsoA, alsoB, alsoC] = [also(credential('a')), also(credential('b')), also(credential('c'))]
 export const { open } = Requirement
 
-/** A guard that is in an operation. */
+/** A guard for an operation. */
 export const on = (requirement: Requirement.Requirement): never =>
   guardFor(requirement, { levels: ['operation'] }) as never
 
-/** The functions of each layer, by name; a guard by what it demands, in order. */
+/** The functions of each layer by name, in order; a guard by its demand. */
 export const names = ({ stack }: RouterInstance): string[] =>
   stack.map((layer) =>
     [...(layer.stack as ReadonlyArray<object>)]

@@ -17,7 +17,7 @@ export interface Answered {
   /** The lines of `WWW-Authenticate`. */
   readonly challenges: ReadonlyArray<string>
   readonly text: string
-  /** Who was asked, in order. */
+  /** The hooks that were called, in order. */
   readonly calls: ReadonlyArray<string>
   /** How often the operation ran. */
   readonly ran: number

@@ -7,10 +7,10 @@ import Router, { type RouterInstance } from '@koa/router'
 import { httpBearer, withAuth, type Guard } from 'koa-with-auth'
 
 // -------------------------------------------------------------------------------------
-// calls: a denied request that ran its handler is a breach even if it answered 401
+// calls: a refused request whose handler ran is a breach, even if it got a 401
 // -------------------------------------------------------------------------------------
 
-// Where each spec file finds it empty, see sharedProcess.ts
+// Each spec file finds it empty: sharedProcess.ts
 const kept = Symbol.for('koa-with-auth/calls of a spec file')
 // Safe: nothing else is kept under this symbol
 const calls = (): Map<string, number> => ((globalThis as { [kept]?: Map<string, number> })[kept] ??= new Map())
@@ -19,14 +19,14 @@ export const count = (id: string): void => {
   calls().set(id, (calls().get(id) ?? 0) + 1)
 }
 
-/** How often `id` ran since it was asked last. */
+/** How often `id` ran since the last call. */
 export const callsOf = (id: string): number => {
   const seen = calls().get(id) ?? 0
   calls().delete(id)
   return seen
 }
 
-/** A handler that counts, and answers its name and who called. */
+/** A handler that counts its calls, and answers with its name and the principal. */
 export const handler =
   (id: string) =>
   (ctx: { request: object; body: unknown }): void => {
@@ -34,10 +34,10 @@ export const handler =
     ctx.body = { ran: id, auth: 'auth' in ctx.request ? (ctx.request.auth ?? null) : null }
   }
 
-/** `withAuth` for what the compiler would refuse, or could not know. */
+/** `withAuth` for arguments that the compiler refuses, or does not know. */
 export const guardOf: (auth: unknown) => Guard<unknown> = withAuth as (auth: unknown) => Guard<unknown>
 
-/** A bearer authenticator that takes one token and tells its realm. */
+/** A bearer authenticator for one token, with its own realm. */
 export const bearerFor = (realm: string) =>
   httpBearer({ realm, authenticate: (_request, token) => token === tokenOf(realm) && realm })
 
@@ -68,20 +68,20 @@ export const combinations: ReadonlyArray<Combination> = levels.reduce<ReadonlyAr
   [{} as Combination],
 )
 
-/** The rule: the first decided of operation, child registration, ..., application; nothing decided is public. */
+/** The rule: the first decision of operation, child registration, ..., application counts. Undecided is public. */
 export const winner = (combination: Combination): Level | undefined => {
   const level = levels.find((each) => combination[each] !== 'unset')
   return level !== undefined && combination[level] === 'auth' ? level : undefined
 }
 
-/** A level whose token must not pass where another one's authenticator decides; one that is set, if there is any. */
+/** A level whose token must not pass where another level decides; one that decides itself, if there is any. */
 export const neighbourOf = (combination: Combination, level: Level): Level => {
   const at = levels.indexOf(level)
   const others = [...levels.slice(at + 1), ...levels.slice(0, at)]
   return others.find((each) => combination[each] === 'auth') ?? others[0]!
 }
 
-/** Every level has its own authenticator, whose realm tells which one answered. */
+/** Every level has its own authenticator, whose realm shows which one decided. */
 const guards = new Map(levels.map((level) => [level, guardOf(bearerFor(level))]))
 const open = guardOf(null)
 
@@ -95,11 +95,11 @@ const wrap = (combination: Combination, level: Level, router: RouterInstance): R
 // orders
 // -------------------------------------------------------------------------------------
 
-/** When something is put into a router: into the plain one, the wrapped one, the registered one, or after `routes()`. */
+/** When something is added to a router: to the plain one, the wrapped one, the registered one, or after `routes()`. */
 export const moments = ['plain', 'wrapped', 'registered', 'served'] as const
 export type Moment = (typeof moments)[number]
 
-/** When the operation comes into the child, the child into the parent, and the parent into the root. */
+/** When the operation is added to the child, the child to the parent, and the parent to the root. */
 export interface Order {
   readonly operation: Moment
   readonly child: Moment
@@ -116,7 +116,7 @@ export const canonical: Order = { operation: 'plain', child: 'plain', parent: 'p
 
 export type Middleware = ReturnType<RouterInstance['routes']>
 
-/** A router that goes through its levels and is filled at one moment of that. */
+/** A router that is wrapped and registered, and gets its contents at one moment of that. */
 const building = (
   base: RouterInstance,
   wraps: ReadonlyArray<readonly [Moment, Wrapping]>,
@@ -136,7 +136,7 @@ const building = (
 
 type Wrapping = (router: RouterInstance) => RouterInstance
 
-/** Three routers, one in the other, under `/<id>`: each level wraps one, and `register` puts an operation into the innermost. */
+/** Three nested routers, under `/<id>`. Each level wraps one, and `register` adds an operation to the innermost. */
 export const nested = (
   id: string,
   order: Order,
@@ -178,7 +178,7 @@ export const build = (id: string, combination: Combination, order: Order): Middl
         : router.get('/o', deciding(combination, 'operation'), handler(id)),
   )
 
-/** Where `build` puts its operation. */
+/** The method and the path of the operation of `build`. */
 export const pathOf = (id: string): string => `/${id}/p/c/o`
 
 // -------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ export interface Answer {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
-/** A request that keeps its connection, and sends its target as it is written. */
+/** A request on a connection that is kept, which sends its target unchanged. */
 export const get = (
   port: number,
   path: string,
@@ -219,7 +219,7 @@ export const get = (
     request.end()
   })
 
-/** What a request came to, and how often the handler `id` ran for it. */
+/** The outcome of a request, and how often the handler `id` ran for it. */
 export const outcome = async (
   port: number,
   path: string,
@@ -232,14 +232,14 @@ export const outcome = async (
   return { status, challenge, says: saidIn(text), calls: callsOf(id) }
 }
 
-// A handler of ours answers who called, the layer a problem's detail; Koa a plain text
+// Our handlers answer with the principal, the layer with the detail of a problem, and Koa with plain text
 const saidIn = (text: string): unknown => {
   if (!text.startsWith('{')) return text
   const body = JSON.parse(text) as Record<string, unknown>
   return 'ran' in body ? body['auth'] : body['detail']
 }
 
-/** The outcome where `bearerFor(realm)` decides and nothing was sent. */
+/** The outcome if `bearerFor(realm)` decides and nothing was sent. */
 export const denied = (realm: string, error = '') => ({
   status: 401,
   challenge: `Bearer realm="${realm}"${error}`,
@@ -247,7 +247,7 @@ export const denied = (realm: string, error = '') => ({
   calls: 0,
 })
 
-/** The outcome where the handler runs, for whom `bearerFor` let in, or for `null`. */
+/** The outcome if the handler runs, with the principal of `bearerFor`, or with `null`. */
 export const admitted = (auth: string | null) => ({ status: 200, challenge: undefined, says: auth, calls: 1 })
 
 export const notFound = { status: 404, challenge: undefined, says: 'Not Found', calls: 0 }

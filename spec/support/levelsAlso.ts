@@ -22,7 +22,7 @@ export const addings: ReadonlyArray<Adding> = levels.reduce<ReadonlyArray<Adding
 // the rule
 // -------------------------------------------------------------------------------------
 
-/** What is demanded: levels whose keys must be sent, in the order asked, and who is let in with them; else anybody. */
+/** The demand: the levels whose keys must be sent, in the order of the checks, and the principal with them. */
 export interface Demanded {
   readonly keys: ReadonlyArray<Level>
   readonly principal: unknown
@@ -31,8 +31,8 @@ export interface Demanded {
 const anonymous: Demanded = { keys: [], principal: undefined }
 
 /**
- * From the application inwards: `auth` replaces, `null` opens, `also` adds. What a router was built with does not count
- * where the call that registers it decides, whatever that says: a second `withAuth` replaces the first.
+ * From the application to the operation: `auth` replaces, `null` opens, `also` adds. The decision of a router does not
+ * count if the call that registers it decides, whatever that is: a second `withAuth` replaces the first.
  */
 export const demandedBy = (adding: Adding): Demanded => {
   const decided = (registration: Level, own: Level): Level => (adding[registration] === 'unset' ? own : registration)
@@ -62,14 +62,14 @@ export const demandedBy = (adding: Adding): Demanded => {
 
 export const keyFor = (level: Level): string => `key-of-${level}`
 
-/** Header fields with the right keys of these levels, and a wrong one for each of those. */
+/** Header fields with the right keys of these levels. The others are wrong. */
 export const keysOf = (right: ReadonlyArray<Level>, wrong: ReadonlyArray<Level> = []): Record<string, string> =>
   Object.fromEntries([
     ...right.map((level) => [`x-${level}`, keyFor(level)] as const),
     ...wrong.map((level) => [`x-${level}`, 'wrong'] as const),
   ])
 
-/** The line of `WWW-Authenticate` that offers a level's key. */
+/** The line of `WWW-Authenticate` for the key of a level. */
 export const offerOf = (level: Level): string => `ApiKey realm="${level}", in="header", name="X-${level}"`
 
 const authFor = (level: Level) =>

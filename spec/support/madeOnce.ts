@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 const variable = 'KOA_WITH_AUTH_MADE_ONCE'
 
-// Vitest runs one for each project, in one process: the workers inherit the variable
+// Vitest runs one for each project, in one process; the workers inherit the variable
 /** The global setup of a run. */
 export const setup = (): (() => void) => {
   process.env[variable] ??= mkdtempSync(join(tmpdir(), 'koa-with-auth-run-'))
@@ -28,7 +28,7 @@ const folderOfRun = (): string => {
 /**
  * The path of a folder that `make` filled, in this process or in another one of the run. Copy it before you change it.
  *
- * Two processes can make it at the same time. Then the first one that ends wins.
+ * Two processes can make it at the same time. Then the first one to finish wins.
  */
 export const madeOnce = (name: string, make: (folder: string) => void): string => {
   const made = join(folderOfRun(), name)

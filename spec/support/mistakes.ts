@@ -1,4 +1,4 @@
-/** Values for mistakes in configuration, and the messages about them. */
+/** Values for mistakes in configuration, and their messages. */
 
 export class Strategy {
   authenticate(): boolean {
@@ -15,7 +15,7 @@ export async function* asyncGenerator() {
 /** A value that no message may print. */
 export const secret = 'sup3rs3cr3t'
 
-/** Safe: what a caller without types could write. */
+/** Safe: a caller without types could write this. */
 export const untyped = (value: unknown) => value as never
 
 /** The message of the TypeError that `f` throws. */

@@ -1,4 +1,4 @@
-// It comes without types; these are of what the specs use
+// The library has no types; these are the parts that specs use
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
   export class Provider {

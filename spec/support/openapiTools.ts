@@ -1,4 +1,4 @@
-/** Runs OpenAPI tools of others on a document: a validator, a linter, a generator of types. */
+/** Runs common OpenAPI tools on a document: a validator, a linter, a generator of types. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -14,7 +14,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 export const routersOf = ({ middleware }: Koa): RouterInstance[] =>
   middleware.flatMap((one) => ('router' in one ? [one.router as RouterInstance] : []))
 
-/** What `@seriousme/openapi-schema-validator` finds wrong; nothing where the document is valid. */
+/** The errors that `@seriousme/openapi-schema-validator` finds; undefined if the document is valid. */
 export const invalidIn = async (document: OpenAPIV3_1.Document): Promise<unknown> => {
   const { valid, errors } = await new Validator().validate(
     JSON.parse(JSON.stringify(document)) as Record<string, unknown>,
@@ -41,7 +41,7 @@ interface RedoclyReport {
 
 const redocly = join(dirname(createRequire(import.meta.url).resolve('@redocly/cli/package.json')), 'bin', 'cli.js')
 
-/** What `redocly lint` with these rules beside its recommended ones finds. Nothing is fetched, nothing is reported. */
+/** The findings of `redocly lint` with these rules beside its recommended ones. It fetches and reports nothing. */
 export const lint = async (
   document: OpenAPIV3_1.Document,
   rules: Readonly<Record<string, unknown>> = {},
@@ -50,20 +50,20 @@ export const lint = async (
   try {
     const [file, config] = [join(folder, 'openapi.json'), join(folder, 'redocly.yaml')]
     await writeFile(file, JSON.stringify(document, null, 2))
-    // JSON is YAML
+    // JSON is valid YAML
     await writeFile(config, JSON.stringify({ extends: ['recommended'], telemetry: 'off', rules }))
     const env = {
       ...process.env,
       REDOCLY_TELEMETRY: 'off',
       REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
-      // A port where no server listens: what it would ask of another host fails
+      // A port without a server: requests to another host fail
       HTTP_PROXY: 'http://127.0.0.1:9',
       HTTPS_PROXY: 'http://127.0.0.1:9',
     }
     const report = await new Promise<string>((resolve, reject) => {
       const args = [redocly, 'lint', file, '--config', config, '--format', 'json', '--max-problems', '1000']
       execFile(process.execPath, args, { cwd: folder, env, maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-        // It exits with 1 where it found errors, and still reports them
+        // It exits with 1 if it found errors, and still reports them
         if (stdout.includes('"problems"')) resolve(stdout)
         else reject(error ?? new Error(stderr))
       })
@@ -77,7 +77,7 @@ export const lint = async (
   }
 }
 
-/** The text of a module of types that `openapi-typescript` makes of a document. */
+/** The module of types that `openapi-typescript` makes of a document. */
 export const typesOf = async (document: OpenAPIV3_1.Document): Promise<string> =>
   // Safe: a document of OpenAPI 3.1, in another library's types
   astToString(await openapiTS(JSON.parse(JSON.stringify(document)) as OpenAPI3, { silent: true }))

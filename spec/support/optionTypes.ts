@@ -3,16 +3,16 @@ import { relative } from 'node:path'
 import ts from 'typescript'
 import { repository } from './typecheck.js'
 
-/** An optional property of something that a user passes to a public function. */
+/** An optional property of an object that users pass to a public function. */
 export interface OptionalProperty {
   /** Where it is declared, and its name: `src/ApiApp.ts: ApiAppOptions.title`. */
   readonly declared: string
-  /** The first way to it: `apiApp(options)`. */
+  /** The first path to it: `apiApp(options)`. */
   readonly way: string
   readonly takesUndefined: boolean
 }
 
-// What the library makes and users pass on. They write none of them as a literal
+// The library makes these and users pass them on, so they are never written as a literal
 const madeHere = [
   'Authenticator',
   'AuthError',
@@ -24,7 +24,7 @@ const madeHere = [
   'Routed',
   'Routes',
 ]
-// What is stored, published or sent as it is: records, and the objects of OpenAPI
+// These are stored, published or sent as they are: records, and the objects of OpenAPI
 const records = [
   ...['KeyRecord', 'FoundKey', 'SignedOutEvent'],
   ...['ApiKeyScheme', 'HttpScheme', 'MutualTlsScheme', 'OAuth2Scheme', 'OpenIdConnectScheme'],
@@ -43,8 +43,9 @@ const placeOf = (property: ts.Symbol, type: ts.Type): string => {
 }
 
 /**
- * The optional properties of all that the exported functions of `entries` take: options, options in options, the options of
- * methods of what they return, and what functions among the options return. Only what is declared under `own`.
+ * The optional properties of everything that the exported functions of `entries` accept: options, nested options,
+ * options of methods of their results, and the results of functions among the options. Only what is declared under
+ * `own`.
  */
 export const optionalProperties = (
   program: ts.Program,
@@ -61,20 +62,20 @@ export const optionalProperties = (
   }
   const argumentsOf = (type: ts.Type): ReadonlyArray<ts.Type> =>
     (type.flags & ts.TypeFlags.Object) !== 0 ? checker.getTypeArguments(type as ts.TypeReference) : []
-  // By identity: under exactOptionalPropertyTypes an optional property has another undefined, of what is missing
+  // By identity: under exactOptionalPropertyTypes, the undefined of a missing property is another type
   const isUndefined = (type: ts.Type) =>
     type === checker.getUndefinedType() || (type.flags & (ts.TypeFlags.Unknown | ts.TypeFlags.Any)) !== 0
   const isMadeHere = (type: ts.Type): boolean =>
     [...madeHere, ...records].includes((type.aliasSymbol ?? type.symbol)?.name ?? '') ||
     (type.isIntersection() && type.types.some(isMadeHere))
 
-  // Its own properties, and those that a type of ours takes from another one
+  // Its own properties, and those that a type of this package takes from another one
   const propertiesOf = (type: ts.Type): ReadonlyArray<ts.Symbol> => {
     const isOurs = isIn(own, type.aliasSymbol) || isIn(own, type.symbol)
     return checker.getPropertiesOfType(type).filter((one) => isOurs || isIn(own, one))
   }
 
-  // What a user passes
+  // What users pass
   const given = (whole: ts.Type, way: string): void => {
     for (const type of isMadeHere(whole) ? [] : partsOf(whole)) {
       if (seen.given.has(type) || isMadeHere(type)) continue
@@ -93,7 +94,7 @@ export const optionalProperties = (
     }
   }
 
-  // What a user gets: its functions take something again
+  // What users get: its functions accept something again
   const returned = (whole: ts.Type, way: string): void => {
     for (const type of partsOf(whole)) {
       if (seen.returned.has(type)) continue

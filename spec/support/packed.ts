@@ -22,7 +22,7 @@ export interface PackedProject {
   readonly folder: string
   /** The tarball. */
   readonly tarball: string
-  /** Packs again, scripts left out: what the package would hold now. */
+  /** Packs again without scripts: what the package would contain now. */
   readonly listFiles: (withFiles: Readonly<Record<string, string>>) => ReadonlyArray<string>
   readonly files: ReadonlyArray<string>
   /** The size of the tarball in bytes. */
@@ -32,7 +32,7 @@ export interface PackedProject {
 
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly files: string[] }
 
-// A copy, so that packing (which builds) disturbs neither the repository nor another suite
+// A copy, because packing includes a build, which would disturb the repository and other suites
 const copyRepository = (copy: string): void => {
   const configuration = [
     'package.json',
@@ -53,12 +53,13 @@ const copyRepository = (copy: string): void => {
 }
 
 const parsePacked = (stdout: string): PackedFiles => {
-  // what scripts print comes first
+  // The output of scripts comes first
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as PackedFiles[]
   return packed!
 }
 
-// `source`: what is packed, and the tarball; `user`: an empty project with the package in it; `packed.json`: what npm said
+// `source`: the packed files and the tarball; `user`: an empty project with the package; `packed.json`: the output of
+// npm
 const pack = (folder: string): void => {
   const [source, user] = [join(folder, 'source'), join(folder, 'user')]
   mkdirSync(source)
@@ -67,7 +68,7 @@ const pack = (folder: string): void => {
   const packed = parsePacked(npm(source, 'pack', '--json'))
   writeFileSync(join(folder, 'packed.json'), JSON.stringify(packed))
   writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
-  // Peers are left out here: they come from the repository, so that nothing of them is fetched
+  // Peers are not installed here: they come from the repository, so nothing is fetched
   const tarball = join(source, packed.filename)
   npm(user, 'install', '--prefer-offline', '--legacy-peer-deps', '--ignore-scripts', tarball)
 }

@@ -56,7 +56,7 @@ export const brokenLink = ({ paper, target }: Link): string | undefined => {
   if (path.startsWith('..')) return `${paper} links out of the repository: ${target}`
   if (!existsSync(repository + path)) return `${paper} links to ${target}, which does not exist`
   if (anchor === undefined) return undefined
-  // a line of a source: `guard.ts#L20`
+  // A line of a source: `guard.ts#L20`
   const line = /^L(\d+)$/.exec(anchor)?.[1]
   if (line !== undefined) {
     const { length } = readFileSync(repository + path, 'utf8').split('\n')

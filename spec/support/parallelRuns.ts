@@ -1,6 +1,7 @@
 /**
- * A tree whose hooks decide anew at each call, sync or when a test lets them settle, and what its callers may get. The model does
- * not say which requests share a verification. It says only that a caller gets what is due to the caller's own credentials.
+ * A tree whose hooks decide again at each call, sync or when a test lets them settle, and what its callers may get. The
+ * model does not say which requests share a verification. It only says that callers get what their own credentials
+ * allow.
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
@@ -22,7 +23,7 @@ import { leavesOf, type Leaf, type Tree } from './evaluator.js'
 import { buildNode } from './trees.js'
 import { maxAges, points } from './world.js'
 
-/** What a hook makes of a credential, and whether only later. */
+/** The outcome of a hook for a credential, and whether it is async. */
 export interface Answer {
   readonly outcome: 'pass' | 'invalid' | 'expired' | 'unavailable' | 'raised'
   readonly late: boolean
@@ -60,7 +61,7 @@ const made = (leaf: string, value: string, call: number, { outcome }: Answer): u
   return E.left(outcome === 'expired' ? AuthError.expired : AuthError.unavailable(3))
 }
 
-/** Makes the authenticator. `answer` says what the next hook makes of what it is asked about. */
+/** Makes the authenticator. `answer` gives the outcome of the next call of a hook. */
 export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, answer: () => Answer) => {
   const calls: Call[] = []
   const memories = Object.fromEntries(Object.entries(maxAges).map(([by, maxAge]) => [by, remembered({ maxAge })]))
@@ -105,10 +106,10 @@ export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, an
 }
 
 // -------------------------------------------------------------------------------------
-// what is due
+// allowed results
 // -------------------------------------------------------------------------------------
 
-/** What a visit may rely on: its own calls, and those of others that are still remembered under one of these names. */
+/** The calls that a visit may use: its own, and those of others that are still remembered under one of these names. */
 export interface Due {
   readonly visit: Visit
   readonly calls: ReadonlyArray<Call>
@@ -118,7 +119,7 @@ export interface Due {
 const field = (u: unknown, name: string): unknown =>
   typeof u === 'object' && u !== null && Object.hasOwn(u, name) ? Reflect.get(u, name) : undefined
 
-/** Whether a principal is due to a visit: each hook in it has accepted what this visit sent to it. */
+/** Whether a principal is allowed for a visit: each hook in it has accepted what this visit sent to it. */
 export const isDue = (tree: Tree, principal: unknown, due: Due, by: ReadonlyArray<string> = []): boolean => {
   const within = (member: Tree, part: unknown) => isDue(member, part, due, by)
   const isSilent = (member: Tree) => leavesOf(member).every(({ id }) => !due.visit.sent.has(id))
@@ -167,7 +168,7 @@ const isAccepted = (
   const call = calls[Number(field(principal, 'call'))]
   if (call === undefined || call.outcome !== 'pass' || call.leaf !== leaf.id) return false
   const isOwn = call.value === visit.sent.get(leaf.id) && field(principal, 'value') === call.value
-  // what browsers send by themselves is never shared with a request that another site caused
+  // A credential that browsers send is never shared with a request that another site caused
   const isAllowed = leaf.ambient !== true || !(visit.crossSite || call.visit.crossSite)
   return isOwn && isAllowed && (call.visit === visit || by.some((one) => isRemembered(call, one)))
 }

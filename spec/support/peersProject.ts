@@ -1,4 +1,6 @@
-/** A TypeScript project with other peers than the repository's: their declarations are copied, as npm would install them. */
+/**
+ * A TypeScript project with other peers than the repository: their declarations are copied, as npm would install them.
+ */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,11 +9,11 @@ import { repository } from './typecheck.js'
 /** Peers: the name in an application, and the name under which the repository has it installed. */
 export type Peers = Readonly<Record<string, string>>
 
-// Those that name types of Koa must find the Koa that is beside them
+// Packages that use types of Koa must find the Koa beside them
 const naming = ['@types/koa-compose', 'koa-session']
 const fromRepository = `${repository}node_modules/`
 
-/** Makes `name` within a project that has the package installed: the same package and files, beside these peers. */
+/** Makes `name` in a project that has the package installed: the same package and files, with these peers. */
 export const peersProject = (packed: string, name: string, peers: Peers, files: string): string => {
   const folder = join(packed, name)
   const modules = join(folder, 'node_modules')
@@ -30,7 +32,7 @@ export const peersProject = (packed: string, name: string, peers: Peers, files: 
   return folder
 }
 
-/** What `tsc` of one version prints about a project; an empty string where it finds nothing. */
+/** The output of one version of `tsc` for a project; an empty string if it finds no error. */
 export const tsc = (version: string, folder: string, compilerOptions: object): Promise<string> => {
   const config = join(folder, `tsconfig.${version}.${Object.values(compilerOptions).join('.')}.json`)
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...strict, ...compilerOptions }, include: ['*.ts'] }))
@@ -51,7 +53,7 @@ const strict = {
   esModuleInterop: true,
   resolveJsonModule: true,
   skipLibCheck: false,
-  // what modules export must have names that other modules can import
+  // The exports of modules must have names that other modules can import
   declaration: true,
   emitDeclarationOnly: true,
   outDir: 'declared',

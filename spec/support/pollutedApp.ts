@@ -1,6 +1,6 @@
 /**
- * An application whose process has a merge that pollutes prototypes. It is a separate program, because that must not
- * reach other tests. It prints its port.
+ * An application whose process has a merge that pollutes prototypes. It is a separate program, so that other tests are
+ * not affected. It prints its port.
  */
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
@@ -9,18 +9,18 @@ import koaSession from 'koa-session'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 
-// as lodash.merge was
+// Like earlier versions of lodash.merge
 const merge = (to: Record<string, unknown>, from: Record<string, unknown>): void => {
   for (const key of Object.keys(from)) {
     const value = from[key]
     if (typeof value === 'object' && value !== null) {
-      // Safe: what such a merge does
+      // Safe: such a merge does this
       merge((to[key] ??= {}) as Record<string, unknown>, value as Record<string, unknown>)
     } else to[key] = value
   }
 }
 
-// a class whose fields are getters, as some mappers of databases make them
+// A class with getters, as some database mappers make it
 class Row {
   readonly #row: { readonly username: string; readonly isSuperuser: boolean }
   constructor(row: { readonly username: string; readonly isSuperuser: boolean }) {
@@ -45,7 +45,7 @@ const users = new Map<string, object>([
   ['boss', new Row({ username: 'boss', isSuperuser: true })],
 ])
 const { PLAIN } = process.env
-// Safe: the users of this program
+// Safe: these are the users of this program
 type User = { readonly username: string }
 const loadUser = (id: string) => users.get(id) as User | undefined
 const logIn = PLAIN === undefined ? sessions(app, { loadUser }).logIn : undefined
@@ -60,7 +60,7 @@ router.post('/merge', withAuth(null), async (ctx) => {
   merge((target === null ? {} : users.get(target)) as Record<string, unknown>, JSON.parse(text) as never)
   ctx.status = 204
 })
-// So that one process can be polluted again
+// So that one process can be polluted several times
 const unpolluted = Reflect.ownKeys(Object.prototype)
 router.post('/unmerge', withAuth(null), (ctx) => {
   const added = Reflect.ownKeys(Object.prototype).filter((key) => !unpolluted.includes(key))

@@ -16,14 +16,16 @@ const isExecutable = (path: string): boolean => {
   }
 }
 
-/** Where the first of these names is on the PATH. */
+/** The path of the first of these names that is on the PATH. */
 export const programPath = (names: ReadonlyArray<string>, env: Env): string | undefined =>
   (env['PATH'] ?? '')
     .split(delimiter)
     .flatMap((folder) => names.map((name) => join(folder, name)))
     .find(isExecutable)
 
-/** That none of them is there, and how to install the first; `undefined` where one is. Throws where `CI` is set. */
+/**
+ * A message that none of them is installed, and how to install the first; `undefined` if one is. Throws if `CI` is set.
+ */
 export const missingProgram = (names: ReadonlyArray<string>, env: Env): string | undefined => {
   if (programPath(names, env) !== undefined) return undefined
   const fix = `no ${names[0]} on the PATH; apt-get install ${names[0]}`

@@ -1,4 +1,4 @@
-/** For `npm run test:quick`: fewer cases of each property that does not name their number. */
+/** For `npm run test:quick`: fewer cases for each property that does not set their number. */
 import fc from 'fast-check'
 
 fc.configureGlobal({ numRuns: 20 })

@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 export interface RawAnswer {
   /** The status, or what happened instead. */
   readonly status: number | 'closed' | 'hang'
-  /** Header lines as sent, names in lower case. */
+  /** Header lines as they were sent, with names in lower case. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly body: string
   readonly milliseconds: number

@@ -10,31 +10,31 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll } from 'vitest'
 import { commandsIn, freePort, redisPath, sendTo } from './redisServer.js'
 
-/** After so many milliseconds a node that is silent counts as failed; one that waits for a busy machine is silent, too. */
+/** After this many milliseconds a silent node counts as failed. On a busy machine a node can be silent, too. */
 export const nodeTimeout = 1500
 
 export interface RedisNode {
   readonly port: number
-  /** Sends one command over a connection of its own, and resolves to the raw reply. */
+  /** Sends one command over a separate connection. Resolves with the raw reply. */
   readonly send: (...args: string[]) => Promise<string>
-  /** Freezes it: connections stay open, nothing is answered. */
+  /** Stops the process: connections stay open, and get no reply. */
   readonly pause: () => void
   readonly continue: () => void
   readonly kill: () => void
 }
 
 export interface RedisCluster {
-  /** The first three were masters when it was made. */
+  /** The first three were masters at the beginning. */
   readonly nodes: ReadonlyArray<RedisNode>
   readonly ports: ReadonlyArray<number>
-  /** The nodes that are masters now, and answer. */
+  /** The nodes that are masters now, and reply. */
   readonly masters: () => Promise<RedisNode[]>
-  /** How often each command ran since `reset`, on all nodes that answer: `{ get: 2 }`. */
+  /** How often each command ran since `reset`, on all nodes that reply: `{ get: 2 }`. */
   readonly commands: () => Promise<Record<string, number>>
   readonly reset: () => Promise<void>
-  /** Resolves when each of three masters has a replica that follows it, which a master that is lost needs. */
+  /** Resolves when each of three masters has a replica that follows it, which is needed when a master fails. */
   readonly settled: () => Promise<void>
-  /** Resolves when the replicas have what is written now: Redis answers before they have it. */
+  /** Resolves when the replicas have what was written. Redis replies before they have it. */
   readonly replicated: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -44,7 +44,7 @@ const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> 
   throw new Error(`redis cluster: ${what} did not happen`)
 }
 
-// as many different ones
+// As many different ones
 const freePorts = async (count: number): Promise<number[]> => {
   const ports = new Set<number>()
   while (ports.size < count) ports.add(await freePort())
@@ -59,16 +59,16 @@ const options = (port: number, bus: number, dir: string): string[] =>
     save: '',
     appendonly: 'no',
     'cluster-enabled': 'yes',
-    // by default 10000 higher, which may be no port
+    // The default is 10000 higher, which may not be a valid port
     'cluster-port': bus,
     'cluster-announce-ip': '127.0.0.1',
     'cluster-node-timeout': nodeTimeout,
-    // the slots of the other masters are served while one fails over
+    // The slots of other masters are served during a failover
     'cluster-require-full-coverage': 'no',
     'repl-diskless-sync-delay': 0,
   }).flatMap(([name, value]) => [`--${name}`, String(value)])
 
-// How far a master is, and the replica that follows it, in bytes of what was written
+// The positions of a master and of its replica, in bytes that were written
 const progress = (info: string) => {
   const replica = /^slave\d+:.*state=online,offset=(\d+)/m.exec(info)?.[1]
   return {
@@ -80,7 +80,7 @@ const progress = (info: string) => {
 
 const text = (reply: string): string => reply.replace(/^\$\d+\r\n/, '').trim()
 
-/** Starts one: six processes, and the slots divided among the first three. */
+/** Starts a cluster: six processes, with the slots divided among the first three. */
 export const startRedisCluster = async (): Promise<RedisCluster> => {
   const path = redisPath(process.env)
   if (path === undefined) throw new Error('no redis-server on the PATH; apt-get install redis-server')
@@ -154,7 +154,7 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
           (info) => info.includes('cluster_state:ok') && info.includes('cluster_slots_ok:16384'),
         ),
     )
-    // every node must know which are replicas, or clients ask them for slots
+    // Every node must know which nodes are replicas, or clients ask them for slots
     await until(
       'the gossip',
       all(async (node) => (await node.send('CLUSTER', 'NODES')).match(/ (?:myself,)?slave /g)?.length === 3),
@@ -197,7 +197,7 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
   }
 }
 
-/** A cluster while the surrounding suite runs. Ask for it inside of hooks and tests. */
+/** A cluster while the surrounding suite runs. Use it inside of hooks and tests. */
 export const redisCluster = (): (() => RedisCluster) => {
   let cluster: RedisCluster | undefined
   beforeAll(async () => {

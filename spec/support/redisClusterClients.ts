@@ -1,4 +1,4 @@
-/** The clients of a cluster with their default settings, connected to all of its nodes, or by a relay to each. */
+/** The clients of a cluster with their default settings, connected to all nodes, or through a relay to each. */
 import { Cluster } from 'ioredis'
 import type { RedisStoreOptions } from 'koa-with-auth/sessions/redis'
 import { createCluster } from 'redis'
@@ -7,14 +7,14 @@ const host = '127.0.0.1'
 
 export interface ClusterClient {
   readonly command: RedisStoreOptions['command']
-  /** The client itself, and what rate-limiter-flexible needs to know of it. */
+  /** The client itself, and what rate-limiter-flexible needs of it. */
   readonly limiting: { readonly storeClient: unknown; readonly useRedisPackage?: boolean }
   readonly disconnect: () => unknown
 }
 
 type Connect = (ports: ReadonlyArray<number>, through?: (port: number) => number) => Promise<ClusterClient>
 
-/** By what a test calls them. */
+/** The clients, by the names in tests. */
 export const connectors: Readonly<Record<string, Connect>> = {
   'createCluster of node-redis': async (ports, through = (port) => port) => {
     const cluster = createCluster({

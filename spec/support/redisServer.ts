@@ -12,13 +12,13 @@ import { missingProgram, programPath } from './programs.js'
 
 const names = ['redis-server']
 
-/** Where redis-server is. */
+/** The path of redis-server. */
 export const redisPath = (env: NodeJS.ProcessEnv): string | undefined => programPath(names, env)
 
-/** What is missing, or `undefined`. Where `CI` is set it is an error: nothing may be skipped there. */
+/** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
 export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
 
-/** A suite that needs a redis-server: left out where there is none, and says so. */
+/** A suite that needs a redis-server. Without one it is skipped, with a message. */
 export const describeWithRedis = (name: string, suite: () => void): void => {
   const missing = missingRedis()
   if (missing === undefined) describe(name, suite)
@@ -29,24 +29,24 @@ export interface RedisServer {
   readonly port: number
   /** `redis://127.0.0.1:port` */
   readonly url: string
-  /** Freezes it: connections stay open, nothing is answered. */
+  /** Stops the process: connections stay open, and get no reply. */
   readonly pause: () => void
   readonly continue: () => void
-  /** Ends it; what it keeps on disk stays. */
+  /** Ends it. What it has on disk stays. */
   readonly stop: () => Promise<void>
   /** Starts it again on the same port, after `stop`. */
   readonly start: () => Promise<void>
   readonly restart: () => Promise<void>
-  /** Sends one command over a connection of its own, and resolves to the raw reply. */
+  /** Sends one command over a separate connection. Resolves with the raw reply. */
   readonly send: (...args: string[]) => Promise<string>
   /** Ends it, and removes its folder. */
   readonly close: () => Promise<void>
 }
 
 export interface RedisServerOptions {
-  /** Whether what it keeps outlasts `stop` and `start`: every write is on disk when it is answered. */
+  /** Whether its data outlast `stop` and `start`: every write is on disk before the reply. */
   readonly persistent?: boolean
-  /** Whether it is a cluster of one node that holds all slots. */
+  /** Whether it is a cluster of one node with all slots. */
   readonly cluster?: boolean
 }
 
@@ -65,7 +65,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const encoded = (args: ReadonlyArray<string>): string =>
   `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`
 
-// Enough for short replies, which come in one piece
+// Enough for short replies, which arrive in one piece
 export const sendTo = (port: number, args: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(encoded(args)))
@@ -79,7 +79,7 @@ export const sendTo = (port: number, args: ReadonlyArray<string>): Promise<strin
 
 const idle = new Set(['cluster', 'info', 'config', 'ping', 'replconf', 'psync'])
 
-/** How often each command ran, in what `INFO commandstats` says; without those that look after servers. */
+/** How often each command ran, from `INFO commandstats`, without commands for the administration of servers. */
 export const commandsIn = (stats: string): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const [, name = '', calls] of stats.matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)) {
@@ -104,7 +104,7 @@ const untilFormed = async (port: number): Promise<void> => {
   throw new Error('the cluster did not form')
 }
 
-// a node that met no other does not know its address, and clients need it
+// A node that has met no other one does not know its address, which clients need
 const clusterOfOne = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']
 
 /** Starts one. */
@@ -117,7 +117,7 @@ export const startRedis = async ({
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-redis-'))
   const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no']
-  // by default its second port is 10000 higher, which may be none
+  // Its second port is 10000 higher by default, which may not be a valid port
   const clustering = cluster ? ['--cluster-port', String(await freePort()), ...clusterOfOne] : []
   const own = [
     '--port',
@@ -146,7 +146,7 @@ export const startRedis = async ({
     child = undefined
     if (stopping === undefined || stopping.exitCode !== null || stopping.signalCode !== null) return
     const ended = new Promise((resolve) => stopping.once('exit', resolve))
-    // one that is paused hears nothing else
+    // A paused process gets no other signal
     stopping.kill('SIGKILL')
     await ended
   }
@@ -175,7 +175,7 @@ export const startRedis = async ({
   }
 }
 
-/** A redis-server while the surrounding suite runs. Ask for it inside of hooks and tests. */
+/** A redis-server while the surrounding suite runs. Use it inside of hooks and tests. */
 export const redisServer = (options: RedisServerOptions = {}): (() => RedisServer) => {
   let server: RedisServer | undefined
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 /**
- * A site that remembers verifications, as a process of its own. `POST /enrol` makes users; `GET /snapshot` collects garbage
- * and writes a heap snapshot to the file that X-File names.
+ * A site that remembers verifications, as a separate process. `POST /enrol` makes users. `GET /snapshot` collects
+ * garbage and writes a heap snapshot to the file that X-File names.
  */
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
@@ -16,7 +16,7 @@ let digest
 const ran = { basic: 0, bearer: 0 }
 const digestOf = (text) => createHash('sha256').update(text).digest('hex')
 
-// What the principal holds is kept with it: that is what the snapshot must show
+// The contents of the principal are kept with it, and the snapshot must show them
 const basic = httpBasicAuth({
   authenticate: async (request, username, password) => {
     ran.basic++
@@ -44,7 +44,7 @@ const answer = (ctx) => {
 router.get('/basic', withAuth(recent(throttled({ limiter })(basic))), answer)
 router.get('/bearer', withAuth(recent(bearer)), answer)
 router.get('/snapshot', withAuth(null), async (ctx) => {
-  // until the connections of the other requests are gone
+  // Until the connections of the other requests are closed
   for (let at = 0; at < 5; at++) {
     await setTimeout(20)
     globalThis.gc()

@@ -1,24 +1,24 @@
-/** A tree with combinators that keep state, and what each of several requests must come to, on clocks that are stopped. */
+/** A tree with combinators that keep state, and the expected result of each of several requests, on stopped clocks. */
 import { met, apiece, type Step } from './aroundTrees.js'
 import { buildAround } from './builtAround.js'
 import type { Clock } from './clock.js'
 import { leavesOf, verdictOf, type Leaf, type Log, type Tree, type Verdict } from './evaluator.js'
 import { forget, newWorld } from './world.js'
 
-/** What a request must come to, and the tree as it meets it. */
+/** The expected result of a request, and the tree as the request sees it. */
 export interface Expected {
   readonly verdict: Verdict
   readonly log: Log
   readonly tree: Tree
 }
 
-/** Makes the real thing, and the model beside it. */
+/** Makes the real authenticator and its model. */
 export const repeated = (tree: Tree, clock: Clock) => {
   const calls: string[] = []
   let present = new Map<string, Leaf>()
   const { authenticator, memories } = buildAround(tree, calls, ({ id }) => present.get(id)!)
   const world = newWorld()
-  /** Moves the clocks, and says what the next request must come to; `at` is its number. */
+  /** Moves the clocks, and returns the expected result of the next request; `at` is its number. */
   const next = (step: Step, at: number): Expected => {
     clock.move(step.wait)
     clock.set(step.set)

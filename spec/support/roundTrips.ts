@@ -1,17 +1,17 @@
 /**
- * Counts the round trips of a program to its servers. Relays hold every answer until nothing more is asked. So what was
- * asked meanwhile, on any connection, was asked at the same time.
+ * Counts the round trips of a program to its servers. Relays hold every reply until no more requests come. So all
+ * requests that came meanwhile, on any connection, were sent at the same time.
  */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-// For so long nothing is asked, in milliseconds, before answers are passed on
+// Replies are passed on after this many milliseconds without a request
 const silence = 25
 
 export interface RoundTrips {
   /** The port of the relay to a server. */
   readonly through: (port: number) => number
-  /** How many round trips something costs, when nothing else is under way. */
+  /** The number of round trips of `act`, if nothing else is under way. */
   readonly of: (ask: () => Promise<unknown>) => Promise<number>
   readonly close: () => void
 }

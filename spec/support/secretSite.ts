@@ -21,7 +21,7 @@ const failing: typeof store = {
 const keys = apiKeys({ prefix: 'acme', store: failing })
 const users = new Map<string, { readonly name: string; readonly password: string }>()
 
-// All that somebody could keep of what this layer says
+// Everything of this layer that a site could keep
 const kept: unknown[] = []
 Object.assign(globalThis, { kept })
 for (const listenTo of [onApiKey, onDecision, onStoreOutage]) listenTo((record: unknown) => kept.push(record))

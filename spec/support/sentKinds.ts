@@ -1,4 +1,4 @@
-/** Kinds of credentials that can be sent together, each as its codec writes it, with their authenticators. */
+/** Kinds of credentials that can be sent together, each written by its codec, with their authenticators. */
 import fc, { type Arbitrary } from 'fast-check'
 import {
   apiKeyCookie,
@@ -16,21 +16,21 @@ import {
 } from 'koa-with-auth'
 import { basicCredentials, secret } from './arbitraries.js'
 
-/** Who they let in. */
+/** Their principal. */
 export interface Principal {
   readonly scopes: ReadonlyArray<string>
 }
 
-/** One kind of credential: who takes it, and what a client sends that has been granted everything, or nothing. */
+/** One kind of credential: its authenticator, and what a client sends who has all scopes, or none. */
 export interface Kind {
-  /** Where it travels, as the document's schemes say it. */
+  /** The place of the credential, in the form of a security scheme. */
   readonly at: string
   readonly authenticator: Authenticator<Principal>
   readonly strong: string
   readonly weak: string
 }
 
-/** Where a scheme says that its credential travels. */
+/** The place of a credential, from its security scheme. */
 export const placeOf = (scheme: SecurityScheme): string =>
   scheme.type === 'apiKey' ? `${scheme.in} ${scheme.name}` : scheme.type === 'http' ? scheme.scheme : scheme.type
 
@@ -78,7 +78,7 @@ const basicKind = (strong: BasicCredentials): Kind => {
 
 const text = fc.string({ unit: 'binary', minLength: 1 }).filter((key) => QueryKey.is(key))
 
-/** Five of them that can be sent together: one at most travels in `Authorization`. */
+/** Five of them that can be sent together, because at most one is in `Authorization`. */
 export const kinds: Arbitrary<ReadonlyArray<Kind>> = fc
   .tuple(
     fc.oneof(secret.map(bearerKind), basicCredentials.map(basicKind)),

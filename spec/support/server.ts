@@ -5,7 +5,7 @@ import type Koa from 'koa'
 import { afterAll, beforeAll } from 'vitest'
 
 export interface Served {
-  /** `http://127.0.0.1:port`, once the suite has begun. */
+  /** `http://127.0.0.1:port`, after the suite has begun. */
   readonly url: string
   readonly port: number
   /** What Koa's `error` event reported, in order. */
@@ -56,7 +56,7 @@ export const serve = <S, C>(make: () => Koa<S, C>): Served => {
   }
 }
 
-/** A request by `fetch` that follows no redirect; the answer with its body read. */
+/** A request by `fetch` that follows no redirect. The body of the response is read. */
 export const ask = async (url: string, init: RequestInit = {}) => {
   const response = await fetch(url, { redirect: 'manual', ...init })
   const text = await response.text()

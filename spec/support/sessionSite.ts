@@ -11,17 +11,17 @@ import { buildPackage } from './builtPackage.js'
 import { repository } from './typecheck.js'
 import { compiled } from './userProject.js'
 
-/** What a site says about itself. */
+/** What a site reports about itself. */
 export interface SiteState {
   /** How often its handlers ran. */
   readonly calls: Readonly<Record<string, number>>
-  /** What Koa's `error` event reported, and what the store failed with, since `reset`, and how often. */
+  /** The errors of Koa's `error` event and of the store since `reset`, and how often they occurred. */
   readonly failures: Readonly<Record<string, number>>
-  /** The longest time since `reset` for which its event loop was held, in milliseconds; see `sessionSiteLoop.ts`. */
+  /** The longest time since `reset` for which its event loop was blocked, in milliseconds; see `sessionSiteLoop.ts`. */
   readonly heldFor: number
   /** Resident memory, in bytes. */
   readonly resident: number
-  /** What of it the engine's heap holds, in bytes. */
+  /** The used part of the heap, in bytes. */
   readonly heap: number
 }
 
@@ -29,7 +29,7 @@ export interface Site {
   readonly port: number
   readonly pid: number
   readonly state: () => Promise<SiteState>
-  /** Forgets delays and failures. */
+  /** Resets delays and failures. */
   readonly reset: () => Promise<SiteState>
   /** Collects garbage. */
   readonly collect: () => Promise<SiteState>
@@ -46,8 +46,8 @@ const program = 'spec/support/sessionSiteApp'
 const programs = [program, 'spec/support/sessionSiteStores', 'spec/support/sessionSiteLoop']
 
 /**
- * The site's program and the package's sources as JavaScript, in a folder where the package finds itself by its name. A test
- * that needs `dist` would depend on who built it when.
+ * The program of the site and the sources of the package as JavaScript, in a folder where the package finds itself by
+ * its name. A test that needed `dist` would depend on when it was built.
  */
 export const buildSite = (
   more: ReadonlyArray<string> = [],
@@ -63,7 +63,7 @@ export const buildSite = (
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-/** How the site in a folder is started; sites with the same keys know one another's cookies. */
+/** The settings of a site in a folder. Sites with the same keys accept each other's cookies. */
 export const siteCommand = (
   folder: string,
   env: Readonly<Record<string, string>>,
@@ -84,7 +84,7 @@ export const startProgram = (
 
 /** Starts a site, and resolves when it listens. */
 export const startSite = async ({ command, args, env }: SiteCommand): Promise<Site> => {
-  // it ends when its input does, so that none outlives a suite that was killed
+  // It ends when its input does, so none outlives a suite that was killed
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const port = await new Promise<number>((resolve, reject) => {

@@ -13,7 +13,7 @@ import { storeNamed } from './sessionSiteStores.js'
 
 const { KEYS = '', STORE = '', TIMEOUT = '500', PORT = '0' } = process.env
 
-// who started this is gone
+// The parent process has ended
 process.stdin.on('end', () => process.exit()).resume()
 
 const calls = { me: 0, notes: 0, open: 0, strangers: 0 }
@@ -100,5 +100,5 @@ app.use(withAuth(null)(anybody).routes()).use(own.routes())
 const server = app.listen(Number(PORT), () => {
   console.log(`listening on ${(server.address() as AddressInfo).port}`)
 })
-// a busy machine must not make a server close what a client is about to use
+// On a busy machine the server must not close a connection that a client is about to use
 server.keepAliveTimeout = 60_000

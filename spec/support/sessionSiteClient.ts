@@ -1,7 +1,7 @@
-/** A client of a site: one connection that is kept alive, and the cookies of one browser. */
+/** A client of a site: one connection that is kept open, and the cookies of one browser. */
 import { Agent, request } from 'node:http'
 
-/** What came back. */
+/** The response. */
 export interface Reply {
   /** The status, or that nothing came within ten seconds, or that the connection broke. */
   readonly status: number | 'hang' | 'broken'
@@ -14,7 +14,7 @@ export interface Reply {
 
 export interface SiteClient {
   readonly send: (method: string, path: string, headers?: Readonly<Record<string, string>>) => Promise<Reply>
-  /** What is sent as `Cookie`. */
+  /** The value of `Cookie`. */
   readonly cookies: () => string
   /** Drops the cookies, and keeps the connection. */
   readonly forget: () => void

@@ -1,4 +1,4 @@
-/** A fault under load, from its first moment to its last consequence, and what must hold for every fault. */
+/** A fault under load, from its beginning to the recovery, and what must be true for every fault. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Site, SiteState } from './sessionSite.js'
@@ -10,24 +10,24 @@ export interface Fault {
 }
 
 export interface Outcome {
-  /** From a while before the fault until the service was back. */
+  /** From a while before the fault until the service has recovered. */
   readonly all: ReadonlyArray<Entry>
   readonly before: ReadonlyArray<Entry>
-  /** Asked and answered while the fault held. */
+  /** Sent and answered during the fault. */
   readonly during: ReadonlyArray<Entry>
-  /** Asked after the last trouble. */
+  /** Sent after the last failure. */
   readonly after: ReadonlyArray<Entry>
-  /** How long after the fault's end something was last not well, in milliseconds. */
+  /** How long after the end of the fault the last failure was, in milliseconds. */
   readonly recovery: number
   /** Since the fault began. */
   readonly state: SiteState
 }
 
 const quiet = 1000
-/** The service is back by itself within this time, in milliseconds. */
+/** The service must recover by itself within this time, in milliseconds. */
 export const allowed = 30_000
 
-// Everything that can be asked was asked since then, and answered well
+// Every kind of request was sent since then, and succeeded
 const isServed = ({ entries }: Load, since: number): boolean =>
   new Set(entries.filter((one) => one.begun > since && isWell(one)).map(({ asked }) => asked)).size === 5
 
@@ -35,10 +35,10 @@ const until = async (isSo: () => boolean, begun: number): Promise<void> => {
   while (!isSo() && performance.now() - begun < allowed) await pause(20)
 }
 
-/** Until a site that has just started is as fast as it will be. */
+/** Until a site that has just started has reached its full speed. */
 export const warm = (): Promise<void> => pause(1500)
 
-/** Brings a fault about for a while, ends it, and waits until the service is back, or should be. */
+/** Causes a fault for a while, ends it, and waits until the service has recovered, or should have. */
 export const underFault = async (site: Site, load: Load, fault: Fault, held = 2000): Promise<Outcome> => {
   const from = performance.now()
   await until(() => isServed(load, from), from)
@@ -73,7 +73,7 @@ export const timeout = 500
 const of = (entries: ReadonlyArray<Entry>, ...asked: ReadonlyArray<Entry['asked']>): Entry[] =>
   entries.filter((one) => asked.includes(one.asked))
 
-// In one line
+// As one line
 const figures = ({ during, recovery, state }: Outcome): string =>
   [
     JSON.stringify(summary(during)),
@@ -85,17 +85,17 @@ const figures = ({ during, recovery, state }: Outcome): string =>
     JSON.stringify(state.failures),
   ].join('; ')
 
-/** What holds for every fault; during it, guarded operations answer one of `guarded`, and writes 503. */
+/** What must be true for every fault. During the fault, guarded operations answer one of `guarded`, and writes 503. */
 export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): void => {
   const { all, before, during, after, state } = outcome
   const reported = figures(outcome)
-  // no stranger gets in, and no handler runs for one
+  // No stranger passes, and no handler runs for one
   expect(all.filter((one) => one.isOfAnother)).toEqual([])
   expect(of(all, 'wrong').filter(({ status }) => status !== 401 && status !== 503)).toEqual([])
   expect(state.calls['strangers']).toBe(0)
-  // no request is left hanging
+  // No request hangs
   expect(all.filter(({ status }) => typeof status === 'string')).toEqual([])
-  // before and after: the same cookies are good
+  // Before and after: the same cookies are valid
   for (const entries of [before, after]) {
     expect(Object.keys(summary(entries)).sort()).toEqual([
       'guarded 200',
@@ -106,7 +106,7 @@ export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): vo
     ])
   }
   expect(outcome.recovery, reported).toBeLessThan(allowed)
-  // during it
+  // During the fault
   expect(of(during, 'guarded').length).toBeGreaterThan(0)
   expect(of(during, 'guarded').filter(({ status }) => !guarded.includes(Number(status)))).toEqual([])
   expect(of(during, 'write').length).toBeGreaterThan(0)
@@ -119,8 +119,9 @@ export const expectHeld = (outcome: Outcome, guarded: ReadonlyArray<number>): vo
     expect(retryAfter).toMatch(/^\d+$/)
     expect(JSON.parse(body)).toMatchObject({ status: 503 })
   }
-  // what needs no session tells how long the machine takes for anything
-  // limits ten times over: what hangs has none, and what holds the event loop waits there for the store
+  // Requests without a session show how long the machine takes for anything.
+  // The limits are ten times the expected time: a hang has no limit, and a blocked event loop waits there for the
+  // store.
   expect(longest(during) - longest(of(during, 'without')), reported).toBeLessThan(10 * timeout)
   expect(state.heldFor, reported).toBeLessThan(500)
 }

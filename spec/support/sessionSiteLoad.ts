@@ -1,16 +1,16 @@
-/** Fifty clients working on a site, some that must not get in, and the answers to each. */
+/** Fifty clients that work on a site, others that must be refused, and the responses to each. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { siteClient, type Reply, type SiteClient } from './sessionSiteClient.js'
 
-/** As a user, to write, what is for anybody, with a cookie that must not let in; and for anybody without any cookie. */
+/** As a user; as a user who writes; public; with a cookie that must be refused; and public without a cookie. */
 export type Asked = 'guarded' | 'write' | 'public' | 'wrong' | 'without'
 
 export interface Entry extends Reply {
   readonly asked: Asked
-  /** As `performance.now()` tells. */
+  /** In the time of `performance.now()`. */
   readonly begun: number
   readonly ended: number
-  /** The answer is about somebody else. */
+  /** Whether the response is about another user. */
   readonly isOfAnother: boolean
 }
 
@@ -20,7 +20,7 @@ export interface Load {
 }
 
 const size = 50
-// between two requests of one client, in milliseconds
+// Between two requests of a client, in milliseconds
 const rest = 150
 
 type Step = readonly [asked: Asked, method: string, path: string]
@@ -38,7 +38,7 @@ const steps: Readonly<Record<'user' | 'wrong' | 'without', ReadonlyArray<Step>>>
   without: [['without', 'GET', '/open']],
 }
 
-// Of a session that was ended, of a session that never was, of another signature, of none
+// Of a session that was ended, of a session that never existed, with another signature, and without one
 const wrongCookies = async (port: number): Promise<string[]> => {
   const client = siteClient(port)
   await client.send('POST', '/login/mallory')
@@ -88,15 +88,15 @@ export const startLoad = async (port: number): Promise<Load> => {
 
 const well: Readonly<Record<Asked, number>> = { guarded: 200, write: 201, public: 200, wrong: 401, without: 200 }
 
-/** As it is while nothing is wrong. */
+/** The expected response while there is no fault. */
 export const isWell = ({ asked, status }: Entry): boolean => status === well[asked]
 
-/** How often which answer was given to what: `{ 'guarded 503': 120 }`. */
+/** How often each response was given: `{ 'guarded 503': 120 }`. */
 export const summary = (entries: ReadonlyArray<Entry>): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const { asked, status } of entries) counts[`${asked} ${status}`] = (counts[`${asked} ${status}`] ?? 0) + 1
   return counts
 }
 
-/** The longest that an answer took, in milliseconds. */
+/** The longest time of a response, in milliseconds. */
 export const longest = (entries: ReadonlyArray<Entry>): number => Math.max(0, ...entries.map((one) => one.milliseconds))

@@ -1,6 +1,6 @@
 /**
- * Measures how long an event loop was blocked by its own code, and not by a busy machine. The histogram of perf_hooks
- * counts both, and on a busy machine most of it is the latter. Two times are subtracted: how long this thread waited
+ * Measures how long an event loop was blocked by its own code, not by a busy machine. The histogram of perf_hooks
+ * counts both, and on a busy machine most of it is the machine. Two times are subtracted: how long this thread waited
  * for a processor, as Linux reports it, and the longest time that an idle thread beside it waited for its turn.
  */
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ const waited = (): number => {
   }
 }
 
-/** Watches this thread; the longest time since `reset`, in milliseconds. */
+/** Watches this thread. Returns the longest time since `reset`, in milliseconds. */
 export const watchLoop = (): { readonly heldFor: () => number; readonly reset: () => void } => {
   const shared = new SharedArrayBuffer(8)
   const gap = new Float64Array(shared)

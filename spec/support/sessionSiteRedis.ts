@@ -7,10 +7,10 @@ import { siteClient } from './sessionSiteClient.js'
 import { expectHeld, timeout, underFault, warm } from './sessionSiteFaults.js'
 import { startLoad, type Load } from './sessionSiteLoad.js'
 
-/** A network between a site and Redis that can lose every byte without a word. */
+/** A network between a site and Redis that can drop every byte silently. */
 export const network = () => {
   let isSilent = false
-  // what went silent stays so, as a connection to a machine that is gone
+  // A silent connection stays silent, like one to a machine that is gone
   const silenced = new WeakSet<Socket>()
   const sockets = new Set<Socket>()
   let server: Server
@@ -48,7 +48,7 @@ export const network = () => {
   }
 }
 
-// A machine that is busy with other things can be slow for its own reasons
+// The machine itself can be slow, if it does other work
 const options = { timeout: 100_000, retry: 2 }
 
 /** The suite, for a store of `sessionSiteStores.ts`. */
@@ -74,7 +74,7 @@ export const describeRedisFaults = (store: string): void => {
     })
 
     it(
-      'stopped, and started again: guarded operations are 503 meanwhile, then the same cookies are good',
+      'stopped, then started again: guarded operations are 503 meanwhile, then the same cookies are valid',
       options,
       async () => {
         expectHeld(await underFault(site, load, { begin: redis().stop, end: redis().start }), [503])
@@ -82,18 +82,18 @@ export const describeRedisFaults = (store: string): void => {
     )
 
     it(
-      'paused: guarded operations are 503 within the time limit, then the same cookies are good',
+      'paused: guarded operations are 503 within the time limit, then the same cookies are valid',
       options,
       async () => {
         expectHeld(await underFault(site, load, { begin: redis().pause, end: redis().continue }), [503])
       },
     )
 
-    it('the connection gone silent: another one is made by itself', options, async () => {
+    it('a silent connection: the client makes another one by itself', options, async () => {
       expectHeld(await underFault(site, load, { begin: between.silence, end: between.restore }), [503])
     })
 
-    it('started again without what it kept: sessions are gone, and no user becomes another', options, async () => {
+    it('started again without its data: sessions are gone, and no user becomes another', options, async () => {
       const client = siteClient(site.port)
       await client.send('POST', '/login/user-before')
       expect(await client.send('GET', '/me')).toMatchObject({ status: 200 })

@@ -13,7 +13,7 @@ const retry = (times: number): number => Math.min(times * 100, 1000)
 
 const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<SessionStore>>> = {
   sqlite: ({ SQLITE_URL = '' }) => sqliteStore({ url: SQLITE_URL }),
-  // The next two as the docstring of `redisStore` recommends
+  // The next two follow the docstring of `redisStore`
   redis: async ({ REDIS_PORT }) => {
     const client = createClient({
       disableOfflineQueue: true,
@@ -45,7 +45,7 @@ const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<Sessi
     await new Promise((resolve) => client.once('ready', resolve))
     return redisStore({ command: ([name = '', ...rest]) => client.call(name, ...rest) })
   },
-  // The next two as the guide "How far it goes" recommends
+  // The next two follow the guide "How far it goes"
   'redis cluster': async ({ REDIS_PORTS = '' }) => {
     const cluster = createCluster({
       rootNodes: REDIS_PORTS.split(' ').map((port) => ({ socket: { host, port: Number(port) } })),
@@ -58,7 +58,7 @@ const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<Sessi
     })
     cluster.on('error', () => {})
     await cluster.connect()
-    // what a node redirects makes the client ask who has which slots: it notices a silent master by nothing else
+    // A redirection makes the client ask which node has which slots; nothing else makes it notice a silent master
     setInterval(() => {
       cluster.sendCommand(undefined, true, ['GET', String(Math.random())]).catch(() => {})
     }, 500)
@@ -78,7 +78,7 @@ const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<Sessi
     await new Promise((resolve) => cluster.once('ready', resolve))
     return redisStore({ command: ([name = '', ...rest]) => cluster.call(name, ...rest) })
   },
-  // As somebody sets them up who read nothing
+  // Without any recommended setting
   'redis as it comes': async ({ REDIS_PORT }) => {
     const client = createClient({ socket: { host, port: Number(REDIS_PORT) } })
     client.on('error', () => {})
@@ -100,7 +100,7 @@ const reported =
       throw error
     })
 
-/** A store; tells how its methods fail. */
+/** A store. It reports how its methods fail. */
 export const storeNamed = async (name: string, env: Env, failed: Failed): Promise<SessionStore> => {
   const make = makers[name]
   if (make === undefined) throw new Error(`no store is named ${name}; there are ${Object.keys(makers).join(', ')}`)

@@ -1,4 +1,4 @@
-/** Every store of sessions with its real database: memory, an SQLite file, Redis by each client that fits. */
+/** Every store of sessions with its real database: memory, an SQLite file, Redis with each client that fits. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { describeWithRedis, redisServer, type RedisServer } from './redisServer.
 
 type Command = RedisStoreOptions['command']
 
-/** A client, connected. */
+/** A connected client. */
 export interface Connected {
   readonly command: Command
   readonly disconnect: () => unknown
@@ -25,7 +25,7 @@ const official = async (url: string, RESP: 2 | 3): Promise<Connected> => {
   return { command: (args) => client.sendCommand(args), disconnect: () => client.destroy() }
 }
 
-/** The clients, by what a test calls them. */
+/** The clients, by the names in tests. */
 export const clients: Readonly<Record<string, (server: RedisServer) => Promise<Connected>>> = {
   'the official client, RESP3': ({ url }) => official(url, 3),
   'the official client, RESP2': ({ url }) => official(url, 2),
@@ -64,7 +64,7 @@ export const clusterClients: typeof clients = {
   },
 }
 
-/** A file for the time of a suite, in a folder of its own. */
+/** A file for one suite, in its own folder. */
 export const sqliteFile = (): (() => string) => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-sqlite-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -100,7 +100,7 @@ const describeClient = (
     let store: SessionStore | undefined
     beforeAll(async () => {
       connected = await connect(server())
-      // so that they do not meet on one server
+      // So that they do not share keys on one server
       store = redisStore({ command: connected.command, prefix: `${name}:` })
     }, 20_000)
     afterAll(async () => {
@@ -123,7 +123,7 @@ export const describeEveryStore = (suite: (store: () => SessionStore, name: stri
   }
 }
 
-/** Runs a suite on SQLite and on Redis: what holds in production. */
+/** Runs a suite on SQLite and on Redis, the stores for production. */
 export const describeLastingStores = (suite: (store: () => SessionStore) => void): void => {
   describeSqlite(suite)
   describeWithRedis('redisStore', () => {

@@ -27,12 +27,12 @@ export interface User {
   readonly isActive?: boolean
 }
 
-/** A store that notes what it is asked, as `read`, `insert`, ..., and can be broken. */
+/** A store that records its calls as `read`, `insert`, ..., and can be made to fail. */
 export interface WatchedStore extends SessionStore {
   readonly asked: string[]
-  /** The ids that it was given. */
+  /** The ids that it got. */
   readonly ids: Set<string>
-  /** What a method does from now on instead of asking the store; `undefined`: it works again. */
+  /** What a method does instead of asking the store; `undefined` means that it works. */
   readonly instead: { [M in keyof SessionStore]?: SessionStore[M] | undefined }
 }
 
@@ -46,7 +46,7 @@ export const watchedStore = (store: () => SessionStore): WatchedStore => {
       if (name !== 'markOf' && name !== 'mark') ids.add(String(args[0]))
       return Reflect.apply(instead[name] ?? store()[name], undefined, args)
     }
-    // Safe: it takes and answers what the method of that name does
+    // Safe: it has the parameters and the result of the method of that name
     return ask as SessionStore[M]
   }
   const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
@@ -66,7 +66,7 @@ export interface SessionsApp extends Running {
   readonly signing: Signing<User>
   /** How often a user was loaded. */
   readonly loaded: () => number
-  /** Goes on with the requests that wait at `/slow`. */
+  /** Continues the requests that wait at `/slow`. */
   readonly release: () => void
   /** Resolves when a request waits at `/slow`. */
   readonly waiting: () => Promise<void>
@@ -81,7 +81,7 @@ export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefine
   readonly trustedOrigins?: ReadonlyArray<string>
 }
 
-/** Serves an application with sessions until the test is finished. */
+/** Serves an application with sessions until the test has finished. */
 export const sessionsApp = async (
   store: () => SessionStore = (
     (kept) => () =>
@@ -128,7 +128,7 @@ export const sessionsApp = async (
     router.get('/staff', withAuth(sessionAuthIsStaff()), answering)
     router.get('/super', withAuth(sessionAuthSuperUser()), answering)
     router.get('/open', open, answering)
-    // changes the session, whoever asks: `/set?basket=pear`
+    // Changes the session of any caller: `/set?basket=pear`
     router.post('/set', open, (ctx) => {
       Object.assign(ctx['session'] as object, ctx.query)
       answering(ctx)
@@ -197,17 +197,17 @@ export const at =
     await run(ctx)
   }
 
-/** Somebody's browser, as far as cookies go. */
+/** The browser of a visitor, reduced to its cookies. */
 export interface Visitor {
   readonly cookies: Map<string, string>
   readonly ask: (target: string, sending?: Sending) => Promise<Answer>
   readonly post: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>
-  /** Another one with the same cookies: who copied them. */
+  /** Another one with the same cookies, as someone who copied them. */
   readonly copy: () => Visitor
   readonly header: () => string
 }
 
-/** Somebody's browser at a port of the loopback address. */
+/** A browser for a port of the loopback address. */
 export const visitorOf = (port: number): Visitor =>
   visitor({ ask: async (path = '/', sending = {}) => ({ ...(await askPort(port, path, sending)), seen: [] }) })
 
@@ -239,10 +239,10 @@ const visitor = (api: Pick<Running, 'ask'>, own: ReadonlyMap<string, string> = n
 /** The lines of `Set-Cookie`. */
 export const setCookies = ({ headers }: Answer): ReadonlyArray<string> => headers['set-cookie'] ?? []
 
-/** The operation behind `/me` met this user. */
+/** Expects that the operation at `/me` got this user. */
 export const expectSignedIn = async (visitor: Visitor, user: User): Promise<void> =>
   expectPassed(await visitor.ask('/me'), user)
 
-/** The operation behind `/me` did not run: 401, with a challenge. */
+/** Expects that the operation at `/me` did not run: 401, with a challenge. */
 export const expectAnonymous = async (visitor: Visitor): Promise<void> =>
   expectDenied(await visitor.ask('/me'), 401, [challenge.session])

@@ -10,7 +10,7 @@ const isOurs = (key: PropertyKey): boolean =>
 
 for (const key of Reflect.ownKeys(globalThis)) if (isOurs(key)) Reflect.deleteProperty(globalThis, key)
 
-// Those of `process` that a test could wait for, or silence
+// The events of `process` that a test could wait for, or silence
 const events = ['warning', 'unhandledRejection', 'uncaughtException', 'SIGINT', 'SIGTERM'] as const
 
 const state = () => ({
@@ -27,7 +27,7 @@ const before = state()
 afterAll(() => {
   vi.restoreAllMocks()
   const after = state()
-  // so that only the file that left something behind fails
+  // So that only the file that left something fails
   vi.useRealTimers()
   expect(after, 'what a spec file changes in its process, it must put back').toStrictEqual(before)
 })

@@ -1,4 +1,4 @@
-/** An operation after an authenticator of tokens, called by real HTTP. It counts how often it runs. */
+/** An operation guarded by an authenticator of tokens, called over real HTTP. It counts how often it runs. */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Authenticator } from 'koa-with-auth'
@@ -25,7 +25,7 @@ interface Options {
   readonly handler?: (ctx: Context) => unknown
 }
 
-/** Serves it until the test is finished. */
+/** Serves it until the test has finished. */
 export const tokenSite = async (
   auth: Authenticator<unknown> | ReadonlyArray<unknown>,
   options: Options = {},

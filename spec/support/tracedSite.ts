@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-// nothing leaves this machine: there is no agent, and none is looked for
+// There is no agent, and none is looked for, so nothing leaves this machine
 const offline = {
   DD_TRACE_STARTUP_LOGS: 'false',
   DD_TRACE_AGENT_URL: 'http://127.0.0.1:9',
@@ -18,7 +18,7 @@ const offline = {
   DD_TRACE_LOG_LEVEL: 'error',
 }
 
-/** What one router of the site says of itself and answers. */
+/** What one router of the site answers and reports about itself. */
 export interface Site {
   readonly before: Readonly<Record<'audit' | 'openApi' | 'seal' | 'late', unknown>>
   readonly after: Site['before']
@@ -34,7 +34,7 @@ export interface Site {
 /** An application, a plain router, and one with middleware that is listed for `seal`. */
 export type Sites = Readonly<Record<'api' | 'plain' | 'listed', Site>>
 
-/** Starts the site under what `--import` names, and reads its report. */
+/** Starts the site with what `--import` names, and reads its report. */
 export const siteUnder = async (...imports: ReadonlyArray<string>): Promise<Sites> => {
   const args = [...imports.flatMap((each) => ['--import', each]), 'spec/support/traced/site.mjs']
   const { stdout } = await promisify(execFile)(process.execPath, args, {

@@ -11,14 +11,14 @@ import { build, fieldsOf } from './trees.js'
 export const requestOf = (trees: ReadonlyArray<Tree>, method = 'POST'): Request =>
   mockRequest({ method, fields: fieldsOf(trees) })
 
-/** Verdict, who was asked, and description, of what `make` makes of the authenticators of these trees. */
+/** The verdict, the calls of hooks, and the description of what `make` makes of the authenticators of these trees. */
 export const run = (
   trees: ReadonlyArray<Tree>,
   make: (...of: Authenticator<unknown>[]) => Authenticator<unknown>,
   method = 'POST',
 ) => observe((calls) => make(...trees.map((tree) => build(tree, calls))), requestOf(trees, method))
 
-/** What of a result does not depend on how its failures are nested. */
+/** The part of a result that does not depend on how its failures are nested. */
 export const essence = (result: E.Either<AuthError, unknown>) =>
   E.isRight(result)
     ? { principal: result.right }
@@ -27,7 +27,7 @@ export const essence = (result: E.Either<AuthError, unknown>) =>
         branches: AuthError.branchesOf(result.left).map(({ _tag, challenge }) => ({ _tag, challenge })),
       }
 
-/** A leaf of which there is nothing special. */
+/** A leaf with the default properties. */
 export const leaf = (id: string, of: Partial<Leaf> = {}): Leaf => ({
   node: 'leaf',
   id,
@@ -38,7 +38,7 @@ export const leaf = (id: string, of: Partial<Leaf> = {}): Leaf => ({
   ...of,
 })
 
-/** Trees with identifiers of their own each, so that they can be together. */
+/** Trees with different identifiers, so that they can be combined. */
 export const apart = <L extends ReadonlyArray<Tree>>(...trees: L): L =>
   // Safe: as many, and of the same form
   trees.map((tree, at) => renamed(tree, `t${at}`)) as unknown as L
@@ -58,6 +58,6 @@ export const withLeaves = (tree: Tree, change: (leaf: Leaf) => Leaf): Tree => {
     : { ...tree, member: withLeaves(tree.member, change) }
 }
 
-/** The identifiers of what was sent. */
+/** The identifiers of the credentials that were sent. */
 export const sentBy = (tree: Tree): ReadonlyArray<string> =>
   leavesOf(tree).flatMap(({ id, sent }) => (sent === 'nothing' ? [] : [id]))

@@ -40,14 +40,14 @@ export const outcomes = [
 
 const scopes = fc.subarray(['read', 'write'])
 
-// A pass is half of all, because all-of seldom passes else
+// Half of the leaves pass, because otherwise a group rarely passes
 const outcome: Arbitrary<Outcome> = fc.oneof(
   { arbitrary: fc.constant('pass' as const), weight: 8 },
   { arbitrary: fc.constant('absent' as const), weight: 3 },
   ...outcomes.slice(2).map((one) => ({ arbitrary: fc.constant(one), weight: 1 })),
 )
 
-// What can have been sent for an outcome; the identifier is given by `numbered`
+// What can be sent for an outcome. `numbered` sets the identifier.
 const leaf: Arbitrary<Leaf> = outcome.chain((made) =>
   fc.record({
     node: fc.constant('leaf' as const),
@@ -110,7 +110,7 @@ export const composed = (below: Arbitrary<Tree>): ReadonlyArray<fc.WeightedArbit
   ]
 }
 
-// Every leaf its own identifier
+// Every leaf gets its own identifier
 const numbered = <A extends object>(of: A): A => {
   let next = 0
   const walk = (value: unknown): unknown => {
@@ -119,11 +119,11 @@ const numbered = <A extends object>(of: A): A => {
     const copy = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one)]))
     return 'outcome' in copy ? { ...copy, id: `l${next++}` } : copy
   }
-  // Safe: nothing but identifiers was changed
+  // Safe: only identifiers were changed
   return walk(of) as A
 }
 
-// Without what makes a tree a mistake
+// Removes what makes a tree a mistake
 const demanding = (tree: Tree): Tree => {
   if (!welcomes(tree) || tree.node === 'leaf') return tree
   if (tree.node === 'optional' || tree.node === 'lenient') return demanding(tree.member)
@@ -132,7 +132,7 @@ const demanding = (tree: Tree): Tree => {
     : { ...tree, member: demanding(tree.member) }
 }
 
-/** The same without what makes it a mistake. */
+/** The same tree without what makes it a mistake. */
 export const fixed = (tree: Tree): Tree => {
   if (tree.node === 'leaf') return tree
   if (!('members' in tree)) {
@@ -144,10 +144,10 @@ export const fixed = (tree: Tree): Tree => {
   return { ...tree, members: members.map((member, at) => (at === members.length - 1 ? member : demanding(member))) }
 }
 
-/** Any tree of a depth up to 4, those that must be refused included. */
+/** Any tree up to a depth of 4, including those that must be refused. */
 export const anyTree: Arbitrary<Tree> = treeOf(4).map(numbered)
 
-/** Those that can be built. */
+/** Trees that can be built. */
 export const tree: Arbitrary<Tree> = treeOf(4).map((any) => numbered(fixed(any)))
 
 const required = treeOf(3).map(fixed)
@@ -157,7 +157,7 @@ const level: Arbitrary<Level> = fc.oneof(
   required.map((also) => ({ also })),
 )
 
-/** From the outermost level to the innermost; most have one tree alone. */
+/** From the outermost level to the innermost. Most have only one tree. */
 export const levels: Arbitrary<ReadonlyArray<Level>> = fc.oneof(
   { arbitrary: tree.map((require) => [{ require }]), weight: 2 },
   { arbitrary: fc.array(level, { minLength: 1, maxLength: 4 }).map(numbered), weight: 1 },
@@ -168,7 +168,7 @@ export const treesOf = (of: ReadonlyArray<Level>): ReadonlyArray<Tree> =>
   of.flatMap((one) => (typeof one === 'string' ? [] : 'require' in one ? [one.require] : [one.also]))
 
 // -------------------------------------------------------------------------------------
-// the real thing
+// real authenticators
 // -------------------------------------------------------------------------------------
 
 const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
@@ -177,7 +177,7 @@ const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
   malformed: () => E.left(AuthError.malformed),
   invalid: ({ id }) => [false, O.none, E.left(AuthError.invalid), []][id.length % 4],
   expired: () => E.left(AuthError.expired),
-  // a good cookie that another site made a browser send
+  // A valid cookie in a request that another site caused
   forged: ({ id }) => O.some(id),
   insufficient: ({ scope }) => E.left(AuthError.insufficient(scope)),
   throttled: () => E.left(AuthError.throttled(8)),
@@ -187,7 +187,7 @@ const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
   },
 }
 
-/** Makes the authenticator of a leaf; `now` says what its hook makes of the present request. */
+/** Makes the authenticator of a leaf. `now` gives the outcome of its hook at the present request. */
 export const buildLeaf = (leaf: Leaf, calls: string[], now: () => Leaf = () => leaf): Authenticator<unknown> =>
   authenticator({
     challenge: (error) =>
@@ -219,15 +219,15 @@ const buildGroup = ({ node, keys, members }: Group, below: Build): Authenticator
   const built = members.map(below)
   if (node === 'alt') return altW(() => built[1]!)(built[0]!)
   const group: unknown = keys === undefined ? built : Object.fromEntries(keys.map((key, at) => [key, built[at]!]))
-  // Safe: each of the three takes lists, too, and the arbitraries make no empty ones
+  // Safe: each of the three accepts lists, too, and the arbitraries make no empty ones
   return groups[node]!(group as Readonly<Record<string, AuthenticatorLike>>)
 }
 
-/** Makes the authenticator; each hook that is asked writes its identifier into `calls`. */
+/** Makes the authenticator. Each hook writes its identifier into `calls`. */
 export const build = (of: Tree, calls: string[] = []): Authenticator<unknown> =>
   of.node === 'leaf' ? buildLeaf(of, calls) : buildNode(of, (tree) => build(tree, calls))
 
-/** Makes a node of what `below` makes of its members. */
+/** Makes a node from what `below` makes of its members. */
 export const buildNode = (of: Exclude<Tree, Leaf>, below: Build): Authenticator<unknown> => {
   switch (of.node) {
     case 'optional':
@@ -249,7 +249,7 @@ export const buildNode = (of: Exclude<Tree, Leaf>, below: Build): Authenticator<
   }
 }
 
-/** What `withAuth` takes for a level. */
+/** The argument of `withAuth` for a level. */
 export const decisionOf = (of: Level, calls: string[]) =>
   of === 'inherit' || of === 'public' ? null : 'also' in of ? also(build(of.also, calls)) : build(of.require, calls)
 
@@ -260,7 +260,7 @@ export const requirementOf = (of: Level, calls: string[]): Requirement.Requireme
   return 'also' in of ? also(build(of.also, calls)) : Requirement.guardedBy(build(of.require, calls))
 }
 
-/** What the client sends: a write that another site made a browser send, with a field for each credential. */
+/** The request of the client: a write that another site made a browser send, with a field for each credential. */
 export const fieldsOf = (
   trees: ReadonlyArray<Tree>,
   crossSite = true,

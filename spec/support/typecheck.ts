@@ -24,7 +24,7 @@ export interface Mistake {
   readonly message: string
 }
 
-// Declarations of libraries are a thousand files: the programs of one process parse them once
+// Declarations of libraries are a thousand files, so the programs of one process share them
 const parsed = new Map<string, ts.SourceFile | undefined>()
 
 /** A program of files; nothing is written. */
@@ -48,11 +48,11 @@ const mistakesIn = (diagnostics: ReadonlyArray<ts.Diagnostic>, root: string): Mi
     message: ts.flattenDiagnosticMessageText(messageText, ' '),
   }))
 
-/** Checks files as one program; mistakes of the libraries that they use are reported, too. */
+/** Checks files as one program. Mistakes of the libraries that they use are reported, too. */
 export const typecheck = (files: ReadonlyArray<string>, options: ts.CompilerOptions, root = repository): Mistake[] =>
   mistakesIn(ts.getPreEmitDiagnostics(programOf(files, options)), root)
 
-/** The same without what they import: `npm run typecheck` checks the sources. */
+/** Checks files without what they import, because `npm run typecheck` checks the sources. */
 export const typecheckAlone = (files: ReadonlyArray<string>, options: ts.CompilerOptions): Mistake[] => {
   const program = programOf(files, options)
   const ofFile = (path: string) => {

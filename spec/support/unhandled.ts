@@ -1,7 +1,7 @@
 /** Collects unhandled rejections for the time of a suite. Node would end the process for one. */
 import { afterAll, beforeAll } from 'vitest'
 
-/** Notes them instead of vitest; tells those since it was asked last. */
+/** Collects them instead of vitest. Returns those since the last call. */
 export const unhandledRejections = (): (() => ReadonlyArray<unknown>) => {
   const noted: unknown[] = []
   const note = (reason: unknown): void => void noted.push(reason)

@@ -9,16 +9,16 @@ import { sendRaw, type RawAnswer } from './rawSocket.js'
 export interface UpgradeServer {
   readonly url: string
   readonly port: number
-  /** Whom guards let in, in order. */
+  /** The principals of guards, in order. */
   readonly admitted: unknown[]
   /** What Koa's `error` event reported. */
   readonly errors: unknown[]
-  /** The sockets of upgrades, and what guards resolved to. */
+  /** The sockets of upgrades, and the results of their guards. */
   readonly seen: { readonly request: IncomingMessage; readonly socket: Duplex; readonly done: Promise<unknown> }[]
   readonly close: () => Promise<void>
 }
 
-/** Serves an application; each upgrade goes to the guard that `guardOf` finds, else it is answered 404. */
+/** Serves an application. `guardOf` finds the guard of an upgrade; without one it is a 404. */
 export const listenWithUpgrades = async <S, C>(
   app: Koa<S, C>,
   guardOf: (request: IncomingMessage) => UpgradeGuard<unknown> | undefined,
@@ -40,7 +40,7 @@ export const listenWithUpgrades = async <S, C>(
     const result = await guard(request, socket, head)
     if (result === undefined) return undefined
     admitted.push(result.principal)
-    // the protocol: what the client sent ahead comes back, and that is all
+    // The protocol only sends back what the client sent ahead
     socket.resume()
     socket.end(
       `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n${head.toString()}`,

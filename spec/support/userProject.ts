@@ -9,7 +9,7 @@ import { ownOptions, repository } from './typecheck.js'
 
 export interface Run {
   readonly code: number
-  /** What it wrote to stdout, then what it wrote to stderr. */
+  /** Its output to stdout, then its output to stderr. */
   readonly output: string
   readonly stdout: string
   readonly stderr: string
@@ -17,7 +17,7 @@ export interface Run {
 
 export interface UserProject {
   readonly folder: string
-  /** Runs Node there, and waits for its end. */
+  /** Runs Node there until its end. */
   readonly node: (...args: ReadonlyArray<string>) => Promise<Run>
   readonly remove: () => void
 }
@@ -38,13 +38,13 @@ const compile = (path: string): string => {
   return ts.transpileModule(readFileSync(repository + path, 'utf8'), { compilerOptions, fileName: path }).outputText
 }
 
-/** The examples that a server or a policy is made of. */
+/** The examples that are needed for a server or a policy. */
 export const exampleSources = (): string[] =>
   readdirSync(`${repository}examples`, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !/^(?:testing|mcp)/.test(path))
     .map((path) => `examples/${path}`)
 
-/** Makes it; `examples` are compiled into its folder, `files` are written as they are. */
+/** Makes it. `examples` are compiled into its folder, `files` are written as they are. */
 export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Record<string, string>>): UserProject => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-tests-')))
   const write = (path: string, text: string): void => {
@@ -60,7 +60,7 @@ export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Rec
   for (const path of examples) write(path.replace(/^.*\//, '').replace(/ts$/, 'js'), compiled(path))
   write('package.json', JSON.stringify({ name: 'user', private: true, type: 'module' }))
   for (const [path, text] of Object.entries(files)) write(path, text)
-  // what the surrounding runner gave its own processes is not for this one
+  // The settings of the surrounding test runner do not apply to this process
   const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, VITEST: ___, ...env } = process.env
   return {
     folder,

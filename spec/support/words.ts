@@ -38,7 +38,7 @@ const lineByLine = (path: string, text: string, first: number): Use[] =>
 export const usesInMarkdown = (path: string): Use[] =>
   lineByLine(path, readFileSync(repository + path, 'utf8').replace(/`[^`\n]*`/g, ''), 1)
 
-// a word in backticks is quoted
+// A word in backticks is quoted
 const unquoted = (text: string) => text.replace(/`[^`\n]*`/g, '')
 
 /** The uses in the text of a program: in comments, strings, and names that contain such a word. */

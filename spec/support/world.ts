@@ -1,10 +1,10 @@
 /**
- * The combinators that are put around one tree, as data, and what of the world outlives a request. What comes of them is in
- * `evaluatorAround.ts`.
+ * The combinators around one tree as data, and the state of the world that outlives a request. `evaluatorAround.ts` has
+ * their results.
  */
 import type { Outcome, Tree, Verdict } from './evaluator.js'
 
-/** A combinator around one tree. `by`: which one of several that were made; those share their state. */
+/** A combinator around one tree. `by` says which of several it is; equal ones share their state. */
 export type Around =
   | {
       readonly node: 'map'
@@ -23,17 +23,17 @@ export type Around =
   | { readonly node: 'remembered'; readonly id: string; readonly member: Tree; readonly by: string }
   | { readonly node: 'throttled'; readonly id: string; readonly member: Tree; readonly by: string }
 
-/** Those that keep something of each credential. */
+/** Combinators that keep something of each credential. */
 export type Kept = Extract<Around, { readonly by: string }>
 
-/** How long `remembered` keeps, and how many guesses `throttled` allows in a window, by name. */
+/** How long `remembered` keeps a result, and how many guesses `throttled` allows in a window, by name. */
 export const maxAges: Readonly<Record<string, number>> = { brief: 1000, long: 20_000 }
 export const points: Readonly<Record<string, number>> = { few: 1, more: 3 }
 export const WINDOW = 60_000
-/** How long a verification that does not settle is waited for by others. */
+/** How long others wait for a verification that does not settle. */
 export const PATIENCE = 10_000
 
-/** A guess that stays counted, for as long as its request lasts. */
+/** A guess that stays counted while its request lasts. */
 export interface Counted {
   readonly sent: unknown
   readonly by: string
@@ -46,7 +46,7 @@ export interface Moment {
   readonly date: number
 }
 
-/** What outlives a request, and what is true of the present one. */
+/** The state that outlives a request, and the state of the present one. */
 export interface World {
   now: number
   /** The system clock, which can be set. */
@@ -61,7 +61,7 @@ export interface World {
   readonly refused: Map<string, Map<string, number>>
 }
 
-/** Nothing has happened yet. */
+/** The state at the beginning. */
 export const newWorld = (): World => ({
   now: 0,
   date: 0,
@@ -78,7 +78,7 @@ export const newWorld = (): World => ({
 /** A hook that does not settle. */
 export class Silent extends Error {}
 
-/** `forget` of a combinator: all that it keeps. */
+/** `forget` of a combinator: it forgets everything. */
 export const forget = ({ kept, silent }: World, by: string): void => {
   for (const map of [kept, silent]) for (const key of map.keys()) if (key.startsWith(`${by} `)) map.delete(key)
 }

@@ -6,7 +6,7 @@ import { handler } from './levels.js'
 
 type AnyFunction = (...args: unknown[]) => unknown
 
-/** A wrapper with the properties of what it wraps, as dd-trace makes them. */
+/** A wrapper with the properties of the function, like that of dd-trace. */
 export const copying = (f: Function): AnyFunction => {
   const wrapper = bare(f)
   for (const key of Reflect.ownKeys(f)) {
@@ -15,13 +15,13 @@ export const copying = (f: Function): AnyFunction => {
   return wrapper
 }
 
-/** A wrapper without any, as OpenTelemetry makes them; it spares nothing. */
+/** A wrapper without properties, like that of OpenTelemetry, but around every function. */
 export const bare =
   (f: Function): AnyFunction =>
   (...args) =>
     Reflect.apply(f, undefined, args)
 
-/** How functions get into a router, and what a tracer does to those that are there. */
+/** How functions are added to a router, and what a tracer does to those that exist. */
 export interface Tracer {
   readonly register: (f: Function) => Function
   readonly trace: (router: Router) => void
@@ -30,17 +30,17 @@ export interface Tracer {
 const asItIs = <F extends Function>(f: F): F => f
 const nothing = (): void => {}
 
-/** None: what all the others are compared with. */
+/** No tracer, for the comparison with all others. */
 export const noTracer: Tracer = { register: asItIs, trace: nothing }
 
-/** Other functions in the same arrays. */
+/** Replaces functions in the same arrays. */
 const inPlace =
   (wrap: (f: Function) => Function) =>
   (router: Router): void => {
     for (const { stack } of router.stack) for (const [at, f] of stack.entries()) stack[at] = wrap(f) as never
   }
 
-/** Other arrays. */
+/** Replaces the arrays. */
 const anew =
   (wrap: (f: Function) => Function) =>
   (router: Router): void => {
@@ -61,7 +61,7 @@ export const tracers: Readonly<Record<string, Tracer>> = {
 // plans
 // -------------------------------------------------------------------------------------
 
-/** One thing that is done to a router; guards by their place in a list. */
+/** One thing that is done to a router. Guards are named by their index. */
 export type Step =
   | { readonly _tag: 'Route'; readonly guard: number | undefined }
   | { readonly _tag: 'Level'; readonly guard: number }
@@ -69,7 +69,7 @@ export type Step =
   | { readonly _tag: 'Hook' }
   | { readonly _tag: 'Mount'; readonly steps: ReadonlyArray<Step> }
 
-/** Plans of routers with guards of a list of so many. */
+/** Plans of routers, with this many guards. */
 export const plans = (guards: number): Arbitrary<ReadonlyArray<Step>> =>
   fc.letrec<{ step: Step; steps: ReadonlyArray<Step> }>((tie) => ({
     step: fc.oneof(
@@ -86,7 +86,7 @@ export const plans = (guards: number): Arbitrary<ReadonlyArray<Step>> =>
     steps: fc.array(tie('step'), { minLength: 2, maxLength: 6 }),
   })).steps
 
-/** The router of a plan; its operations answer who called. `guardAt` is asked at each use. */
+/** The router of a plan. Its operations answer with the principal. `guardAt` is called at each use. */
 export const routerOf = (
   plan: ReadonlyArray<Step>,
   id: string,

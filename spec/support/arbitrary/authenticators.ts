@@ -1,5 +1,5 @@
 /**
- * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with the requests that it lets in.
+ * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with requests that it accepts.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { allOf } from '../../../src/core/allOf.js'
@@ -23,7 +23,7 @@ import {
   type RequestSpec,
 } from '../../../src/testing/request/RequestSpec.js'
 
-/** An authenticator, and requests that it lets in: one for each alternative. */
+/** An authenticator, and a request that it accepts for each alternative. */
 export interface AuthenticatorSample {
   readonly authenticator: Authenticator<unknown>
   readonly valid: readonly [RequestSpec, ...RequestSpec[]]
@@ -31,7 +31,7 @@ export interface AuthenticatorSample {
 
 type Hook = (sent: string) => unknown
 
-// What it knows, sync or async
+// The hook of the secret, sync or async
 const hookOf = (secret: string, late: boolean): Hook => {
   const decide = (sent: string) => constantTimeEqual(sent, secret) && { knows: secret.slice(0, 4) }
   return late ? (sent) => Promise.resolve().then(() => decide(sent)) : decide
@@ -74,14 +74,14 @@ const distinctKinds = (maxLength: number): Arbitrary<ReadonlyArray<Authenticator
 const either =
   (fold: typeof anyOf | typeof firstPresent) =>
   (members: ReadonlyArray<AuthenticatorSample>): AuthenticatorSample => ({
-    // Safe: there are two at least
+    // Safe: there are at least two
     authenticator: fold(members.map(({ authenticator }) => authenticator) as unknown as [Authenticator<unknown>]),
     valid: members.flatMap(({ valid }) => valid) as unknown as AuthenticatorSample['valid'],
   })
 
-// Every alternative of one with every alternative of the others
+// Combines every alternative of one with every alternative of the others
 const both = (members: ReadonlyArray<AuthenticatorSample>): AuthenticatorSample => ({
-  // Safe: there are two at least
+  // Safe: there are at least two
   authenticator: allOf(members.map(({ authenticator }) => authenticator) as unknown as [Authenticator<unknown>]),
   valid: members
     .map(({ valid }): ReadonlyArray<RequestSpec> => valid)
@@ -95,8 +95,8 @@ const changed =
   ({ authenticator, valid }: AuthenticatorSample): AuthenticatorSample => ({ authenticator: f(authenticator), valid })
 
 /**
- * Authenticators of the built-in kinds, alone, in lists, all together, mapped and optional, with random secrets, some of
- * them asynchronous; each with the requests that it lets in.
+ * Authenticators of the built-in kinds: alone, in lists, in groups, mapped and optional, with random secrets, some of
+ * them async. Each has the requests that it accepts.
  */
 export const authenticators = (): Arbitrary<AuthenticatorSample> => {
   const single = fc.integer({ min: 0, max: kinds.length - 1 }).chain(kind)

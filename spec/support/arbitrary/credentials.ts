@@ -7,7 +7,7 @@ import type { BasicCredentials } from 'koa-with-auth'
  */
 export const bearerTokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,2}$/)
 
-// Any text without control characters, in any script; the user name without a colon (RFC 7617 §2)
+// Any string without control characters, in any script; the user name without a colon (RFC 7617 §2)
 const basicPart = () => fc.string({ unit: 'binary' }).map((text) => text.replace(/[\x00-\x1f\x7f]/g, ''))
 
 /**

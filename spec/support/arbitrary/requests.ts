@@ -6,8 +6,8 @@ import { requestSpecs } from '../../../src/testing/laws/requestSpecs.js'
 import { printed } from '../../../src/testing/request/RequestSpec.js'
 
 /**
- * Koa requests: each carries one of these credentials, or none where none are given. A counterexample shows what was
- * sent.
+ * Koa requests, each with one of these credentials, or without a credential if none are given. A counterexample shows
+ * what was sent.
  */
 export const requests = (credentials: Arbitrary<RequestSpec> = fc.constant({})): Arbitrary<Request> =>
   fc.tuple(requestSpecs(), credentials).map(([about, sent]) => {

@@ -1,5 +1,5 @@
 /**
- * Routers with levels as a fast-check arbitrary: nested, guarded at any level, each with what its operations demand.
+ * Routers with levels as a fast-check arbitrary: nested, guarded at any level, each with the demands of its operations.
  */
 import Router, { type RouterInstance } from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'
@@ -7,12 +7,12 @@ import { constantTimeEqual } from '../../../src/core/constantTimeEqual.js'
 import { httpBearer } from '../../../src/authenticators/httpBearer.js'
 import { withAuth } from '../../../src/koa/withAuth.js'
 
-/** An operation of a router, and who must be let in. */
+/** An operation of a router, and the token that it demands. */
 export interface PlannedOperation {
   readonly method: string
   /** The target, with all prefixes. */
   readonly path: string
-  /** The bearer token that it demands; `undefined` where anyone may call. What it answers is that token, or `public`. */
+  /** The bearer token that it demands; `undefined` if anyone may call. It answers with this token, or with `public`. */
   readonly token: string | undefined
 }
 
@@ -22,7 +22,7 @@ export interface PlannedRouter {
   readonly operations: ReadonlyArray<PlannedOperation>
 }
 
-// What a level decides: nothing, that anyone may call, or a token
+// The decision of a level: none, public, or a token
 type Decision = 'inherit' | 'public' | 'require'
 
 interface OperationPlan {
@@ -58,7 +58,7 @@ const guardOf = (token: string) =>
 
 const tokenAt = (place: string): string => `token-of-${place.replaceAll('/', '-')}`
 
-// What a level makes of what is above it: `null` is public, `undefined` decides nothing
+// The result of a level and the levels above it: `null` is public, `undefined` is undecided
 type Demand = string | null | undefined
 
 const demandOf = (decided: Decision, place: string): Demand =>
@@ -91,7 +91,7 @@ const guardedOperation = (
 const tokenIn = (auth: unknown): unknown =>
   typeof auth === 'object' && auth !== null && 'token' in auth ? auth.token : 'public'
 
-// `registration` is what the call decides that mounts it; it overrides what the router says of itself
+// `registration` is the decision of the call that mounts it, which overrides that of the router
 const built = (plan: RouterPlan, place: string, registration: Decision) => {
   const own = demandOf(plan.own, place)
   const registered = demandOf(registration, `${place}-registration`)
@@ -115,8 +115,8 @@ const built = (plan: RouterPlan, place: string, registration: Decision) => {
 }
 
 /**
- * Routers with an operation or more, nested some levels deep, guarded at operations, routers and where they are mounted; each
- * with what its operations demand by the rule: the innermost decision wins, and nothing decided is public.
+ * Routers with at least one operation, nested up to some levels, guarded at operations, at routers and at registration
+ * calls. Each has the demands of its operations: the innermost decision wins, and undecided is public.
  */
 export const routers = (): Arbitrary<PlannedRouter> =>
   fc.tuple(planOf(DEPTH), decision).map(([plan, registration]) => {

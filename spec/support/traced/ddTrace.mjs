@@ -1,4 +1,4 @@
-/** Tells whether dd-trace wraps the functions of layers; it is set up by `--import dd-trace/initialize.mjs`. */
+/** Reports whether dd-trace wraps the functions of layers. `--import dd-trace/initialize.mjs` sets it up. */
 import { channel } from 'node:diagnostics_channel'
 
 globalThis.traced = () => {

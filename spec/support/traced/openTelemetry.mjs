@@ -1,4 +1,4 @@
-/** Sets up OpenTelemetry's Koa instrumentation, for `node --import`; its spans are kept in memory. */
+/** Sets up OpenTelemetry's Koa instrumentation, for `node --import`. Its spans are kept in memory. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire, register } from 'node:module'
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api'
@@ -27,7 +27,7 @@ registerInstrumentations({ instrumentations: [new KoaInstrumentation()], tracerP
 globalThis.traced = () => {
   exporter.reset()
   return {
-    // what an instrumentation of node:http would do
+    // As an instrumentation of node:http would do
     use: (app) =>
       app.use((ctx, next) => {
         const span = trace.getTracer('site').startSpan(ctx.path)

@@ -1,7 +1,7 @@
 /**
- * What a small site says of itself and answers, as JSON on standard output: under a tracer it must be the same as without.
+ * Prints what a small site answers and reports about itself, as JSON: it must be the same with a tracer and without.
  *
- * Started as a process of its own by tracedSite.ts, because tracers patch modules as they are loaded.
+ * tracedSite.ts starts it as a separate process, because tracers patch modules when they are loaded.
  */
 import http from 'node:http'
 import Router from '@koa/router'
@@ -15,7 +15,7 @@ const partner = apiKeyHeader({ authenticate: (_request, key) => key === 'p' && {
 const tell = (ctx) => {
   ctx.body = ctx.request.auth ?? 'public'
 }
-// a new one each time: OpenTelemetry wraps a function once
+// A new one each time, because OpenTelemetry wraps a function once
 const makeCors = () =>
   function cors(_ctx, next) {
     return next()
@@ -132,7 +132,7 @@ for (const [name, { make, open, paths }] of Object.entries(sites)) {
     before,
     answers,
     after: views(unsealed, options),
-    // sealed behind app.use, and still served
+    // Sealed after app.use, and still served
     answersThen: await answersOf(app, paths),
     mounted: said(() => sealedApp.use(sealed.routes()) && 'mounted'),
     answersSealed: await answersOf(sealedApp, paths),
