@@ -533,6 +533,13 @@ describe('throttled in a tree', () => {
     expect(calls).toHaveLength(3)
   })
 
+  it('two credentials of one request are two guesses, if neither names an account', async () => {
+    const bearer = httpBearer({ authenticate: () => false })
+    const a = throttled({ limiter: memory(2) })(anyOf([bearer, key]))
+    const request = () => from('192.0.2.1', ['Authorization', 'Bearer wrong'], ['X-Key', 'guess'])
+    expect(await tags(a, request(), request())).toStrictEqual(['invalid', 'throttled'])
+  })
+
   describe('T-09 throttled around kinds that read one credential', () => {
     const known = (name: string) =>
       basicWith((password, username) => username === name && password === 'good' && { name })
