@@ -86,7 +86,7 @@ describe('without swagger-ui-dist', () => {
     return router
   }
 
-  it("'docs' lists the document alone", async () => {
+  it("'docs' lists only the document", async () => {
     expect(await both(bare, ['docs'])).toEqual([])
   })
 

@@ -93,7 +93,7 @@ describe.each(kinds)('$kind, sealed', ({ make }) => {
   })
 })
 
-it('does not serve a route that was added by an old reference to its stack', () => {
+it('a sealed router does not serve a route that was added by an old reference to its stack', () => {
   const router = new Router().get('/x', guard, handle)
   const { stack } = router
   seal(router)

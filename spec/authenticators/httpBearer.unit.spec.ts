@@ -23,7 +23,7 @@ describe('what reaches the hook of httpBearer', () => {
     { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
     { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
     {
-      description: 'decision "Bearer" surrounding spaces are no part of it',
+      description: 'decision "Bearer" surrounding spaces are not a part of it',
       input: ['Bearer   abc \t'],
       expected: 'abc',
     },

@@ -188,7 +188,7 @@ describe('as many header lines as Node keeps', () => {
   })
 })
 
-test('client address in the example: it is that of the socket, whatever X-Forwarded-For says, even with app.proxy', async () => {
+test('client address in the example: it is the address of the socket, whatever X-Forwarded-For says, even with app.proxy', async () => {
   const { ask } = await operation(
     withAuth((request) => request.socket.remoteAddress),
     (app) => {

@@ -126,7 +126,7 @@ describe('a source of signed-in users on the context', () => {
   )
 })
 
-it('who is signed in has digests; none without a session, or without a source', () => {
+it('signInDigests are those of the source; there are none without a session, or without a source', () => {
   const digests = { user: 'u', session: 's' }
   const naming = source({ digests: (session) => ('user' in session ? digests : undefined) })
   const named = (left: Left) => signInDigestsOf(requestWith(left).ctx)

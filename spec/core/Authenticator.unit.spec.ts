@@ -83,7 +83,7 @@ describe('authenticator', () => {
     )
   })
 
-  it('the challenge of a kind is a copy', () => {
+  it('the challenge of a kind is copied', () => {
     const parameters: Record<string, string> = { hint: 'ask us' }
     const own = authenticator({
       ...sent('x'),

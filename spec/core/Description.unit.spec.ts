@@ -95,14 +95,14 @@ describe('fieldsOf', () => {
 
 describe('admitsAnonymous', () => {
   it.each([
-    { description: 'a kind does not', input: bearer, expected: false },
-    { description: 'optional does', input: perhaps, expected: true },
-    { description: 'of alternatives one is enough', input: anyOf([basic, perhaps]), expected: true },
-    { description: 'alternatives without an optional one do not', input: anyOf([basic, bearer]), expected: false },
-    { description: 'all of them must', input: allOf(perhaps, basic), expected: false },
-    { description: 'all of them do', input: allOf(perhaps, perhaps), expected: true },
-    { description: 'a permission asks its member, which does', input: scoped(perhaps), expected: true },
-    { description: 'a permission asks its member, which does not', input: scoped(bearer), expected: false },
+    { description: 'false for a kind', input: bearer, expected: false },
+    { description: 'true for optional', input: perhaps, expected: true },
+    { description: 'true for alternatives if one does', input: anyOf([basic, perhaps]), expected: true },
+    { description: 'false for alternatives without an optional one', input: anyOf([basic, bearer]), expected: false },
+    { description: 'false for a group if one does not', input: allOf(perhaps, basic), expected: false },
+    { description: 'true for a group if all do', input: allOf(perhaps, perhaps), expected: true },
+    { description: 'true for a permission of an optional kind', input: scoped(perhaps), expected: true },
+    { description: 'false for a permission of a kind', input: scoped(bearer), expected: false },
   ])('$description', ({ input, expected }) => {
     expect(admitsAnonymous(input)).toBe(expected)
   })
@@ -115,22 +115,22 @@ describe('isSent', () => {
     throw new Error('a getter')
   })
   it.each([
-    { description: 'one is enough', input: [absent, sent(() => true)], expected: true },
-    { description: 'none is sent', input: [absent, absent], expected: false },
-    { description: 'what is unknown counts as sent', input: [absent, custom], expected: true },
-    { description: 'what throws counts as sent', input: [absent, hostile], expected: true },
+    { description: 'true if one leaf is sent', input: [absent, sent(() => true)], expected: true },
+    { description: 'false if no leaf is sent', input: [absent, absent], expected: false },
+    { description: 'true if it is unknown', input: [absent, custom], expected: true },
+    { description: 'true if it throws', input: [absent, hostile], expected: true },
   ])('$description', ({ input, expected }) => {
     expect(isSent(anyOf(input), mockRequest())).toBe(expected)
   })
 })
 
 describe('explained', () => {
-  it('keeps the challenge that a failure has', () => {
+  it('keeps the challenge of a failure', () => {
     const challenge = Challenge.make('Own')
     expect(explained(bearer, { _tag: 'invalid', challenge })).toStrictEqual({ _tag: 'invalid', challenge })
   })
 
-  it('A-30 is raised, if the kind throws instead of making a challenge', () => {
+  it('A-30 is raised if the kind throws while it makes a challenge', () => {
     const error = new Error('no challenge')
     const hostile: Leaf = {
       ...bearer,
@@ -143,19 +143,19 @@ describe('explained', () => {
 })
 
 describe('other readers of a description', () => {
-  it('isThrottled: one leaf is enough', () => {
+  it('isThrottled is true if one leaf is', () => {
     expect(isThrottled(anyOf([bearer, basic]))).toBe(false)
     expect(isThrottled(allOf(bearer, scoped({ ...basic, throttled: true })))).toBe(true)
   })
 
-  it('RFC 6750 §3 challengesOf: those of a permission name its scopes, each once', () => {
+  it('RFC 6750 §3 challengesOf names the scopes of a permission, each once', () => {
     const scopesOf = (of: Description) => challengesOf(of)[0]?.parameters['scope']
     expect(scopesOf(scoped(bearer))).toBeUndefined()
     expect(scopesOf(scoped(bearer, 'read', 'write'))).toBe('read write')
     expect(scopesOf(scoped(scoped(bearer, 'read', 'write'), 'admin', 'read'))).toBe('read write admin')
   })
 
-  it('fieldsOf: who may read the challenges depends on the origin', () => {
+  it('fieldsOf has Origin if the origin decides who may read the challenges', () => {
     expect(fieldsOf({ ...bearer, exposesChallenges: () => true })).toStrictEqual(['Authorization', 'Origin'])
   })
 

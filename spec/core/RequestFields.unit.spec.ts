@@ -245,8 +245,8 @@ describe('cookie', () => {
       input: [['Cookie', '\u00a0key=a']],
       expected: undefined,
     },
-    { description: 'a blank before =: no such cookie', input: [['Cookie', 'key =a']], expected: undefined },
-    { description: 'a blank behind =: no such cookie', input: [['Cookie', 'key= a']], expected: undefined },
+    { description: 'a blank before =: another cookie', input: [['Cookie', 'key =a']], expected: undefined },
+    { description: 'a blank after =: another cookie', input: [['Cookie', 'key= a']], expected: undefined },
     { description: 'A-21 sent twice', input: [['Cookie', 'key=a; key=b']], expected: ['a', 'b'] },
     { description: 'A-21 the same value sent twice', input: [['Cookie', 'key=a; key=a']], expected: ['a', 'a'] },
     {

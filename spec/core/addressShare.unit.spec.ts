@@ -27,7 +27,7 @@ describe('T-05 the share of one address', () => {
     ['a limit for both without points', [undefined, 60], [10, 60], 4],
     ['a limit for both without a duration', [5], [100, 60], 49],
     ['an account without a duration', [5, 60], [100], 49],
-    ['an account without a duration, and a limit of both that never ends', [5, 0], [100], 49],
+    ['an account without a duration, and a limit for both that never ends', [5, 0], [100], 49],
     ['a limit for both that never ends', [5, 0], [6, 60]],
     ['a limit for both that never ends, as high as that of the account', [5, 0], [5, 60], 2],
     ['an account whose window never ends', [5, 60], [100, 0], 49],

@@ -1,4 +1,4 @@
-/** What requests share is frozen to its depth; what is no plain data stays as it is. */
+/** What requests share is frozen deeply. Instances of classes are not changed. */
 import { describe, expect, it } from 'vitest'
 import { deepFreeze, frozenCopy } from '../../src/core/freeze.js'
 
@@ -13,7 +13,7 @@ describe('deepFreeze', () => {
     ['an object', () => ({ a: { b: 1 } })],
     ['an array', () => [[1], { a: 1 }]],
     ['an object without a prototype', bare],
-    ['what a symbol names', () => ({ [hidden]: { a: 1 } })],
+    ['a property whose key is a symbol', () => ({ [hidden]: { a: 1 } })],
   ])('freezes %s', (_description, make) => {
     const value = deepFreeze(make())
     for (const part of [value, ...Reflect.ownKeys(value).map((key): unknown => Reflect.get(value, key))]) {
@@ -21,13 +21,13 @@ describe('deepFreeze', () => {
     }
   })
 
-  it.each([new Account(), new Error('bug'), /a/, new Map(), () => true])('leaves %o as it is', (value) => {
+  it.each([new Account(), new Error('bug'), /a/, new Map(), () => true])('does not change %o', (value) => {
     const { inside } = deepFreeze({ inside: value })
     expect(inside).toBe(value)
     expect(Object.isFrozen(inside)).toBe(false)
   })
 
-  it('takes null', () => {
+  it('accepts null', () => {
     expect(deepFreeze({ a: null })).toStrictEqual({ a: null })
   })
 })
@@ -47,7 +47,7 @@ describe('frozenCopy', () => {
     expect(frozenCopy(bare())).toEqual({ a: { b: 1 } })
   })
 
-  it('leaves instances of classes as they are', () => {
+  it('does not change instances of classes', () => {
     const account = new Account()
     expect(frozenCopy({ account }).account).toBe(account)
     expect(Object.isFrozen(account)).toBe(false)

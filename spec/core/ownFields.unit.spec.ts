@@ -58,7 +58,7 @@ describe('ownOrGetter', () => {
 it.each([
   { value: true, configurable: true },
   { get: () => true, configurable: true },
-])('ignores a polluted Object.prototype: %o', (property) => {
+])('ownField and ownOrGetter ignore a polluted Object.prototype: %o', (property) => {
   Object.defineProperty(Object.prototype, 'polluted', property)
   for (const object of [{}, new Account(), new Guest(), []]) {
     expect([ownField(object, 'polluted'), ownOrGetter(object, 'polluted')]).toStrictEqual([undefined, undefined])

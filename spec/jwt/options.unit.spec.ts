@@ -35,7 +35,7 @@ const secretly = (bytes: number, algorithms?: string[]) => ({
 describe('httpJwt refuses these options with a TypeError', () => {
   it.each<[string, object, RegExp]>([
     ['no issuer', { audience: API }, /httpJwt\({ issuer }\) must be the URL of an issuer.*, not undefined$/],
-    ['an issuer of a list that is not set', { issuer: [ISSUER, undefined], audience: API }, /URL.*, not undefined$/],
+    ['an undefined issuer in a list', { issuer: [ISSUER, undefined], audience: API }, /URL.*, not undefined$/],
     ['an empty list of issuers', { issuer: [], audience: API }, /name at least one issuer/],
     [
       'one issuer twice',

@@ -144,7 +144,7 @@ describe('a provider fails whose keys are known', () => {
     expectOutage(await get(sent))
   })
 
-  it('a system clock that is set back in an outage makes staleIfError no longer', async () => {
+  it('a system clock that is set back during an outage does not extend staleIfError', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
     const sent = await token(undefined, { iat: Math.floor((Date.now() - 2 * HOUR) / 1000) })
@@ -156,7 +156,7 @@ describe('a provider fails whose keys are known', () => {
     expect((await get(sent)).status).toBe(200)
     clock.move(1)
     expectOutage(await get(sent))
-    // the pause after the failure is not longer either
+    // Nor does it extend the pause after the failure
     provider.mood = 'well'
     clock.set(-HOUR)
     clock.move(RETRY - 2)
@@ -165,7 +165,7 @@ describe('a provider fails whose keys are known', () => {
     expect((await get(sent)).status).toBe(200)
   })
 
-  it('a machine that slept does not use keys that are too old: performance.now() stopped', async () => {
+  it('after a machine slept, keys that are too old are not used: performance.now() stopped, the system clock did not', async () => {
     const clock = stoppedClock()
     const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
     const sent = await token()

@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ what: fc.constantFrom('fail' as const, 'recover' as const) }), weight: 1 },
 )
 
-// Half of them with a provider that is always up
+// Half of the runs have a provider that is always up
 const isCalm = (one: Step): boolean => one.what !== 'fail'
 const steps = fc
   .tuple(fc.array(step, { minLength: 20, maxLength: 60 }), fc.boolean())
@@ -117,7 +117,7 @@ describe('the verified cache', () => {
           const evaluation = jwt.evaluate(requestWith(token))
           const isHit = !(evaluation instanceof Promise)
           const result = await evaluation
-          // where the provider failed, any key that was ever published may be in force
+          // If the provider failed, any key that was ever published may be in use
           const inForce = published
             .filter(({ until }) => hasFailed || until.at > performance.now() - MAX_AGE)
             .flatMap(({ keys }) => keys)

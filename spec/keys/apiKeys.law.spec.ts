@@ -146,7 +146,7 @@ let runs = 0
 afterEach(() => void vi.useRealTimers())
 
 describeEveryKeyStore((store, name) => {
-  it('K-08 behave like the model, after any steps', async () => {
+  it('K-08 keys behave like the model, after any steps', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
     await fc.assert(
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 40, size: 'max' }), async (commands) => {

@@ -55,7 +55,7 @@ describe.each([1, 2] as const)('with HTTP/%i', (version) => {
   })
 })
 
-it('does not change unchanged fields: their names keep their letter case', () => {
+it('restoring does not change unchanged fields: their names keep their letter case', () => {
   const response = responseOf(1)
   response.res.setHeader('X-A', 'a')
   const snapshot = take(response)
@@ -65,7 +65,7 @@ it('does not change unchanged fields: their names keep their letter case', () =>
   expect(Reflect.apply(ClientRequest.prototype.getRawHeaderNames, response.res, [])).toStrictEqual(['X-A'])
 })
 
-it('removes a cookie that was added to the list of cookies', () => {
+it('restoring removes a cookie that was added to the list of cookies', () => {
   const response = responseOf(1)
   const cookies = ['a=b']
   response.res.setHeader('Set-Cookie', cookies)
@@ -75,7 +75,7 @@ it('removes a cookie that was added to the list of cookies', () => {
   expect(response.res.getHeader('Set-Cookie')).toStrictEqual(['a=b'])
 })
 
-it('does nothing if the head was sent', () => {
+it('restoring does nothing if the head was sent', () => {
   const response = responseOf(1)
   const snapshot = take(response)
   response.res.setHeader('X-A', 'a')

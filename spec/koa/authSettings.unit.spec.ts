@@ -28,7 +28,7 @@ const given: ReadonlyArray<[keyof AuthSettings, unknown, unknown?]> = [
   ['trustedOrigins', ['https://b.example'], new Set(['https://b.example'])],
 ]
 
-it.each(given)('%s is set, and all others are those of the outer level', (name, value, settled = value) => {
+it.each(given)('%s is set, and all other settings are those of the outer level', (name, value, settled = value) => {
   expect(settingsFrom(checkOptions('x', { [name]: value }, settings))(outer)).toStrictEqual({
     ...outer,
     [name]: settled,

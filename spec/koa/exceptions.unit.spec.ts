@@ -105,11 +105,11 @@ describe('A-30 an exception is rethrown as it is, if Koa makes a plain 500 of it
 
   // Koa logs the stack of an error, but not its cause
   it.each<[string, unknown, string]>([
-    ['a file that is missing', Object.assign(new Error('no users.json'), { code: 'ENOENT' }), 'Error: no users.json'],
+    ['a missing file', Object.assign(new Error('no users.json'), { code: 'ENOENT' }), 'Error: no users.json'],
     ['a failure', AuthError.expired, 'the AuthError "expired"; return it instead'],
     ['a string, which may be a secret', 'text', 'a string'],
     ['a proxy', new Proxy({}, { has: () => { throw null } }), 'an object'], // prettier-ignore
-  ])('and the message says what was thrown: %s', (_, raised, what) => {
+  ])('%s: is named in the message', (_, raised, what) => {
     expect(serverError(raised).message).toBe(`a value was thrown that is not a server error: ${what}`)
   })
 })

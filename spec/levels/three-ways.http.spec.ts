@@ -38,6 +38,6 @@ describe.each([...new Set(corpus.cases.map(({ target }) => target))])('three way
   })
 })
 
-it('are three', () => {
+it('there are three ways', () => {
   expect(names).toHaveLength(3)
 })

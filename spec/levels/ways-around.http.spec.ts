@@ -240,7 +240,7 @@ test('an Also without authenticators, which would be public, is refused when it 
 })
 
 // A literal `__proto__` is not a key of the object: the group would demand only `b`
-test('an object with its own prototype is refused when it is written', () => {
+test('a group that is an object with its own prototype is refused when it is written', () => {
   for (const group of [
     () => allOf({ __proto__: a, b }),
     () => anyOf({ __proto__: a, b }),

@@ -205,7 +205,7 @@ describe('authorize and requireScopes', () => {
 
 const notMilliseconds = [0, -1, NaN, Infinity, -Infinity, 2 ** 31, '5', null]
 
-it('options may have no prototype', () => {
+it('options without a prototype are accepted', () => {
   const options: object = Object.assign(Object.create(null) as object, { authenticate })
   expect(() => apiKeyHeader(untyped(options))).not.toThrow()
 })

@@ -242,7 +242,7 @@ describe('the document of docs(router)', () => {
   })
 })
 
-it('is a 500 without a reason for the client if it cannot be built, and the application gets the error', async () => {
+it('a document is a 500 without a reason for the client if it cannot be built, and the application gets the error', async () => {
   const api = apiApp()
   api.get('/a', operation({ operationId: 'same' }), () => {})
   api.get('/b', operation({ operationId: 'same' }), () => {})

@@ -256,7 +256,7 @@ describe('operation({ ... }) in the document', () => {
   })
 })
 
-it('shares nothing: changing an operation of a document changes no other operation and no other document', () => {
+it('documents share nothing: changing an operation of a document changes no other operation and no other document', () => {
   const router = withAuth(bearer)(routed((r) => r.get('/a', none).get('/b', none).get(/^\/c$/, none)))
   const before = JSON.stringify(documented(router))
   const document = documented(router)

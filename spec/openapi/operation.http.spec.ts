@@ -94,7 +94,7 @@ describe.each(Object.entries(routers))('operation({ ... }) on %s', (name, make) 
   })
 })
 
-it('the principal keeps its type after it', () => {
+it('the principal keeps its type after operation({ ... })', () => {
   // @ts-expect-error the principal has no such property
   new Router().get('/x', about('x'), withAuth(anna), (ctx) => tell(ctx, ctx.request.auth.name))
   // @ts-expect-error nor on a guarded router

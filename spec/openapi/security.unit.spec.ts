@@ -105,11 +105,11 @@ describe('requirement objects', () => {
       undefined,
     ],
     [
-      'a group with a plain function is never absent either',
+      'optional alternatives with a plain function are never absent either',
       optional(anyOf([callable, bearer, query])),
       [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
     ],
-    ['an all-of that can come to callables alone is never {}', allOf([callable, optional(bearer)]), [{ bearer: [] }]],
+    ['a group that can be only plain functions is never {}', allOf([callable, optional(bearer)]), [{ bearer: [] }]],
   ])('%s', (_, of, expected) => {
     expect(listOf(of)).toEqual(expected)
   })

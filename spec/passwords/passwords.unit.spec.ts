@@ -116,7 +116,7 @@ describe('P-06 verify: bcrypt reads 72 bytes, so more are refused', () => {
 
   it.each<[string, () => Promise<string> | string, ReadonlyArray<string>]>([
     ['bcrypt takes a repetition', () => bcrypt.hash('abc', 4), ['abc\0abc', 'abc\0']],
-    ['scrypt takes NUL at the end', () => scryptOf('abc'), ['abc\0', 'abc\0\0']],
+    ['scrypt takes one with NUL at the end', () => scryptOf('abc'), ['abc\0', 'abc\0\0']],
   ])('a password with NUL is refused, because %s for the same password', async (_how, stored, others) => {
     const kept = await stored()
     expect(await verify(kept, 'abc')).toBe(true)

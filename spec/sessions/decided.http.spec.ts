@@ -229,8 +229,8 @@ describe('`app.keys` where session auth is used', () => {
 })
 
 test.each([
-  ['with a key', [signingKey]],
-  ['without one', undefined],
+  ['with keys', [signingKey]],
+  ['without keys', undefined],
 ])(
   'D-S12 session auth without sessions above it is a 500 that names the fix: an application %s',
   async (_what, keys) => {

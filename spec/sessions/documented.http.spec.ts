@@ -19,7 +19,7 @@ const named = () => {
   }
 }
 
-it('is that of koa-session until sessions(app, options) sets another', () => {
+it('the cookie name is that of koa-session until sessions(app, options) sets another', () => {
   expect(JSON.stringify(named())).toContain('koa.sess')
   for (const [options, name] of [
     [{}, 'session'],
@@ -34,7 +34,7 @@ it('is that of koa-session until sessions(app, options) sets another', () => {
   }
 })
 
-it('is the option cookieName of a kind, if it is set', () => {
+it('the cookie name is the option cookieName of a kind, if it is set', () => {
   const own = new Router().get('/me', withAuth(sessionAuth({ cookieName: 'mine' })), () => {})
   const { components } = openApi(own, { title: 'Pets', version: '1.0.0' })
   expect(Object.values(components?.securitySchemes ?? {})).toMatchObject([{ in: 'cookie', name: 'mine' }])

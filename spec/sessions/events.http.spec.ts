@@ -151,22 +151,25 @@ describeLastingStores((store) => {
   it.each([
     ['idle', 70, { idle: 60 * MINUTE, absolute: 9 * HOUR }],
     ['absolute', 40, { idle: 60 * MINUTE, absolute: 60 * MINUTE }],
-  ] as const)('by expiry (%s) is published once, when a request shows it', async (reason, idleFor, options) => {
-    const kept = store()
-    const lax = (await app(() => kept, { idle: 9 * HOUR, absolute: 9 * HOUR })).visitor()
-    await lax.post('/login')
-    const signIn = await digestsOf(lax)
-    const begun = Date.now()
-    vi.useFakeTimers({ toFake: ['Date'], now: begun + 40 * MINUTE })
-    await lax.post('/set?basket=pear')
-    // The store keeps it longer than this application allows
-    const strict = (await app(() => kept, options)).visitor(lax.cookies)
-    expect(await digestsOf(strict)).toStrictEqual(signIn)
-    vi.setSystemTime(begun + (40 + idleFor) * MINUTE)
-    await expectAnonymous(strict)
-    await expectAnonymous(strict)
-    expect(outs).toStrictEqual([{ application: 'shop', reason, ...signIn }])
-  })
+  ] as const)(
+    'the end of a session by expiry (%s) is published once, when a request shows it',
+    async (reason, idleFor, options) => {
+      const kept = store()
+      const lax = (await app(() => kept, { idle: 9 * HOUR, absolute: 9 * HOUR })).visitor()
+      await lax.post('/login')
+      const signIn = await digestsOf(lax)
+      const begun = Date.now()
+      vi.useFakeTimers({ toFake: ['Date'], now: begun + 40 * MINUTE })
+      await lax.post('/set?basket=pear')
+      // The store keeps it longer than this application allows
+      const strict = (await app(() => kept, options)).visitor(lax.cookies)
+      expect(await digestsOf(strict)).toStrictEqual(signIn)
+      vi.setSystemTime(begun + (40 + idleFor) * MINUTE)
+      await expectAnonymous(strict)
+      await expectAnonymous(strict)
+      expect(outs).toStrictEqual([{ application: 'shop', reason, ...signIn }])
+    },
+  )
 })
 
 describe('nothing is published', () => {

@@ -1,4 +1,7 @@
-/** Several sign-ins and sign-outs that one operation begins without waiting: the last one decides, whichever takes longest. */
+/**
+ * Several sign-ins and sign-outs that one operation starts without waiting: the last one decides, whichever takes
+ * longest.
+ */
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sessionsApp.js'
@@ -10,7 +13,7 @@ const users = {
 
 type Change = keyof typeof users | 'out'
 
-/** An application whose `/changes` makes these changes at once. Anna's take longest. */
+/** An application whose `/changes` starts these changes together. Anna's take longest. */
 const changing = (changes: ReadonlyArray<Change>, end: (all: ReadonlyArray<Promise<void>>) => unknown) => {
   const kept = memoryStore()
   const markOf: SessionStore['markOf'] = async (user) => {
@@ -38,11 +41,11 @@ const orders: ReadonlyArray<ReadonlyArray<Change>> = [
 ]
 
 const ends: ReadonlyArray<readonly [how: string, end: (all: ReadonlyArray<Promise<void>>) => unknown]> = [
-  ['waited for together', (all) => Promise.all(all)],
-  ['not waited for', () => undefined],
+  ['awaited together', (all) => Promise.all(all)],
+  ['not awaited', () => undefined],
 ]
 
-describe.each(ends)('changes of one request, %s', (_how, end) => {
+describe.each(ends)('several changes in one request, %s', (_how, end) => {
   it.each(orders.map((order) => [order.join(', '), order] as const))('happen in order: %s', async (_names, order) => {
     const { visitor } = await changing(order, end)
     const before = visitor()
@@ -56,7 +59,7 @@ describe.each(ends)('changes of one request, %s', (_how, end) => {
   })
 })
 
-it('none of them is left when the operation throws', async () => {
+it('several changes are all undone if the operation throws', async () => {
   const { visitor, store } = await changing(['anna', 'sam', 'anna'], () => {
     throw new Error('the operation')
   })
@@ -66,7 +69,7 @@ it('none of them is left when the operation throws', async () => {
   await expectAnonymous(one)
 })
 
-it('the second is not made if the first one failed', async () => {
+it('several changes end with the first one that fails', async () => {
   const { visitor, store } = await changing(['anna', 'sam'], (all) => Promise.all(all))
   Object.assign(store.instead, { insert: () => Promise.reject(new Error('down')) })
   const one = visitor()

@@ -147,7 +147,7 @@ describeLastingStores((store) => {
   })
 
   describe('the absolute limit', () => {
-    it('ends a session from a time when the clock was ahead by as much, and no other', async () => {
+    it('ends a session from a time when the clock was that much ahead, and no other', async () => {
       const { visitor } = await sessionsApp(store, limits)
       for (const [ahead, isOver] of [
         [30 * MINUTE, false],

@@ -127,7 +127,7 @@ it('R01 the functions of another application do not sign in: a 500 that names th
   for (const error of api.errors) expect(String(error)).toMatch(/did not come through this sessions\(app/)
 })
 
-it('R01 side by side, with its own callback, each has its own sessions', async () => {
+it('R01 two applications side by side have their own sessions', async () => {
   const [shop, admin] = [site('shop', new Map()), site('admin', admins())]
   const inner = admin.app.callback()
   shop.app.middleware.unshift(async (ctx: Context, next: Next) => {

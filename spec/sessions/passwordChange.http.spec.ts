@@ -1,10 +1,10 @@
-/** A password changes while a sign-in with the old one is under way: the check after `logIn` leaves no session behind. */
+/** A password changes during a sign-in with the old one: the check after `logIn` undoes the sign-in. */
 import { describe, expect, it } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 
-/** An application whose sign-in, once it has verified the password, lets the password change `when`. */
+/** An application whose sign-in lets the password change at the time `when`, after it was verified. */
 const signingIn = async (when: 'before logIn' | 'after logIn' | 'never') => {
   let password = 'old'
   const made = await sessionsApp(undefined, {

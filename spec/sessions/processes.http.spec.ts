@@ -33,7 +33,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
   }
   const calls = async () => [(await one.state()).calls['me'], (await other.state()).calls['me']]
 
-  it('a user who signs in on one is signed in on the other, and each reads what the other writes', async () => {
+  it('a user who signs in on one process is signed in on the other, and each reads what the other writes', async () => {
     const here = await signedIn('user-anna', one)
     const there = here.copy(other.port)
     expect(seen(await there.send('GET', '/me'))).toEqual([200, { username: 'user-anna', notes: 0 }])
@@ -42,7 +42,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     expect(seen(await there.send('GET', '/me'))).toEqual([200, { username: 'user-anna', notes: 4 }])
   })
 
-  it('a user who signs out on one is refused on the other, with any copy of the cookie', async () => {
+  it('a user who signs out on one process is refused on the other, with any copy of the cookie', async () => {
     const here = await signedIn('user-berta', one)
     const there = here.copy(other.port)
     const copies = [here.copy(), here.copy(other.port)]
@@ -58,7 +58,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
   })
 
   // D-S4: they read the session before it ended, and write it afterwards
-  it('a session that ended on one is not restored by writes on the other', async () => {
+  it('a session that ended on one process is not restored by writes on the other', async () => {
     const here = await signedIn('user-carla', one)
     const there = Array.from({ length: 10 }, () => here.copy(other.port))
     const writing = there.map((client) => client.send('POST', '/notes?wait=500'))
@@ -68,7 +68,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     for (const client of [here, ...there]) expect((await client.send('GET', '/me')).status).toBe(401)
   })
 
-  it('logOutEverywhere on one ends five sessions on both, and no others', async () => {
+  it('logOutEverywhere on one process ends five sessions on both, and no others', async () => {
     const five = await Promise.all([one, other, one, other, one].map((site) => signedIn('user-dora', site)))
     const neighbour = await signedIn('user-emma', other)
     const both = (client: (typeof five)[number]) => [client.copy(one.port), client.copy(other.port)]
@@ -85,7 +85,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     for (const client of both(again)) expect((await client.send('GET', '/me')).status).toBe(200)
   })
 
-  it('a new sign-in on the other ends the old session on both', async () => {
+  it('a new sign-in on the other process ends the old session on both', async () => {
     const here = await signedIn('user-frieda', one)
     const old = here.copy()
     const there = here.copy(other.port)
@@ -96,7 +96,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     }
   })
 
-  it('fifty users who use both at the same time lose no session, and sessions do not mix', async () => {
+  it('fifty users who use both processes at the same time lose no session, and sessions do not mix', async () => {
     const people = await Promise.all(
       Array.from({ length: 50 }, (_, index) => signedIn(`user-${index}`, index % 2 === 0 ? one : other)),
     )

@@ -93,7 +93,7 @@ const sameAtLast = async ({ sessions, marks }: Model, { store, run }: Real): Pro
 let runs = 0
 
 describeEveryStore((store) => {
-  it('returns the same as the model, after any steps', async () => {
+  it('a store returns the same as the model, after any steps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 25, size: 'max' }), async (commands) => {
         const model: Model = { sessions: new Map(), marks: new Map() }

@@ -210,7 +210,7 @@ describeEveryStore((store) => {
     })
   })
 
-  it.each([0.2, 1.5, 1000 / 3])('may have a lifetime of %d milliseconds', async (lifetime) => {
+  it.each([0.2, 1.5, 1000 / 3])('sessions and marks may have a lifetime of %d milliseconds', async (lifetime) => {
     const [id, user] = [randomUUID(), randomUUID()]
     await store().insert(id, 'text', lifetime)
     await store().update(id, 'text', lifetime)

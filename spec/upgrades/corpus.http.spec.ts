@@ -116,7 +116,7 @@ describe('hostile requests as upgrades', () => {
   )
 })
 
-it('some are accepted, and most are refused', () => {
+it('some upgrades are accepted, and most are refused', () => {
   expect(server.admitted.length).toBeGreaterThan(20)
   expect(corpus.cases.length).toBe(335)
 })

@@ -73,7 +73,7 @@ describe('guardUpgrade', () => {
   })
 })
 
-it('returns a guard with the types of its authenticators', () => {
+it('guardUpgrade returns a guard with the types of its authenticators', () => {
   const key = apiKeyHeader({ authenticate: () => ({ client: 7 }) })
   expectTypeOf(guardUpgrade(app, bearer)).returns.resolves.toEqualTypeOf<Admitted<{ user: string }> | undefined>()
   expectTypeOf(guardUpgrade(app, [bearer, key])).returns.resolves.toEqualTypeOf<
