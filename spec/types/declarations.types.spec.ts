@@ -14,6 +14,14 @@ const fixtures = fileURLToPath(new URL('./fixtures', import.meta.url))
 const named = readdirSync(fixtures)
 const mistakenLine = prelude.split('\n').length + 1
 
+// An error shows a type as an editor does
+const shown = `
+import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'
+const user = httpBearer({ authenticate: (_request, token) => token === 'x' && { name: token } })
+const client = apiKeyHeader({ authenticate: (_request, key) => key === 'x' && { id: 7 } })
+export const both: never = allOf({ user, client })
+`
+
 let project: PackedProject
 beforeAll(() => {
   project = packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts', 'jose', '@types/koa', '@types/node'])
@@ -30,6 +38,7 @@ describe('with the peers of the repository', () => {
   const of = (file: string) => found.filter((one) => basename(one.file) === file)
 
   beforeAll(() => {
+    writeFileSync(join(project.folder, 'shown.ts'), shown)
     const { paths: _, ...options } = ownOptions()
     const files = readdirSync(project.folder).filter((name) => name.endsWith('.ts'))
     found = typecheck(
@@ -52,6 +61,12 @@ describe('with the peers of the repository', () => {
 
   it.each(named)('%s: has exact types', (file) => {
     expect(of(file)).toStrictEqual([])
+  })
+
+  it('the principals of allOf are shown as what they are, not as how they were computed', () => {
+    expect(of('shown.ts').map(({ message }) => message)).toStrictEqual([
+      "Type 'Authenticator<{ user: { name: string; }; client: { id: number; }; }>' is not assignable to type 'never'.",
+    ])
   })
 
   it.each(mistakes.map((one, at) => ({ ...one, at })))('$description: is an error', ({ at }) => {

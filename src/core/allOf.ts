@@ -23,8 +23,8 @@ import { explained, isSent, type AllOf } from './Description.js'
 import { declareFactory } from './hooks.js'
 import { checkGroup } from './members.js'
 
-/** The principals of a group: a tuple for a tuple, an object for an object. */
-export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> }
+/** The principals of a group: a tuple for a tuple, an object for an object. `& {}` makes editors show them. */
+export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
 
 /**
  * Requires that all members pass. A tuple gives a tuple of principals, and an object gives an object. A failure offers the
