@@ -98,7 +98,7 @@ describe('Basic: RFC 7617', () => {
     ['nothing', 'Basic'],
     ['no padding', 'Basic YTpiYw'],
     ['too much padding', 'Basic YTpi='],
-    ['padding alone', 'Basic ===='],
+    ['only padding', 'Basic ===='],
     ['stray bits', 'Basic YTpiYx=='],
     ['the URL alphabet', 'Basic YTo_Pz8-'],
     ['a foreign character', 'Basic YTpi!YTpi'],

@@ -180,7 +180,7 @@ describe('in memory', () => {
 
   it.each([
     ['the port of a connection', '192.0.2.1:1024', '192.0.2.1:1025'],
-    ['the port behind brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
+    ['a port after brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
     ['another address of the same /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
     ['another spelling of the address', '2001:db8::1', '2001:0DB8:0:0:0::1'],
   ])('T-06 X-Forwarded-For of a proxy: %s does not make another client', async (_what, first, second) => {

@@ -82,7 +82,7 @@ describe('A-30 httpStatusOf: an HTTP error with a 4xx status, and nothing else',
       expected: 429,
     },
     { description: 'http-errors 500', input: createError(500), expected: undefined },
-    { description: 'a status alone', input: Object.assign(new Error(), { status: 401 }), expected: undefined },
+    { description: 'only a status', input: Object.assign(new Error(), { status: 401 }), expected: undefined },
     {
       description: 'a status without expose',
       input: Object.assign(new Error(), { status: 404, statusCode: 404 }),

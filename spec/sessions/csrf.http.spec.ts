@@ -126,7 +126,7 @@ describe('R19 signing in and out by GET', () => {
     ['an image of a sibling domain', from('same-site', 'no-cors', 'image')],
     ['a mode without a destination', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }],
     ['a destination without a mode', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'document' }],
-    ['Sec-Fetch-Site alone', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['only Sec-Fetch-Site', { 'Sec-Fetch-Site': 'cross-site' }],
     ['an unknown Sec-Fetch-Site', from('friendly', 'no-cors', 'image')],
     ['an older browser that sends an Origin', { Origin: 'https://evil.example' }],
     ['a hidden Origin', { Origin: 'null' }],

@@ -28,10 +28,14 @@ const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper
   ['returns undefined', untyped(() => undefined), /^is total/],
   ['answers 200', () => ({ status: 200, body: 'ok' }), /^is total/],
   ['answers 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
-  ['403 for what is absent', perFailure({ absent: () => ({ status: 403 }) }), /^says 401/],
-  ['401 for who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^says 401/],
-  ['401 for too many guesses', perFailure({ throttled: () => ({ status: 401 }) }), /^says 401/],
-  ['401 for an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^says 401/],
+  ['answers 403 to an absent credential', perFailure({ absent: () => ({ status: 403 }) }), /^says 401/],
+  [
+    'answers 401 to a principal that is not allowed',
+    perFailure({ insufficient: () => ({ status: 401 }) }),
+    /^says 401/,
+  ],
+  ['answers 401 to too many guesses', perFailure({ throttled: () => ({ status: 401 }) }), /^says 401/],
+  ['answers 401 to an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^says 401/],
   [
     'returns a body that JSON cannot write',
     perFailure({ invalid: () => ({ status: 401, body: cycle }) }),
