@@ -207,6 +207,7 @@ describe('httpBearer({ schemes })', () => {
       { type: 'http', scheme: 'bearer' },
       { type: 'http', scheme: 'token' },
     ])
+    expect(leaves(either.description).map(({ schemeName }) => schemeName)).toStrictEqual([undefined, undefined])
   })
 
   it('the first scheme has the schemeName, and the others have derived names; only Bearer has a format', () => {

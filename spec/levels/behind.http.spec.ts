@@ -112,7 +112,11 @@ const site = serve(() => {
   for (const nothing of [null, undefined]) {
     errors.get(`/rejects-${nothing}`, failed(() => Promise.reject(nothing)), handle) // prettier-ignore
   }
-  errors.get('/twice', failed(async (_ctx, next) => { await next(); await next() }), handle) // prettier-ignore
+  const twice: BehindGuard<unknown> = async (_ctx, next) => {
+    await next()
+    await next()
+  }
+  errors.get('/twice', withAuth(user, { then: [twice, noted('second')] }), handle)
   errors.get(
     '/throw-401',
     failed((ctx) => ctx.throw(401, 'of my own')),
@@ -291,9 +295,9 @@ describe('functions after a guard, which answer or throw like a handler', () => 
     expect(ran).toStrictEqual([])
   })
 
-  it('a second next() is a 500, and the handler runs once', async () => {
+  it('a second next() is a 500, and what comes after it runs once', async () => {
     expect((await get('/errors/twice', asUser)).status).toBe(500)
-    expect(ran).toStrictEqual([`handler ${anna}`])
+    expect(entered()).toStrictEqual([`second ${anna}`, `handler ${anna}`])
   })
 })
 
