@@ -38,6 +38,11 @@ describe('handlerOf', () => {
     expect(statusOf(new Base(), nearer)).toStrictEqual({ status: 400 })
   })
 
+  it('7.1 a primitive is an instance of no class, not of Object either', () => {
+    const all = addHandlers(none, [onError(Object, answers(400))])
+    expect([statusOf({}, all), statusOf('text', all)]).toStrictEqual([{ status: 400 }, undefined])
+  })
+
   it('an inner level replaces the handler of an outer one, which does not change', () => {
     const inner = addHandlers(handlers, [onError(Base, answers(418))])
     expect(statusOf(new Base(), inner)).toStrictEqual({ status: 418 })
