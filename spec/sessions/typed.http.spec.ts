@@ -583,7 +583,9 @@ describe('sessions of several applications', () => {
     const answer = await api.ask('/in', { method: 'POST' })
     expectCrashed(answer)
     expect(answer.headers['set-cookie']).toBeUndefined()
-    expect(String(api.errors[0])).toMatch(/identify must return a string that is not empty/)
+    expect(String(api.errors[0])).toMatch(
+      /the id of the user must be a string that is not empty; it is user.username, or what/,
+    )
   })
 })
 

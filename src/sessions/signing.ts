@@ -60,7 +60,9 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
     // Safe: `identify` takes what `loadUser` loads
     const id = identify(user as never)
     if (typeof id !== 'string' || id === '') {
-      throw new TypeError('logIn(ctx, user): identify must return a string that is not empty')
+      throw new TypeError(
+        'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns',
+      )
     }
     checkSecure(ctx, https)
     const subject = signedIn.hasSubscribers ? subjectOf(ctx.request, user) : undefined
