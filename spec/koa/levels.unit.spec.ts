@@ -57,6 +57,14 @@ describe('atLevel', () => {
     expect(names(atLevel(open)(base))).toEqual(['open handle', 'a handle'])
   })
 
+  test('refuses an operation from which something removed the guard, also where it is mounted', () => {
+    const router = atLevel(a)(new Router().get('/x', on(b), handle))
+    router.stack[0]!.stack = [handle]
+    const message = /^GET \/x: its functions were replaced, and withAuth\(\.\.\.\) is not among them any more; call/
+    expect(() => atLevel(open)(router)).toThrow(message)
+    expect(() => atLevel(a)(new Router()).use(router.routes())).toThrow(message)
+  })
+
   test('the guard of a level is the first function of its layer, with and without hooks', () => {
     const router = atLevel(a)(new Router().param('one', go as never))
     router.get('/:one/:two', go, handle)
