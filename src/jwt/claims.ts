@@ -67,8 +67,9 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean =
 // RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
 const strings = ['sub', 'jti', 'client_id', 'azp']
 
-const areStrings = (claims: Json): boolean =>
-  strings.every((name) => ['undefined', 'string'].includes(typeof ownField(claims, name)))
+/** Whether these claims are strings, if they are present. */
+export const areStrings = (claims: Json, names: ReadonlyArray<string>): boolean =>
+  names.every((name) => ['undefined', 'string'].includes(typeof ownField(claims, name)))
 
 const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
@@ -85,7 +86,7 @@ const isAuthorized = (claims: Json, parties: ReadonlyArray<string>): boolean => 
 export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
   // RFC 7800: a token that is bound to a key is never accepted as a plain bearer token
   if (ownField(claims, 'cnf') !== undefined) return false
-  if (!isFor(ownField(claims, 'aud'), audiences) || !areStrings(claims)) return false
+  if (!isFor(ownField(claims, 'aud'), audiences) || !areStrings(claims, strings)) return false
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
   if (rules.profile === 'any') return true
   // RFC 9068 §2.2

@@ -12,7 +12,7 @@ import { declareFactory } from '../core/hooks.js'
 import { checkOptions, maybe, positive, unchecked } from '../core/options.js'
 import type { HttpScheme } from '../core/SecurityScheme.js'
 import { ownField } from '../core/ownFields.js'
-import { isFor, refusalByTime, type Json } from './claims.js'
+import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
 import { Outage } from './fetchJson.js'
 import { asking, basicOf, type IntrospectionClient } from './introspecting.js'
 import { severalOf } from './Issuer.js'
@@ -100,6 +100,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     // RFC 7662 §2.2: only `true`
     ownField(claims, 'active') === true &&
     isFor(ownField(claims, 'aud'), audiences) &&
+    areStrings(claims, strings) &&
     ownField(claims, 'cnf') === undefined &&
     !isDPoP(ownField(claims, 'token_type')) &&
     (issuer === undefined || isOf(issuer, ownField(claims, 'iss')))
@@ -148,6 +149,9 @@ const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 type Result = E.Either<AuthError, Good>
 
 const refused: Result = E.left(invalid)
+
+// RFC 7662 §2.2: strings if they are present. Some servers send `scope` as an array, see `scopesOf`
+const strings = ['sub', 'client_id', 'token_type']
 
 // RFC 7662 §2.2: it may be left out
 const isOf = (issuer: string, iss: unknown): boolean => iss === undefined || iss === issuer
