@@ -130,6 +130,13 @@ describe('explained', () => {
     expect(explained(bearer, { _tag: 'invalid', challenge })).toStrictEqual({ _tag: 'invalid', challenge })
   })
 
+  it('copies a challenge that is only frozen outside, so that a hook cannot change it later', () => {
+    const challenge = Object.freeze({ scheme: 'Own', parameters: { hint: 'ask us' } })
+    const failure = explained(bearer, { _tag: 'invalid', challenge })
+    challenge.parameters.hint = 'changed later'
+    expect(failure.challenge?.parameters).toStrictEqual({ hint: 'ask us' })
+  })
+
   it('A-30 is raised if the kind throws while it makes a challenge', () => {
     const error = new Error('no challenge')
     const hostile: Leaf = {
