@@ -172,6 +172,14 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     },
   ],
   [
+    'without auth, in a router that guards it',
+    '/own',
+    (options, answering, other) =>
+      withAuth(staff())(new Router())
+        .use(operations(apiApp({ docs: false, ...options }) as unknown as RouterInstance, answering).routes())
+        .use(other(answering).routes()),
+  ],
+  [
     'with a second level, and a route of the copy',
     '/late/own',
     (options, answering, other) => {
