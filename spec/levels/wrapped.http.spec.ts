@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import Koa, { type Context, type Next } from 'koa'
 import { also, apiKeyHeader, withAuth, type Guard } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { callsOf, get, guardOf } from '../support/levels.js'
+import { callsOf, get, guardOf, handler } from '../support/levels.js'
 import { serve } from '../support/server.js'
 import { noTracer, plans, routerOf, tracers, type Step, type Tracer } from '../support/wrapping.js'
 
@@ -127,6 +127,16 @@ describe('R06 a tracer that drops properties opens nothing', () => {
       }),
       { numRuns },
     )
+  })
+
+  test('the guard of a level stays, if a `param` hook is added later', async () => {
+    const passed = '200 {"ran":"x","auth":"a"}'
+    const level = guardAt(1)(new Router()) as Router
+    level.get('/:p', handler('x'))
+    tracers['drops properties, in place']!.trace(level)
+    level.param('p', (_p, _ctx, next) => next())
+    const answers = await answersOf(() => (guardAt(2)(new Router()) as Router).use('/root', level.routes()))
+    expect(answers).toEqual([['401 ', passed, '401 ', passed, passed]])
   })
 })
 
