@@ -301,7 +301,7 @@ describe('one record for each guarded request', () => {
     // 1000 with Host and Connection. Newer versions of Node refuse more themselves, before any application.
     const lines = Array.from({ length: 998 }, (_, at) => `X-${at}: 1`)
     const { record } = await recordOf('GET /bearer/1', lines)
-    expect(record).toMatchObject({ outcome: 'refused', status: 431 })
+    expect(record).toMatchObject({ outcome: 'refused', failure: 'malformed', status: 431 })
   })
 
   it('the record of a remembered verification says so, from the second request on', async () => {
@@ -345,6 +345,12 @@ describe('the subject of a record', () => {
     const subject = ({ user }: { user: string }) => user
     const { record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
     expect(record).toMatchObject({ subject: 'anna' })
+  })
+
+  it('is left out for anonymous callers: the setting is not asked', async () => {
+    const { record } = await recordOf('GET /optional', [], make(() => 'somebody'))
+    expect(record).toMatchObject({ outcome: 'anonymous', status: 200 })
+    expect(record).not.toHaveProperty('subject')
   })
 
   it.each<[string, (principal: never) => string]>([
