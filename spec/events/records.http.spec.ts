@@ -348,7 +348,11 @@ describe('the subject of a record', () => {
   })
 
   it('is left out for anonymous callers: the setting is not asked', async () => {
-    const { record } = await recordOf('GET /optional', [], make(() => 'somebody'))
+    const { record } = await recordOf(
+      'GET /optional',
+      [],
+      make(() => 'somebody'),
+    )
     expect(record).toMatchObject({ outcome: 'anonymous', status: 200 })
     expect(record).not.toHaveProperty('subject')
   })
