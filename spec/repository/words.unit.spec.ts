@@ -1,15 +1,10 @@
 /** Plain words: the words that `.github/CONTRIBUTING.md` lists under "Not" are not used. */
-import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { papers } from '../support/papers.js'
-import { repository } from '../support/typecheck.js'
+import { programs } from '../support/rules.js'
 import { usesInMarkdown, usesInProgram, usesInSource, words } from '../support/words.js'
 
-const programs = ['src', 'spec', 'examples'].flatMap((folder) =>
-  readdirSync(repository + folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !/node_modules|\.generated|dist\//.test(path))
-    .map((path) => `${folder}/${path}`),
-)
+const checked = ['src', 'spec', 'examples'].flatMap(programs)
 
 // These two files contain the words themselves
 const isChecked = (path: string) => !/\/words(?:\.unit\.spec)?\.ts$/.test(path)
@@ -36,7 +31,7 @@ describe('plain words', () => {
     expect(usesInMarkdown(paper)).toStrictEqual([])
   })
 
-  it.each(programs.filter(isChecked).sort())('%s', (program) => {
+  it.each(checked.filter(isChecked).sort())('%s', (program) => {
     expect(usesInProgram(program)).toStrictEqual([])
   })
 })

@@ -24,10 +24,17 @@ export const decisions: ReadonlyArray<string> = [
   ...requirements.slice(requirements.indexOf('## Decisions')).matchAll(/^(?:\| ([^|]+) \| |### (.+)$)/gm),
 ].map(([, question, heading]) => (question ?? heading ?? '').replaceAll('`', ''))
 
-const programs = (folder: string): string[] =>
-  readdirSync(repository + folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !/^\.generated|\bnode_modules\b/.test(path))
-    .map((path) => `${folder}/${path}`)
+// Specs that run meanwhile write and remove files in `.generated`
+const left = ['.generated', 'dist', 'node_modules']
+
+/** The programs of a folder, at any depth. */
+export const programs = (folder: string): string[] =>
+  readdirSync(repository + folder, { withFileTypes: true })
+    .filter(({ name }) => !left.includes(name))
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`
+      return entry.isDirectory() ? programs(path) : path.endsWith('.ts') ? [path] : []
+    })
     .sort()
 
 const rowId = /\b(?:[ABKPMT]-\d{2}|D-[SRK]\d{1,2}|R(?:0[1-9]|1\d|2[01]))\b/g
