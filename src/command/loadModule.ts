@@ -39,7 +39,7 @@ const whyNotLoaded = (error: unknown): string =>
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 
-/** What was thrown, in one line. The findings of `seal` are lines, so none is left out. */
+/** What was thrown, in one line of at most 500 characters. The message of `seal` has a line for each finding. */
 export const oneLine = (error: unknown): string => {
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return message.replaceAll(/\s*\n\s*/g, ' ').slice(0, 500)

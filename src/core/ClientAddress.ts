@@ -60,7 +60,7 @@ const withoutOctets = (text: string): string =>
     [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
   )
 
-// Nine groups, because a port without brackets looks like one more group. Its digits are not hexadecimal, but are read so
+// A port without brackets looks like a ninth group. So its digits were read as hexadecimal ones: 65535 as 0x65535
 const MAX_GROUP = 0xffff
 const MAX_PORT = 0x65535
 const ofGroups = (all: ReadonlyArray<number>): string | undefined => {

@@ -23,7 +23,8 @@ import { explained, isSent, type AllOf } from './Description.js'
 import { declareFactory } from './hooks.js'
 import { checkGroup } from './members.js'
 
-/** The principals of a group: a tuple for a tuple, an object for an object. `& {}` makes editors show them. */
+// `& {}` makes editors show the principals instead of this name
+/** The principals of a group: a tuple for a tuple, an object for an object. */
 export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
 
 /**

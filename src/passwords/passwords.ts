@@ -67,8 +67,8 @@ const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
 
 const bytesOf = (password: unknown): Buffer | undefined => {
   if (typeof password !== 'string' || password.length > MAX_BYTES) return undefined
-  // Two passwords would be one: a lone surrogate becomes another character, scrypt takes `a` for `a` and NUL (RFC 2104 §2), and
-  // bcrypt reads `a`, NUL, `a` there
+  // Otherwise two passwords would be equal. A Buffer replaces a lone surrogate. The HMAC of scrypt appends NUL to a short
+  // password (RFC 2104 §2). bcrypt repeats a password, with NUL in between
   if (!password.isWellFormed() || password.includes('\0')) return undefined
   const bytes = Buffer.from(password)
   return bytes.length > 0 && bytes.length <= MAX_BYTES ? bytes : undefined
@@ -87,8 +87,8 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
  * Hashes a password, as a PHC string to store: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, or else of
  * `@node-rs/argon2` if it is installed, or else scrypt (N 2^14, r 8, p 5).
  *
- * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode without NUL. Rejects
- * with an `UnavailableError` if the queue is full.
+ * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode, or that contains
+ * NUL. Rejects with an `UnavailableError` if the queue is full.
  *
  * @example
  * import { hash, verify } from 'koa-with-auth/passwords'

@@ -30,7 +30,7 @@ export const recognizing = (
       const auth = session.recognized(id, data)
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
       else {
-        // also one of the future: the clock was wrong when its user signed in, and was set back
+        // A sign-in of the future is over, too: the clock was wrong when the user signed in
         const isOld = Math.abs(Date.now() - auth.at) >= absolute
         if (isOld || (await markOf(auth.id)) !== auth.mark) {
           session.seenOver(id, data, isOld ? 'absolute' : 'logOutEverywhere')
