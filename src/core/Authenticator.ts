@@ -28,21 +28,20 @@ import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { andThen, isAnonymous, type Evaluation, type Result } from './Evaluation.js'
-import { fromAnswer, refused } from './fromAnswer.js'
+import { andThen, type Evaluation } from './Evaluation.js'
+import { fromAnswer } from './fromAnswer.js'
 import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { make as challengeOf } from './Challenge.js'
+import { concluding } from './concluding.js'
 import { AnyCredentials } from './Credentials.js'
-import { isForged } from './CrossOrigin.js'
 import * as Description from './Description.js'
 import { deepFreeze, frozenCopy } from './freeze.js'
 import { checkKind, type AuthenticatorOptions } from './AuthenticatorOptions.js'
 import { declareFactory } from './hooks.js'
 import { checkMember } from './members.js'
 import { decodedAhead, readBy } from './Reading.js'
-import { settingsOf } from './Settings.js'
 import { failureOf } from './UnavailableError.js'
 
 // -------------------------------------------------------------------------------------
@@ -69,6 +68,7 @@ export type PrincipalOf<M> =
 // -------------------------------------------------------------------------------------
 
 const MAX_LENGTH = 8192
+
 // io-ts would keep the credential in this context, and nothing reads it
 const noContext: t.Context = []
 const tooLong: E.Either<unknown, never> = E.left('too long')
@@ -101,19 +101,6 @@ export const make = <P>(
     ...(rebuild !== undefined && { [inside]: rebuild }),
   })
 
-/**
- * @internal Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
- * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
- */
-export const concluding = (description: Description.Description, ambient = Description.isAmbient(description)) => {
-  const invalid = Description.constantFailure(description, AuthErrors.invalid)
-  const forged = Description.constantFailure(description, AuthErrors.forged)
-  return (result: Result<unknown>, request: Request): Result<unknown> => {
-    if (E.isLeft(result)) return result === refused ? invalid : E.left(Description.explained(description, result.left))
-    return ambient && !isAnonymous(result) && isForged(request, settingsOf(request)) ? forged : result
-  }
-}
-
 /** Whether a value is an authenticator with its description. */
 export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
   typeof u === 'function' && 'evaluate' in u && typeof u.evaluate === 'function' && 'description' in u
@@ -136,8 +123,10 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
  */
 export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   options: AuthenticatorOptions<X, C, R>,
-): Authenticator<PrincipalFromAnswer<R>> => {
-  const kind = checkKind(options)
+): Authenticator<PrincipalFromAnswer<R>> => ofKind(checkKind(options))
+
+// The options are checked
+const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>): Authenticator<PrincipalFromAnswer<R>> => {
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
@@ -192,8 +181,7 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   checkMember('fromFunction', member)
   // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
-  // with `_`, because a hook of one parameter is warned about: it reads no credential
-  return authenticator({ ...custom, authenticate: (request, _) => member(request) }) as Authenticator<PrincipalOf<M>>
+  return ofKind({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalOf<M>>
 }
 
 declareFactory('authenticator', authenticator)

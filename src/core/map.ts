@@ -11,7 +11,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { concluding, fromFunction, make, rebuildOf, type Authenticator, type Wrap } from './Authenticator.js'
+import { concluding } from './concluding.js'
+import { fromFunction, make, rebuildOf, type Authenticator, type Wrap } from './Authenticator.js'
 import { explained } from './Description.js'
 import { andThen, isAnonymous, keepAnonymous, type Evaluation, type Result } from './Evaluation.js'
 import { answerTo, fromAnswerToAnonymous } from './fromAnswer.js'

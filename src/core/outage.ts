@@ -9,15 +9,8 @@ import { andThen, type Evaluation, type Result } from './Evaluation.js'
 import { answerTo } from './fromAnswer.js'
 import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
 import { raised, unavailable, type Unavailable } from './AuthError.js'
-import {
-  concluding,
-  fromFunction,
-  isAuthenticator,
-  make,
-  rebuildOf,
-  type Authenticator,
-  type Wrap,
-} from './Authenticator.js'
+import { fromFunction, isAuthenticator, make, rebuildOf, type Authenticator, type Wrap } from './Authenticator.js'
+import { concluding } from './concluding.js'
 import { deepFreeze } from './freeze.js'
 import { checkHook, declareFactory } from './hooks.js'
 import { checkMember } from './members.js'
