@@ -6,7 +6,7 @@
  * specs that concern them, and keeps the modules loaded: mutants/plugin.mjs. A mutant that some specs notice is noticed
  * by all specs together, so the score of a part is a lower bound.
  *
- * Environment: MUTATE_SPECS (`spec/core/alt spec/csrf`) names other specs. MUTATE_AT (`src/core/alt.ts:40-52`) names
+ * Environment: MUTATE_SPECS (`spec/core/alt spec/csrf`) names other specs. MUTATE_AT (`src/core/lists.ts:40-52`) names
  * some lines. MUTATE_STATIC=0 leaves out mutants that matter only while a module loads, which are slow. MUTATE_PATIENCE
  * is how many seconds the specs of such a mutant may take.
  */

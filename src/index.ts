@@ -2,8 +2,8 @@
  * koa-with-auth: authentication for Koa. An authenticator is written once, as a value; `withAuth` mounts it on the
  * application, a router or one operation.
  *
- * Reading guide: `core/Authenticator.ts` is the main idea. `core/AuthError.ts` says how it fails. `authenticators/` has
- * the kinds, one in each file. `koa/levels.ts` and `koa/guard.ts` bring them to a router.
+ * Reading guide: `core/Authenticator.ts` is the main idea. `core/AuthError.ts` says how it fails. `kinds/` has
+ * the kinds. `koa/levels.ts` and `koa/guard.ts` bring them to a router.
  */
 import type { Authenticator as Decides } from './core/Authenticator.js'
 import * as AuthErrors from './core/AuthError.js'
@@ -31,24 +31,24 @@ export {
   type AuthenticatorLike,
   type PrincipalOf,
 } from './core/Authenticator.js'
-export { anyOf, type Tagged } from './core/anyOf.js'
-export { alt, altW } from './core/alt.js'
-export { allOf, type Together } from './core/allOf.js'
+export { anyOf, type Tagged } from './core/lists.js'
+export { alt, altW } from './core/lists.js'
+export { allOf, type Together } from './core/lists.js'
 export { authorize, requireScopes, type Granted, type RequireScopesOptions } from './core/authorize.js'
-export { firstPresent } from './core/firstPresent.js'
+export { firstPresent } from './core/lists.js'
 export { flatMap, map, type Principal } from './core/map.js'
 export { lenient, optional } from './core/optional.js'
 export { recoverUnavailable, timeout } from './core/outage.js'
-export { UnavailableError } from './core/UnavailableError.js'
-export { remembered, type Remembered, type RememberedOptions } from './core/remembered.js'
-export { throttled, type ThrottledOptions } from './core/throttled.js'
-export type { Guess } from './core/Guess.js'
-export type { Limiter, Limiters } from './core/Limiter.js'
+export { UnavailableError } from './core/Result.js'
+export { remembered, type Remembered, type RememberedOptions } from './guesses/remembered.js'
+export { throttled, type ThrottledOptions } from './guesses/throttled.js'
+export type { Guess } from './guesses/Guess.js'
+export type { Limiter, Limiters } from './guesses/Limiter.js'
 export { also, type Also, type Requirement } from './core/Requirement.js'
-export { describedAs } from './core/describedAs.js'
-export type { AuthenticatorOptions } from './core/AuthenticatorOptions.js'
-export type { Evaluation } from './core/Evaluation.js'
-export type { AnonymousOf, PrincipalFromAnswer } from './core/PrincipalFromAnswer.js'
+export { describedAs } from './core/map.js'
+export type { AuthenticatorOptions } from './core/Authenticator.js'
+export type { Evaluation } from './core/Result.js'
+export type { AnonymousOf, PrincipalFromAnswer } from './core/Result.js'
 export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
   ApiKeyScheme,
@@ -57,7 +57,7 @@ export type {
   OAuth2Scheme,
   OpenIdConnectScheme,
   SecurityScheme,
-} from './core/SecurityScheme.js'
+} from './core/Description.js'
 
 /** The failures: their constructors, order and semigroup. */
 export const AuthError = AuthErrors
@@ -83,12 +83,12 @@ export type Challenge = Challenges.Challenge
 // what clients send
 export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from './core/Credentials.js'
 export { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from './core/RequestFields.js'
-export { constantTimeEqual } from './core/constantTimeEqual.js'
+export { constantTimeEqual } from './core/data.js'
 
 // the kinds
-export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './authenticators/apiKey.js'
-export { httpBasicAuth, type HttpBasicAuthOptions } from './authenticators/httpBasicAuth.js'
-export { httpBearer, type HttpBearerOptions } from './authenticators/httpBearer.js'
+export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './kinds/apiKey.js'
+export { httpBasicAuth, type HttpBasicAuthOptions } from './kinds/http.js'
+export { httpBearer, type HttpBearerOptions } from './kinds/http.js'
 export {
   sessionAuth,
   sessionAuthIsStaff,
@@ -100,13 +100,13 @@ export {
   type SessionAuthOptions,
   type SessionData,
   type UserOf,
-} from './authenticators/session.js'
-export type { SessionKindOptions } from './core/session/sessionKind.js'
+} from './kinds/session.js'
+export type { SessionKindOptions } from './kinds/session.js'
 
 // Koa
 export { withAuth } from './koa/withAuth.js'
-export type { BehindGuard, GuardOptions } from './koa/behindGuard.js'
-export { authSettings, type AuthSettings } from './koa/authSettings.js'
+export type { BehindGuard, GuardOptions } from './koa/steps.js'
+export { authSettings, type AuthSettings } from './koa/settings.js'
 export type {
   AlsoGuard,
   AnyGuard,
@@ -124,17 +124,12 @@ export type {
 export { operation, type Described, type OperationOptions } from './openapi/operation.js'
 
 // the application
-export { apiApp, type ApiApp, type ApiAppOptions, type ApiDocsOptions } from './ApiApp.js'
-export {
-  onError,
-  type Answer as ExceptionAnswer,
-  type ExceptionClass,
-  type ExceptionHandler,
-} from './core/ExceptionHandler.js'
+export { apiApp, type ApiApp, type ApiAppOptions, type ApiDocsOptions } from './apiApp.js'
+export { onError, type Answer as ExceptionAnswer, type ExceptionClass, type ExceptionHandler } from './core/Settings.js'
 export {
   defaultErrorMapper,
   perFailure,
   type AuthResponse,
   type ErrorMapper,
   type FailureMappers,
-} from './core/ErrorMapper.js'
+} from './core/Settings.js'

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { accepts, make, move, type PathPattern } from '../../src/audit/PathPattern.js'
+import { accepts, make, move, type PathPattern } from '../../src/audit/paths.js'
 import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.js'
 
 const options = fc.record({ sensitive: fc.boolean(), strict: fc.boolean() })

@@ -21,8 +21,7 @@ import { audit } from 'koa-with-auth/audit'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/differences.js'
-import { lineFrom, linesOf, textOf } from '../../src/audit/PolicyLine.js'
-import { policyText, readPolicy } from '../../src/audit/policyFile.js'
+import { lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
 import { guardOf } from '../support/levels.js'
 
 const handle = (): void => {}

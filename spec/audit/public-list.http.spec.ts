@@ -5,7 +5,7 @@ import { apiApp, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { expectGuarded } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { addDocs } from '../../src/openapi/docsRoutes.js'
+import { addDocs } from '../../src/openapi/docs.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
 const basic = httpBasicAuth({ authenticate: (_request, user) => user === 'dev' && { user } })

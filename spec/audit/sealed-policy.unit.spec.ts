@@ -8,9 +8,8 @@ import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
-import { auditApplication } from '../../src/audit/auditApplication.js'
-import { linesOf } from '../../src/audit/PolicyLine.js'
-import { policyText } from '../../src/audit/policyFile.js'
+import { auditApplication } from '../../src/audit/router.js'
+import { linesOf, policyText } from '../../src/audit/policy.js'
 import { guardOf } from '../support/levels.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-lock-'))

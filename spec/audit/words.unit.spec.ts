@@ -32,7 +32,7 @@ import {
 } from 'koa-with-auth'
 import { option as O } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
-import { inWords } from '../../src/audit/words.js'
+import { inWords } from '../../src/audit/Way.js'
 
 const authenticate = () => true
 const bearer = httpBearer({ authenticate })

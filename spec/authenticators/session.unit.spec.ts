@@ -15,8 +15,7 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { rightsByFlags } from '../../src/core/session/Rights.js'
-import { notAUser } from '../../src/core/session/SessionUser.js'
+import { rightsByFlags, notAUser } from '../../src/kinds/sessionUser.js'
 import { ask, serve } from '../support/server.js'
 
 const kinds = {

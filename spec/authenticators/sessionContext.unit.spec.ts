@@ -3,8 +3,7 @@ import { either as E } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { rightsByFlags } from '../../src/core/session/Rights.js'
-import { carrySource, signInDigestsOf, type SessionSource } from '../../src/core/session/SessionSource.js'
+import { rightsByFlags, carrySource, signInDigestsOf, type SessionSource } from '../../src/kinds/sessionUser.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const app = new Koa()

@@ -1,7 +1,7 @@
 /** The address by which guesses are counted: the part of an address that one client can choose does not count. */
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
-import { clientAddress, networkOf } from '../../src/core/ClientAddress.js'
+import { clientAddress, networkOf } from '../../src/guesses/Guess.js'
 
 describe('T-06 an address', () => {
   it.each<[string, string | undefined]>([

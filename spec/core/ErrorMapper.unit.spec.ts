@@ -3,7 +3,7 @@ import createError from 'http-errors'
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { httpStatusOf, serialize } from '../../src/core/ErrorMapper.js'
+import { httpStatusOf, serialize } from '../../src/core/Settings.js'
 import { authError } from '../support/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 

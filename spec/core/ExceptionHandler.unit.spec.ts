@@ -3,7 +3,7 @@
  */
 import { onError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { addHandlers, handlerOf } from '../../src/core/ExceptionHandler.js'
+import { addHandlers, handlerOf } from '../../src/core/Settings.js'
 
 class Base extends Error {}
 class Derived extends Base {}

@@ -1,7 +1,7 @@
 /** The request field that a scheme reads (RFC 9110 §12.5.5). */
 import type { SecurityScheme } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { fieldOf } from '../../src/core/SecurityScheme.js'
+import { fieldOf } from '../../src/core/Description.js'
 
 const table: ReadonlyArray<{ description: string; input: SecurityScheme | undefined; expected: string | undefined }> = [
   {

@@ -16,7 +16,7 @@ import {
 } from 'koa-with-auth'
 import Router from '@koa/router'
 import Koa from 'koa'
-import { failureOf } from '../../src/core/UnavailableError.js'
+import { failureOf } from '../../src/core/Result.js'
 import { ask, listen } from '../support/server.js'
 
 const error = new UnavailableError('the directory is down')

@@ -1,6 +1,6 @@
 /** The name by which guesses at an account are counted: names that a database may treat as equal have one form. */
 import { describe, expect, it } from 'vitest'
-import { accountName } from '../../src/core/accountName.js'
+import { accountName } from '../../src/guesses/Guess.js'
 
 const form = (name: string) => accountName(name)
 

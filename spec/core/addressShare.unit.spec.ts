@@ -1,6 +1,6 @@
 /** How many guesses at an account one address may use: never so many that the owner of the account is locked out. */
 import { describe, expect, it } from 'vitest'
-import { addressShare } from '../../src/core/addressShare.js'
+import { addressShare } from '../../src/guesses/Limiter.js'
 
 const figures = (points?: number, duration?: number) => ({
   consume: async () => undefined,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { credentialKey } from '../../src/core/credentialKey.js'
+import { credentialKey } from '../../src/guesses/remembered.js'
 
 const secret = randomBytes(32)
 const keyOf = (sent: unknown): string => credentialKey(secret, '0o', sent)

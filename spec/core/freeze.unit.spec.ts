@@ -1,6 +1,6 @@
 /** What requests share is frozen deeply. Instances of classes are not changed. */
 import { describe, expect, it } from 'vitest'
-import { deepFreeze, frozenCopy } from '../../src/core/freeze.js'
+import { deepFreeze, frozenCopy } from '../../src/core/data.js'
 
 class Account {
   name = 'anna'

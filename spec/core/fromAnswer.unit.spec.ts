@@ -1,11 +1,17 @@
-/** Every line of the table in src/core/fromAnswer.ts, sync and async. */
+/** Every line of the table in src/core/Result.ts, sync and async. */
 import vm from 'node:vm'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import { AuthError, Challenge, UnavailableError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { isAnonymous, anonymous, keepAnonymous } from '../../src/core/Evaluation.js'
-import { fromAnswer, fromAnswerToAnonymous } from '../../src/core/fromAnswer.js'
-import { toPromise, isThenable } from '../../src/core/promises.js'
+import {
+  isAnonymous,
+  anonymous,
+  keepAnonymous,
+  fromAnswer,
+  fromAnswerToAnonymous,
+  toPromise,
+  isThenable,
+} from '../../src/core/Result.js'
 
 const invalid = E.left(AuthError.invalid)
 const error = new Error('store')

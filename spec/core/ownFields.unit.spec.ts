@@ -1,6 +1,6 @@
 /** The own fields of an object, and getters of its class. What a merge put on a prototype does not count. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { ownField, ownOrGetter } from '../../src/core/ownFields.js'
+import { ownField, ownOrGetter } from '../../src/core/data.js'
 
 class Account {
   level = 9

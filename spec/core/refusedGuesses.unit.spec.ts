@@ -1,6 +1,6 @@
 /** `refusedGuesses` knows for how long a guess is refused, and keeps a bounded number of them. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { refusedGuesses } from '../../src/core/refusedGuesses.js'
+import { refusedGuesses } from '../../src/guesses/throttled.js'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 })

@@ -1,6 +1,6 @@
 /** Each weakness of a plain koa-session is reported, and nothing else. */
 import { describe, expect, it } from 'vitest'
-import { weaknessesOf } from '../../src/core/session/sessionWeaknesses.js'
+import { weaknessesOf } from '../../src/kinds/plainSession.js'
 
 const strong = { store: {}, sameSite: 'lax', secure: true }
 

@@ -1,7 +1,7 @@
 /** signing keys that could be guessed, and which key made a signature. */
 import Keygrip from 'keygrip'
 import { describe, expect, it } from 'vitest'
-import { keysFix, shortKeyWarning, signed, signedBy, strengthOf } from '../../src/core/session/signingKeys.js'
+import { keysFix, shortKeyWarning, signed, signedBy, strengthOf } from '../../src/kinds/plainSession.js'
 
 const long = 'k'.repeat(32)
 

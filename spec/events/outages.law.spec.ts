@@ -5,8 +5,7 @@
 import fc from 'fast-check'
 import { onStoreOutage } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
-import { outagesOf } from '../../src/stores/outages.js'
-import { within } from '../../src/stores/within.js'
+import { outagesOf, within } from '../../src/stores/within.js'
 
 // Questions are asked in order; their answers come in any order
 const step = fc.oneof(

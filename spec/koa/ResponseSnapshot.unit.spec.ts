@@ -3,7 +3,7 @@ import { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Response } from 'koa'
 import { describe, expect, it, test } from 'vitest'
-import { restore, take } from '../../src/koa/ResponseSnapshot.js'
+import { restore, take } from '../../src/koa/respond.js'
 
 const app = new Koa()
 

@@ -4,7 +4,7 @@ import Router from '@koa/router'
 import { fromFunction, withAuth } from 'koa-with-auth'
 import { expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
-import { operationsOf } from '../../src/koa/RoutedOperation.js'
+import { operationsOf } from '../../src/koa/operations.js'
 
 const handle = () => {}
 const a = fromFunction(() => 'anna')

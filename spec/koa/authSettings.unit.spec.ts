@@ -4,7 +4,7 @@ import { authSettings, type AuthResponse, type AuthSettings } from 'koa-with-aut
 import { expect, it } from 'vitest'
 import { checkOptions } from '../../src/core/options.js'
 import { defaults, settingsOf, type Settings } from '../../src/core/Settings.js'
-import { isSettings, settings, settingsFrom } from '../../src/koa/authSettings.js'
+import { isSettings, settings, settingsFrom } from '../../src/koa/settings.js'
 
 const outer: Settings = {
   csrf: false,

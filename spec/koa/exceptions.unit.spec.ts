@@ -1,7 +1,7 @@
 /** What an exception handler may return, and what Koa gets of an exception that it must answer. */
 import { apiApp, AuthError, onError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { answerException, serverError } from '../../src/koa/exceptions.js'
+import { answerException, serverError } from '../../src/koa/settings.js'
 import { defaults } from '../../src/core/Settings.js'
 import { expectCrashed, running } from '../support/behavior.js'
 

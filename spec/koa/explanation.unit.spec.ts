@@ -15,7 +15,7 @@ import {
   type AuthSettings,
 } from 'koa-with-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tried } from '../../src/koa/explanation.js'
+import { tried } from '../../src/koa/respond.js'
 import { guardedApp, sendCounted, type GuardedApp } from '../support/guardedApp.js'
 import { listen } from '../support/server.js'
 

@@ -2,7 +2,7 @@
 import Router, { type RouterInstance } from '@koa/router'
 import { describe, expect, test } from 'vitest'
 import { atLevel } from '../../src/koa/levels.js'
-import { operationsOf } from '../../src/koa/RoutedOperation.js'
+import { operationsOf } from '../../src/koa/operations.js'
 import { a, alsoA, alsoB, alsoC, b, go, handle, names, on, open } from '../support/levelNames.js'
 
 describe('also', () => {

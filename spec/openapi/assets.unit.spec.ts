@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { assetsIn, findSwaggerUi, requireSwaggerUi } from '../../src/openapi/assets.js'
+import { assetsIn, findSwaggerUi, requireSwaggerUi } from '../../src/openapi/page.js'
 
 const installed = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 

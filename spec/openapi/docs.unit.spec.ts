@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import { apiApp, httpBasicAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { docs } from '../../src/openapi/docs.js'
-import { operationsOf } from '../../src/koa/RoutedOperation.js'
+import { operationsOf } from '../../src/koa/operations.js'
 
 const about = { title: 'Pets', version: '1.0.0' }
 

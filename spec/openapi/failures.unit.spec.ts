@@ -18,8 +18,8 @@ import {
   type Description,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { failureComponents, failuresOf, responsesOf } from '../../src/openapi/failures.js'
-import { listed } from '../../src/openapi/methods.js'
+import { failureComponents, failuresOf, responsesOf } from '../../src/openapi/security.js'
+import { listed } from '../../src/openapi/paths.js'
 
 const authenticate = () => ({ user: 'anna' })
 const bearer = httpBearer({ authenticate })

@@ -2,7 +2,7 @@
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
 import { expect, it } from 'vitest'
-import { listed, methodsOf } from '../../src/openapi/methods.js'
+import { listed, methodsOf } from '../../src/openapi/paths.js'
 
 const of = (fill: (router: Router) => unknown) => {
   const router = new Router()

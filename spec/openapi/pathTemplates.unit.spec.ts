@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
-import { templatesOf } from '../../src/openapi/pathTemplates.js'
+import { templatesOf } from '../../src/openapi/paths.js'
 
 const pathsOf = (pattern: string | RegExp) =>
   templatesOf(pattern).map(

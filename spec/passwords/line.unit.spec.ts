@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { UnavailableError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { makeLine } from '../../src/passwords/line.js'
+import { makeLine } from '../../src/passwords/passwords.js'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 

@@ -4,8 +4,7 @@ import Keygrip from 'keygrip'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/sessions/SessionStore.js'
-import { sessionIds } from '../../src/sessions/sessionIds.js'
-import { bind } from '../../src/sessions/SignedIn.js'
+import { sessionIds, bind } from '../../src/sessions/SignIn.js'
 import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }

@@ -2,7 +2,7 @@
 import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { withValues } from '../../src/stores/sqlText.js'
+import { withValues } from '../../src/stores/sqlite.js'
 
 const client = createClient({ url: ':memory:' })
 afterAll(() => client.close())

@@ -7,11 +7,9 @@ import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'
 import { altW, AuthError, authenticator, Challenge, flatMap, type Authenticator, type Description } from 'koa-with-auth'
 import type { SecurityScheme } from 'koa-with-auth'
-import { secrets } from '../../src/testing/laws/credentials.js'
-import { challenges, failures } from '../../src/testing/laws/failures.js'
+import { secrets, challenges, failures, bareFailures, singleFailures, tokens } from '../../src/testing/laws/random.js'
 import * as credentials from './arbitrary/credentials.js'
 import { requests } from './arbitrary/requests.js'
-import { bareFailures, singleFailures, tokens } from '../../src/testing/laws/failures.js'
 
 // -------------------------------------------------------------------------------------
 // from the testing kit

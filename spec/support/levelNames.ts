@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { challengesOf } from '../../src/core/Description.js'
 import { guardFor } from '../../src/koa/guard.js'
-import { isGuard } from '../../src/koa/guardMark.js'
+import { isGuard } from '../../src/koa/layer.js'
 
 /** A handler. */
 export const handle = (): void => {}

@@ -5,7 +5,7 @@ import { repository } from './typecheck.js'
 
 /** An optional property of an object that users pass to a public function. */
 export interface OptionalProperty {
-  /** Where it is declared, and its name: `src/ApiApp.ts: ApiAppOptions.title`. */
+  /** Where it is declared, and its name: `src/apiApp.ts: ApiAppOptions.title`. */
   readonly declared: string
   /** The first path to it: `apiApp(options)`. */
   readonly way: string

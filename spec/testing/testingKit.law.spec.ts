@@ -17,15 +17,13 @@ import {
   withQuery,
   mergeRequests,
 } from 'koa-with-auth/testing'
-import { failures } from '../../src/testing/laws/failures.js'
-import { hostileTexts, secrets } from '../../src/testing/laws/credentials.js'
+import { failures, hostileTexts, secrets, requestSpecs } from '../../src/testing/laws/random.js'
 import { requests } from '../support/arbitrary/requests.js'
 import { routers, type PlannedOperation } from '../support/arbitrary/routers.js'
-import { requestSpecs } from '../../src/testing/laws/requestSpecs.js'
 import { describe, expect, it } from 'vitest'
 import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
-import { misspellings } from '../../src/testing/attacks/misspellings.js'
-import { locationsIn, putting, valuesAt, without } from '../../src/testing/request/CredentialLocation.js'
+import { misspellings } from '../../src/testing/attacks.js'
+import { locationsIn, putting, valuesAt, without } from '../../src/testing/CredentialLocation.js'
 import { listen } from '../support/server.js'
 
 describe('arbitraries of credentials', () => {

@@ -86,8 +86,8 @@ describe('the options of every entry point', () => {
   // A mistake in the order of imports gives `undefined`, which would make an operation public: a TypeError at run time
   it('take undefined, except auth', () => {
     expect(all.filter(({ takesUndefined }) => !takesUndefined).map(({ declared }) => declared)).toStrictEqual([
-      'src/ApiApp.ts: auth',
-      'src/openapi/pageOptions.ts: DocsPageOptions.auth',
+      'src/apiApp.ts: auth',
+      'src/openapi/page.ts: DocsPageOptions.auth',
     ])
   })
 })

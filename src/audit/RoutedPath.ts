@@ -4,13 +4,20 @@
  * For patterns of path-to-regexp, the relation is known. For a RegExp, only trying paths shows something, and the rest
  * is `unknown`.
  */
+import { withoutPosition } from '../koa/layer.js'
+import {
+  functionName,
+  layersOf,
+  operationsIn,
+  type AnyRouter,
+  type RoutedLayer,
+  type RoutedOperation,
+  type RouterLayer,
+} from '../koa/operations.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { findPath, type Found } from './comparePatterns.js'
-import type { RouterLayer } from '../koa/RoutedOperation.js'
-import { withoutPosition } from '../koa/routerCopy.js'
-import { make, type PathPattern } from './PathPattern.js'
-import { areApart } from './PathShape.js'
-import { boundOf, refusesInEveryCase } from './RegExpBound.js'
+import { checkRouter } from '../koa/router.js'
+import { isSettings } from '../koa/settings.js'
+import { areApart, boundOf, findPath, make, refusesInEveryCase, type Found, type PathPattern } from './paths.js'
 
 /** The path of a layer. */
 export interface RoutedPath {
@@ -24,10 +31,10 @@ export interface RoutedPath {
 }
 
 /** The part of a layer that is read here. */
-export type LayerPath = Pick<RouterLayer, 'path' | 'regexp' | 'opts'>
+type LayerPath = Pick<RouterLayer, 'path' | 'regexp' | 'opts'>
 
 /** The relation of two paths. */
-export interface Relation {
+interface Relation {
   /** Whether a request can match both. */
   readonly overlap: 'yes' | 'no' | 'unknown'
   /** A path that both accept. */
@@ -125,3 +132,137 @@ const relatePatterns = (first: RoutedPath, pattern: PathPattern, second: RoutedP
 }
 
 const isPath = (found: Found): found is { readonly path: string } => typeof found === 'object'
+
+/*
+ * What the audit reads from a router: its layers and operations, each with the paths that it accepts.
+ */
+
+/** A layer, and the paths that it accepts. */
+export interface PathLayer extends RoutedLayer {
+  readonly accepted: RoutedPath
+}
+
+/** An operation, and the paths that it accepts. */
+export interface Route extends RoutedOperation {
+  readonly accepted: RoutedPath
+}
+
+/** The layers of a router, in the order of registration. Throws a TypeError if the argument is not a router. */
+export const pathLayersOf = (place: string, router: AnyRouter): ReadonlyArray<PathLayer> => {
+  checkRouter(place, router)
+  return layersOf(router).map((layer) => ({ ...layer, accepted: routedPath(layer.layer) }))
+}
+
+/** The operations among layers, in the order of registration. */
+export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route> =>
+  layers.flatMap((layer) => operationsIn(layer).map((operation) => ({ ...operation, accepted: layer.accepted })))
+
+/*
+ * Finds operations that answer first what another one matches, too. All that match a request run in turn, so the first
+ * one that does not call `next` decides, with its own guard (D-R8).
+ *
+ * A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
+ * `/users/:id` only what it answers itself.
+ */
+
+/**
+ * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
+ * one segment.
+ */
+export type Extent = 'all' | 'part' | 'unknown'
+
+/** An operation that runs before another one. */
+interface Ahead {
+  readonly route: Route
+  readonly extent: Extent
+  /** A request that both match, such as `GET /users/me`. */
+  readonly example?: string
+}
+
+/** Whether the first of two layers that match a request runs before the second, or instead of it. */
+export type RunsFirst = (first: PathLayer, second: PathLayer) => boolean
+
+/** The order in which a router runs its layers. */
+export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
+  switch (opts.exclusive) {
+    case undefined:
+    case false:
+      return (first, second) => first.index < second.index
+    // only the layer with the fewest captures
+    case 'specificity':
+      return (first, second) => {
+        const difference = first.layer.paramNames.length - second.layer.paramNames.length
+        return difference < 0 || (difference === 0 && first.index < second.index)
+      }
+    // only the last layer
+    default:
+      return (first, second) => first.index > second.index
+  }
+}
+
+/** The operations that answer first, in the order of registration. */
+export const aheadOf = (route: Route, others: ReadonlyArray<Route>, runsFirst: RunsFirst): ReadonlyArray<Ahead> =>
+  others
+    .filter((other) => other.layer !== route.layer && runsFirst(other, route))
+    .flatMap((other) => taken(other, route))
+
+const taken = (first: Route, second: Route): ReadonlyArray<Ahead> => {
+  const methods = second.methods.filter((method) => first.methods.includes(method))
+  const [method] = methods
+  if (method === undefined) return []
+  const { overlap, example, isWithin, isAround, isNarrower } = relate(first.accepted, second.accepted)
+  if (overlap === 'no') return []
+  const takesAllMethods = methods.length === second.methods.length
+  const takesNoOther = methods.length === first.methods.length
+  if (isWithin && takesNoOther && (isNarrower || !takesAllMethods)) return []
+  const extent = overlap === 'unknown' ? 'unknown' : isAround && takesAllMethods ? 'all' : 'part'
+  return [{ route: first, extent, ...(example !== undefined && { example: `${method} ${example}` }) }]
+}
+
+/*
+ * The `use` middleware of a router, and whether a guard covers it. It runs for requests that an operation matches, in
+ * the order of registration, and can answer them itself.
+ *
+ * Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
+ */
+
+/** A layer of middleware. */
+export interface MiddlewareLayer {
+  /** Where it runs: `/api/*` is the path `/api` and everything below it. */
+  readonly path: string
+  readonly functions: ReadonlyArray<Function>
+  /** Whether each request that it sees has passed a guard. */
+  readonly guarded: 'yes' | 'no' | 'never runs'
+}
+
+/** The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only. */
+export const middlewareOf = (
+  layers: ReadonlyArray<PathLayer>,
+  routes: ReadonlyArray<Route>,
+  runsFirst: RunsFirst,
+  isClosed: (route: Route) => boolean,
+): ReadonlyArray<MiddlewareLayer> =>
+  layers
+    .filter(({ layer }) => layer.methods.length === 0)
+    .map((placed) => {
+      const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
+      const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
+      return {
+        path: scopeOf(placed),
+        functions: placed.functions,
+        guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
+      }
+    })
+
+const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
+  if (typeof path !== 'string') return String(path)
+  return opts.end === false || opts.pathAsRegExp === true
+    ? `${path.replace(everything, '').replace(/\/$/, '')}/*`
+    : path
+}
+
+// The router's own patterns for `use(f)` and `use('', f)`
+const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
+
+/** The name of a function of middleware. */
+export const middlewareName = (f: Function): string => (isSettings(f) ? 'authSettings' : functionName(f))

@@ -11,11 +11,11 @@
  * | an operation is gone                             | closed                                         |
  * | CSRF off, an origin trusted, an open operation before it | opened; the reverse closed             |
  */
-import { BEHIND, textOf, waysIn, type PolicyLine } from './PolicyLine.js'
+import { BEHIND, textOf, waysIn, type PolicyLine } from './policy.js'
 import { anyone, change, type Way } from './Way.js'
 
 /** What a difference means for callers. */
-export type Direction = 'opened' | 'changed' | 'closed'
+type Direction = 'opened' | 'changed' | 'closed'
 
 /** One difference between two policies. */
 export interface Difference<L extends PolicyLine = PolicyLine> {

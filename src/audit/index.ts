@@ -5,8 +5,8 @@
  * Reading guide: `auditRouter.ts` reads a router. `words.ts` says in words what protects it. `shadows.ts` finds what
  * answers first. `findings.ts` is what `seal` refuses.
  */
-export { audit } from './auditRouter.js'
+export { audit } from './router.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 export { seal, type SealOptions } from './seal.js'
-export type { Extent } from './shadows.js'
-export type { AnyRouter, RouterLayer } from '../koa/RoutedOperation.js'
+export type { Extent } from './RoutedPath.js'
+export type { AnyRouter, RouterLayer } from '../koa/operations.js'

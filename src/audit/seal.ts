@@ -4,13 +4,244 @@
  * It checks the report of `audit`. It knows nothing of middleware above the router (`app.use`), or of what answers if
  * no operation matches.
  */
-import { declareFactory } from '../core/hooks.js'
-import { checkOptions, maybe, type Check, type Checks } from '../core/options.js'
-import type { AnyRouter } from '../koa/RoutedOperation.js'
-import { auditOf, readingOf } from './auditRouter.js'
-import { findingsOf, neverAllowed } from './findings.js'
-import { policyFindings } from './sealedPolicy.js'
-import { close } from './sealing.js'
+import { readFileSync } from 'node:fs'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Requirement } from '../core/Requirement.js'
+import { sealedMark } from '../core/data.js'
+import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
+import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
+import { forgetPosition, functionsOf, isGuard, isLayer, originalOf, watched, write } from '../koa/layer.js'
+import { isEntryOf, labelOf, listedName, whyMissing, type AnyRouter, type ReadLayer } from '../koa/operations.js'
+import { isSettings } from '../koa/settings.js'
+import type { Audit, AuditedOperation, Shadow } from './Audit.js'
+import { middlewareName, type Route } from './RoutedPath.js'
+import { differencesOf, type Difference } from './differences.js'
+import { linesOf, readPolicy, type PolicyLine } from './policy.js'
+import { auditOf, readingOf, type Reading } from './router.js'
+
+/*
+ * The findings for which `seal` refuses a router. Each names the operation and the fix.
+ *
+ * An operation that lets in anonymous callers must be public on purpose. So it must be listed, also with
+ * `optional(...)`. And no unlisted function may answer before a guard.
+ */
+
+/** What may be open, and what may run unguarded: the options of `seal`. */
+interface Allowed {
+  readonly public: ReadonlyArray<string>
+  readonly middleware: ReadonlyArray<Function>
+}
+
+/** Everything about a router that is not allowed. */
+const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
+  const isUnlisted = unlistedAmong(reading, allowed)
+  return [
+    ...audit.operations.flatMap((operation, at) => openness(operation, reading.routes[at]!, allowed)),
+    ...audit.operations.flatMap(shadowing),
+    ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
+      // middleware before the guard of a public operation is as public as the operation
+      guard === undefined || audit.operations[at]?.access !== 'guarded'
+        ? []
+        : ahead.filter(isUnlisted).map(beforeGuard(name)),
+    ),
+    ...reading.middleware
+      .filter(({ guarded }) => guarded === 'no')
+      .flatMap(({ path, functions }) => functions.filter(isUnlisted).map(unguarded(path))),
+    ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations)),
+  ]
+}
+
+/**
+ * What no list can allow: operations that are undecided, decided twice or for tests, and guarded ones that an open one answers first.
+ */
+const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> => [
+  ...audit.operations.flatMap((operation, at) => undecided(operation, reading.routes[at]!)),
+  ...audit.operations.flatMap(shadowing),
+]
+
+const undecided = ({ operation, access, decidedBy }: AuditedOperation, route: Route): ReadonlyArray<string> => {
+  if (route.guard?.isForTests === true) {
+    return [`${operation}: withPrincipal admits everyone and is for tests only: seal the original router`]
+  }
+  if (route.functions.filter(isGuard).length > 1) return [`${operation}: withAuth(...) is in it twice; remove one`]
+  if (access !== 'undecided') return []
+  return decidedBy.length > 0
+    ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
+    : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
+}
+
+const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): ReadonlyArray<string> => {
+  const { operation, access, protection } = audited
+  const never = undecided(audited, route)
+  if (never.length > 0) return never
+  const isListed = allowed.public.some((entry) => isEntryOf(route, entry))
+  if (access === 'guarded' || isListed) return []
+  const fix = `list '${listedName(route)}' in public`
+  return access === 'public'
+    ? [`${operation} is public: guard it, or ${fix}`]
+    : [`${operation} lets anonymous callers in (${protection}): remove that, or ${fix}`]
+}
+
+const shadowing = ({ operation, access, shadowedBy }: AuditedOperation): ReadonlyArray<string> =>
+  access !== 'guarded' ? [] : shadowedBy.filter((shadow) => shadow.access !== 'guarded').map(inFront(operation))
+
+const inFront =
+  (operation: string) =>
+  (shadow: Shadow): string => {
+    const other = `${shadow.operation}, which is ${shadow.access},`
+    const fix = `register ${operation} where it is tried before ${shadow.operation}`
+    switch (shadow.extent) {
+      case 'all':
+        return `${operation} is guarded, but ${other} answers it first: ${fix}`
+      case 'part':
+        return `${operation} is guarded, but ${other} answers ${shadow.example ?? 'some of it'} first: ${fix}`
+      case 'unknown':
+        return `${operation} is guarded, and it is not known whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${fix}`
+    }
+  }
+
+// dd-trace wraps functions when they are added, and keeps their names. So if a listed function is nowhere in the
+// router, a function with its name counts as the listed one.
+const unlistedAmong = ({ routes, middleware }: Reading, allowed: Allowed): ((f: Function) => boolean) => {
+  const present = new Set([...routes, ...middleware].flatMap(({ functions }) => functions.map(originalOf)))
+  const wrapped = allowed.middleware.filter((f) => f.name !== '' && !present.has(f))
+  return (f) => {
+    const original = originalOf(f)
+    const isWrapped = wrapped.some(({ name, length }) => name === original.name && length === original.length)
+    return !isSettings(f) && !allowed.middleware.includes(original) && !isWrapped
+  }
+}
+
+const beforeGuard =
+  (operation: string) =>
+  (f: Function): string =>
+    `${operation}: ${middlewareName(f)} runs before the guard: put it after withAuth(...), or list the function in middleware`
+
+const unguarded =
+  (path: string) =>
+  (f: Function): string =>
+    `use ${path}: no guard covers ${middlewareName(f)}: list the function itself in middleware, or remove it`
+
+const listing = (
+  entry: string,
+  routes: ReadonlyArray<Route>,
+  operations: ReadonlyArray<AuditedOperation>,
+): ReadonlyArray<string> => {
+  const named = operations.filter((_, at) => isEntryOf(routes[at]!, entry))
+  const [first] = named
+  if (first === undefined) {
+    const open = operations.filter(({ access }) => access === 'public' || access === 'optional')
+    const known = open.map(({ operation }) => `'${operation}'`).join(', ') || 'none'
+    const why = whyMissing(entry, routes) ?? `there is no such operation; anonymous callers reach: ${known}`
+    return [`'${entry}' is listed in public, but ${why}`]
+  }
+  return named.some(({ access }) => access !== 'guarded')
+    ? []
+    : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
+}
+
+/*
+ * Checks a router against a policy file for `seal`. The file lists what may be open, and how the rest is guarded.
+ *
+ * A router knows less than its application: it does not know settings above it, and routers before it. So for these,
+ * the file may be weaker than the router, but not stricter. Lines of other routers in the file are ignored.
+ */
+
+/** Returns the differences of a router from a policy file, as findings. Throws an Error for a file that cannot be read. */
+const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
+  differencesOf(linesIn(place, file), linesOf(audit))
+    .filter(({ is }) => is !== undefined)
+    .filter((difference) => !isOfTheApplication(difference))
+    .map(({ text }) => `${text} (${String(file)})`)
+
+const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> => {
+  const bytes = E.tryCatch(
+    () => readFileSync(file),
+    (error) => (error instanceof Error ? error.message : String(error)),
+  )
+  const read = E.isLeft(bytes) ? bytes : readPolicy(bytes.right)
+  if (E.isLeft(read)) {
+    throw new Error(`${place}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
+  }
+  return read.right
+}
+
+const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
+  direction === 'closed' && was?.who === is?.who && was?.by === is?.by && was?.docs === is?.docs
+
+/*
+ * Closes a router, so that what was checked is served. Its routes can be read, mounted and copied, but not changed.
+ *
+ * A tracer may still replace a function of a layer by one that calls it, because it does so at `app.use`. It must not
+ * replace a guard by a function that is no guard: requests to such an operation are answered with a 500. Copies
+ * (`withAuth(a)(router)`, a router that it is mounted on) are separate routers, and stay open.
+ */
+
+const refuse = (what: string) => (): never => {
+  throw new TypeError(`${what} comes after seal(router), which has not checked it: write it before`)
+}
+
+const refuseLayer = (given: ReadonlyArray<unknown>): never => {
+  const layer = given.find(isLayer)
+  return refuse(layer === undefined ? 'a change of the router' : labelOf(layer))()
+}
+
+/** The guard of a sealed layer, and the function that runs at its place: the guard, or a tracer's wrapper of it. */
+interface Sealed {
+  readonly index: number
+  readonly runs: Function
+  readonly requirement: Requirement
+}
+
+/** Closes a router. */
+const close = (router: AnyRouter): void => {
+  // Safe: reading it has checked that it is a router of @koa/router
+  const closed = router as unknown as RouterInstance & { readonly [sealedMark]?: boolean }
+  if (closed[sealedMark] === true) return
+  for (const layer of closed.stack) closeLayer(layer)
+  const { match } = closed
+  Object.defineProperties(closed, {
+    // not writable, because the router reads it for each request
+    stack: { value: Object.freeze(watched([...closed.stack], refuseLayer)), enumerable: true, writable: false },
+    // none of these is enumerable: a router that this one is mounted on has its own
+    [sealedMark]: { value: true },
+    param: { value: refuse('router.param(...)'), configurable: true },
+    prefix: { value: refuse('router.prefix(...)'), configurable: true },
+    match: {
+      value(this: RouterInstance, path: string, method: string) {
+        const matched = match.call(this, path, method)
+        for (const layer of matched.pathAndMethod) checkGuard(layer)
+        return matched
+      },
+      configurable: true,
+    },
+  })
+}
+
+const closeLayer = (layer: Layer & { readonly [sealedMark]?: Sealed }): void => {
+  if (Object.isFrozen(layer)) return
+  forgetPosition(layer)
+  const functions = functionsOf(layer)
+  write(layer, functions)
+  const index = functions.findIndex(({ written }) => isGuard(written))
+  const { runs, written } = functions[index] ?? {}
+  if (isGuard(written))
+    Object.defineProperty(layer, sealedMark, { value: { index, runs, requirement: written.requirement } })
+  // a tracer can replace its elements, but nothing else can change
+  Object.seal(watched(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
+  Object.freeze(layer.methods)
+  Object.freeze(layer)
+}
+
+const checkGuard = (layer: ReadLayer & { readonly [sealedMark]?: Sealed }): void => {
+  const { [sealedMark]: sealed, stack } = layer
+  if (sealed === undefined) return
+  const runs = stack[sealed.index]
+  if (runs === sealed.runs || (isGuard(runs) && runs.requirement === sealed.requirement)) return
+  throw new Error(
+    `${labelOf(layer)}: its guard was replaced after seal(router). A tracer that replaces functions must keep their properties, or skip those that have the property Symbol.for("koa-with-auth/guard")`,
+  )
+}
 
 /** What may be open. */
 export interface SealOptions {

@@ -10,7 +10,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
 
 /** What a module has tried so far. */
-export interface Attempts {
+interface Attempts {
   /** Whether it wanted to use the network. */
   network: boolean
 }

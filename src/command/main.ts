@@ -8,12 +8,11 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { visible } from '../audit/visible.js'
+import { visible } from '../audit/Audit.js'
 import { here } from '../openapi/here.js'
 import { isolate } from './isolation.js'
-import { loadModule, oneLine } from './loadModule.js'
-import { help, optionsFrom, type Options } from './Options.js'
-import { perform } from './perform.js'
+import { loadModule, oneLine } from './load.js'
+import { help, optionsFrom, perform, type Options } from './perform.js'
 
 // In milliseconds
 const MAX_LOADING = 60_000

@@ -1,22 +1,274 @@
 /**
  * The command without its process: from an audit, a task and the content of files to a result and an exit code.
  */
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { table } from '../audit/Audit.js'
+import { table, visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/differences.js'
-import { policyText, readPolicy, type PlacedLine } from '../audit/policyFile.js'
-import { linesOf } from '../audit/PolicyLine.js'
-import { visible } from '../audit/visible.js'
-import { documentDifferences, documentFrom, type DocumentDifference } from './documentDifferences.js'
-import type { Audited } from './exported.js'
-import { findingsOf, findingsOfDocument, findingsOfPolicy } from './findings.js'
-import type { Format, Options } from './Options.js'
-import { sarifOf, type Finding } from './sarif.js'
+import { linesOf, policyText, readPolicy, type PlacedLine } from '../audit/policy.js'
+import { documentDifferences, documentFrom, type DocumentDifference } from './document.js'
+import type { Audited } from './load.js'
+
+/*
+ * Writes findings as a SARIF 2.1.0 log, for code scanning.
+ *
+ * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+ */
+
+/** How bad a result is (SARIF §3.27.10). */
+type Severity = 'error' | 'warning' | 'note'
+
+/** A finding for a reviewer. Its strings can be printed (`visible`). */
+interface Finding {
+  readonly rule: RuleName
+  /** The operation: `GET /export`. */
+  readonly operation: string
+  readonly text: string
+  readonly severity: Severity
+  /** The line in the file, from 1, if it is known. */
+  readonly line?: number | undefined
+}
+
+/** The rules, with SARIF's `shortDescription`. */
+const rules = {
+  'undecided-operation': 'No level decides who may call an operation.',
+  'open-operation': 'Anonymous callers get into an operation.',
+  'answered-first': 'An open operation answers requests to a guarded one.',
+  'csrf-off': 'Writes from other sites are accepted with credentials that browsers send by themselves.',
+  'unguarded-middleware': 'Middleware runs where no guard covers it.',
+  'policy-opened': 'More callers get in than the policy file says.',
+  'policy-changed': 'An operation is not protected as the policy file says.',
+  'policy-closed': 'Fewer callers get in than the policy file says.',
+  'document-differs': 'The OpenAPI document and the guards differ.',
+} as const
+
+/** The name of a rule. */
+type RuleName = keyof typeof rules
+
+/** The findings about a file as a log; `version` is that of this package. */
+export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version: string): object => ({
+  $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
+  version: '2.1.0',
+  runs: [
+    {
+      tool: {
+        driver: {
+          name: 'koa-with-auth',
+          version,
+          rules: Object.entries(rules).map(([id, text]) => ({ id, shortDescription: { text } })),
+        },
+      },
+      results: findings.map((finding) => resultOf(finding, uriOf(file))),
+    },
+  ],
+})
+
+const resultOf = ({ rule, operation, text, severity, line }: Finding, uri: string): object => ({
+  ruleId: rule,
+  ruleIndex: Object.keys(rules).indexOf(rule),
+  level: severity,
+  message: { text: escapedMessage(text) },
+  locations: [
+    {
+      physicalLocation: { artifactLocation: { uri }, region: { startLine: line ?? 1 } },
+      logicalLocations: [{ fullyQualifiedName: operation, kind: 'function' }],
+    },
+  ],
+  // so that a finding keeps its identity when lines move
+  partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${operation}`) },
+})
+
+// §3.11.5: braces are placeholders, unless they are doubled
+const escapedMessage = (text: string): string => text.replace(/[{}]/g, '$&$&')
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** A file as a URI: relative to the working directory, if it is in it. */
+const uriOf = (file: string): string => {
+  const path = relative(process.cwd(), resolve(file))
+  if (path.startsWith('..') || isAbsolute(path)) return pathToFileURL(file).href
+  return path.split(sep).map(encodeURIComponent).join('/')
+}
+
+/*
+ * The findings of an audit or a comparison that a reviewer should look at.
+ *
+ * Unlike `seal`, it has no list of what may be open. So an open operation is a note, and an undecided one is an error.
+ */
+
+/** The findings of an audit. */
+export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Finding> => [
+  ...operations.flatMap(ofOperation),
+  ...middleware
+    .filter(({ guarded }) => guarded === 'no')
+    .flatMap(({ path, functions }) =>
+      functions.map((name) =>
+        finding('unguarded-middleware', `USE ${path}`, `${name} runs where no guard covers it`, 'note'),
+      ),
+    ),
+]
+
+const ofOperation = (audited: AuditedOperation): ReadonlyArray<Finding> => {
+  const { operation, access, protection, csrf, shadowedBy } = audited
+  const open = shadowedBy.filter((shadow) => access === 'guarded' && shadow.access !== 'guarded')
+  return [
+    ...(access === 'undecided' ? [finding('undecided-operation', operation, `is ${protection}`, 'error')] : []),
+    ...(access === 'public' || access === 'optional'
+      ? [
+          finding(
+            'open-operation',
+            operation,
+            access === 'public' ? `is ${protection}` : `lets anonymous callers in (${protection})`,
+            'note',
+          ),
+        ]
+      : []),
+    ...(csrf === 'off'
+      ? [finding('csrf-off', operation, 'accepts writes from other sites: csrf is off', 'warning')]
+      : []),
+    ...open.map((shadow) =>
+      finding(
+        'answered-first',
+        operation,
+        `is guarded, but ${shadow.operation}, which is ${shadow.access}, answers first${shadow.extent === 'unknown' ? ', perhaps' : ''}`,
+        'error',
+      ),
+    ),
+  ]
+}
+
+const finding = (rule: Finding['rule'], operation: string, what: string, severity: Severity): Finding => ({
+  rule,
+  operation: visible(operation),
+  text: visible(`${operation} ${what}`),
+  severity,
+})
+
+/** Findings for the differences from a policy file. */
+export const findingsOfPolicy = (differences: ReadonlyArray<Difference<PlacedLine>>): ReadonlyArray<Finding> =>
+  differences.map(({ direction, operation, text, was }) => ({
+    rule: `policy-${direction}`,
+    operation,
+    text,
+    severity: ({ opened: 'error', changed: 'warning', closed: 'note' } as const)[direction],
+    line: was?.lineNumber,
+  }))
+
+/** Findings for the differences from a document. */
+export const findingsOfDocument = (differences: ReadonlyArray<DocumentDifference>): ReadonlyArray<Finding> =>
+  differences.map(({ isOpener, operation, text }) => ({
+    rule: 'document-differs',
+    operation,
+    text,
+    severity: isOpener ? 'error' : 'warning',
+  }))
+
+/*
+ * The options of the command.
+ */
+
+/**
+ * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.
+ */
+type Task =
+  | { readonly _tag: 'Print' }
+  | { readonly _tag: 'Write'; readonly file: string }
+  | { readonly _tag: 'Check'; readonly file: string }
+  | { readonly _tag: 'OpenApi'; readonly file: string }
+
+/** The format of the result. */
+type Format = 'text' | 'json' | 'sarif'
+
+/** The options of an audit. */
+export interface Options {
+  readonly _tag: 'Audit'
+  readonly module: string
+  /** The export to audit; `undefined` for the only one that can be audited. */
+  readonly exportName: string | undefined
+  readonly task: Task
+  readonly format: Format
+}
+
+/** A request to the command. */
+type Request = Options | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }
+
+/** The text of `--help`. */
+export const help = `Usage: koa-with-auth audit <module> [options]
+
+Prints what protects each operation of what a module exports: a router of @koa/router, an apiApp, a Koa application, or
+a function without parameters that makes one. The module is loaded, but listens to no port and uses no network.
+
+Options:
+  --export <name>    the export to audit; by default the default export, or the only one that can be audited
+  --write <file>     write the policy into a file, to be reviewed and kept with the sources
+  --check <file>     compare with such a file; exit 1 and list the differences, openings first
+  --openapi <file>   compare with an OpenAPI document (JSON); exit 1 and list the differences
+  --json             print the result as JSON
+  --sarif            print findings or differences as SARIF 2.1.0, for code scanning
+  --help, --version
+
+Exit codes: 0 fine, 1 there are differences, 2 it could not be done.
+`
+
+/** Reads the arguments of the command, or says what is wrong with them. */
+export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Request> => {
+  const parsed = E.tryCatch(
+    () => parseArgs({ args: [...args], allowPositionals: true, options: flags }),
+    (error) => firstSentence(error),
+  )
+  if (E.isLeft(parsed)) return parsed
+  const { values, positionals } = parsed.right
+  if (values.help === true) return E.right({ _tag: 'Help' })
+  if (values.version === true) return E.right({ _tag: 'Version' })
+  const [command, module, ...more] = positionals
+  if (command !== 'audit') {
+    return E.left(
+      command === undefined ? 'a command is missing; the only one is audit' : `no command "${command}"; there is audit`,
+    )
+  }
+  if (module === undefined) return E.left('audit takes a module: koa-with-auth audit ./dist/app.js')
+  if (more.length > 0) return E.left(`audit takes one module; remove "${more[0]}"`)
+  const { write, check, openapi, json = false, sarif = false } = values
+  const tasks: ReadonlyArray<Task> = [
+    ...(write === undefined ? [] : [{ _tag: 'Write' as const, file: write }]),
+    ...(check === undefined ? [] : [{ _tag: 'Check' as const, file: check }]),
+    ...(openapi === undefined ? [] : [{ _tag: 'OpenApi' as const, file: openapi }]),
+  ]
+  if (tasks.length > 1) return E.left('--write, --check and --openapi cannot be combined')
+  if (json && sarif) return E.left('--json and --sarif cannot be combined')
+  if (write !== undefined && (json || sarif)) return E.left('--write cannot be combined with --json or --sarif')
+  const empty = Object.entries({ write, check, openapi, export: values.export }).find(([, value]) => value === '')
+  if (empty !== undefined) return E.left(`--${empty[0]} is empty`)
+  return E.right({
+    _tag: 'Audit',
+    module,
+    exportName: values.export,
+    task: tasks[0] ?? { _tag: 'Print' },
+    format: json ? 'json' : sarif ? 'sarif' : 'text',
+  })
+}
+
+const flags = {
+  export: { type: 'string' },
+  write: { type: 'string' },
+  check: { type: 'string' },
+  openapi: { type: 'string' },
+  json: { type: 'boolean' },
+  sarif: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+} as const
+
+// The rest of Node's message is advice on arguments that begin with a dash
+const firstSentence = (error: unknown): string => String(error instanceof Error ? error.message : error).split('. ')[0]!
 
 /** The output, and the exit code: 1 if there are differences. */
-export interface Result {
+interface Result {
   readonly text: string
   readonly code: 0 | 1
 }
@@ -68,7 +320,7 @@ export const perform = (options: Options, { audit, routers }: Audited, version: 
             E.mapLeft((why) => `${task.file}: ${why}`),
           ),
         ),
-        E.chain((document) => E.tryCatch(() => documentDifferences(document, routers, audit), messageOf)),
+        E.chain((document) => E.tryCatch(() => documentDifferences(document, routers, audit), errorMessageOf)),
         E.map((differences) => ({
           code: differences.length === 0 ? 0 : 1,
           text: inFormat(task.file, {
@@ -129,7 +381,7 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 // -------------------------------------------------------------------------------------
 
 const tryFile = <A>(file: string, act: () => A): E.Either<string, A> =>
-  E.tryCatch(act, (error) => `${file}: ${reasons[codeOf(error)] ?? messageOf(error)}`)
+  E.tryCatch(act, (error) => `${file}: ${reasons[codeOf(error)] ?? errorMessageOf(error)}`)
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
@@ -140,4 +392,4 @@ const reasons: Readonly<Record<string, string>> = {
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const errorMessageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -29,7 +29,7 @@ import type * as ord from 'fp-ts/lib/Ord.js'
 import type { Ordering } from 'fp-ts/lib/Ordering.js'
 import type * as semigroup from 'fp-ts/lib/Semigroup.js'
 import type { Challenge } from './Challenge.js'
-import { deepFreeze, frozenCopy } from './freeze.js'
+import { deepFreeze, frozenCopy } from './data.js'
 
 // -------------------------------------------------------------------------------------
 // model

@@ -11,8 +11,8 @@
  * assert.strictEqual(Challenge.render('pets')(challenge), 'ApiKey realm="pets", in="header", name="X-API-Key"')
  */
 
-import { isQuotable, token } from './fieldSyntax.js'
-import { deepFreeze, frozenCopy } from './freeze.js'
+import { isQuotable, token } from './options.js'
+import { deepFreeze, frozenCopy } from './data.js'
 
 /** A scheme and its parameters; `realm` comes first when rendered. */
 export interface Challenge {

@@ -14,7 +14,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import * as t from 'io-ts'
-import { deepFreeze } from './freeze.js'
+import { deepFreeze } from './data.js'
 
 // -------------------------------------------------------------------------------------
 // model

@@ -7,8 +7,70 @@ import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
-import { deepFreeze } from './freeze.js'
-import { fieldOf, type OpenIdConnectScheme, type SecurityScheme } from './SecurityScheme.js'
+import { deepFreeze } from './data.js'
+import { maybe, schemeName, string } from './options.js'
+
+/*
+ * What a scheme looks like to an OpenAPI 3.1 tool: where a credential travels, and under which name.
+ *
+ * Pure data. It also says which request fields an authenticator reads, so that `Vary` needs no second list.
+ */
+
+/** OpenAPI 3.1's Security Scheme Object. */
+export type SecurityScheme = ApiKeyScheme | HttpScheme | OAuth2Scheme | OpenIdConnectScheme | MutualTlsScheme
+
+/** A key in a query parameter, a header or a cookie. */
+export interface ApiKeyScheme {
+  readonly type: 'apiKey'
+  readonly in: 'query' | 'header' | 'cookie'
+  readonly name: string
+  readonly description?: string
+}
+
+/** A scheme of the `Authorization` header (RFC 9110 §11.6.2). */
+export interface HttpScheme {
+  readonly type: 'http'
+  readonly scheme: string
+  readonly bearerFormat?: string
+  readonly description?: string
+}
+
+/** OAuth 2.0; the flows as OpenAPI writes them. */
+export interface OAuth2Scheme {
+  readonly type: 'oauth2'
+  readonly flows: Readonly<Record<string, unknown>>
+  readonly description?: string
+}
+
+/** OpenID Connect discovery. */
+export interface OpenIdConnectScheme {
+  readonly type: 'openIdConnect'
+  readonly openIdConnectUrl: string
+  readonly description?: string
+}
+
+/** A client certificate. */
+export interface MutualTlsScheme {
+  readonly type: 'mutualTLS'
+  readonly description?: string
+}
+
+/**
+ * The request field that a scheme reads, for `Vary` (RFC 9110 §12.5.5): `undefined` for a query, which is part of the
+ * URL; `*` if it is unknown.
+ */
+export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined => {
+  switch (scheme?.type) {
+    case 'apiKey':
+      return scheme.in === 'query' ? undefined : scheme.in === 'cookie' ? 'Cookie' : scheme.name
+    case 'http':
+    case 'oauth2':
+    case 'openIdConnect':
+      return 'Authorization'
+    default:
+      return '*'
+  }
+}
 
 /** What an authenticator demands. */
 export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
@@ -188,3 +250,90 @@ export const explained = (description: Description, error: AuthError): AuthError
     return raised(cause)
   }
 }
+
+/*
+ * The credentials that let a client in, as OpenAPI lists them: alternatives. Each alternative is a set of credentials that are sent
+ * together.
+ *
+ * The disjunctive normal form of a description. It says nothing about names; `openapi/` gives them.
+ */
+
+/** One credential of an alternative, and what must have been granted to it. */
+export interface Demand {
+  readonly leaf: Leaf
+  readonly scopes: ReadonlyArray<string>
+}
+
+/** Credentials that are sent together; empty if anonymous callers pass. */
+export type Alternative = ReadonlyArray<Demand>
+
+/** The alternatives of a description, in the order tried. */
+export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
+  switch (description._tag) {
+    case 'Leaf':
+      return [[{ leaf: description, scopes: [] }]]
+    case 'AnyOf':
+      return description.members.flatMap(alternativesOf)
+    case 'AllOf':
+      return description.members.map(alternativesOf).reduce(product, [[]])
+    case 'Optional':
+      return [...alternativesOf(description.member), ...(admitsBareRequest(description) ? [[]] : [])]
+    case 'Scoped':
+      return alternativesOf(description.member).map((alternative) => scoped(alternative, description.scopes))
+  }
+}
+
+// A plain function is never absent. So a member that contains one refuses a request without credentials, unless it is
+// lenient. OpenAPI must not say that anonymous callers pass
+const admitsBareRequest = ({ member, lenient }: Optional): boolean =>
+  lenient || leaves(member).every((leaf) => leaf.isSent !== undefined)
+
+const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
+  some.flatMap((one) => others.map((other) => [...one, ...other]))
+
+const scoped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
+  alternative.map(({ leaf, scopes }) => ({ leaf, scopes: [...new Set([...scopes, ...added])] }))
+
+/*
+ * What OpenAPI calls the scheme of a kind: the name that its author gave, or one that is derived from the scheme.
+ */
+
+/**
+ * The name of a kind's scheme; `undefined` for a plain function, which has none. Some names depend on the request's
+ * application.
+ */
+export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined => {
+  const scheme = schemeOf(leaf, request)
+  return scheme === undefined ? undefined : (leaf.schemeName ?? derivedName(scheme))
+}
+
+const derivedName = (scheme: SecurityScheme): string => {
+  switch (scheme.type) {
+    case 'apiKey':
+      return allowed(`${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`)
+    case 'http':
+      return allowed([scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'))
+    default:
+      return scheme.type
+  }
+}
+
+// OpenAPI 3.1, Components Object: a name has only these characters. Any other is replaced by its code
+const allowed = (name: string): string =>
+  name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
+
+/*
+ * The options of every kind that only OpenAPI reads: the name of its security scheme, and a description.
+ */
+
+/** The checks of these options. */
+export const documentation = { schemeName: maybe(schemeName), description: maybe(string) }
+
+/** The part of a kind that OpenAPI reads. */
+export const documented = <S extends SecurityScheme>(
+  scheme: S,
+  { schemeName, description }: { readonly schemeName?: string | undefined; readonly description?: string | undefined },
+): { readonly scheme: S; readonly schemeName: string | undefined } => ({
+  scheme: { ...scheme, ...(description !== undefined && { description }) },
+  schemeName,
+})

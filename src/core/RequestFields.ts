@@ -12,7 +12,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { declareFactory } from './hooks.js'
+import { declareFactory } from './options.js'
 
 /** One value, or several if the client sent the field more than once. */
 export type Sent = string | ReadonlyArray<string>

@@ -15,12 +15,11 @@
  * | inherit   | also b    | also b; without a level above, as under public      |
  */
 import type * as monoid from 'fp-ts/lib/Monoid.js'
-import { allOf } from './allOf.js'
-import { authenticatorOf } from './anyOf.js'
+import { allOf, authenticatorOf } from './lists.js'
 import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
-import { deepFreeze } from './freeze.js'
+import { deepFreeze } from './data.js'
 import { changing, mapAll } from './map.js'
-import { declareFactory } from './hooks.js'
+import { declareFactory } from './options.js'
 
 /** What a level decided. */
 export type Requirement = Inherit | Public | Require | Also

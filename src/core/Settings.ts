@@ -1,12 +1,218 @@
 /**
  * The settings of an application, for all its guards. They are on the Koa context, so a guard works in any application.
  *
- * Pure data; `koa/authSettings.ts` checks the settings and puts them there.
+ * Pure data; `koa/settings.ts` checks the settings and puts them there.
  */
+import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
+import type { AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
-import type { ErrorMapper } from './ErrorMapper.js'
-import type { ExceptionHandlers } from './ExceptionHandler.js'
+import { deepFreeze } from './data.js'
+import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
+
+/*
+ * An error mapper decides which HTTP response a failure becomes. It is a pure function from `AuthError` to an
+ * `AuthResponse`.
+ *
+ * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges, Cache-Control and
+ * Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an HTTP error.
+ *
+ * | failure                              | status |
+ * |--------------------------------------|--------|
+ * | absent, malformed, invalid, expired  | 401    |
+ * | forged, insufficient                 | 403    |
+ * | throttled                            | 429    |
+ * | unavailable                          | 503    |
+ * | raised                               | the HTTP error's own, else 500 |
+ *
+ * @example
+ * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
+ *
+ * const errorMapper: ErrorMapper = (error, request) =>
+ *   error._tag === 'expired' ? { status: 401, body: { detail: 'Sign in again' } } : defaultErrorMapper(error, request)
+ *
+ * const settings = authSettings({ errorMapper })
+ */
+
+/**
+ * A response as data. An object body is sent as JSON; for a failure, as `application/problem+json` (RFC 9457), unless
+ * `headers` says otherwise.
+ */
+export interface AuthResponse {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string | ReadonlyArray<string>>> | undefined
+  readonly body?: string | Buffer | object | null | undefined
+}
+
+/** Turns a failure into a response. Pure: it reads the request and writes nothing. */
+export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse
+
+const DEFAULT_RETRY_AFTER = 5
+const MAX_RETRY_AFTER = 2 ** 31
+
+/** RFC 9457 problem details: constant strings, with nothing of what was sent. */
+export const problem = (status: number, detail: string = STATUS_CODES[status] ?? 'Error'): AuthResponse => ({
+  status,
+  body: { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail },
+})
+
+const unauthorized = deepFreeze(problem(401))
+const insufficient = deepFreeze(problem(403))
+const forged = deepFreeze(problem(403, 'CSRF check Failed'))
+
+// RFC 9110 §10.2.3: a whole number of seconds
+const retryAfter = (seconds: number | undefined): string =>
+  String(seconds !== undefined && seconds >= 0 && seconds < MAX_RETRY_AFTER ? Math.ceil(seconds) : DEFAULT_RETRY_AFTER)
+
+/** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized". */
+export const defaultErrorMapper: ErrorMapper = (error) => {
+  switch (error._tag) {
+    case 'absent':
+    case 'malformed':
+    case 'invalid':
+    case 'expired':
+      return unauthorized
+    case 'insufficient':
+      return insufficient
+    case 'forged':
+      return forged
+    case 'throttled':
+      return { ...problem(429), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
+    case 'unavailable':
+      return { ...problem(503), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
+    case 'raised':
+      return { ...problem(httpStatusOf(error.error) ?? 500), ...retryAfterOf(error.error) }
+  }
+}
+
+/** A mapper for each kind of failure. */
+export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapper<Tag> | undefined }
+
+type FailureMapper<Tag> = (error: Extract<AuthError, { readonly _tag: Tag }>, request: Request) => AuthResponse
+
+const mapper = maybe(hook(2))
+const checks: Checks<FailureMappers> = {
+  absent: mapper,
+  malformed: mapper,
+  invalid: mapper,
+  expired: mapper,
+  forged: mapper,
+  insufficient: mapper,
+  throttled: mapper,
+  unavailable: mapper,
+  raised: mapper,
+}
+
+/**
+ * Makes one mapper from a mapper for each tag. Failures with other tags go to `otherwise`. Throws a TypeError for a tag that does
+ * not exist, and for a mapper that is not a function.
+ *
+ * @example
+ * import { authSettings, perFailure } from 'koa-with-auth'
+ *
+ * const settings = authSettings({
+ *   errorMapper: perFailure({ expired: () => ({ status: 401, body: { detail: 'Sign in again' } }) }),
+ * })
+ */
+export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = defaultErrorMapper): ErrorMapper => {
+  const given = checkOptions('perFailure', mappers, checks)
+  checkHook('perFailure(mappers, otherwise): otherwise', otherwise, 2)
+  return (error, request) => {
+    // Safe: the mapper of a tag gets only failures with this tag
+    const own = given[error._tag] as ErrorMapper | undefined
+    return (own ?? otherwise)(error, request)
+  }
+}
+
+declareFactory('perFailure', perFailure)
+
+// The constant bodies, serialized once
+const serialized = new Map([unauthorized, insufficient, forged].map(({ body }) => [body, JSON.stringify(body)]))
+
+/** An object body as JSON text. */
+export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)
+
+// Of the headers of an HTTP error, only Retry-After (429) is sent, not cookies or redirects
+const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
+  const headers: unknown = typeof error === 'object' && error !== null && 'headers' in error ? error.headers : undefined
+  if (typeof headers !== 'object' || headers === null) return {}
+  const value: unknown = Object.entries(headers).find(([name]) => name.toLowerCase() === 'retry-after')?.[1]
+  return /^\d+$/.test(String(value)) ? { headers: { 'Retry-After': String(value) } } : {}
+}
+
+/** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; otherwise `undefined`. */
+export const httpStatusOf = (error: unknown): number | undefined =>
+  error instanceof Error &&
+  'status' in error &&
+  'statusCode' in error &&
+  'expose' in error &&
+  typeof error.expose === 'boolean' &&
+  typeof error.status === 'number' &&
+  error.status === error.statusCode &&
+  error.status >= 400 &&
+  error.status < 500 &&
+  STATUS_CODES[error.status] !== undefined
+    ? error.status
+    : undefined
+
+/*
+ * Exception handlers: what an exception of an authenticator or of an operation becomes as a response (spec 5.1.5, 7).
+ *
+ * The handler of the exception's class answers, or else the handler of its nearest ancestor. Without one, Koa answers. Here,
+ * handlers are data; `koa/settings.ts` runs them.
+ */
+
+/** A class of exceptions. */
+export type ExceptionClass<X> = abstract new (...args: never[]) => X
+
+/** Makes the response to an exception. Its body is sent like that of an operation. */
+export type Answer<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
+
+/** A class of exceptions and what answers them. */
+export interface ExceptionHandler {
+  readonly type: ExceptionClass<unknown>
+  readonly answer: (request: Request, error: unknown) => unknown
+}
+
+/** The handlers in force, by the prototype of their class. */
+export type ExceptionHandlers = ReadonlyMap<unknown, ExceptionHandler['answer']>
+
+/**
+ * Makes a handler for a class of exceptions. Throws a TypeError if `type` is not a class, or if the handler cannot work.
+ *
+ * @example
+ * import { authSettings, onError } from 'koa-with-auth'
+ *
+ * class InvalidToken extends Error {}
+ *
+ * const settings = authSettings({
+ *   onError: [onError(InvalidToken, (_request, error) => ({ status: 401, body: { detail: error.message } }))],
+ * })
+ */
+export const onError = <X>(type: ExceptionClass<X>, answer: Answer<X>): ExceptionHandler => {
+  if (typeof type !== 'function' || typeof type.prototype !== 'object' || type.prototype === null) {
+    throw new TypeError('onError(Class, handler): the first argument must be a class')
+  }
+  checkHook(`onError(${type.name}, handler): the handler`, answer, 2)
+  // Safe: it is looked up by the prototype of `type`, so it gets only instances of it
+  return { type, answer: answer as ExceptionHandler['answer'] }
+}
+
+/** Adds handlers to those of an outer level. Throws a TypeError if one level has two handlers for a class. */
+export const addHandlers = (outer: ExceptionHandlers, added: ReadonlyArray<ExceptionHandler>): ExceptionHandlers => {
+  const own = new Map(added.map(({ type, answer }) => [type.prototype as unknown, answer]))
+  if (own.size < added.length) throw new TypeError('onError: there are two handlers for one class; remove one')
+  return new Map([...outer, ...own])
+}
+
+/** The handler of an exception's class or of its nearest ancestor's. */
+export const handlerOf = (handlers: ExceptionHandlers, error: unknown): ExceptionHandler['answer'] | undefined => {
+  for (let type: unknown = error; typeof type === 'object' && type !== null; type = Object.getPrototypeOf(type)) {
+    const answer = handlers.get(type)
+    if (answer !== undefined) return answer
+  }
+  return undefined
+}
 
 /** The settings in force for a request. */
 export interface Settings extends CrossOriginPolicy {

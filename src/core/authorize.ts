@@ -6,18 +6,15 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { andThen, type Evaluation } from './Evaluation.js'
-import { toPromise, isThenable } from './promises.js'
+import { andThen, toPromise, isThenable, failureOf, type Evaluation } from './Result.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { fromFunction, isAuthenticator, make, type Authenticator } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
-import { deepFreeze } from './freeze.js'
-import { checkHook, declareFactory } from './hooks.js'
+import { deepFreeze } from './data.js'
+import { checkHook, declareFactory, checkOptions, hook } from './options.js'
 import { checkDemanding, checkMember } from './members.js'
-import { checkOptions, hook } from './options.js'
-import { failureOf } from './UnavailableError.js'
 
 type Decide = (principal: never, request: Request) => unknown
 

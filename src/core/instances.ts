@@ -18,7 +18,7 @@
 import type { Alt1 } from 'fp-ts/lib/Alt.js'
 import type { Functor1 } from 'fp-ts/lib/Functor.js'
 import type * as S from 'fp-ts/lib/Semigroup.js'
-import { alt } from './alt.js'
+import { alt } from './lists.js'
 import type { Authenticator } from './Authenticator.js'
 import { map, type Principal } from './map.js'
 

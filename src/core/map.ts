@@ -10,17 +10,36 @@
  * | for an anonymous caller            | not called: stays anonymous | called with `undefined`          |
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
-import { concluding } from './concluding.js'
-import { fromFunction, make, rebuildOf, type Authenticator, type Wrap } from './Authenticator.js'
-import { explained } from './Description.js'
-import { andThen, isAnonymous, keepAnonymous, type Evaluation, type Result } from './Evaluation.js'
-import { answerTo, fromAnswerToAnonymous } from './fromAnswer.js'
-import { checkHook, declareFactory } from './hooks.js'
+import type { AuthError } from './AuthError.js'
+import {
+  concluding,
+  fromFunction,
+  isAuthenticator,
+  make,
+  rebuildOf,
+  type Authenticator,
+  type Wrap,
+} from './Authenticator.js'
+import { admitsAnonymous, explained } from './Description.js'
+import {
+  andThen,
+  anonymous,
+  answerTo,
+  failureOf,
+  fromAnswer,
+  fromAnswerToAnonymous,
+  isAnonymous,
+  isThenable,
+  keepAnonymous,
+  type AnonymousOf,
+  type Evaluation,
+  type PrincipalFromAnswer,
+  type Result,
+} from './Result.js'
 import { checkMember } from './members.js'
-import type { AnonymousOf, PrincipalFromAnswer } from './PrincipalFromAnswer.js'
-import { isThenable } from './promises.js'
-import { failureOf } from './UnavailableError.js'
+import { checkHook, declareFactory } from './options.js'
 
 /** What can be a principal: no type that may be `false`, `null` or `undefined`. */
 export type Principal = object | string | number | bigint | symbol | true
@@ -125,3 +144,51 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
 
 declareFactory('map', map)
 declareFactory('flatMap', flatMap)
+
+/*
+ * `describedAs` gives the result of fp-ts's own combinators a description again. They return a bare function without one.
+ */
+
+/**
+ * fp-ts's own combinators return a bare ReaderTaskEither. This adds the description of the authenticator that it was made from. If
+ * browsers send the credential of that authenticator by themselves, the cross-site check also runs for the result.
+ *
+ * @example
+ * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { describedAs, httpBearer } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const name = pipe(bearer, RTE.map(({ user }) => user), describedAs(bearer))
+ */
+export const describedAs = <O>(original: Authenticator<O>) => {
+  checkMember('describedAs(a)', original)
+  if (!isAuthenticator(original))
+    throw new TypeError('describedAs(a)(rte): the first argument must be an authenticator')
+  const { description } = original
+  const conclude = concluding(description)
+  const isOptional = admitsAnonymous(description)
+  return <P>(
+    rte: RTE.ReaderTaskEither<Request, AuthError, P>,
+  ): Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>> => {
+    checkMember('describedAs(a)(rte)', rte)
+    const ask = (request: Request): Evaluation<unknown> =>
+      isOptional ? fromOptional(() => rte(request)()) : answerTo(() => rte(request))
+    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
+    return make(description, (request) =>
+      andThen(ask(request), (result) => conclude(result, request)),
+    ) as Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>>
+  }
+}
+
+// After `optional`, a Right of undefined is an anonymous caller: fp-ts's own combinators drop the mark that says so
+const fromOptional = async (task: () => Promise<Result<unknown>>): Promise<Result<unknown>> => {
+  try {
+    const result = await task()
+    return E.isRight(result) && result.right === undefined ? anonymous : await fromAnswer(() => result)
+  } catch (error) {
+    return E.left(failureOf(error))
+  }
+}
+
+declareFactory('describedAs', describedAs)

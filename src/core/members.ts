@@ -5,7 +5,7 @@
  * Otherwise each of these mistakes would let everybody in, or refuse everybody.
  */
 import { admitsAnonymous, type Description } from './Description.js'
-import { checkHook, named } from './hooks.js'
+import { checkHook, named } from './options.js'
 
 /** Throws a TypeError for a value that cannot be a member. */
 export const checkMember = (place: string, member: unknown): void => {

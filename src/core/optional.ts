@@ -7,10 +7,10 @@
  * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { anonymous, type Evaluation } from './Evaluation.js'
+import { anonymous, type Evaluation } from './Result.js'
 import type { AuthError } from './AuthError.js'
 import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
-import { declareFactory } from './hooks.js'
+import { declareFactory } from './options.js'
 import { checkMember } from './members.js'
 
 const unless =

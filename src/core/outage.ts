@@ -5,17 +5,23 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { andThen, type Evaluation, type Result } from './Evaluation.js'
-import { answerTo } from './fromAnswer.js'
-import type { PrincipalFromAnswer } from './PrincipalFromAnswer.js'
+import { andThen, answerTo, type Evaluation, type Result, type PrincipalFromAnswer } from './Result.js'
 import { raised, unavailable, type Unavailable } from './AuthError.js'
-import { fromFunction, isAuthenticator, make, rebuildOf, type Authenticator, type Wrap } from './Authenticator.js'
-import { concluding } from './concluding.js'
-import { deepFreeze } from './freeze.js'
-import { checkHook, declareFactory } from './hooks.js'
+import {
+  fromFunction,
+  isAuthenticator,
+  make,
+  rebuildOf,
+  concluding,
+  noteRecovered,
+  readBy,
+  readingOf,
+  type Authenticator,
+  type Wrap,
+} from './Authenticator.js'
+import { deepFreeze } from './data.js'
+import { checkHook, declareFactory, positive } from './options.js'
 import { checkMember } from './members.js'
-import { positive } from './options.js'
-import { noteRecovered, readBy, readingOf } from './Reading.js'
 import type { Description } from './Description.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))

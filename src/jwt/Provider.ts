@@ -1,11 +1,254 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
-import { named } from '../core/hooks.js'
-import { bare, checkOptions, nonEmpty, unchecked } from '../core/options.js'
-import { algorithmsFor } from './algorithms.js'
-import { severalOf, sources } from './Issuer.js'
-import { discoveredKeys, keysFrom, type KeyTerms } from './issuerKeys.js'
-import { fetchedKeys, type KeySource } from './keySet.js'
-import { checkUrl } from './urls.js'
+import { createPublicKey, KeyObject } from 'node:crypto'
+import type { JSONWebKeySet } from 'jose'
+import { bare, checkOptions, named, nonEmpty, unchecked } from '../core/options.js'
+import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
+import {
+  fetchedKeys,
+  fixedKeys,
+  keysIn,
+  signingKeysOf,
+  type KeyEvents,
+  type KeyPolicy,
+  type Keys,
+  type KeySource,
+} from './keySet.js'
+
+/*
+ * The algorithms that a token may be signed with (RFC 7518 §3.1, RFC 8725 §3.1), and the keys that fit them.
+ */
+
+/** Algorithms with a public key. */
+export type AsymmetricAlgorithm =
+  'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519'
+
+/** Algorithms with a shared secret. */
+export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
+
+/** Algorithms of signatures. `none` is not among them. */
+export type Algorithm = AsymmetricAlgorithm | SecretAlgorithm
+
+const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
+const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
+
+// RFC 7518 §3.2: at least as many bytes as the hash has
+const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
+
+/** Checks the algorithms of an issuer. The default for a secret is HS256. */
+const algorithmsFor = (place: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
+  if (given === undefined) return hasSecret ? ['HS256'] : defaults
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new TypeError(`${place}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
+  }
+  for (const name of given as ReadonlyArray<unknown>) {
+    if (typeof name === 'string' && asymmetric.includes(name)) {
+      if (!hasSecret) continue
+      throw new TypeError(`${place}({ algorithms }): ${name} needs a public key, and there is a secret; use HS256`)
+    }
+    if (typeof name === 'string' && Object.hasOwn(secretBytes, name)) {
+      if (hasSecret) continue
+      throw new TypeError(
+        `${place}({ algorithms }): ${name} needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret`,
+      )
+    }
+    const known = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
+    throw new TypeError(`${place}({ algorithms }): there are ${known}; "none" is not allowed`)
+  }
+  // Safe: each was looked up
+  return [...(given as ReadonlyArray<string>)]
+}
+
+/** Checks a secret's length. */
+const checkSecret = (place: string, secret: Uint8Array, algorithms: ReadonlyArray<string>): void => {
+  const needed = Math.max(...algorithms.map((name) => secretBytes[name] ?? 0))
+  if (secret.byteLength < needed) {
+    throw new TypeError(
+      `${place}({ secret }) has ${secret.byteLength} bytes, and ${algorithms.join(', ')} needs ${needed} random ones`,
+    )
+  }
+}
+
+const MIN_RSA_BITS = 2048
+
+// By Node's name for the key: its type, or its curve
+const fitting: Readonly<Record<string, RegExp>> = {
+  rsa: /^[RP]S/,
+  prime256v1: /^ES256$/,
+  secp384r1: /^ES384$/,
+  secp521r1: /^ES512$/,
+  ed25519: /^Ed/,
+}
+
+/** Checks that a public key can verify one of the algorithms. */
+const checkPublicKey = (place: string, key: KeyObject, algorithms: ReadonlyArray<string>): void => {
+  if (key.type !== 'public') throw new TypeError(`${place}({ publicKey }) is a ${key.type} key; pass the public one`)
+  const { asymmetricKeyType = '', asymmetricKeyDetails = {} } = key
+  const { namedCurve, modulusLength } = asymmetricKeyDetails
+  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
+    throw new TypeError(`${place}({ publicKey }) has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
+  }
+  const kind = namedCurve ?? asymmetricKeyType
+  if (!algorithms.some((name) => fitting[kind]?.test(name) === true)) {
+    throw new TypeError(
+      `${place}({ publicKey }) is of ${kind}, which none of ${algorithms.join(', ')} can use; name its algorithm in \`algorithms\``,
+    )
+  }
+}
+
+/* The option `issuer`: who may issue tokens, and where the keys come from. */
+
+/** One string or several. */
+export type OneOrMore = string | readonly [string, ...string[]]
+
+interface Named {
+  /** Compared exactly with `iss`. */
+  readonly issuer: string
+  /** Replaces the general one. */
+  readonly audience?: OneOrMore | undefined
+}
+
+interface Asymmetric extends Named {
+  /** Replace the general ones. */
+  readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
+}
+
+/** An issuer, with exactly one source of keys. */
+export type IssuerWithKeys =
+  | (Asymmetric & {
+      readonly jwksUri: string
+      readonly jwks?: undefined
+      readonly publicKey?: undefined
+      readonly secret?: undefined
+    })
+  | (Asymmetric & {
+      readonly jwks: JSONWebKeySet
+      readonly jwksUri?: undefined
+      readonly publicKey?: undefined
+      readonly secret?: undefined
+    })
+  | (Asymmetric & {
+      /** A PEM, or a KeyObject of `node:crypto`. */
+      readonly publicKey: string | KeyObject
+      readonly jwksUri?: undefined
+      readonly jwks?: undefined
+      readonly secret?: undefined
+    })
+  | (Named & {
+      /** Random bytes: 32 for HS256, 48 for HS384, 64 for HS512. A string is its UTF-8. */
+      readonly secret: Uint8Array | string
+      readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]] | undefined
+      readonly jwksUri?: undefined
+      readonly jwks?: undefined
+      readonly publicKey?: undefined
+    })
+
+/** An issuer. A string means discovery. */
+export type Issuer = string | IssuerWithKeys
+
+/** The options that name a source of keys. */
+const sources = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
+
+const isString = (u: unknown): u is string => typeof u === 'string' && u !== ''
+
+/** Turns one string or several into an array. Throws a TypeError for an empty one. */
+export const severalOf = (place: string, given: unknown): ReadonlyArray<string> => {
+  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
+  if (list.length === 0 || !list.every(isString)) {
+    throw new TypeError(`${place} must be a string or an array of strings, and none of them empty`)
+  }
+  return list
+}
+
+/* The keys of an issuer: given ones, or fetched ones. */
+
+/** What is needed to get keys: the caller for messages, how long keys are kept, and who hears of outages. */
+interface KeyTerms {
+  readonly place: string
+  readonly policy: KeyPolicy
+  readonly events: (issuer: string) => KeyEvents
+}
+
+/** The keys of an issuer, from the source that it names. Throws a TypeError for a source that cannot work. */
+const keysFrom = (
+  source: (typeof sources)[number],
+  value: unknown,
+  { issuer, algorithms }: { readonly issuer: string; readonly algorithms: ReadonlyArray<string> },
+  { place, policy, events }: KeyTerms,
+): KeySource => {
+  switch (source) {
+    case 'jwksUri': {
+      checkUrl(`${place}({ issuer: { jwksUri } })`, value, true)
+      // Safe: `checkUrl` refuses anything but a string
+      const url = value as string
+      return fetchedKeys((signal) => fetchKeys(url, signal), policy, events(issuer))
+    }
+    case 'jwks':
+      return fixedKeys(givenKeys(place, value))
+    case 'publicKey': {
+      const key = publicKeyOf(place, value)
+      checkPublicKey(place, key, algorithms)
+      return fixedKeys({ find: () => key })
+    }
+    case 'secret': {
+      const secret = typeof value === 'string' ? Buffer.from(value, 'utf8') : value
+      if (!(secret instanceof Uint8Array)) throw new TypeError(`${place}({ secret }) must be bytes or a string`)
+      checkSecret(place, secret, algorithms)
+      const own = Uint8Array.from(secret)
+      return fixedKeys({ find: () => own })
+    }
+  }
+}
+
+const givenKeys = (place: string, value: unknown): Keys => {
+  const jwks = signingKeysOf(value)
+  if (jwks === undefined)
+    throw new TypeError(`${place}({ jwks }) must be { keys: [...] } with a public key for signatures`)
+  if (jwks.keys.some((jwk) => 'd' in jwk)) {
+    throw new TypeError(`${place}({ jwks }) holds a private key; pass the public ones, without "d"`)
+  }
+  return keysIn(jwks)
+}
+
+const publicKeyOf = (place: string, value: unknown): KeyObject => {
+  if (value instanceof KeyObject) return value
+  const wrong = `${place}({ publicKey }) must be a PEM of a public key, or a KeyObject`
+  if (typeof value !== 'string') throw new TypeError(wrong)
+  // Node would use its public half
+  if (value.includes('PRIVATE KEY'))
+    throw new TypeError(`${place}({ publicKey }) is a private key; pass the public one`)
+  try {
+    return createPublicKey(value)
+  } catch {
+    throw new TypeError(wrong)
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// fetching
+// -------------------------------------------------------------------------------------
+
+const fetchKeys = async (url: string, signal: AbortSignal): Promise<JSONWebKeySet> => {
+  const headers = { Accept: 'application/json, application/jwk-set+json' }
+  const jwks = signingKeysOf(await fetchJson(url, { signal, headers }))
+  if (jwks === undefined) throw new Outage('answered a key set without a key for signatures', true)
+  return jwks
+}
+
+/** Fetches the keys of an issuer whose discovery document says where they are. */
+const discoveredKeys = (issuer: string, maxAge: number) => {
+  const { find, forget } = discovery(issuer, 'jwks_uri', maxAge)
+  return async (signal: AbortSignal): Promise<JSONWebKeySet> => {
+    const url = await find(signal)
+    try {
+      return await fetchKeys(url, signal)
+    } catch (error) {
+      // the address may have changed
+      forget()
+      throw error
+    }
+  }
+}
 
 /** An issuer whose tokens are accepted. */
 export interface Provider {
@@ -18,7 +261,7 @@ export interface Provider {
 }
 
 /** The options that all issuers share. */
-export interface Common extends KeyTerms {
+interface Common extends KeyTerms {
   readonly audience: unknown
   readonly algorithms: unknown
 }

@@ -4,22 +4,62 @@
  * Each token costs a request now and then, so answers are kept for a short time. A refusal is never kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
-import type { Authenticator } from '../core/Authenticator.js'
-import { thisMoment } from '../core/age.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
-import { declareFactory } from '../core/hooks.js'
-import { checkOptions, maybe, positive, unchecked } from '../core/options.js'
-import type { HttpScheme } from '../core/SecurityScheme.js'
-import { ownField } from '../core/ownFields.js'
+import type { Authenticator } from '../core/Authenticator.js'
+import type { HttpScheme } from '../core/Description.js'
+import type { PrincipalFromAnswer } from '../core/Result.js'
+import { ownField, thisMoment } from '../core/data.js'
+import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
+import { severalOf } from './Provider.js'
 import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
-import { Outage } from './fetchJson.js'
-import { asking, basicOf, type IntrospectionClient } from './introspecting.js'
-import { severalOf } from './Issuer.js'
-import { cachePolicyOf, type CacheOptions } from './policies.js'
-import { keyOf, tokenCache } from './tokenCache.js'
+import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
+import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import type { Good } from './verifier.js'
+import { keyOf, tokenCache, type Good } from './verifier.js'
+
+/* Asks an authorization server about a token (RFC 7662 §2.1). */
+
+/** The resource server's own credentials. */
+interface IntrospectionClient {
+  readonly id: string
+  readonly secret: string
+}
+
+const DISCOVERY_AGE = 600_000
+
+// RFC 6749 §2.3.1: form-encoded before they are joined
+const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
+
+/** The Authorization field for the client. Throws a TypeError for credentials that cannot be a client's. */
+const basicOf = (place: string, client: IntrospectionClient): string => {
+  const { id, secret } = checkOptions(`${place}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
+  return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
+}
+
+/**
+ * Asks about a token. Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
+ * the issuer whose discovery document names it.
+ */
+const asking = (address: string, isEndpoint: boolean, basic: string) => {
+  checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
+  const { find, forget } = discovery(address, 'introspection_endpoint', DISCOVERY_AGE)
+  const where: Ask<string> = isEndpoint ? () => Promise.resolve(address) : find
+  return async (token: string, signal: AbortSignal): Promise<Json> => {
+    const url = await where(signal)
+    try {
+      return await fetchJson(url, {
+        method: 'POST',
+        signal,
+        headers: { Authorization: basic, Accept: 'application/json' },
+        body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
+      })
+    } catch (error) {
+      // the address may have changed
+      forget()
+      throw error
+    }
+  }
+}
 
 /** The answer of introspection for an active token. */
 export interface IntrospectionClaims {

@@ -4,21 +4,16 @@
  * It verifies tokens in the process, with keys that it keeps. `verifier.ts` describes the order of the checks. `keySet.ts`
  * describes what happens in an outage.
  */
-import type { PrincipalFromAnswer } from '../core/PrincipalFromAnswer.js'
+import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { Authenticator } from '../core/Authenticator.js'
-import { declareFactory } from '../core/hooks.js'
-import { checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
-import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'
-import type { Algorithm } from './algorithms.js'
+import { declareFactory, checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
+import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
+import { severalOf, providersOf, type Algorithm, type Issuer, type Provider } from './Provider.js'
 import type { ClaimRules, JwtClaims } from './claims.js'
-import { documentsOf } from './discovery.js'
-import { severalOf, type Issuer } from './Issuer.js'
-import { providersOf, type Provider } from './Provider.js'
-import type { KeyEvents } from './keySet.js'
-import { cachePolicyOf, duration, keyPolicyOf, type CacheOptions, type KeyOptions } from './policies.js'
-import { tokenCache } from './tokenCache.js'
+import { documentsOf } from './fetching.js'
+import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
+import { tokenCache, verifier, type Verified } from './verifier.js'
 import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import { verifier, type Verified } from './verifier.js'
 
 /** The options of an authenticator of JSON Web Tokens. */
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {

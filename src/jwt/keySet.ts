@@ -10,14 +10,154 @@
  * | none, or too old         | it failed less than `retry` ago | 503, without a fetch                                |
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { JSONWebKeySet } from 'jose'
-import { ageOf, thisMoment, type Moment } from '../core/age.js'
-import type { Evaluation } from '../core/Evaluation.js'
+import type { CompactVerifyGetKey, JSONWebKeySet } from 'jose'
 import { unavailable, type AuthError } from '../core/AuthError.js'
-import { providerKeys, report } from '../core/events/channels.js'
-import { Outage } from './fetchJson.js'
-import type { KeyPolicy } from './policies.js'
-import { keysIn, type Keys } from './signature.js'
+import type { Evaluation } from '../core/Result.js'
+import { ageOf, ownField, thisMoment, type Moment } from '../core/data.js'
+import { providerKeys, report } from '../core/events.js'
+import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
+import { objectOf, type Json } from './claims.js'
+import { Outage } from './fetching.js'
+import { jose } from './jose.js'
+
+/*
+ * The options `keys`, `verified` and `cache` with their defaults, in milliseconds.
+ */
+
+/** How the keys of a provider are kept. All times are in milliseconds. */
+export interface KeyOptions {
+  /** How long fetched keys are used without a new fetch. Default 600 000. */
+  readonly maxAge?: number | undefined
+  /** The shortest time between two fetches for tokens with unknown keys. Default 30 000. */
+  readonly cooldown?: number | undefined
+  /** How long a fetch may take, discovery included. Default 5000. */
+  readonly timeout?: number | undefined
+  /** How long keys older than `maxAge` are used while the provider is down. Default 3 600 000. */
+  readonly staleIfError?: number | undefined
+  /** The pause after a failed fetch. Default 10 000. */
+  readonly retry?: number | undefined
+  /** Whether new keys are fetched before the old ones are too old. Default `true`. */
+  readonly refreshAhead?: boolean | undefined
+}
+
+/** The options with their defaults. */
+export type KeyPolicy = Required<Given<KeyOptions>>
+
+/** How verified tokens are kept. */
+export interface CacheOptions {
+  /** How many. Default 1000. */
+  readonly size?: number | undefined
+  /** How long, in milliseconds; never beyond the token's `exp`. */
+  readonly maxAge?: number | undefined
+}
+
+const defaultKeys: KeyPolicy = {
+  maxAge: 600_000,
+  cooldown: 30_000,
+  timeout: 5000,
+  staleIfError: 3_600_000,
+  retry: 10_000,
+  refreshAhead: true,
+}
+
+/** A number of seconds or milliseconds; 0 is allowed. */
+export const duration: Check = (place, value) => {
+  if (value !== 0) positive(place, value)
+}
+
+const keyChecks: Checks<KeyOptions> = {
+  maxAge: maybe(positive),
+  cooldown: maybe(duration),
+  timeout: maybe(positive),
+  staleIfError: maybe(duration),
+  retry: maybe(positive),
+  refreshAhead: maybe(flag),
+}
+
+/** Checks the options, and adds the defaults. */
+export const keyPolicyOf = (place: string, options: KeyOptions = {}): KeyPolicy => ({
+  ...defaultKeys,
+  ...checkOptions(place, options, keyChecks),
+})
+
+/** Checks the options of a cache, and adds the defaults; `undefined` for `false`. */
+export const cachePolicyOf = (
+  place: string,
+  options: false | CacheOptions = {},
+  maxAge: number,
+): Required<Given<CacheOptions>> | undefined =>
+  options === false
+    ? undefined
+    : { size: 1000, maxAge, ...checkOptions(place, options, { size: maybe(positive), maxAge: maybe(positive) }) }
+
+/*
+ * Checks a token's signature, with jose.
+ */
+
+/** A set of keys. Sets are compared by identity. */
+export interface Keys {
+  /** Finds the key for a token's header. */
+  readonly find: CompactVerifyGetKey
+}
+
+/** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
+type Signature = 'good' | 'bad' | 'unknown key'
+
+/** Checks a signature. Never throws. */
+export const checkSignature = async (
+  token: string,
+  { find }: Keys,
+  algorithms: ReadonlyArray<string>,
+): Promise<Signature> => {
+  const { compactVerify, errors } = jose()
+  const options = { algorithms: [...algorithms] }
+  try {
+    await compactVerify(token, find, options)
+    return 'good'
+  } catch (error) {
+    if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key'
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return 'bad'
+    // the token has no `kid`, and several keys could have signed it
+    for await (const key of error) {
+      try {
+        await compactVerify(token, key, options)
+        return 'good'
+      } catch {
+        // the next key may be the right one
+      }
+    }
+    return 'bad'
+  }
+}
+
+// RFC 7518 §6: the members of a public key
+const members: Readonly<Record<string, ReadonlyArray<string>>> = {
+  RSA: ['n', 'e'],
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+}
+
+const isSigningKey = (jwk: Json): boolean => {
+  const kty = ownField(jwk, 'kty')
+  const parts = typeof kty === 'string' && Object.hasOwn(members, kty) ? members[kty] : undefined
+  const use = ownField(jwk, 'use')
+  const isForSigning = use === undefined || use === 'sig'
+  return parts !== undefined && isForSigning && parts.every((part) => typeof ownField(jwk, part) === 'string')
+}
+
+/**
+ * The keys of a JSON Web Key Set that can verify a signature; `undefined` if it is not such a set, or has no such key.
+ */
+export const signingKeysOf = (value: unknown): JSONWebKeySet | undefined => {
+  const keys = ownField(objectOf(value) ?? {}, 'keys')
+  if (!Array.isArray(keys)) return undefined
+  const signing = keys.map(objectOf).filter((jwk) => jwk !== undefined && isSigningKey(jwk))
+  // Safe: `isSigningKey` has checked what jose needs, and jose checks the rest
+  return signing.length === 0 ? undefined : ({ keys: signing } as unknown as JSONWebKeySet)
+}
+
+/** Makes a set of keys, which are found by the header's `kid` and `alg`. */
+export const keysIn = (jwks: JSONWebKeySet): Keys => ({ find: jose().createLocalJWKSet(jwks) })
 
 /** Where the keys of an issuer come from. */
 export interface KeySource {

@@ -3,22 +3,49 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
-import type { Request } from 'koa'
-import { authenticator, make, type Authenticator } from '../core/Authenticator.js'
-import { andThen, type Evaluation } from '../core/Evaluation.js'
+import type { Context, Request } from 'koa'
 import { forged, invalid, type AuthError } from '../core/AuthError.js'
-import { bearerChallenge, tokenExpired } from '../core/bearerChallenge.js'
+import { authenticator, make, type Authenticator } from '../core/Authenticator.js'
 import { BearerToken } from '../core/Credentials.js'
-import { explained, leaves } from '../core/Description.js'
-import { documentation, documented } from '../core/documented.js'
-import { credential, hook, maybe, unchecked, type Check as OptionCheck, type Checks } from '../core/options.js'
+import {
+  documentation,
+  documented,
+  explained,
+  leaves,
+  type HttpScheme,
+  type OpenIdConnectScheme,
+} from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
-import type { HttpScheme, OpenIdConnectScheme } from '../core/SecurityScheme.js'
+import { andThen, type Evaluation } from '../core/Result.js'
+import { ownOrGetter } from '../core/data.js'
+import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
+import { bearerChallenge, tokenExpired } from '../kinds/http.js'
+import type { ProtectedResource } from '../mcp/protectedResource.js'
+import { severalOf, type OneOrMore } from './Provider.js'
 import type { Json } from './claims.js'
-import { severalOf, type OneOrMore } from './Issuer.js'
 import type { Good } from './verifier.js'
-import { carryToken } from './presented.js'
-import type { ProtectedResource } from './protectedResource.js'
+
+/*
+ * The token that let a request in, for handlers. It is on the Koa context.
+ */
+
+/** A token that was accepted. */
+interface Presented {
+  readonly token: string
+  /** The claims, or the answer of introspection: a new copy for each reader. */
+  readonly claims: () => Json
+  readonly resource: ProtectedResource | undefined
+}
+
+const key = Symbol.for('koa-with-auth/token')
+
+/** Puts the token of a request on its context, or removes it. */
+const carryToken = (request: Request, presented: Presented | undefined): void => {
+  request.ctx[key] = presented
+}
+
+/** The token that a request presented. */
+export const tokenOf = (ctx: Context): Presented | undefined => ctx[key]
 
 /** The options of every token kind. */
 export interface TokenOptions<C, R> {
@@ -63,7 +90,7 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
 }
 
 /** Decides about tokens. */
-export type Check = (token: string) => Evaluation<Good>
+type Check = (token: string) => Evaluation<Good>
 
 /** The audience of tokens. Throws a TypeError if there is none. */
 export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore => {
@@ -131,3 +158,27 @@ export const tokenKind = <C, R>(
 }
 
 const refused: E.Either<AuthError, never> = E.left(invalid)
+
+/*
+ * The scopes that a token was granted.
+ */
+
+const isScope = (u: unknown): u is string => typeof u === 'string' && u !== ''
+
+const listed = (claim: unknown): ReadonlyArray<string> => {
+  if (typeof claim === 'string') return claim.split(' ').filter(isScope)
+  return Array.isArray(claim) ? claim.filter(isScope) : []
+}
+
+/**
+ * The scopes in the claims of a token: those of `scope` (RFC 9068 §2.2.3, RFC 7662 §2.2), or else of `scp` (Entra,
+ * Okta). The claim is a string with blanks, or an array.
+ *
+ * @example
+ * import { scopesOf } from 'koa-with-auth/jwt'
+ *
+ * assert.deepStrictEqual(scopesOf({ scope: 'files:read files:write' }), ['files:read', 'files:write'])
+ * assert.deepStrictEqual(scopesOf({ scp: ['files:read'] }), ['files:read'])
+ */
+export const scopesOf = <C extends object>(claims: C): ReadonlyArray<string> =>
+  listed(ownOrGetter(claims, 'scope') ?? ownOrGetter(claims, 'scp'))

@@ -89,3 +89,74 @@ export const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u
   isTimeIfAny(u.revokedAt) &&
   isTimeIfAny(u.rotatedAt) &&
   isTimeIfAny(u.lastUsedAt)
+
+/*
+ * An API key as an application sees it: the principal of a request, and what its owner is shown. It does not contain
+ * the secret.
+ */
+
+/** Who a key belongs to, and what it may do. */
+export interface ApiKey<O = string> {
+  readonly id: string
+  /** Whose it is. */
+  readonly owner: O
+  /** What its owner calls it; may be empty. */
+  readonly name: string
+  /** What it may do. Frozen. */
+  readonly scopes: ReadonlyArray<string>
+  /** Its prefix; left out if it was adopted. */
+  readonly prefix?: string
+  /** Its last four characters. */
+  readonly last4?: string
+  readonly createdAt: Date
+  /** When it expires. For a principal: when the secret that was sent expires, which may be earlier after a rotation. */
+  readonly expiresAt?: Date
+  readonly revokedAt?: Date
+  /** When its secret was last replaced. */
+  readonly rotatedAt?: Date
+  /** When it was last used, as precise as the interval `touch`. */
+  readonly lastUsedAt?: Date
+}
+
+type Mutable<A> = { -readonly [K in keyof A]: A[K] }
+
+/** A record as an application sees it. `until` is when the secret that was sent expires. */
+export const apiKeyOf = <O>(record: KeyRecord, owner: O, until = Infinity): ApiKey<O> => {
+  const { id, name, scopes, prefix, last4, createdAt, revokedAt, rotatedAt, lastUsedAt } = record
+  const expiresAt = Math.min(record.expiresAt ?? Infinity, until)
+  // field by field, because a spread for each optional one took a measurable part of a look-up
+  const key: Mutable<ApiKey<O>> = { id, owner, name, scopes: frozenScopes(scopes), createdAt: new Date(createdAt) }
+  if (prefix !== undefined) key.prefix = prefix
+  if (last4 !== undefined) key.last4 = last4
+  if (expiresAt !== Infinity) key.expiresAt = new Date(expiresAt)
+  if (revokedAt !== undefined) key.revokedAt = new Date(revokedAt)
+  if (rotatedAt !== undefined) key.rotatedAt = new Date(rotatedAt)
+  if (lastUsedAt !== undefined) key.lastUsedAt = new Date(lastUsedAt)
+  return key
+}
+
+/*
+ * Writes the last use of a key at most once in an interval. No request waits for it.
+ */
+
+// A process that sees more keys than these in an interval may write a use twice
+const REMEMBERED = 10_000
+
+/** Notes a use at a time. `lastUsedAt` is what the store returned with the key. */
+type Touch = (id: string, at: number, lastUsedAt: number | undefined) => void
+
+/** Calls `write`, and ignores its failure: the next interval tries again. */
+export const touching = (interval: number | false, write: (id: string, at: number) => Promise<void>): Touch => {
+  if (interval === false) return () => {}
+  // needed because requests at the same time all find the same record
+  const written = new Map<string, number>()
+  return (id, at, lastUsedAt = -Infinity) => {
+    if (at - Math.max(lastUsedAt, written.get(id) ?? -Infinity) < interval) return
+    // moves it to the end, so that the oldest is forgotten first
+    written.delete(id)
+    written.set(id, at)
+    const [oldest] = written.keys()
+    if (written.size > REMEMBERED && oldest !== undefined) written.delete(oldest)
+    write(id, at).catch(() => {})
+  }
+}

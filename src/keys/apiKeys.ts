@@ -11,22 +11,267 @@
  *
  * It counts no guesses: `throttled` of `koa-with-auth` does.
  */
-import { randomUUID } from 'node:crypto'
+import { createSecretKey, randomUUID, type KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import * as t from 'io-ts'
 import type { Request } from 'koa'
-import type { Evaluation } from '../core/Evaluation.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
-import type { ApiKeyEvent } from '../core/events/ApiKeyEvent.js'
-import { apiKeyChanges, report } from '../core/events/channels.js'
-import { declareFactory } from '../core/hooks.js'
+import type { Evaluation } from '../core/Result.js'
+import { apiKeyChanges, report, type ApiKeyEvent } from '../core/events.js'
+import {
+  checkOptions,
+  declareFactory,
+  maybe,
+  positive,
+  unchecked,
+  withMethods,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import { within } from '../stores/within.js'
-import { apiKeyOf, type ApiKey } from './ApiKey.js'
-import { digestsWith } from './digests.js'
-import { checkAdopted, checkIssued, checkOverlap, ownerIn, ownerText, type AdoptedKey, type NewKey } from './checks.js'
-import { keyForm } from './keyForm.js'
-import { isKeyRecord, type FoundKey, type KeyRecord } from './KeyStore.js'
-import { decided, type ApiKeysOptions } from './options.js'
-import { touching } from './touching.js'
+import {
+  apiKeyOf,
+  isKeyRecord,
+  touching,
+  type ApiKey,
+  type FoundKey,
+  type KeyRecord,
+  type KeyStore,
+} from './KeyStore.js'
+import { digestsWith, isPrefix, keyForm } from './form.js'
+
+/*
+ * Checks the values of a new key. It refuses what a store could not return unchanged, and what could not work.
+ */
+
+/** A new key. */
+export interface NewKey<O = string> {
+  /** Whose it is. */
+  readonly owner: O
+  /** What its owner calls it. Default none. */
+  readonly name?: string | undefined
+  /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
+  readonly scopes?: ReadonlyArray<string> | undefined
+  /** When it expires. Default never. */
+  readonly expiresAt?: Date | undefined
+}
+
+/** A key that exists, of which only a digest is known. */
+export interface AdoptedKey<O = string> extends NewKey<O> {
+  /** When it was made. Default now. */
+  readonly createdAt?: Date | undefined
+  /** Its last four characters, if they are known. */
+  readonly last4?: string | undefined
+}
+
+type Checked = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>
+
+const DAY = 86_400_000
+const MAX_DAYS = 400
+
+// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
+const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
+
+const checkKeepable: Check = (place, u) => {
+  if (!isKeepable(u)) throw new TypeError(`${place} must be a string of well-formed Unicode without NUL`)
+}
+
+/** The string for an owner in a store. */
+const ownerText = (place: string, codec: t.Type<unknown, string, unknown>, owner: unknown): string => {
+  if (!codec.is(owner)) throw new TypeError(`${place} is refused by the codec of apiKeys({ owner })`)
+  const text = codec.encode(owner)
+  checkKeepable(place, text)
+  if (text === '') throw new TypeError(`${place} must not be empty`)
+  return text
+}
+
+// io-ts would keep the value in this context, and nothing reads it
+const noContext: t.Context = []
+
+/** The owner of a record as the application's type. No error contains its value. */
+const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyRecord): unknown => {
+  const decoded = codec.validate(owner, noContext)
+  if (E.isRight(decoded)) return decoded.right
+  throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a stored key')
+}
+
+const date: Check = (place, value) => {
+  if (value instanceof Date && Number.isFinite(value.getTime())) return
+  throw new TypeError(`${place} must be a valid Date`)
+}
+
+const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+const scopeList: Check = (place, value) => {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string' && scope.test(one))) return
+  throw new TypeError(`${place} must be an array of strings of printable ASCII without blanks, quotes and "\\"`)
+}
+
+const lastFour: Check = (place, value) => {
+  if (!isKeepable(value) || value.length > 4)
+    throw new TypeError(`${place} must be a string of at most four characters`)
+}
+
+const newKey: Checks<NewKey<unknown>> = {
+  // the codec checks it
+  owner: unchecked,
+  name: maybe(checkKeepable),
+  scopes: maybe(scopeList),
+  expiresAt: maybe(date),
+}
+
+const recordOf = (place: string, codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
+  const { owner, name = '', scopes = [], expiresAt } = given
+  return {
+    owner: ownerText(`${place}({ owner })`, codec, owner),
+    name,
+    scopes: Object.freeze([...scopes]),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
+  }
+}
+
+/** Checks the argument of `issue`. Throws a TypeError for a value that cannot be stored. */
+const checkIssued = (codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
+  const record = recordOf('keys.issue', codec, checkOptions('keys.issue', given, newKey))
+  if ((record.expiresAt ?? Infinity) <= Date.now())
+    throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
+  return record
+}
+
+/** Checks the arguments of `adopt`. Throws a TypeError for a value that cannot be stored. */
+const checkAdopted = (
+  codec: t.Type<unknown, string, unknown>,
+  digest: unknown,
+  given: AdoptedKey<unknown>,
+): Checked & Partial<Pick<KeyRecord, 'createdAt' | 'last4'>> => {
+  if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
+    throw new TypeError(
+      'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
+    )
+  }
+  const place = 'keys.adopt(digest, options)'
+  const { createdAt, last4, ...key } = checkOptions(place, given, {
+    ...newKey,
+    createdAt: maybe(date),
+    last4: maybe(lastFour),
+  })
+  return {
+    ...recordOf('keys.adopt(digest, ...)', codec, key),
+    ...(createdAt !== undefined && { createdAt: createdAt.getTime() }),
+    ...(last4 !== undefined && { last4 }),
+  }
+}
+
+const overlap: Check = (place, value) => {
+  if (typeof value === 'number' && value >= 0 && value <= MAX_DAYS * DAY) return
+  throw new TypeError(`${place} must be milliseconds from 0 to ${MAX_DAYS} days`)
+}
+
+/** How long older secrets still work, in whole milliseconds. */
+const checkOverlap = (rotation: { readonly overlap: number }): number =>
+  Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap }).overlap)
+
+/*
+ * The options of `apiKeys`, and their defaults. Options that are weak or cannot work are refused here.
+ */
+
+/** How an application keeps its API keys. All times are in milliseconds. */
+export interface ApiKeysOptions<O> {
+  /** How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, such as `acme` or `acme_live`. */
+  readonly prefix: string
+  /** Where they are kept. */
+  readonly store: KeyStore
+  /** An io-ts codec for your type of owner, to and from strings. Default: any string. */
+  readonly owner?: t.Type<O, string, unknown> | undefined
+  /**
+   * Secrets of at least 32 bytes that are part of each digest. They are not kept in the store. In an array, the newest is first. It
+   * makes the new digests. Old digests are found with all of them. Default: none.
+   */
+  readonly pepper?: Uint8Array | ReadonlyArray<Uint8Array> | undefined
+  /** A pattern of the older keys that were added with `adopt`. Other strings never reach the store. Default: no older keys. */
+  readonly adopted?: RegExp | undefined
+  /** The shortest time between two writes of the last use of a key; `false`: it is never written. Default 60 seconds. */
+  readonly touch?: number | false | undefined
+  /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
+  readonly timeout?: number | undefined
+}
+
+/** The options with their defaults. */
+interface Decided {
+  readonly prefix: string
+  readonly store: KeyStore
+  readonly owner: t.Type<unknown, string, unknown>
+  readonly peppers: ReadonlyArray<KeyObject>
+  readonly adopted: RegExp | undefined
+  readonly touch: number | false
+  readonly timeout: number
+}
+
+const MIN_PEPPER = 32
+
+const prefix: Check = (place, value) => {
+  if (typeof value === 'string' && isPrefix(value)) return
+  throw new TypeError(
+    `${place} must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live`,
+  )
+}
+
+const codec: Check = (place, value) => {
+  if (!(value instanceof t.Type)) throw new TypeError(`${place} must be an io-ts codec, such as t.string`)
+}
+
+const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >= MIN_PEPPER
+
+const pepper: Check = (place, value) => {
+  const all: unknown = value instanceof Uint8Array ? [value] : value
+  // an empty array is probably a list of secrets that failed to load, and digests would have no pepper
+  if (Array.isArray(all) && all.length > 0 && all.every(isPepper)) return
+  throw new TypeError(
+    `${place} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
+  )
+}
+
+const pattern: Check = (place, value) => {
+  // with g and y an expression remembers its position, and would refuse every second key
+  if (value instanceof RegExp && !value.global && !value.sticky) return
+  throw new TypeError(`${place} must be a regular expression without the flags g and y`)
+}
+
+const touchInterval: Check = (place, value) => {
+  if (value !== false) positive(place, value)
+}
+
+const keyStore = withMethods(
+  ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'],
+  'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis',
+)
+
+const checks: Checks<ApiKeysOptions<unknown>> = {
+  prefix,
+  store: keyStore,
+  owner: maybe(codec),
+  pepper: maybe(pepper),
+  adopted: maybe(pattern),
+  touch: maybe(touchInterval),
+  timeout: maybe(positive),
+}
+
+/** Checks the options, and adds the defaults. Throws a TypeError for what is weak, or cannot work. */
+const decided = <O>(options: ApiKeysOptions<O>): Decided => {
+  const given = checkOptions('apiKeys', options, checks)
+  const { owner = t.string, pepper: peppers = [], touch = 60_000, timeout = 2000 } = given
+  return {
+    prefix: given.prefix,
+    store: given.store,
+    // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
+    owner: owner as Decided['owner'],
+    // a copy: the application may overwrite its bytes
+    peppers: (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
+    adopted: given.adopted,
+    touch,
+    timeout,
+  }
+}
 
 /** A new key. `key` is returned this once, and stored nowhere. */
 export interface IssuedKey {

@@ -5,9 +5,9 @@
  * Reading guide: `apiKeys.ts` puts it together. `keyForm.ts` makes and checks keys. `KeyStore.ts` is the interface of a
  * database.
  */
-export type { ApiKey } from './ApiKey.js'
+export type { ApiKey } from './KeyStore.js'
 export { apiKeys, NoLiveKey, type ApiKeys, type IssuedKey } from './apiKeys.js'
-export type { AdoptedKey, NewKey } from './checks.js'
+export type { AdoptedKey, NewKey } from './apiKeys.js'
 export type { FoundKey, KeyRecord, KeyStore, Rotation } from './KeyStore.js'
 export { memoryKeyStore } from './memoryKeyStore.js'
-export type { ApiKeysOptions } from './options.js'
+export type { ApiKeysOptions } from './apiKeys.js'

@@ -1,7 +1,7 @@
 /**
  * API keys in this process, for development and tests. They are lost when it ends, and no other process knows them.
  */
-import { declareFactory } from '../core/hooks.js'
+import { declareFactory } from '../core/options.js'
 import { frozenScopes, type FoundKey, type KeyRecord, type KeyStore, type Rotation } from './KeyStore.js'
 
 interface Kept {

@@ -1,13 +1,12 @@
 /**
  * API keys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/keys/sqlite`.
  *
- * `stores/sqliteFile.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
+ * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
  * The end of a process undoes nothing.
  */
 import type { Row } from '@libsql/client'
-import { declareFactory } from '../core/hooks.js'
-import { checkOptions } from '../core/options.js'
-import { fileUrl, sqliteFile } from '../stores/sqliteFile.js'
+import { declareFactory, checkOptions } from '../core/options.js'
+import { fileUrl, sqliteFile } from '../stores/sqlite.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** Which file. */

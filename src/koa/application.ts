@@ -13,15 +13,13 @@
  * | the two functions           | a mark, by which levels and the audit recognize them                |
  */
 import type { Context, Middleware, Next } from 'koa'
-import { aheadOfParams, applicationMark, applicationSettingsMark, applicationsMark } from '../core/marks.js'
+import { aheadOfParams, applicationMark, applicationSettingsMark, applicationsMark, notWrapped } from '../core/data.js'
 import { carry, settingsOf, type Settings } from '../core/Settings.js'
-import type { Addition } from './authSettings.js'
-import { answerException } from './exceptions.js'
+import { answerException, type Addition } from './settings.js'
 import { asWritten, type LayerFunction } from './layer.js'
-import { notWrapped } from './notWrapped.js'
 
 /** What each layer of an application contains. */
-export interface Application {
+interface Application {
   /** Identifies the router. A copy of the router has another one. */
   readonly identity: object
   readonly begin: Middleware

@@ -6,31 +6,98 @@
  * that fails never looks like failed authentication. The guard is in the layer of its route, so no path is matched
  * again.
  */
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Next } from 'koa'
-import type { Authenticator } from '../core/Authenticator.js'
 import type { AuthError } from '../core/AuthError.js'
-import { decisions } from '../core/events/channels.js'
-import { httpStatusOf } from '../core/ErrorMapper.js'
-import { handlerOf } from '../core/ExceptionHandler.js'
-import { inTime } from '../core/outage.js'
+import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { sourceOf } from '../core/session/SessionSource.js'
-import { settingsOf } from '../core/Settings.js'
-import { runBehind } from './behindGuard.js'
-import { debugDecisions, debugged } from './debugging.js'
-import { answerException, markThrown, serverError } from './exceptions.js'
-import { markGuard, type Marked, type Origin, type Step } from './guardMark.js'
-import { mayBeCutOff } from './headerLimit.js'
-import { enterOperation } from './placement.js'
-import { runAs } from './principal.js'
-import { respondFailure, respondUnread } from './respond.js'
+import { handlerOf, httpStatusOf, settingsOf } from '../core/Settings.js'
+import { guardedMark } from '../core/data.js'
+import { decisions } from '../core/events.js'
+import { inTime } from '../core/outage.js'
+import { sourceOf } from '../kinds/sessionUser.js'
+import type { Layer } from './AuthRouter.js'
+import { debugDecisions, debugged } from './development.js'
+import { markGuard, type Marked, type Origin, type Step } from './layer.js'
+import { respondFailure, respondUnread, restore, take } from './respond.js'
 import { applyPolicy, headerPolicyOf, type HeaderPolicy } from './responseHeaders.js'
-import { restore, take } from './ResponseSnapshot.js'
+import { tooOld } from './router.js'
+import { answerException, markThrown, serverError } from './settings.js'
+import { runAs, runBehind } from './steps.js'
 import { watching, watchPublic } from './watching.js'
 
+/*
+ * The limit of header lines. Node drops the lines after its limit without an error, and a proxy appends its own lines
+ * last. So a request with as many lines as Node keeps may have lost some that matter for the decision (A-24).
+ */
+
+// Node's own limit, if the server sets none
+const MAX_HEADER_LINES = 1000
+
+/** Whether some header lines of a request may have been dropped. 0 is no limit. */
+const mayBeCutOff = ({ req }: Context): boolean => {
+  // Safe: Node puts the server on every socket that it accepted
+  const { server } = req.socket as Socket & { readonly server?: Server | null }
+  const limit = server?.maxHeadersCount ?? MAX_HEADER_LINES
+  return limit !== 0 && req.rawHeaders.length >= 2 * limit
+}
+
+/*
+ * Where a guard may be: once in an operation, after the path, before a handler.
+ *
+ * Everywhere else it is refused. If possible, it throws when it is written. Otherwise each request is a 500, and its
+ * error names the fix. A guard that runs in the wrong place never lets a request through.
+ */
+
+/** Where a guard can be, for messages. */
+export const fix = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
+
+/** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
+export const refuseUse = (f: object, messageOf: (place: string) => string): void => {
+  const refuse = (place: string) => ({
+    get: (): never => {
+      throw new TypeError(messageOf(place))
+    },
+  })
+  // @koa/router's `use` looks for a router to mount, koa's for a name to log
+  Object.defineProperties(f, { router: refuse('router.use'), _name: refuse('app.use') })
+}
+
+const wrapped =
+  'a tracer that wraps functions and drops their properties looks the same: let it skip those that have the property Symbol.for("koa-with-auth/guard")'
+
+/**
+ * Checks that a guard runs in the layer of a route, as the first guard in it, and throws otherwise. Returns whether a guard of
+ * another layer ran before in this request.
+ */
+const enterOperation = (ctx: Context): boolean => {
+  const context: Context & { [guardedMark]?: unknown } = ctx
+  const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
+  if (!isRunning(layers, ctx['routerPath'])) {
+    const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
+    if (isRouted && ctx['routerPath'] === undefined) throw new Error(`withAuth(a): ${tooOld}`)
+    throw new Error(`withAuth(a) runs outside of an operation; ${fix}`)
+  }
+  // The router makes a new array of captures for every layer that it runs, so it identifies the layer that runs
+  const captures: unknown = ctx['captures']
+  const before = context[guardedMark]
+  if (before === captures) {
+    throw new Error(`withAuth(...) is in one operation twice; remove one (${wrapped})`)
+  }
+  context[guardedMark] = captures
+  return before !== undefined
+}
+
+// A layer without methods is `use` middleware
+const isRunning = (layers: ReadonlyArray<Layer>, path: unknown): boolean => {
+  for (const layer of layers) if (layer.path === path && layer.methods.length > 0) return true
+  return false
+}
+
 /** Middleware that enforces a requirement. */
-export type Enforce = (ctx: Context, next: Next) => Promise<unknown>
+type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
 /** Middleware for a requirement, and what runs after it. */
 export const enforce = (requirement: Requirement, { levels, then = [] }: Origin): Enforce => {

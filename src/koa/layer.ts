@@ -15,9 +15,54 @@
  * | `param` hooks                     | their name      | they look things up, only for admitted callers     |
  * | the handlers                      | none            | the router puts later hooks in front of the first  |
  */
-import { aheadOfParams, layerMark } from '../core/marks.js'
-import { isGuard, type Marked } from './guardMark.js'
-import type { Layer } from './routerTypes.js'
+import type { Context, Next } from 'koa'
+import type { Requirement } from '../core/Requirement.js'
+import { aheadOfParams, guardMark, layerMark, notWrapped } from '../core/data.js'
+import type { Layer, RouterInstance } from './AuthRouter.js'
+
+/*
+ * Marks guards, so that they are recognized among other middleware and stay ahead of `param` hooks.
+ *
+ * Levels, OpenAPI and the audit read from a guard what protects its route. What they read are properties of the
+ * function, so a tracer's wrapper that copies properties is still the guard.
+ */
+
+/** Identifies a level. The guards that it inserted and the router that it returned have the same one. */
+export interface Level {
+  readonly name: string
+}
+
+/** Middleware that runs after a guard, and how many levels above its innermost decision it was written. */
+export interface Step {
+  readonly run: (ctx: Context, next: Next) => unknown
+  readonly above: number
+}
+
+/** Where a guard comes from, and what runs after it. */
+export interface Origin {
+  /** The levels that decided, from the outermost that counts to the innermost: `operation`, or which router. */
+  readonly levels: ReadonlyArray<string>
+  /** The level that put it into its layer; `undefined` for one that is written in an operation. */
+  readonly level?: Level | undefined
+  /** The guard of the operation that it replaces, because that one adds to the levels above. */
+  readonly replaces?: (Function & Marked) | undefined
+  /** What runs after it, see `behindGuard.ts`; `undefined` for none. */
+  readonly then?: ReadonlyArray<Step> | undefined
+  /** Whether it admits everyone, for tests: the handlers after it are not protected. */
+  readonly isForTests?: boolean
+}
+
+/** The properties of a guard. */
+export interface Marked extends Origin {
+  readonly requirement: Requirement
+}
+
+/** Marks a function as the guard of a requirement. */
+export const markGuard = <F extends Function>(guard: F, requirement: Requirement, origin: Origin): F & Marked =>
+  notWrapped(Object.assign(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
+
+/** Whether a function is a guard. */
+export const isGuard = (f: unknown): f is Function & Marked => typeof f === 'function' && guardMark in f
 
 /** A function of a layer: what runs, and what was written there. Without a tracer they are the same. */
 export interface LayerFunction {
@@ -26,7 +71,7 @@ export interface LayerFunction {
 }
 
 /** The part of a layer that is read here. */
-export interface FunctionsOfLayer {
+interface FunctionsOfLayer {
   readonly stack: ReadonlyArray<Function>
 }
 
@@ -159,3 +204,72 @@ const keptAhead = ({ runs, written }: LayerFunction): Function =>
     param: aheadOfParams,
     _originalFn: originalOf(written),
   })
+
+/*
+ * Copies routers and layers, so that nothing is shared that the router changes in place, and watches stacks.
+ *
+ * spec/levels/router-facts.http.spec.ts pins what it knows of the inside of @koa/router.
+ */
+
+/** A copy with the same prototype. Everything that the router changes in place is copied, except the stack. */
+export const copyRouter = <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
+  const copy: RouterInstance<S, C> = Object.assign(Object.create(Object.getPrototypeOf(router)), router)
+  copy.opts = { ...router.opts }
+  copy.methods = [...router.methods]
+  copy.params = Object.fromEntries(
+    Object.entries(router.params).map(([name, hooks]) => [name, Array.isArray(hooks) ? [...hooks] : hooks]),
+  )
+  const events: unknown = Reflect.get(router, '_events')
+  if (typeof events === 'object' && events !== null) Reflect.set(copy, '_events', copyEvents(events))
+  return copy
+}
+
+const copyEvents = (events: object): object => {
+  const handlers: unknown = Reflect.get(events, '_handlers')
+  const copy: object = Object.assign(Object.create(Object.getPrototypeOf(events)), events)
+  if (!(handlers instanceof Map)) return copy
+  const copies = [...handlers].map(([event, list]) => [event, Array.isArray(list) ? [...list] : list] as const)
+  return Object.assign(copy, { _handlers: new Map(copies) })
+}
+
+/**
+ * A copy of a layer with separate `opts`. The router replaces the arrays of a layer, except that of its functions: see
+ * `unshare`.
+ */
+export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
+  const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
+  copy.opts = { ...layer.opts }
+  return copy
+}
+
+/**
+ * Gives a layer a RegExp without the flags g and y. With them it remembers where it stopped, so a request could switch
+ * the route off for the next one.
+ */
+export const forgetPosition = (layer: { regexp: RegExp }): void => {
+  const { regexp } = layer
+  if (regexp?.global || regexp?.sticky) layer.regexp = withoutPosition(regexp)
+}
+
+/** A RegExp that matches the same at every call. */
+export const withoutPosition = ({ source, flags }: RegExp): RegExp => new RegExp(source, flags.replace(/[gy]/g, ''))
+
+const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort', 'fill', 'copyWithin'] as const
+
+/**
+ * Calls `before` with the arguments of each method that changes the array, before the change. The methods cannot be
+ * replaced.
+ */
+export const watched = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
+  const watch = (name: (typeof mutators)[number]) => ({
+    value: (...given: never[]): unknown => {
+      before(given)
+      return Reflect.apply(Array.prototype[name], array, given)
+    },
+  })
+  return Object.defineProperties(array, Object.fromEntries(mutators.map((name) => [name, watch(name)])))
+}
+
+/** Whether a value is a layer. */
+export const isLayer = (u: unknown): u is Layer =>
+  typeof u === 'object' && u !== null && 'stack' in u && 'methods' in u && 'path' in u

@@ -10,14 +10,14 @@
  *
  * spec/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
-import { levelMark } from '../core/marks.js'
+import { levelMark } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'
 import { applicationOf, arrangedWithin, exchangeApplication, putAround, setApplication } from './application.js'
-import { stepsWithin } from './behindGuard.js'
-import { debuggedRouter } from './debugging.js'
+import { stepsWithin } from './steps.js'
+import { debuggedRouter } from './development.js'
 import { guardFor } from './guard.js'
-import { isGuard, type Level, type Marked, type Step } from './guardMark.js'
 import {
+  isGuard,
   arranged,
   asWritten,
   exchanged,
@@ -27,11 +27,18 @@ import {
   isArranged,
   unshare,
   write,
+  copyLayer,
+  copyRouter,
+  forgetPosition,
+  isLayer,
+  watched,
+  type Level,
+  type Marked,
+  type Step,
   type LayerFunction,
 } from './layer.js'
-import { labelOf } from './RoutedOperation.js'
-import { copyLayer, copyRouter, forgetPosition, isLayer, watched } from './routerCopy.js'
-import type { Layer, RouterInstance } from './routerTypes.js'
+import { labelOf } from './operations.js'
+import type { Layer, RouterInstance } from './AuthRouter.js'
 
 /**
  * A copy of a router. This requirement guards its present and future operations that do not decide themselves, and

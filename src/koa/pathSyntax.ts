@@ -9,14 +9,14 @@ import { stringify, TokenData, type Token } from 'path-to-regexp'
 import { parse, type Key } from 'path-to-regexp-6'
 
 /** A path in the syntax of path-to-regexp 8. */
-export interface ModernPath {
+interface ModernPath {
   readonly path: string
   /** Whether it accepts the same paths as the original, and no others. */
   readonly isExact: boolean
 }
 
 /** The part of a layer that is read here. */
-export interface PathLayer {
+interface PathLayer {
   readonly path: string | RegExp
 }
 

@@ -5,16 +5,40 @@
  * It writes them itself instead of throwing, because Koa removes every header that was set before a throw
  * (`koa/lib/context.js`). Headers that middleware above set (CORS) stay.
  */
-import type { Context } from 'koa'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Context, Response } from 'koa'
 import { branchesOf, type AuthError } from '../core/AuthError.js'
-import type { Challenge } from '../core/Challenge.js'
+import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
-import { defaultErrorMapper, problem, serialize, type AuthResponse } from '../core/ErrorMapper.js'
+import { defaultErrorMapper, problem, serialize, type AuthResponse, type Settings } from '../core/Settings.js'
 import { isGiven } from '../core/options.js'
-import type { Settings } from '../core/Settings.js'
-import { setChallenges } from './challenges.js'
-import { tried } from './explanation.js'
-import type { HeaderPolicy } from './responseHeaders.js'
+import { setChallenges, type HeaderPolicy } from './responseHeaders.js'
+
+/*
+ * Explains to developers what was tried, and why each branch failed: only if `explain` is set.
+ */
+
+const reasons: Readonly<Record<AuthError['_tag'], string>> = {
+  absent: 'no credential of this kind was sent',
+  malformed: 'the credential breaks the syntax of its kind, is too long, or was sent twice',
+  invalid: 'the credential was refused',
+  expired: 'the credential is no longer good',
+  forged: 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)',
+  insufficient: 'authenticated, but not allowed',
+  throttled: 'too many guesses were made, so the credential was not looked at',
+  unavailable: 'it cannot be decided now, or was not in time',
+  raised: 'the hook threw',
+}
+
+/** Adds every branch to a problem. Nothing in it comes from a credential. */
+export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
+  const account = branchesOf(error).map(({ _tag, challenge, skipped }) => ({
+    ...(challenge !== undefined && { challenge: render(realm)(challenge) }),
+    failure: skipped === true ? 'not asked' : _tag,
+    reason: skipped === true ? 'another one had decided' : reasons[_tag],
+  }))
+  return { ...response, body: Object.assign({}, response.body, { tried: account }) }
+}
 
 /** Answers a failure. */
 export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, policy: HeaderPolicy): void => {
@@ -86,5 +110,85 @@ const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): voi
   for (const name of Object.keys(headers)) {
     const value = headers[name]
     if (value !== undefined) res.setHeader(name, typeof value === 'string' ? value : [...value])
+  }
+}
+
+/*
+ * The state of a Koa response before authentication, so that changes by a hook can be undone (A-39).
+ *
+ * Authenticators must not write the response, but a hook can: a status, a header, or the cookie with which koa-session
+ * expires a bad signature. This relies on three private fields of Koa's response, which a test pins.
+ */
+
+interface Internals {
+  _body?: unknown
+  _explicitStatus?: boolean
+  _explicitNullBody?: boolean
+}
+
+/** The state of a response. */
+interface ResponseSnapshot {
+  readonly status: number
+  readonly statusMessage: string | undefined
+  readonly body: unknown
+  readonly explicitStatus: boolean | undefined
+  readonly explicitNullBody: boolean | undefined
+  readonly headers: OutgoingHttpHeaders | undefined
+}
+
+// Safe: Koa's response keeps these three on itself (koa 3.3, lib/response.js)
+const internalsOf = (response: Response): Internals => response as unknown as Internals
+
+// The state in which Koa begins, and in which most requests reach a guard
+const untouched: ResponseSnapshot = {
+  status: 404,
+  statusMessage: undefined,
+  body: undefined,
+  explicitStatus: undefined,
+  explicitNullBody: undefined,
+  headers: undefined,
+}
+
+// Koa sets a status with every body, so the body need not be checked
+const isUntouched = (response: Response): boolean =>
+  internalsOf(response)._explicitStatus === undefined &&
+  response.res.statusCode === 404 &&
+  response.res.statusMessage === undefined &&
+  response.res.getHeaderNames().length === 0
+
+/** Takes the state of a response. */
+export const take = (response: Response): ResponseSnapshot => {
+  if (isUntouched(response)) return untouched
+  const { res } = response
+  const { _body: body, _explicitStatus: explicitStatus, _explicitNullBody: explicitNullBody } = internalsOf(response)
+  const { statusCode: status, statusMessage } = res
+  return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: copied(res.getHeaders()) }
+}
+
+// Arrays are copied, because adding a cookie changes the array in place
+const copied = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
+
+/** Restores the state of a response, unless its head was sent. */
+export const restore = (response: Response, before: ResponseSnapshot): void => {
+  if (before === untouched && isUntouched(response)) return
+  const { res } = response
+  if (res.headersSent) return
+  res.statusCode = before.status
+  Object.assign(res, { statusMessage: before.statusMessage })
+  Object.assign(internalsOf(response), {
+    _body: before.body,
+    _explicitStatus: before.explicitStatus,
+    _explicitNullBody: before.explicitNullBody,
+  })
+  restoreHeaders(res, before.headers)
+}
+
+const restoreHeaders = (res: ServerResponse, before: ResponseSnapshot['headers']): void => {
+  for (const name of res.getHeaderNames()) if (before?.[name] === undefined) res.removeHeader(name)
+  if (before === undefined) return
+  for (const name of Object.keys(before)) {
+    const value = before[name]
+    if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
   }
 }

@@ -9,11 +9,96 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
+import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
-import { policyMark } from '../core/marks.js'
 import { settingsOf } from '../core/Settings.js'
-import { setChallenges } from './challenges.js'
-import { setGiven, type WriteHead } from './writeHead.js'
+import { policyMark } from '../core/data.js'
+
+/*
+ * Writes `WWW-Authenticate`. Each challenge is rendered once. If a script sent the request, the challenges open no
+ * prompt.
+ */
+
+/** Sets the field, with one line for each challenge. Without challenges, it is left as it is. */
+export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
+  const [first] = challenges
+  if (first === undefined) return
+  const line = (challenge: Challenge): string => {
+    const { text, prompts } = rendered(challenge, realm)
+    return prompts && isScript(ctx.request) ? `x${text}` : text
+  }
+  ctx.res.setHeader('WWW-Authenticate', challenges.length === 1 ? line(first) : [...new Set(challenges.map(line))])
+}
+
+// The schemes for which browsers open a prompt
+const prompting = /^(?:Basic|Digest|Negotiate|NTLM)$/i
+
+/**
+ * Whether a script in a page sent the request, by `fetch` or XMLHttpRequest. Browsers send Sec-Fetch-Mode together with
+ * Sec-Fetch-Site. A client that sends only the first (Node's own `fetch`) has no prompt.
+ */
+const isScript = (request: Request): boolean => {
+  const mode = request.get('Sec-Fetch-Mode')
+  return mode === '' || request.get('Sec-Fetch-Site') === ''
+    ? request.get('X-Requested-With').toLowerCase() === 'xmlhttprequest'
+    : mode !== 'navigate' && mode !== 'nested-navigate'
+}
+
+interface Rendered {
+  readonly realm: string
+  readonly text: string
+  /** Whether browsers open a prompt for it. */
+  readonly prompts: boolean
+}
+
+// A challenge is a constant of its authenticator, and an application has one realm
+const known = new WeakMap<Challenge, Rendered>()
+const rendered = (challenge: Challenge, realm: string): Rendered => {
+  const before = known.get(challenge)
+  if (before?.realm === realm) return before
+  const made = { realm, text: render(realm)(challenge), prompts: prompting.test(challenge.scheme) }
+  known.set(challenge, made)
+  return made
+}
+
+/*
+ * How the head of a response is completed, whatever writes it: Koa, a handler by `writeHead`, a stream.
+ *
+ * Node writes every head by the response's `writeHead`. A replacement of it calls the one before. Headers that are
+ * passed to `writeHead` would replace those that are set, so they are set first, as Node itself does.
+ *
+ * The package `on-headers` is not enough. It runs once, so a head that Node refuses leaves the 500 after it without
+ * headers. It also ignores the headers of `writeHead(200, undefined, headers)`.
+ */
+
+/** `writeHead` of Node, with any arguments. */
+export type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
+
+/** Sets the headers among the arguments after the status, and returns the other ones. */
+export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  // how Node itself calls it
+  if (rest.length === 0) return rest
+  // as Node reads them: a message, then headers; or headers instead of the message
+  const at = rest[1] === undefined || rest[1] === null ? 0 : 1
+  const headers = rest[at]
+  const isSet = typeof headers === 'object' && headers !== null && setHeaders(response, headers)
+  return isSet ? rest.slice(0, at) : rest
+}
+
+const setHeaders = (response: ServerResponse, headers: object): boolean => {
+  if (!Array.isArray(headers)) {
+    // Safe: what Node would be given
+    for (const [name, value] of Object.entries(headers as Record<string, string>)) {
+      if (name !== '') response.setHeader(name, value)
+    }
+    return true
+  }
+  // names and values alternate; Node refuses anything else
+  if (headers.length % 2 === 1) return false
+  for (let at = 0; at < headers.length; at += 2) response.removeHeader(headers[at])
+  for (let at = 0; at < headers.length; at += 2) response.appendHeader(headers[at], headers[at + 1])
+  return true
+}
 
 type HeaderLine = readonly [name: string, value: string]
 

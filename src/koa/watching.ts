@@ -10,15 +10,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
-import type { Evaluation } from '../core/Evaluation.js'
-import { decisions } from '../core/events/channels.js'
-import { decidedBy, type Decided, type Draft } from '../core/events/decided.js'
-import { passedFor, wasRecalled, witnessed } from '../core/events/witnessed.js'
-import { decisionMark } from '../core/marks.js'
+import type { Evaluation } from '../core/Result.js'
+import { decisions } from '../core/events.js'
+import { decidedBy, passedFor, wasRecalled, witnessed, type Decided, type Draft } from '../core/decided.js'
+import { decisionMark } from '../core/data.js'
 import { settingsOf } from '../core/Settings.js'
 
 /** Watches the decisions of one guard. */
-export interface Watching {
+interface Watching {
   /** Begins with a request. Returns the time, which the others need. */
   readonly begin: (ctx: Context) => number
   /** Decides as the authenticator does, and takes notes. */

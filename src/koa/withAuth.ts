@@ -5,20 +5,17 @@
  * middleware.
  */
 import type { Context, Next } from 'koa'
-import { authenticatorOf } from '../core/anyOf.js'
+import { authenticatorOf } from '../core/lists.js'
 import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
-import { declareFactory } from '../core/hooks.js'
+import { declareFactory } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
-import type { AlsoGuard, Both, Guard } from './AuthRouter.js'
-import { stepsOfOptions, type GuardOptions } from './behindGuard.js'
-import { enforce } from './guard.js'
-import { isGuard, markGuard } from './guardMark.js'
+import type { AlsoGuard, Both, Guard, RouterInstance } from './AuthRouter.js'
+import { stepsOfOptions, type GuardOptions } from './steps.js'
+import { enforce, fix, refuseUse } from './guard.js'
+import { isGuard, markGuard } from './layer.js'
 import { atLevel } from './levels.js'
-import { fix, refuseUse } from './placement.js'
-import { checkRouter, isRouter } from './routers.js'
-import { watchCopy } from './unmounted.js'
-import { saysWhatRuns, tooOld } from './routerSupport.js'
-import type { RouterInstance } from './routerTypes.js'
+import { checkRouter, isRouter, saysWhatRuns, tooOld } from './router.js'
+import { watchCopy } from './development.js'
 
 /**
  * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`

@@ -7,14 +7,248 @@
  * router are recognized by their path: if it is mounted without one, the document also describes its siblings. Those of
  * an `apiApp` have marks.
  */
+import type { Context, Next } from 'koa'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
+import { checkOptions, declareFactory } from '../core/options.js'
+import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
+import { applicationOf, applicationsOf } from '../koa/application.js'
+import { functionsOf } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
-import type { RouterInstance } from '../koa/routerTypes.js'
-import { checkRouter } from '../koa/routers.js'
-import { declareFactory } from '../core/hooks.js'
-import { requireSwaggerUi } from './assets.js'
-import type { OpenApiOptions } from './documentOptions.js'
-import { addDocs } from './docsRoutes.js'
-import type { DocsPageOptions } from './pageOptions.js'
+import { markAsset, markPart, partAmong, type Part } from '../koa/operations.js'
+import { checkRouter } from '../koa/router.js'
+import { withAuth } from '../koa/withAuth.js'
+import { cachedOpenApi, documentChecks, type OpenApiOptions } from './document.js'
+import { operation, withoutExtensions } from './operation.js'
+import {
+  assetOf,
+  assetsIn,
+  documentPart as documentOptionsOf,
+  fieldsOf,
+  htmlOf,
+  originsOf,
+  pageChecks,
+  pageSettings,
+  requireSwaggerUi,
+  type Asset,
+  type DocsPageOptions,
+  type Page,
+} from './page.js'
+
+/*
+ * Which operations a docs page describes: those of its router, as they are mounted where the request came in.
+ *
+ * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page reads the
+ * router that dispatches (`ctx.router`), and of that the layers below the place where its router was mounted. Layers of
+ * an application are marked as its own (R13). Layers of a plain router are recognized by their path. A page that is
+ * mounted beside its router describes the router as it is.
+ */
+
+/** The part of a router that is read here. */
+interface MountedRouter {
+  readonly stack: Layer[]
+  readonly exclusive?: boolean | undefined
+  readonly opts: { readonly prefix?: string | undefined; readonly exclusive?: boolean | 'specificity' | undefined }
+}
+
+/** Where a request came in: the router that dispatches, and the path of the running layer in it. */
+interface Place {
+  readonly router: MountedRouter
+  readonly layerPath: string
+}
+
+/** Returns the operations to describe: the same value for the same router and place. */
+type View = (place: Place) => MountedRouter
+
+/** Whether a layer serves a part. */
+const isPartOf =
+  (part: Part) =>
+  (layer: Layer): boolean =>
+    partAmong(functionsOf(layer).map(({ written }) => written)) === part
+
+// The identity of the described application at the running operation; `undefined` for a plain router
+const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): object | undefined => {
+  const application = applicationOf(own)
+  if (application === undefined) return undefined
+  const isPart = isPartOf(part)
+  const written = own.stack.find(isPart)
+  const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
+  if (written === undefined || running === undefined) return application.identity
+  // identities of outer applications come first, and a copy of the router has another identity at the same position
+  const identities = applicationsOf(written)
+  return applicationsOf(running).at(identities.indexOf(application.identity) - identities.length)
+}
+
+/** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
+const isOwnAt = (own: MountedRouter, part: Part, place: Place): ((layer: Layer) => boolean) => {
+  const identity = identityAt(own, part, place)
+  return (layer) => identity === undefined || applicationsOf(layer).includes(identity)
+}
+
+/** The operations of a router, seen from its operation that serves a part, wherever it is mounted. */
+const viewOf = (own: MountedRouter, part: Part): View => {
+  const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
+  return (place) => {
+    const { router, layerPath } = place
+    const layer = own.stack.find(isPartOf(part))
+    if (layer === undefined) return own
+    const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
+    const identity = identityAt(own, part, place)
+    if (base === '' && identity === undefined) return router
+    const known = views.get(router) ?? new Map<object | string, MountedRouter>()
+    views.set(router, known)
+    const key = base === '' && identity !== undefined ? identity : base
+    const view = known.get(key) ?? below(base, router, own, isOwnAt(own, part, place))
+    known.set(key, view)
+    return view
+  }
+}
+
+// The path after the router's own prefix is the same wherever the router is mounted
+const baseOf = (mounted: string, unmounted: string, prefix: string): string => {
+  const tail = unmounted.startsWith(prefix) ? unmounted.slice(prefix.length) : unmounted
+  return mounted.endsWith(tail) ? mounted.slice(0, -tail.length) : ''
+}
+
+// A getter, because routes can be added between requests
+const below = (
+  base: string,
+  router: MountedRouter,
+  own: MountedRouter,
+  isOwn: (layer: Layer) => boolean,
+): MountedRouter => ({
+  ...(router.exclusive !== undefined && { exclusive: router.exclusive }),
+  opts: router.opts,
+  get stack() {
+    return router.stack.filter((layer) => isOwn(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)))
+  },
+})
+
+const isBelow = (base: string, { path }: Layer): boolean =>
+  base === '' || (typeof path === 'string' && path.startsWith(base) && /^(?:[/{]|$)/.test(path.slice(base.length)))
+
+// Mounting does not change a RegExp
+const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
+  path instanceof RegExp && own.stack.some((layer) => layer.path === path)
+
+/*
+ * Responses of the docs page: an asset with its validator, or a 304 if the client has it already. They read only the
+ * path and the preconditions of a request.
+ */
+
+/**
+ * Serves an asset. Caches keep it, but ask before each use, so updates are seen immediately. With `keepCaching`, a
+ * `Cache-Control` that a guard or middleware above has set stays.
+ */
+const serveAsset = (
+  ctx: Context,
+  { type, content, etag }: Asset,
+  { fields = {}, keepCaching = false }: { fields?: Readonly<Record<string, string>>; keepCaching?: boolean } = {},
+): void => {
+  ctx.set({ ...fields, 'X-Content-Type-Options': 'nosniff', ETag: etag })
+  if (!keepCaching || !ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'private, no-cache')
+  ctx.status = 200
+  if (ctx.fresh) {
+    ctx.status = 304
+    return
+  }
+  ctx.set('Content-Type', type)
+  ctx.body = content
+}
+
+/** Redirects `/docs/` to `/docs`, because the references of the page are relative to that. */
+const withoutSlash = (ctx: Context): void => {
+  ctx.status = 308
+  ctx.set('Location', `../${ctx.path.slice(0, -1).split('/').at(-1)}`)
+  ctx.body = ''
+}
+
+/*
+ * The operations of a docs page: the page, its document, and each asset under its own path. So the router's matching
+ * decides what is served, and nothing else can be.
+ */
+
+/** The parts of a docs page. */
+interface DocsParts {
+  /** The function that makes it, for messages. */
+  readonly place: string
+  readonly options: DocsPageOptions & OpenApiOptions
+  /** The folder of swagger-ui-dist. Without it, there is only the document. */
+  readonly folder: string | undefined
+}
+
+/**
+ * Registers them on the router `target`. They describe `described`, which may be the same router. Throws a TypeError
+ * for options that cannot work.
+ */
+export const addDocs = <S, C, T, D>(
+  target: RouterInstance<S, C>,
+  described: RouterInstance<T, D>,
+  { place, options, folder }: DocsParts,
+): void => {
+  checkOptions(place, withoutExtensions(options), { ...documentChecks, ...pageChecks })
+  const document = documentOptionsOf(options)
+  const settings = pageSettings(place, options)
+  const { path, documentPath } = settings
+  // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
+  const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []
+  const get = (at: string, handler: Handler, mark: (f: Function) => Function): void => {
+    // Safe: a guard is middleware, and nothing here reads the router's own context
+    const functions = [mark(operation({ undocumented: true })), ...guards, handler] as unknown as never[]
+    target.get(at, ...functions)
+  }
+
+  // Safe: it is only read
+  const seen = described as unknown as MountedRouter
+  const documentPart: Part = { path: documentPath, ...(folder === undefined && { missingPage: path }) }
+  const serveDocument: Handler = (ctx, next) =>
+    isTaken(ctx, documentPart, seen) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
+  const describe = describing(viewOf(seen, documentPart), document)
+  get(documentPath, serveDocument, markPart(documentPart))
+  if (folder === undefined) return
+
+  const { title, description, servers = [] } = document
+  const page: Page = { ...settings, title, description, origins: originsOf(servers) }
+  const html = assetOf('text/html; charset=utf-8', htmlOf(page))
+  const fields = fieldsOf(page)
+  const pagePart: Part = { path }
+  const servePage: Handler = (ctx, next) => {
+    if (isTaken(ctx, pagePart, seen)) return next()
+    return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
+  }
+  get(path, servePage, markPart(pagePart))
+  for (const { name, load } of assetsIn(folder)) {
+    get(`${path}/${name}`, async (ctx: Context) => serveAsset(ctx, await load()), markAsset)
+  }
+}
+
+type Handler = (ctx: Context, next: Next) => unknown
+
+const placeOf = (ctx: Context): Place => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
+
+// An operation of the application at the same path replaces the page, wherever it was registered
+const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
+  const place = placeOf(ctx)
+  const isOwn = isOwnAt(own, part, place)
+  const layers = place.router.stack.filter(
+    (layer) => layer.path === place.layerPath && layer.methods.includes('GET') && isOwn(layer),
+  )
+  // at least one of them is this part, even if a tracer hides its mark
+  return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
+}
+
+// The document for a request, as an asset
+const describing = (view: View, options: OpenApiOptions): ((ctx: Context) => Asset) => {
+  const editions = new WeakMap<ReturnType<View>, ReturnType<typeof cachedOpenApi>>()
+  let last: { readonly json: string; readonly asset: Asset } | undefined
+  return (ctx) => {
+    const routed = view(placeOf(ctx))
+    const edition = editions.get(routed) ?? cachedOpenApi(routed, options)
+    editions.set(routed, edition)
+    const { json } = edition(ctx.request)
+    if (last?.json !== json) last = { json, asset: assetOf('application/json; charset=utf-8', json) }
+    return last.asset
+  }
+}
 
 /** The options of a docs page and of its document. */
 export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}

@@ -6,16 +6,112 @@
  */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { checkRouter } from '../koa/routers.js'
-import { declareFactory } from '../core/hooks.js'
-import { checkOpenApiOptions, componentsOf, infoOf, rootOf, type OpenApiOptions } from './documentOptions.js'
-import { failureComponents, failuresOf, responsesOf } from './failures.js'
-import { parametersOf, resolveAmong, strangerAmong, type Resolve } from './parameters.js'
-import { idsAmong, placedAmong, type Placed } from './places.js'
-import { routesOf, type Route, type Routed, type Undescribed } from './routes.js'
-import { copied, securitySchemesOf } from './security.js'
+import { leaves, schemeOf, type Leaf } from '../core/Description.js'
+import { effective } from '../core/Requirement.js'
+import {
+  checkOptions,
+  declareFactory,
+  list,
+  maybe,
+  nonEmpty,
+  unchecked,
+  withoutUndefined,
+  type Check,
+  type Checks,
+  type Given,
+  type OrUndefined,
+} from '../core/options.js'
+import type { Layer } from '../koa/AuthRouter.js'
+import { operationsOf } from '../koa/operations.js'
+import { checkRouter } from '../koa/router.js'
+import { withoutExtensions } from './operation.js'
+import { parametersOf, resolveAmong, strangerAmong, type Resolve } from './paths.js'
+import { idsAmong, placedAmong, routesOf, type Placed, type Route, type Routed, type Undescribed } from './routes.js'
+import { copied, failureComponents, failuresOf, responsesOf, securitySchemesOf } from './security.js'
 
-export type { OpenApiOptions } from './documentOptions.js'
+/*
+ * The parts of a document besides its operations: the Info Object and the rest of OpenAPI's root, as its author gives
+ * them.
+ */
+
+/** The API as a whole. Names that begin with `x-` go into the document unchanged. */
+export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'>> {
+  /** The API's name. */
+  readonly title: string
+  /** The version of the API. */
+  readonly version: string
+  /** Where it is served. Default: where the document comes from. */
+  readonly servers?: OpenAPIV3_1.ServerObject[] | undefined
+  /** The tags that operations have, in the order in which tools show them. */
+  readonly tags?: OpenAPIV3_1.TagObject[] | undefined
+  readonly externalDocs?: OpenAPIV3_1.ExternalDocumentationObject | undefined
+  /**
+   * The components that operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable`
+   * replaces ours. Security schemes come from the guards.
+   */
+  readonly components?: Omit<OpenAPIV3_1.ComponentsObject, 'securitySchemes'> | undefined
+  readonly [extension: `x-${string}`]: unknown
+}
+
+const ownComponents: Check = (place, components) => {
+  if (typeof components !== 'object' || components === null) throw new TypeError(`${place} must be an object`)
+  if ('securitySchemes' in components) {
+    throw new TypeError(
+      `${place.slice(0, -3)}: { securitySchemes } }): they come from the guards; give the authenticators a schemeName and a description instead`,
+    )
+  }
+}
+
+const info: Checks<OpenAPIV3_1.InfoObject> = {
+  title: nonEmpty,
+  summary: unchecked,
+  description: unchecked,
+  termsOfService: unchecked,
+  contact: unchecked,
+  license: unchecked,
+  version: nonEmpty,
+}
+const root = {
+  servers: maybe(list),
+  tags: maybe(list),
+  externalDocs: unchecked,
+  components: maybe(ownComponents),
+}
+
+/** The checks of these options, for functions that take further options. */
+export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
+
+/** Throws a TypeError for options that cannot work. `place` is the function that takes them. */
+const checkOpenApiOptions = (place: string, options: OpenApiOptions): void => {
+  checkOptions(place, withoutExtensions(options), documentChecks)
+}
+
+// An option that is undefined counts as left out
+const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
+
+/** The Info Object. */
+const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
+  const { title, version } = options
+  return { title, ...given(options, (name) => name in info), version }
+}
+
+/** The rest of the root, without the parts that operations make. */
+const rootOf = (options: OpenApiOptions): Given<Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'>> => ({
+  // OpenAPI's default, written out
+  servers: [{ url: '/' }],
+  ...given(options, (name) => name !== 'components' && (name in root || name.startsWith('x-'))),
+})
+
+/** Merges the author's components with the derived ones. The author's win. */
+const componentsOf = (
+  derived: OpenAPIV3_1.ComponentsObject,
+  own: OpenAPIV3_1.ComponentsObject = {},
+): OpenAPIV3_1.ComponentsObject => {
+  const sections = new Set([...Object.keys(derived), ...Object.keys(own)] as Array<keyof OpenAPIV3_1.ComponentsObject>)
+  const merged = [...sections].map((section) => [section, { ...derived[section], ...own[section] }] as const)
+  return Object.fromEntries(merged.filter(([, content]) => Object.keys(content).length > 0))
+}
 
 /**
  * A document that lists paths. Routes that no path can describe are under `x-undescribed`, so nothing is left out
@@ -54,7 +150,7 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
 }
 
 /** The same for a part of a router, as a docs page shows it: its layers, and how they are tried. */
-export const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
+const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOpenApiOptions('openApi', options)
   const routes = routesOf(router, request)
   const { placed, shadowed } = placedAmong(routes)
@@ -130,4 +226,95 @@ const objectOf = (
     responses: responsesOf(responses, failuresOf(description, method)),
     ...(requirements !== undefined && { security: copied(requirements) }),
   }
+}
+
+/*
+ * The document of a router, built once. It is built again when the router has changed, or when a request shows another
+ * name of a cookie.
+ */
+
+/** A document, and its text. */
+export interface SerializedDocument {
+  readonly document: ApiDocument
+  readonly json: string
+}
+
+interface Edition<S, C> {
+  readonly layers: ReadonlyArray<Seen<S, C>>
+  /** The schemes that depend on the application of the request. */
+  readonly asked: ReadonlyArray<Leaf>
+  /** The documents, by the schemes of a request. */
+  readonly documents: Map<string, SerializedDocument>
+}
+
+interface Seen<S, C> {
+  readonly layer: Layer<S, C>
+  // `router.prefix` and levels change these two in place
+  readonly path: string | RegExp
+  readonly functions: Layer<S, C>['stack']
+}
+
+// Usually the session's cookie has one name in each application. A custom `schemeFor` may have more results
+const MAX_DOCUMENTS = 8
+
+/**
+ * `openApi` for frequent use: it returns the same document and the same JSON until a route is added. TypeErrors of
+ * options are thrown here, those of `openApi` at the first request.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { operation } from 'koa-with-auth'
+ * import { cachedOpenApi } from 'koa-with-auth/openapi'
+ *
+ * const router = new Router()
+ * const described = cachedOpenApi(router, { title: 'Pets', version: '1.0.0' })
+ *
+ * router.get('/openapi.json', operation({ undocumented: true }), (ctx) => {
+ *   ctx.type = 'application/json'
+ *   ctx.body = described(ctx.request).json
+ * })
+ */
+export const cachedOpenApi = <S, C>(
+  router: Routed<S, C>,
+  options: OpenApiOptions,
+): ((request?: Request) => SerializedDocument) => {
+  checkOpenApiOptions('cachedOpenApi', options)
+  const current: { edition: Edition<S, C> | undefined } = { edition: undefined }
+  return (request) => {
+    const edition = isOf(router, current.edition) ? current.edition : editionOf(router)
+    current.edition = edition
+    const shown = request === undefined ? '' : JSON.stringify(edition.asked.map((leaf) => schemeOf(leaf, request)))
+    const known = edition.documents.get(shown)
+    if (known !== undefined) return known
+    const document = documentOf(router, options, request)
+    const made = { document, json: JSON.stringify(document) }
+    if (edition.documents.size >= MAX_DOCUMENTS) edition.documents.clear()
+    edition.documents.set(shown, made)
+    return made
+  }
+}
+
+declareFactory('cachedOpenApi', cachedOpenApi)
+
+const isOf = <S, C>({ stack }: Routed<S, C>, edition: Edition<S, C> | undefined): edition is Edition<S, C> =>
+  edition !== undefined &&
+  edition.layers.length === stack.length &&
+  edition.layers.every(({ layer, path, functions }, at) => {
+    const now = stack[at]
+    return now === layer && now.path === path && now.stack === functions
+  })
+
+const editionOf = <S, C>(router: Routed<S, C>): Edition<S, C> => ({
+  layers: router.stack.map((layer) => ({ layer, path: layer.path, functions: layer.stack })),
+  asked: askedAmong(router),
+  documents: new Map(),
+})
+
+const askedAmong = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {
+  const requirements = new Set(operationsOf(router).map(({ requirement }) => requirement))
+  const all = [...requirements].flatMap((requirement) => {
+    const authenticator = effective(requirement)
+    return authenticator === undefined ? [] : leaves(authenticator.description)
+  })
+  return [...new Set(all)].filter(({ schemeFor }) => schemeFor !== undefined)
 }

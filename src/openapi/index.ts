@@ -5,7 +5,7 @@
  * serves the document and the page. `cachedDocument.ts` serializes the document once. `operation`, which describes an
  * operation, is in `koa-with-auth`.
  */
-export { cachedOpenApi, type SerializedDocument } from './cachedDocument.js'
+export { cachedOpenApi, type SerializedDocument } from './document.js'
 export { docs, type DocsOptions } from './docs.js'
 export { openApi, type ApiDocument, type OpenApiOptions } from './document.js'
-export type { DocsPageOptions } from './pageOptions.js'
+export type { DocsPageOptions } from './page.js'

@@ -5,8 +5,8 @@
  */
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { declareFactory } from '../core/hooks.js'
 import {
+  declareFactory,
   checkOptions,
   flag,
   list,
@@ -18,9 +18,8 @@ import {
   type Given,
   type OrUndefined,
 } from '../core/options.js'
-import { aheadOfParams, operationMark } from '../core/marks.js'
-import { notWrapped } from '../koa/notWrapped.js'
-import { refuseUse } from '../koa/placement.js'
+import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
+import { refuseUse } from '../koa/guard.js'
 
 /** OpenAPI 3.1's Operation Object without `security`, which comes from the guard. */
 export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security'>> & {

@@ -4,6 +4,15 @@
  * The texts of the API's author are only in HTML text and attributes. There is no inline script, so nothing must be
  * escaped for one. All references are relative, so the page works after any prefix.
  */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
+import { flag, maybe, unchecked, type Check, type Checks } from '../core/options.js'
+import type { OpenApiOptions } from './document.js'
+import { here } from './here.js'
+import { pageScript } from './pageScript.js'
 
 /** The content of the page. */
 export interface Page {
@@ -83,3 +92,214 @@ export const originsOf = (servers: ReadonlyArray<{ readonly url: string }>): Rea
     servers.flatMap(({ url }) => (/^https?:\/\/[^{}]+$/i.test(url) && URL.canParse(url) ? [new URL(url).origin] : [])),
   ),
 ]
+
+/* The options of the docs page, and their defaults. */
+
+/** The options of a docs page. */
+export interface DocsPageOptions {
+  /** The path of the page in its router. Default `/docs`. */
+  readonly path?: string | undefined
+  /** The path of the document in its router. Default `/openapi.json`. */
+  readonly documentPath?: string | undefined
+  /**
+   * Whether the browser keeps the entered credentials when the user leaves the page. Then the next user of the browser
+   * has them, too. Default `false`.
+   */
+  readonly persistAuthorization?: boolean | undefined
+  /**
+   * What guards the page, its document and its files, as for `withAuth`. Browsers must send the credential by
+   * themselves: Basic, a session, or a key in a cookie.
+   */
+  readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
+}
+
+const plainPath: Check = (place, value) => {
+  // only characters without a special meaning in URLs and in patterns of the router
+  if (typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value)) return
+  throw new TypeError(
+    `${place} must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end`,
+  )
+}
+
+/** The checks of these options. */
+export const pageChecks: Checks<DocsPageOptions> = {
+  path: maybe(plainPath),
+  documentPath: maybe(plainPath),
+  persistAuthorization: maybe(flag),
+  // `withAuth` checks it
+  auth: unchecked,
+}
+
+/** The options with their defaults, `auth` left out. */
+interface PageSettings {
+  readonly path: string
+  readonly documentPath: string
+  readonly persistAuthorization: boolean
+}
+
+/** Checked options with the defaults. Throws a TypeError for two equal paths. */
+export const pageSettings = (
+  place: string,
+  { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
+): PageSettings => {
+  // the router ignores the case of letters
+  if (path.toLowerCase() === documentPath.toLowerCase()) {
+    throw new TypeError(`${place}({ path, documentPath }) are the same; the page and the document need different paths`)
+  }
+  return { path, documentPath, persistAuthorization }
+}
+
+/** The options of the document, without those of the page. */
+export const documentPart = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
+  // Safe: only options of the page are removed
+  Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions
+
+/* What Swagger UI's style sheet does not style: the background, both colour schemes, narrow screens. */
+
+/** CSS. */
+const pageStyle = `/* Swagger UI's own html.dark-mode comes above this, where its version has one */
+html {
+  box-sizing: border-box;
+  background: #fafafa;
+  color-scheme: light;
+}
+*,
+*::before,
+*::after {
+  box-sizing: inherit;
+}
+body {
+  margin: 0;
+}
+noscript {
+  display: block;
+  padding: 2rem;
+  font-family: sans-serif;
+}
+
+/* a choice of one, and columns that are empty */
+.swagger-ui .schemes-server-container > div:has(.servers option[value='/']:only-child),
+.swagger-ui .responses-table:not(:has(td.response-col_links > :not(i))) .response-col_links {
+  display: none;
+}
+
+.swagger-ui .dialog-ux .modal-ux {
+  width: calc(100% - 2rem);
+}
+@media (max-width: 40rem) {
+  .swagger-ui .info {
+    margin: 1.5rem 0;
+  }
+  .swagger-ui .opblock-tag {
+    flex-wrap: wrap;
+    position: relative;
+    padding-right: 3rem;
+  }
+  .swagger-ui .opblock-tag small {
+    flex: 1 0 100%;
+    padding: 0.25rem 0 0;
+  }
+  .swagger-ui .opblock-tag .expand-operation {
+    position: absolute;
+    right: 1rem;
+  }
+  .swagger-ui table.responses-table > tbody > tr > td {
+    padding-right: 0;
+  }
+  .swagger-ui .response-col_description {
+    width: 100%;
+  }
+  /* room for the buttons that lie on them; the element's own style would win */
+  .swagger-ui .curl-command pre,
+  .swagger-ui .live-responses-table .highlight-code pre {
+    padding-bottom: 3.5rem !important;
+  }
+}
+`
+
+/*
+ * The files of the docs page: an exact list, not a folder. The files of `swagger-ui-dist` are read from the installed
+ * package. Nothing comes from elsewhere, and no part of a request becomes part of a path.
+ */
+
+/** A file that is served unchanged. */
+export interface Asset {
+  /** The media type. */
+  readonly type: string
+  readonly content: Buffer
+  /** A validator (RFC 9110 §8.8.3) that depends only on the content. */
+  readonly etag: string
+}
+
+/** The name of an asset, and a function that loads it, or rejects while the file cannot be read. */
+interface AssetSource {
+  readonly name: string
+  readonly load: () => Promise<Asset>
+}
+
+const SCRIPT = 'text/javascript; charset=utf-8'
+const STYLE = 'text/css; charset=utf-8'
+const IMAGE = 'image/png'
+
+// The files that the page links to, and no others of the package
+const fromPackage: ReadonlyArray<readonly [name: string, type: string]> = [
+  ['swagger-ui.css', STYLE],
+  ['swagger-ui-bundle.js', SCRIPT],
+  ['favicon-16x16.png', IMAGE],
+  ['favicon-32x32.png', IMAGE],
+]
+
+const ours: ReadonlyArray<readonly [name: string, type: string, text: string]> = [
+  ['page.css', STYLE, pageStyle],
+  ['page.js', SCRIPT, pageScript],
+]
+
+/** Makes an asset with its validator. */
+export const assetOf = (type: string, content: Buffer | string): Asset => {
+  const bytes = Buffer.from(content)
+  return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+}
+
+/**
+ * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
+ */
+export const findSwaggerUi = (from: string | URL = here): string | undefined => {
+  try {
+    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
+export const requireSwaggerUi = (place: string, from?: string | URL): string => {
+  const folder = findSwaggerUi(from)
+  if (folder === undefined) {
+    throw new TypeError(`${place}: the docs page needs swagger-ui-dist; install it: npm install swagger-ui-dist`)
+  }
+  return folder
+}
+
+/** All files that the page links to. */
+export const assetsIn = (folder: string): ReadonlyArray<AssetSource> => [
+  ...fromPackage.map(([name, type]) => ({
+    name,
+    load: once(async () => assetOf(type, await readFile(join(folder, name)))),
+  })),
+  ...ours.map(([name, type, text]) => {
+    const asset = assetOf(type, text)
+    return { name, load: () => Promise.resolve(asset) }
+  }),
+]
+
+// A file that cannot be read now is tried again
+const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
+  let loading: Promise<A> | undefined
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}

@@ -3,16 +3,15 @@
  * the router tries them. What OpenAPI cannot describe is reported separately.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { modernPath } from '../koa/pathSyntax.js'
-import type { Layer } from '../koa/routerTypes.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { inherit, type Requirement } from '../core/Requirement.js'
-import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/RoutedOperation.js'
-import { methodsOf, type ListedMethod } from './methods.js'
-import { descriptionAmong, type OperationOptions } from './operation.js'
 import type { Given } from '../core/options.js'
-import { templatesOf, type PathTemplate } from './pathTemplates.js'
+import type { Layer } from '../koa/AuthRouter.js'
+import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/operations.js'
+import { modernPath } from '../koa/pathSyntax.js'
+import { descriptionAmong, type OperationOptions } from './operation.js'
+import { methodsOf, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
 import { copied, securityOf, type Security } from './security.js'
 
 /** The part of a router that is read here. */
@@ -34,7 +33,7 @@ export interface Route {
 }
 
 /** One operation of a route. */
-export interface RouteOperation {
+interface RouteOperation {
   readonly route: Route
   readonly template: PathTemplate
   readonly method: ListedMethod
@@ -52,13 +51,13 @@ export interface Undescribed {
 }
 
 /** A part of a route that is not among the paths. */
-export interface UndescribedPart {
+interface UndescribedPart {
   readonly route: Route
   readonly entry: Undescribed
 }
 
 /** The operations of a router, and the parts of routes that are not among them. */
-export interface Routes {
+interface Routes {
   readonly operations: ReadonlyArray<RouteOperation>
   readonly undescribed: ReadonlyArray<UndescribedPart>
   /** Whether the last of two operations with one method and path answers, instead of the first. */
@@ -111,7 +110,7 @@ const readOne = (
 }
 
 /** Reports a part of a route that is not among the paths. */
-export const undescribedPart = (
+const undescribedPart = (
   route: Route,
   path: string | RegExp,
   methods: ReadonlyArray<string>,
@@ -127,4 +126,65 @@ export const undescribedPart = (
     ...(requirements !== undefined && { security: copied(requirements) }),
   }
   return { route, entry }
+}
+
+/*
+ * Gives the operations of a router their places in a document, which has one for each path template and method.
+ */
+
+/** An operation in its place. */
+export interface Placed extends RouteOperation {
+  readonly path: string
+  /** The names of the path's parameters in the document. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** Operations that have a place, and those that have none. */
+interface Places {
+  readonly placed: ReadonlyArray<Placed>
+  readonly shadowed: ReadonlyArray<UndescribedPart>
+}
+
+/** Places operations, one for each path and method. If the router has several, it is the one that runs first. */
+export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
+  // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
+  const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
+  const taken = new Map<string, Placed>()
+  const shadowed: UndescribedPart[] = []
+  for (const operation of operations) {
+    const { outline, path, parameters } = operation.template
+    const place = paths.get(outline) ?? { path, names: parameters.map(({ name }) => name) }
+    paths.set(outline, place)
+    const slot = `${operation.method} ${outline}`
+    const other = taken.get(slot)
+    const one = { ...operation, ...place }
+    if (other === undefined || lastAnswers) taken.set(slot, one)
+    // If two patterns match the same URLs, one of them never answers. Otherwise both do, and one is reported as
+    // shadowed
+    if (other === undefined || other.template.shape === one.template.shape) continue
+    const [winner, loser] = lastAnswers ? [one, other] : [other, one]
+    const reason = `${winner.route.place} has the same path template`
+    shadowed.push(undescribedPart(loser.route, loser.template.path, [loser.method.toUpperCase()], reason))
+  }
+  return { placed: [...taken.values()], shadowed }
+}
+
+/**
+ * The operations that keep their `operationId`: for a route that has several operations, the first. Throws a TypeError if
+ * two routes have the same one.
+ */
+export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
+  const holders = new Map<string, Placed>()
+  for (const operation of placed) {
+    const { described, place } = operation.route
+    if (described.operationId === undefined) continue
+    const holder = holders.get(described.operationId)
+    if (holder === undefined) holders.set(described.operationId, operation)
+    else if (holder.route !== operation.route) {
+      throw new TypeError(
+        `openApi: operationId "${described.operationId}" is in ${holder.route.place} and in ${place}; each needs its own`,
+      )
+    }
+  }
+  return new Set(holders.values())
 }

@@ -5,17 +5,188 @@
  * session authenticators read it.
  */
 import type { Context } from 'koa'
-import { signedIn, signedOut } from '../core/events/channels.js'
-import type { SignInDigests } from '../core/events/SignInEvent.js'
-import { rightsByFlags, type Rights } from '../core/session/Rights.js'
-import type { SessionSource } from '../core/session/SessionSource.js'
-import { isDropped, sessionOf, type KoaSession } from './KoaSession.js'
-import { randomId } from './sessionIds.js'
-import { bindingOf, type SessionOwner } from './SessionOwner.js'
-import { areSame, bind, boundBy, signedInOf, type NextSignIn, type SignedIn, type SignIn } from './SignedIn.js'
-import type { Signing } from './SignInFunctions.js'
-import { digestsOf, SignInReports } from './SignInReports.js'
-import { StoredSession } from './StoredSession.js'
+import { signedIn, signedOut, type SignInDigests } from '../core/events.js'
+import { sessionData } from '../kinds/plainSession.js'
+import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
+import {
+  areSame,
+  bind,
+  boundBy,
+  digestsOf,
+  randomId,
+  signedInOf,
+  SignInReports,
+  type Ended,
+  type NextSignIn,
+  type SessionIds,
+  type SignedIn,
+  type SignIn,
+  type SignInBinding,
+  type Signing,
+} from './SignIn.js'
+
+/*
+ * The part of koa-session's session that is used here.
+ */
+
+/** What koa-session has at `ctx.session`. */
+interface KoaSession {
+  readonly _expire?: number
+  readonly save: () => Promise<void>
+  readonly regenerate: () => Promise<void>
+  readonly manuallyCommit: () => Promise<void>
+}
+
+/** The session of a context; `null` when it was ended. */
+export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
+
+/** Whether the operation ended the session. */
+const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === null
+
+/** The data of a session as JSON, to find changes. */
+export const textOf = (session: KoaSession | null): string | null =>
+  session === null ? null : JSON.stringify(sessionData(session))
+
+/*
+ * What a session knows of the call of `sessions` that it belongs to.
+ */
+
+/** The call of `sessions`, as a request sees it. */
+export interface SessionOwner {
+  /** The signing keys, as they are now. */
+  readonly keys: () => unknown
+  /** The application's name. */
+  readonly name: string
+  readonly ids: SessionIds
+  readonly loadUser: (id: string) => unknown
+  readonly rights: Rights
+  /** The functions that sign in and out. */
+  readonly signing: () => Signing<never>
+  /** The sessions whose end a request showed. */
+  readonly ended: Ended
+}
+
+/** What a sign-in by a session is bound to. */
+const bindingOf = ({ keys, name }: SessionOwner, sessionId: string): SignInBinding => ({
+  keys: keys(),
+  name,
+  sessionId,
+})
+
+/*
+ * The session of one request as the store knows it: what was read, written and ended, and whether the store failed.
+ *
+ * Its fields are private, and change only by the named transitions. It does not know who is signed in
+ * (`RequestSession.ts` does).
+ */
+
+/** What a request did to an id in the store. */
+interface StoredId {
+  /** The JSON that was read; `undefined` for an id that was made in this request. */
+  readonly textRead: string | undefined
+  /** Whether JSON was written in this request. */
+  isWritten: boolean
+  isEnded: boolean
+}
+
+/** What the store knows of the session. */
+class StoredSession {
+  /** The data in the store, as JSON; `null` for a session that was ended. */
+  #text: string | null | undefined
+  #error: { readonly error: unknown } | undefined
+  #isLost = false
+  #changing: Promise<unknown> | undefined
+  readonly #ids = new Map<string, StoredId>()
+
+  // -----------------------------------------------------------------------------------
+  // transitions
+  // -----------------------------------------------------------------------------------
+
+  /** The store has what the session holds now. */
+  kept(ctx: Context): void {
+    this.#text = textOf(sessionOf(ctx))
+  }
+
+  /** The store has nothing, because the user ended the session. */
+  gone(): void {
+    this.#text = null
+    this.#isLost = false
+  }
+
+  /** Another session begins in its place. */
+  begun(): void {
+    this.#isLost = false
+  }
+
+  /** The store failed, so the session cannot be read or changed in this request. */
+  failed(error: unknown): void {
+    this.#error = { error }
+  }
+
+  /** JSON was read under an id. */
+  read(id: string, text: string): void {
+    this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
+  }
+
+  /** JSON was written under an id. */
+  wrote(id: string): void {
+    const known = this.#ids.get(id)
+    if (known === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
+    else known.isWritten = true
+  }
+
+  /** An id was ended. */
+  ended(id: string): void {
+    const known = this.#ids.get(id)
+    if (known !== undefined) known.isEnded = true
+  }
+
+  /** Another request ended the session while this one was under way. */
+  lost(): void {
+    this.#isLost = true
+  }
+
+  /**
+   * Changes the session in the store when the changes before are made, even if the operation did not await them. If `change`
+   * rejects, this rejects too, and the session is not changed again in this request.
+   */
+  async changing(change: () => Promise<void>): Promise<void> {
+    const changed = this.settled()
+      .then(change)
+      .catch((error: unknown) => {
+        this.failed(error)
+        throw error
+      })
+    this.#changing = changed.catch(() => undefined)
+    return changed
+  }
+
+  // -----------------------------------------------------------------------------------
+  // questions
+  // -----------------------------------------------------------------------------------
+
+  /** Resolves when the last change has ended, even if the operation forgot to await it. */
+  async settled(): Promise<void> {
+    await this.#changing
+  }
+
+  get text(): string | null | undefined {
+    return this.#text
+  }
+
+  get error(): { readonly error: unknown } | undefined {
+    return this.#error
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** The ids that this request read or wrote. */
+  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
+    return this.#ids
+  }
+}
 
 /** The session of one request. */
 export class RequestSession implements SessionSource {

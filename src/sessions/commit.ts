@@ -2,16 +2,63 @@
  * When a session is saved: after the operation, if it changed or is about to end, and never after an exception. A
  * request that was refused prolongs nothing (koa-session's `rolling` would).
  */
+import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import { hasData } from '../core/session/sessionFields.js'
-import { sessionOf, textOf } from './KoaSession.js'
-import type { RequestSession } from './RequestSession.js'
-import { unavailable } from './SignInRefused.js'
+import { hasData } from '../kinds/plainSession.js'
+import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
-import { dropCookies } from './takeBack.js'
+import { sessionOf, textOf, type RequestSession } from './RequestSession.js'
+import { digestOf, type SessionStore } from './SessionStore.js'
+import { unavailable } from './SignIn.js'
+
+/*
+ * Undoes the changes of a session by an operation that threw, even if a handler answers the exception. Its cookie is
+ * not sent, an id that was made in the request is ended, and the old data of an older id are written back.
+ *
+ * A session that was ended stays ended.
+ */
+
+/** The options of the application that this needs. All times are in milliseconds. */
+interface TakeBackOptions {
+  readonly store: SessionStore
+  readonly cookieName: string
+  readonly idle: number
+  readonly absolute: number
+}
+
+/**
+ * Undoes what the request did. Never rejects: in an outage something may stay in the store, but its cookie was not
+ * sent.
+ */
+export const takeBack = async (
+  ctx: Context,
+  { stored }: RequestSession,
+  { store, cookieName, idle, absolute }: TakeBackOptions,
+): Promise<void> => {
+  await stored.settled()
+  dropCookies(ctx, cookieName)
+  for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
+    if (!isWritten || isEnded) continue
+    const undo = textRead === undefined ? store.end(digestOf(id), absolute) : store.update(digestOf(id), textRead, idle)
+    await undo.then(
+      () => stored.ended(id),
+      () => undefined,
+    )
+  }
+}
+
+/** Sends no cookie of the session. */
+const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => {
+  if (headerSent) return
+  const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  const others = lines.filter((line) => !line.startsWith(`${cookieName}=`) && !line.startsWith(`${cookieName}.sig=`))
+  if (others.length === lines.length) return
+  if (others.length === 0) res.removeHeader('Set-Cookie')
+  else res.setHeader('Set-Cookie', others)
+}
 
 /** The options of the application that saving a session needs. */
-export interface CommitOptions {
+interface CommitOptions {
   readonly https: boolean
   readonly cookieName: string
   /** In milliseconds. */
@@ -74,3 +121,68 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
 }
 
 const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'number' && expire - Date.now() < idle / 2
+
+/*
+ * Keeps shared caches from storing a response that sets the session's cookie. They would send the session to the next
+ * visitor, because they may store all fields of a response (RFC 9111 §3).
+ *
+ * This happens when the head is written, so no later `Cache-Control` can undo it.
+ */
+
+/** Watches the head of a response. */
+export const keepUncached = (response: ServerResponse, cookieName: string): void => {
+  // Safe: it is called in the same way
+  const writeHead = response.writeHead as WriteHead
+  const names = [`${cookieName}=`, `${cookieName}.sig=`]
+  const watched: WriteHead = function (status, ...rest) {
+    const left = setGiven(this, rest)
+    const write = () => writeHead.call(this, status, ...left)
+    return setsCookie(this, names) ? withoutCaching(this, write) : write()
+  }
+  response.writeHead = watched
+}
+
+const setsCookie = (response: ServerResponse, names: ReadonlyArray<string>): boolean => {
+  const lines = response.getHeader('Set-Cookie')
+  if (lines === undefined) return false
+  return [lines].flat().some((line) => names.some((name) => String(line).startsWith(name)))
+}
+
+const methods = ['setHeader', 'appendHeader', 'removeHeader'] as const
+
+// An earlier replacement of `writeHead` is called now, and may still write headers
+const withoutCaching = <A>(response: ServerResponse, write: () => A): A => {
+  forbidCaching(response)
+  const originals = methods.map((method) => response[method])
+  try {
+    for (const [at, method] of methods.entries()) {
+      Object.assign(response, {
+        [method]: (name: string, ...values: ReadonlyArray<unknown>): unknown =>
+          decidesCaching(name) ? response : Reflect.apply(originals[at]!, response, [name, ...values]),
+      })
+    }
+    return write()
+  } finally {
+    for (const [at, method] of methods.entries()) Object.assign(response, { [method]: originals[at] })
+  }
+}
+
+const forbidCaching = (response: ServerResponse): void => {
+  for (const name of response.getHeaderNames()) {
+    if (decidesCaching(name) && name.toLowerCase() !== 'cache-control') response.removeHeader(name)
+  }
+  if (!isUncached(response.getHeader('Cache-Control'))) response.setHeader('Cache-Control', 'private, no-store')
+}
+
+// RFC 9213: a field for particular caches replaces Cache-Control for them. Their makers defined the others
+const decidesCaching = (name: string): boolean =>
+  /^(?:cache-control|.*-cache-control|surrogate-control|edge-control|x-accel-expires)$/i.test(name)
+
+// The directives that forbid shared caches, and those that shared caches ignore; anything else is replaced
+const harmless = /^(?:private|no-store|no-cache|must-revalidate|no-transform|max-age=\d+)$/i
+
+const isUncached = (value: ReturnType<ServerResponse['getHeader']>): boolean => {
+  const directives = [value ?? []].flat().flatMap((line) => String(line).split(','))
+  const trimmed = directives.map((directive) => directive.trim())
+  return trimmed.every((one) => harmless.test(one)) && trimmed.some((one) => /^(?:private|no-store)$/i.test(one))
+}

@@ -6,12 +6,12 @@
  * by one request, `StoredSession.ts` what the store has of it. `SignedIn.ts` binds a sign-in to its session.
  * `SessionStore.ts` is the interface of a database, `koaSessionStore.ts` makes koa-session's store of it.
  */
-export { logIn, logOut } from './logIn.js'
-export { memoryStore } from './memoryStore.js'
-export type { SessionsOptions } from './options.js'
+export { logIn, logOut } from './signing.js'
+export { memoryStore } from './SessionStore.js'
+export type { SessionsOptions } from './sessions.js'
 export { sessions, type Sessions } from './sessions.js'
 export type { SessionStore } from './SessionStore.js'
-export { signInDigests } from './signInDigests.js'
-export type { SessionKinds } from './typedKinds.js'
-export type { LogInOptions, Signing, WithRequest } from './SignInFunctions.js'
-export { SignInRefused } from './SignInRefused.js'
+export { signInDigests } from './SignIn.js'
+export type { SessionKinds } from './signing.js'
+export type { LogInOptions, Signing, WithRequest } from './SignIn.js'
+export { SignInRefused } from './SignIn.js'

@@ -6,8 +6,7 @@
  * (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
  * snapshots only, users who signed out since the last snapshot are signed in again. So let Redis write a log (`appendonly yes`).
  */
-import { declareFactory } from '../core/hooks.js'
-import { checkOptions, hook, maybe, string } from '../core/options.js'
+import { declareFactory, checkOptions, hook, maybe, string } from '../core/options.js'
 import type { SessionStore } from './SessionStore.js'
 
 /** How commands are sent. */

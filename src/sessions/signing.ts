@@ -4,24 +4,40 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Request } from 'koa'
+import type { Authenticator } from '../core/Authenticator.js'
 import { isForgedChange } from '../core/CrossOrigin.js'
-import { checkOptions, unchecked } from '../core/options.js'
-import { ownField } from '../core/ownFields.js'
-import { hasData, sessionData } from '../core/session/sessionFields.js'
 import { settingsOf } from '../core/Settings.js'
-import { changing, checkSecure } from './commit.js'
-import { signedIn } from '../core/events/channels.js'
+import { ownField } from '../core/data.js'
+import { signedIn } from '../core/events.js'
+import { checkOptions, declareFactory, unchecked } from '../core/options.js'
+import { hasData, sessionData } from '../kinds/plainSession.js'
+import {
+  anyUser,
+  sessionKind,
+  staff,
+  superuser,
+  type Demanded,
+  type RefuseOptions,
+  type SessionKindOptions,
+  type Users,
+} from '../kinds/session.js'
+import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
-import { sessionOf } from './KoaSession.js'
-import { requestSessionOf, type RequestSession } from './RequestSession.js'
-import type { SessionOwner } from './SessionOwner.js'
+import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import type { SessionStore } from './SessionStore.js'
-import { contextOf, type Signing, type WithRequest } from './SignInFunctions.js'
-import { reportEverywhere } from './SignInReports.js'
-import { forged, unavailable } from './SignInRefused.js'
+import {
+  contextOf,
+  forged,
+  reportEverywhere,
+  unavailable,
+  type LogInOptions,
+  type Signing,
+  type WithRequest,
+} from './SignIn.js'
+import { changing, checkSecure } from './commit.js'
 
 /** The options of the application that signing needs. */
-export interface SigningOptions {
+interface SigningOptions {
   readonly owner: SessionOwner
   readonly identify: (user: never) => unknown
   readonly store: SessionStore
@@ -105,3 +121,76 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
     reportEverywhere(owner.name, id)
   },
 })
+
+/*
+ * `logIn` and `logOut` for files that cannot see the application, such as a router in its own file. They find the sessions by the
+ * request.
+ */
+
+/**
+ * Calls the `logIn` that `sessions(app, ...)` returned for the application of this request. `user` must be a user of its
+ * `loadUser`; the compiler cannot check that here. Rejects if the request came through no sessions, or if `identify` of the
+ * application cannot identify the user.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { logIn } from 'koa-with-auth/sessions'
+ *
+ * export const signIn = new Router()
+ * signIn.post('/login', withAuth(null), async (ctx) => {
+ *   await logIn(ctx, { username: 'anna' }) // once the password is verified
+ *   ctx.status = 204
+ * })
+ */
+export const logIn = async <U extends object>(ctx: WithRequest, user: U, options?: LogInOptions): Promise<void> =>
+  // Safe: `identify` of the application refuses what it cannot identify
+  signingOf('logIn(ctx, user)', ctx).logIn(ctx, user as never, options)
+
+/** Calls the `logOut` of the same application. Rejects if the request came through no sessions. */
+export const logOut = async (ctx: WithRequest): Promise<void> => signingOf('logOut(ctx)', ctx).logOut(ctx)
+
+const signingOf = (place: string, given: WithRequest): Signing<never> => {
+  const ctx = contextOf(place, given)
+  const signing = requestSessionOf(ctx).signing
+  if (signing !== undefined) return signing
+  throw new Error(
+    sourceOf(ctx) === undefined
+      ? `${place}: the application has no sessions; call sessions(app, ...) of koa-with-auth/sessions, for the outermost application`
+      : `${place}: the request did not come through the sessions; call sessions(app, ...) before the routers are mounted`,
+  )
+}
+
+/*
+ * The session kinds of one application. They let in the users that its `loadUser` loads, and no user of another
+ * application.
+ */
+
+/** The same factories as those of `koa-with-auth`, with the application's own users as principals. */
+export interface SessionKinds<U> {
+  /** Passes for a user who is signed in and active. Throws a TypeError for options that cannot work. */
+  readonly sessionAuth: (options?: SessionKindOptions) => Authenticator<U>
+  /** Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so. */
+  readonly sessionAuthIsStaff: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
+  /** Passes for a superuser. Others get 401, or 403 if `refuse` says so. */
+  readonly sessionAuthSuperUser: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
+}
+
+/** Makes the kinds of one application. */
+export const typedKinds = <U>(users: Users): SessionKinds<U> => {
+  const factory = (demanded: Demanded) =>
+    declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {
+      const given = checkOptions<SessionKindOptions>(
+        demanded.name,
+        options === undefined ? {} : options,
+        demanded.checks,
+      )
+      // Safe: it lets in what `loadUser` loads
+      return sessionKind(demanded, users, given) as Authenticator<U>
+    })
+  return {
+    sessionAuth: factory(anyUser),
+    sessionAuthIsStaff: factory(staff),
+    sessionAuthSuperUser: factory(superuser),
+  }
+}

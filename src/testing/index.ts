@@ -11,9 +11,9 @@
 export { withPrincipal, type PrincipalOptions } from './withPrincipal.js'
 
 // applications
-export { expectGuarded } from './guarded/expectGuarded.js'
-export type { CheckedOperation, GuardedOptions } from './guarded/checkOperations.js'
-export type { Application } from './guarded/serve.js'
+export { expectGuarded } from './expectGuarded.js'
+export type { CheckedOperation, GuardedOptions } from './expectGuarded.js'
+export type { Application } from './probing.js'
 export { LawViolations, type Violation } from './LawViolations.js'
 
 // requests
@@ -27,5 +27,5 @@ export {
   type ExactSpec,
   type HeaderLine,
   type RequestSpec,
-} from './request/RequestSpec.js'
-export { mockRequest, type ContextFactory } from './request/mockRequest.js'
+} from './requests.js'
+export { mockRequest, type ContextFactory } from './requests.js'

@@ -8,11 +8,9 @@ import { make, type Authenticator } from '../core/Authenticator.js'
 import { checkOptions, flag, maybe } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
-import { isGuard, type Marked } from '../koa/guardMark.js'
-import { functionsOf, write } from '../koa/layer.js'
-import { copyLayer, copyRouter, watched } from '../koa/routerCopy.js'
-import { checkRouter } from '../koa/routers.js'
-import type { RouterInstance } from '../koa/routerTypes.js'
+import { isGuard, functionsOf, write, copyLayer, copyRouter, watched, type Marked } from '../koa/layer.js'
+import { checkRouter } from '../koa/router.js'
+import type { RouterInstance } from '../koa/AuthRouter.js'
 
 const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void => {
   const env = process.env['NODE_ENV']

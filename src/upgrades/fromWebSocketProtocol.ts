@@ -2,11 +2,9 @@
  * Reads a token from the subprotocols of a WebSocket handshake. Browsers let a page set no other header field of it.
  */
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
-import { token } from '../core/fieldSyntax.js'
-import { declareFactory } from '../core/hooks.js'
-import { checkOptions, nameLike } from '../core/options.js'
+import type { Middleware, Request } from 'koa'
 import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
+import { checkOptions, declareFactory, nameLike, token } from '../core/options.js'
 
 /** The options of `fromWebSocketProtocol`. */
 export interface FromWebSocketProtocolOptions {
@@ -54,3 +52,27 @@ export const fromWebSocketProtocol = (
 }
 
 declareFactory('fromWebSocketProtocol', fromWebSocketProtocol)
+
+/*
+ * Treats a token among the subprotocols as if it were in `Authorization`, where `httpBearer` and `httpJwt` read tokens.
+ */
+
+/** Writes the token to `Authorization` while a request is decided, and restores the field afterwards. */
+export const presentToken = (prefix: string): Middleware => {
+  const read = fromWebSocketProtocol({ prefix })
+  return async (ctx, next) => {
+    const sent = read(ctx.request)
+    if (O.isNone(sent)) return next()
+    const { headers } = ctx.req
+    const before = headers.authorization
+    const all = [before ?? [], [sent.value].flat().map((token) => `Bearer ${token}`)].flat()
+    // several tokens are malformed, like several lines of the field: readers return an array for these
+    Object.assign(headers, { authorization: all.length === 1 ? all[0] : all })
+    try {
+      return await next()
+    } finally {
+      if (before === undefined) delete headers.authorization
+      else headers.authorization = before
+    }
+  }
+}

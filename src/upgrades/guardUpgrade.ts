@@ -7,23 +7,136 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import * as E from 'fp-ts/lib/Either.js'
 import type Koa from 'koa'
-import type { Context, Next, Request } from 'koa'
-import { authenticatorOf } from '../core/anyOf.js'
-import type { Authenticator, AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
-import { token } from '../core/fieldSyntax.js'
-import { declareFactory } from '../core/hooks.js'
-import { bare, checkOptions, maybe, nameLike, string } from '../core/options.js'
+import type { Context, Middleware, Next, Request } from 'koa'
+import { invalid } from '../core/AuthError.js'
+import {
+  make,
+  rebuildOf,
+  type Authenticator,
+  type AuthenticatorLike,
+  type PrincipalOf,
+  type Wrap,
+} from '../core/Authenticator.js'
+import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
-import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/authSettings.js'
+import { andThen } from '../core/Result.js'
+import { hearingMark, upgradeMark } from '../core/data.js'
+import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
+import { authenticatorOf } from '../core/lists.js'
+import { bare, checkOptions, declareFactory, maybe, nameLike, string, token } from '../core/options.js'
+import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
 import { deciding } from '../koa/guard.js'
-import { isGuard } from '../koa/guardMark.js'
+import { isGuard } from '../koa/layer.js'
+import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/settings.js'
 import { answeredWith } from '../koa/watching.js'
-import { presentToken } from './bearerProtocol.js'
-import { readPlainSession } from './plainSession.js'
-import { servedBy } from './servedBy.js'
-import { hearSignOuts, stillSignedIn } from './signOuts.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
+import { presentToken } from './fromWebSocketProtocol.js'
+
+/*
+ * Reads the session of a koa-session that was set up by hand, with a store. Its middleware reads and writes, so an
+ * upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first used.
+ */
+
+interface Reader {
+  readonly store?: unknown
+  readonly initFromExternal: () => Promise<void>
+}
+
+/** Reads the session of a koa-session that `koa-with-auth/sessions` did not set up. */
+const readPlainSession: Middleware = async (ctx, next) => {
+  if (sourceOf(ctx) === undefined) {
+    const key = Object.getOwnPropertySymbols(ctx.app.context).find(({ description }) => description === READER)
+    // Safe: only koa-session puts it there (koa-session 7, lib/index.js)
+    const reader = key === undefined ? undefined : (Reflect.get(ctx, key) as Reader)
+    if (reader?.store !== undefined) await reader.initFromExternal()
+  }
+  return next()
+}
+
+const READER = 'get contextSession'
+
+/*
+ * How an application serves an upgrade. Koa itself runs it on a context of the application, responds, and reports
+ * errors. Of the application's middleware, only settings and sessions run, by the part that they have for upgrades.
+ */
+
+/** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
+const servedBy = (
+  app: Koa,
+  above: ReadonlyArray<Middleware>,
+  below: ReadonlyArray<Middleware>,
+): ReturnType<Koa['callback']> => {
+  if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
+  // Safe: it inherits everything from the application
+  const served = Object.create(app, {
+    middleware: { value: [...above, ...partsOf(app), ...below] },
+    createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
+  }) as Koa
+  return served.callback()
+}
+
+const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
+  middleware.flatMap((one) => {
+    // Safe: only this package puts it there
+    const part = Reflect.get(one, upgradeMark) as Middleware | undefined
+    return part ?? []
+  })
+
+/*
+ * Ends upgrades whose user signs out while they are decided. Their socket is not registered yet, so only the guard can
+ * end them.
+ *
+ * If the sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys the socket,
+ * until the caller of the guard had a turn of the event loop to register it.
+ */
+
+interface Hearing {
+  readonly records: SignedOutEvent[]
+  signIn: SignInDigests | undefined
+}
+
+type Heard = IncomingMessage & { [hearingMark]?: Hearing }
+
+/**
+ * Listens to sign-outs from now on, if the application listens too; otherwise it does not end sockets. Returns a
+ * function that stops this.
+ */
+const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {
+  if (!signedOut.hasSubscribers) return () => {}
+  const hearing: Hearing = { records: [], signIn: undefined }
+  request[hearingMark] = hearing
+  const hear = (record: unknown): void => {
+    // Safe: only records of this type are published on the channel
+    const over = record as SignedOutEvent
+    if (hearing.signIn === undefined) hearing.records.push(over)
+    else if (endsSignIn(over, hearing.signIn)) socket.destroy()
+  }
+  signedOut.subscribe(hear)
+  return () => void signedOut.unsubscribe(hear)
+}
+
+/** Makes an authenticator that also refuses a request whose sign-in ended while it was decided. */
+const stillSignedIn = (self: Authenticator<unknown>): Authenticator<unknown> => {
+  const { description } = self
+  const refused = constantFailure(description, invalid)
+  const within = rebuildOf(self)
+  return make(
+    description,
+    (request) => andThen(self.evaluate(request), (result) => (E.isRight(result) && isOver(request) ? refused : result)),
+    within && ((wrap: Wrap) => stillSignedIn(within(wrap))),
+  )
+}
+
+// Safe: `hearSignOuts` put it there, if anything did
+const isOver = ({ ctx, req }: Request): boolean => {
+  const hearing = (req as Heard)[hearingMark]
+  if (hearing === undefined) return false
+  const signIn = signInDigestsOf(ctx)
+  hearing.signIn = signIn
+  return signIn !== undefined && hearing.records.some((record) => endsSignIn(record, signIn))
+}
 
 /** Settings that add to those of the application, and what records of decisions contain. */
 export interface GuardUpgradeOptions extends AuthSettings {

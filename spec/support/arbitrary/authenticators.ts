@@ -2,17 +2,14 @@
  * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with requests that it accepts.
  */
 import fc, { type Arbitrary } from 'fast-check'
-import { allOf } from '../../../src/core/allOf.js'
-import { anyOf } from '../../../src/core/anyOf.js'
+import { allOf, anyOf, firstPresent } from '../../../src/core/lists.js'
 import type { Authenticator } from '../../../src/core/Authenticator.js'
-import { constantTimeEqual } from '../../../src/core/constantTimeEqual.js'
-import { firstPresent } from '../../../src/core/firstPresent.js'
+import { constantTimeEqual } from '../../../src/core/data.js'
 import { flatMap } from '../../../src/core/map.js'
 import { lenient, optional } from '../../../src/core/optional.js'
-import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../../../src/authenticators/apiKey.js'
-import { httpBasicAuth } from '../../../src/authenticators/httpBasicAuth.js'
-import { httpBearer } from '../../../src/authenticators/httpBearer.js'
-import { secrets } from '../../../src/testing/laws/credentials.js'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../../../src/kinds/apiKey.js'
+import { httpBasicAuth, httpBearer } from '../../../src/kinds/http.js'
+import { secrets } from '../../../src/testing/laws/random.js'
 import {
   withBasic,
   withBearer,
@@ -21,7 +18,7 @@ import {
   withQuery,
   mergeRequests,
   type RequestSpec,
-} from '../../../src/testing/request/RequestSpec.js'
+} from '../../../src/testing/requests.js'
 
 /** An authenticator, and a request that it accepts for each alternative. */
 export interface AuthenticatorSample {

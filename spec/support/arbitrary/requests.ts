@@ -2,8 +2,8 @@
 import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'
 import { mergeRequests, mockRequest, type RequestSpec } from 'koa-with-auth/testing'
-import { requestSpecs } from '../../../src/testing/laws/requestSpecs.js'
-import { printed } from '../../../src/testing/request/RequestSpec.js'
+import { requestSpecs } from '../../../src/testing/laws/random.js'
+import { printed } from '../../../src/testing/requests.js'
 
 /**
  * Koa requests, each with one of these credentials, or without a credential if none are given. A counterexample shows

@@ -3,8 +3,8 @@
  */
 import Router, { type RouterInstance } from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'
-import { constantTimeEqual } from '../../../src/core/constantTimeEqual.js'
-import { httpBearer } from '../../../src/authenticators/httpBearer.js'
+import { constantTimeEqual } from '../../../src/core/data.js'
+import { httpBearer } from '../../../src/kinds/http.js'
 import { withAuth } from '../../../src/koa/withAuth.js'
 
 /** An operation of a router, and the token that it demands. */

@@ -4,18 +4,66 @@
  * It is called as a guard calls it, after the middleware above. Unlike a guard, this also notices what is thrown, and
  * what never ends.
  */
-import { isDeepStrictEqual } from 'node:util'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import type { Context, Middleware, Request } from 'koa'
+import { is as isAuthError, type AuthError } from '../../core/AuthError.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike } from '../../core/Authenticator.js'
 import type { BasicCredentials } from '../../core/Credentials.js'
 import { leaves, type Description } from '../../core/Description.js'
-import { checkOptions, hook, list, maybe, positive, unchecked, type Check, type Checks } from '../../core/options.js'
 import { settingsOf, type Settings } from '../../core/Settings.js'
-import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../request/CredentialLocation.js'
-import { mockRequest, type ContextFactory } from '../request/mockRequest.js'
-import { HOST } from '../request/fixedRequests.js'
-import { withBasic, type RequestSpec } from '../request/RequestSpec.js'
-import { verdictOf, type Verdict } from './Verdict.js'
+import { checkOptions, hook, list, maybe, positive, unchecked, type Check, type Checks } from '../../core/options.js'
+import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../CredentialLocation.js'
+import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
+
+/*
+ * The result of calling an authenticator, also results that are forbidden.
+ */
+
+/** The result of a call. */
+export type Verdict =
+  | { readonly _tag: 'Passed'; readonly principal: unknown }
+  | { readonly _tag: 'Failed'; readonly error: AuthError }
+  | { readonly _tag: 'Threw'; readonly error: unknown }
+  | { readonly _tag: 'NoEither'; readonly answer: unknown }
+  | { readonly _tag: 'NeverSettled' }
+
+/** Reads the result of an evaluation. */
+const verdictOf = (result: unknown): Verdict => {
+  if (typeof result === 'object' && result !== null && '_tag' in result) {
+    if (result._tag === 'Right' && 'right' in result) return { _tag: 'Passed', principal: result.right }
+    if (result._tag === 'Left' && 'left' in result && isAuthError(result.left)) {
+      return { _tag: 'Failed', error: result.left }
+    }
+  }
+  return { _tag: 'NoEither', answer: result }
+}
+
+/** Whether a caller with credentials was let in; `optional` lets anonymous callers in, too. */
+export const letSomebodyIn = (verdict: Verdict): boolean => verdict._tag === 'Passed' && verdict.principal !== undefined
+
+/** A verdict in words. */
+export const inWords = (verdict: Verdict): string => {
+  switch (verdict._tag) {
+    case 'Passed':
+      return verdict.principal === undefined
+        ? 'let an anonymous caller in, as undefined'
+        : `let in ${shown(verdict.principal)}`
+    case 'Failed':
+      return verdict.error._tag === 'raised'
+        ? `raised ${shown(verdict.error.error)}`
+        : `refused as ${verdict.error._tag}`
+    case 'Threw':
+      return `threw ${shown(verdict.error)}`
+    case 'NoEither':
+      return `answered ${shown(verdict.answer)}, which is no Either of an AuthError`
+    case 'NeverSettled':
+      return 'never settled'
+  }
+}
+
+/** A value in words, without the stack of an Error. */
+export const shown = (u: unknown): string =>
+  u instanceof Error ? `${u.name}: ${u.message}` : inspect(u, { depth: 3, breakLength: Infinity })
 
 /** A request that must be let in; or only its credential, which is put into the place that the description names. */
 export type ValidRequest = RequestSpec | string | BasicCredentials

@@ -1,24 +1,14 @@
 /**
  * Laws of an authenticator's description, on which OpenAPI, the challenges, `Vary` and the check for CSRF rely.
  */
-import type { AuthError } from '../../core/AuthError.js'
-import { branchesOf } from '../../core/AuthError.js'
-import { alternativesOf } from '../../core/alternatives.js'
+import { branchesOf, type AuthError } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
-import { challengesOf, leaves, type Leaf } from '../../core/Description.js'
 import { BasicCredentials } from '../../core/Credentials.js'
+import { alternativesOf, challengesOf, leaves, type Leaf } from '../../core/Description.js'
+import { locationOf, named, putting, valuesAt, without, type CredentialLocation } from '../CredentialLocation.js'
+import { crossSite, mergeRequests, type RequestSpec } from '../requests.js'
+import { letSomebodyIn, type Subject, type Verdict } from './Subject.js'
 import { attacksOn, lawAbout, type Law } from './verdicts.js'
-import {
-  named,
-  locationOf,
-  putting,
-  valuesAt,
-  without,
-  type CredentialLocation,
-} from '../request/CredentialLocation.js'
-import type { RequestSpec } from '../request/RequestSpec.js'
-import type { Subject } from './Subject.js'
-import { letSomebodyIn, type Verdict } from './Verdict.js'
 
 interface Asked {
   readonly what: string
@@ -32,7 +22,7 @@ const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLoca
   leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
 
 /** Whether a request has a value in a place. */
-export const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
+const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
 
 const placesOf = (demands: ReadonlyArray<{ readonly leaf: Leaf }>): ReadonlyArray<CredentialLocation | undefined> =>
   demands.map(({ leaf }) => locationOf(leaf))
@@ -176,4 +166,39 @@ export const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
       ? undefined
       : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; clients send what it describes`
   },
+)
+
+/*
+ * The law of other sites: if browsers send a credential by themselves, a write that another site makes a browser send
+ * is refused.
+ */
+
+const isSentByBrowsers = (leaf: Leaf): boolean => {
+  const place = locationOf(leaf)
+  return (
+    leaf.ambient || place?.in === 'cookie' || (place?.in === 'authorization' && place.name.toLowerCase() === 'basic')
+  )
+}
+
+/** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
+export const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: RequestSpec }>(
+  'refuses writes that another site makes a browser send with a valid credential',
+  ({ description, valid }) =>
+    valid
+      // only requests whose credentials are all sent by browsers
+      .filter((spec) => {
+        const sent = leaves(description).filter((leaf) => {
+          const place = locationOf(leaf)
+          return place === undefined || carries(spec)(place)
+        })
+        return sent.length > 0 && sent.every(isSentByBrowsers)
+      })
+      .map((spec) => ({
+        what: 'a write from another site',
+        spec: { ...mergeRequests(spec, crossSite), method: 'POST' },
+      })),
+  async (verdict, { spec }, { settingsFor }) =>
+    letSomebodyIn(verdict) && (await settingsFor(spec)).csrf
+      ? 'browsers send cookies and Basic credentials by themselves: say ambient: true'
+      : undefined,
 )

@@ -6,8 +6,8 @@
  * a law.
  */
 
-export { checkAuthenticator, lawsOf, type LawTest } from './authenticatorLaws.js'
+export { checkAuthenticator, lawsOf, type LawTest } from './authenticator.js'
 export type { LawOptions, ValidRequest } from './Subject.js'
-export { checkErrorMapper, lawsOfErrorMapper, type MapperOptions } from './errorMapperLaws.js'
-export { checkKeyStore, lawsOfKeyStore } from './keyStoreLaws.js'
+export { checkErrorMapper, lawsOfErrorMapper, type MapperOptions } from './mapper.js'
+export { checkKeyStore, lawsOfKeyStore } from './keyStore.js'
 export { LawViolations, type Violation } from '../LawViolations.js'

@@ -1,17 +1,17 @@
 /**
  * Laws of an authenticator's results: it always answers, admits valid callers and no others, and does so every time.
  */
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
-import { isThenable } from '../../core/promises.js'
-import { blindAttacks, informedAttacks, type Attack } from '../attacks/Attack.js'
+import { isThenable } from '../../core/Result.js'
+import { defaultErrorMapper } from '../../core/Settings.js'
+import { locationsIn, valuesAt, without } from '../CredentialLocation.js'
 import type { Violation } from '../LawViolations.js'
-import { locationsIn, without } from '../request/CredentialLocation.js'
-import { impostors } from '../request/fixedRequests.js'
-import { printed, type RequestSpec } from '../request/RequestSpec.js'
-import { randomAttacks } from './randomAttacks.js'
-import type { Subject } from './Subject.js'
-import { inWords, letSomebodyIn, type Verdict } from './Verdict.js'
+import { blindAttacks, informedAttacks, leaked, type Attack } from '../attacks.js'
+import { crossSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
+import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
+import { randomAttacks } from './random.js'
 
 /** A law. `find` returns the first violation, and tries the simplest requests first. */
 export interface Law {
@@ -150,3 +150,51 @@ const isSame = (one: Verdict, other: Verdict, equal: Subject['equal']): boolean 
   const tags = ({ error }: typeof one) => branchesOf(error).map(({ _tag }) => _tag)
   return one.error._tag === other.error._tag && tags(one).join() === tags(other).join()
 }
+
+/*
+ * The law of secrecy: no credential that was sent is in a failure, in its response, or in an exception.
+ */
+
+interface Asked {
+  readonly what: string
+  readonly spec: RequestSpec
+  readonly secrets: ReadonlyArray<string>
+}
+
+const MIN_SECRET = 8
+
+// Also with valid credentials that are refused for another reason
+const asking = (subject: Subject): ReadonlyArray<Asked> => [
+  ...attacksOn(subject).filter(({ secrets }) => secrets.length > 0),
+  ...subject.valid.map((spec) => ({
+    what: 'a write from another site',
+    spec: { ...mergeRequests(spec, crossSite), method: 'POST' },
+    secrets: subject.locations.flatMap((place) => valuesAt(place, spec)).filter((value) => value.length >= MIN_SECRET),
+  })),
+]
+
+const everything = { depth: null, maxStringLength: null, maxArrayLength: null, showHidden: false } as const
+
+const toldBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject): string => {
+  switch (verdict._tag) {
+    case 'Failed':
+      return [inspect(verdict.error, everything), mapped(verdict.error, spec, requestOf)].join('\n')
+    case 'Threw':
+      return inspect(verdict.error, everything)
+    default:
+      return ''
+  }
+}
+
+const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSpec, requestOf: Subject['requestOf']) =>
+  JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
+
+/** No credential that was sent comes back. */
+export const secrecy: Law = lawAbout<Asked>(
+  'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
+  asking,
+  (verdict, { spec, secrets }, subject) =>
+    leaked(toldBy(verdict, spec, subject), secrets) === undefined
+      ? undefined
+      : 'leave what was sent out of failures, challenges and messages of exceptions: they end up in logs and at the client',
+)

@@ -1,0 +1,177 @@
+/**
+ * `apiApp`: the application object of the specification. A router with a prefix, an application-wide `auth`, settings and
+ * exception handlers in one place.
+ *
+ * Everything in it also works on plain Koa: `withAuth(a)(router)` is its `auth`, and `authSettings` its settings. It
+ * does not listen, and does not read bodies.
+ */
+import type { DefaultContext, DefaultState } from 'koa'
+import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
+import * as Requirement from './core/Requirement.js'
+import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/Settings.js'
+import {
+  bare,
+  checkOptions,
+  declareFactory,
+  maybe,
+  nonEmpty,
+  unchecked,
+  type Check,
+  type Checks,
+} from './core/options.js'
+import type { AuthRouter, RouterInstance } from './koa/AuthRouter.js'
+import { application, setApplication } from './koa/application.js'
+import { atLevel } from './koa/levels.js'
+import { newRouter } from './koa/newRouter.js'
+import { settings, settingsFrom, type AuthSettings } from './koa/settings.js'
+import { middlewareList, stepsOf, type GuardOptions } from './koa/steps.js'
+import { requirementOf } from './koa/withAuth.js'
+import { addDocs } from './openapi/docs.js'
+import type { OpenApiOptions } from './openapi/document.js'
+import { findSwaggerUi, requireSwaggerUi, type DocsPageOptions } from './openapi/page.js'
+
+/** The application's docs page: options of the page, and of the document but for `title` and `version`. */
+export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'version'>
+
+/**
+ * The options of `apiApp`, besides `auth` and `then`. `auth` guards every operation that decides nothing itself (spec 5.6.1). It
+ * is what `withAuth` takes; a literal `null` makes operations public. `then` is middleware that runs after this guard.
+ */
+export interface ApiAppOptions extends AuthSettings {
+  /** The API's name. */
+  readonly title?: string | undefined
+  /** The version of the API. */
+  readonly version?: string | undefined
+  /** The path before all operations, such as `/api`. Default `''`: none. */
+  readonly prefix?: string | undefined
+  /**
+   * The docs page and the OpenAPI document, at `/docs` and `/openapi.json` after the prefix. They are public, unless
+   * `docs: { auth }` guards them; `false` leaves them out. An operation of the application at such a path replaces
+   * them. Without `swagger-ui-dist` only the document is served, and `true` or options are a TypeError.
+   */
+  readonly docs?: boolean | ApiDocsOptions | undefined
+}
+
+/** A router whose operations the application's `auth` guards. `P` is the principal that their handlers see. */
+export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRouter<S, C, P> {
+  /**
+   * Registers a handler for a class of exceptions of authenticators or operations. The handler of the nearest class
+   * answers (spec 7). A handler that throws is a 500. Throws a TypeError for a class that has a handler.
+   */
+  onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
+}
+
+const path: Check = (place, value) => {
+  if (typeof value === 'string' && /^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(value)) return
+  throw new TypeError(
+    `${place} must be a path such as "/api" or "/tenants/:tenant", without a slash at the end and without a pattern; "" means no prefix`,
+  )
+}
+
+const page: Check = (place, value) => {
+  if (typeof value === 'boolean') return
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TypeError(`${place} must be true, false or options`)
+  for (const name of ['title', 'version'] as const) {
+    if (Reflect.get(value, name) !== undefined)
+      throw new TypeError(`apiApp's docs: the ${name} is the application's; write apiApp({ ${name}, docs })`)
+  }
+}
+
+type GivenOptions = ApiAppOptions & GuardOptions<never> & { readonly auth?: unknown }
+
+const checks: Checks<Required<GivenOptions>> = {
+  title: maybe(nonEmpty),
+  version: maybe(nonEmpty),
+  prefix: maybe(path),
+  // `withAuth` checks it
+  auth: unchecked,
+  then: maybe(middlewareList),
+  docs: maybe(page),
+  ...settings,
+}
+
+/**
+ * Makes an application: register operations on it as on a router, and mount it with `app.use(api.routes())`. Throws a
+ * TypeError for an unknown option and for a wrong value.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const api = apiApp({ title: 'Pets', version: '1.0.0', prefix: '/api', auth: bearer })
+ *
+ * api.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ * api.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ *
+ * const app = new Koa()
+ * app.use(api.routes()).use(api.allowedMethods())
+ */
+export function apiApp(options: ApiAppOptions & { readonly auth: null }): ApiApp<undefined>
+export function apiApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  options: ApiAppOptions & GuardOptions<PrincipalOf<L[number]>> & { readonly auth: L },
+): ApiApp<PrincipalOf<L[number]>>
+export function apiApp<M extends AuthenticatorLike>(
+  options: ApiAppOptions & GuardOptions<PrincipalOf<M>> & { readonly auth: M },
+): ApiApp<PrincipalOf<M>>
+export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
+export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
+  const options = checkOptions('apiApp', given, checks)
+  const { title: _, version: __, docs: ___, auth, then, prefix = '', onError: first = [], ...own } = options
+  const handlers = [...first]
+  const settled = () => settingsFrom(bare({ ...own, onError: handlers }))
+  let add = settled()
+
+  const router = newRouter(prefix === '' ? {} : { prefix })
+  // `auth: undefined` is a mistake that is refused; only its absence leaves operations undecided
+  const requirement = 'auth' in options ? requirementOf('apiApp({ auth })', auth) : Requirement.inherit
+  const steps = stepsOf(then)
+  if (steps.length > 0 && Requirement.effective(requirement) === undefined) {
+    throw new TypeError('apiApp({ then }) runs after the guard of `auth`, and this application has none; use api.use')
+  }
+  const guarded = atLevel(
+    requirement,
+    'application',
+    steps,
+  )(
+    setApplication(
+      router,
+      application(() => add),
+    ),
+  )
+  addDocsTo(guarded, options)
+  // `this`: a router derived from the application shares its handlers, and is returned itself
+  function addHandler(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
+    const added: ExceptionHandler = onError(type, answer)
+    handlers.push(added)
+    try {
+      add = settled()
+    } catch (error) {
+      handlers.pop()
+      throw error
+    }
+    return this
+  }
+  // Safe: a router with `onError`; what its handlers see is what `auth` lets in
+  return Object.assign(guarded, { onError: addHandler }) as unknown as ApiApp<unknown>
+}
+
+declareFactory('apiApp', apiApp)
+
+const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', docs }: ApiAppOptions): void => {
+  if (docs === false) return
+  const place = "apiApp's docs"
+  const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
+  addDocs(router, router, {
+    place,
+    // public, whatever the application requires: a caller without credentials learns there how to get some
+    options: { auth: null, ...own, title, version },
+    // an application that did not ask for the page needs nothing installed
+    folder: docs === undefined ? findSwaggerUi() : requireSwaggerUi(place),
+  })
+}

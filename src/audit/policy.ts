@@ -1,0 +1,188 @@
+/**
+ * One line of a policy file: an operation and what a reviewer must see of it, in fields that are separated by `; `.
+ *
+ * ```text
+ * GET /api/reports; bearer with scopes reports; by application; csrf not needed; docs listed
+ * USE /api/*; unguarded cors
+ * ```
+ *
+ * Fields stay escaped, as in the file, so reading a line and writing it again changes nothing.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { escaped, isVisible, visible, type Audit, type AuditedOperation, type Shadow } from './Audit.js'
+import { anyone, type Way } from './Way.js'
+
+/** What a policy says about an operation, or about a function of middleware that runs unguarded. */
+export interface PolicyLine {
+  /** Its name: `GET /users/:id`, or `USE /api/*` for middleware. */
+  readonly operation: string
+  /** Who may call, in words: `bearer, or anonymous`, `public`; for middleware `unguarded cors`. */
+  readonly who: string
+  /** Which level decided. This and the next two are left out for middleware. */
+  readonly by?: string
+  readonly csrf?: string
+  readonly docs?: string
+  /** What runs before and after its guard, and what answers first. */
+  readonly notes: ReadonlyArray<string>
+}
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** The lines of an audit, in their order in the file. */
+export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> =>
+  sorted([
+    ...operations.map(lineOf),
+    ...middleware
+      .filter(({ guarded }) => guarded === 'no')
+      .flatMap(({ path, functions }) =>
+        functions.map((name) => ({
+          operation: `USE ${field(path)}`,
+          who: `unguarded ${field(name)}`,
+          notes: [],
+        })),
+      ),
+  ])
+
+const lineOf = (audited: AuditedOperation): PolicyLine => {
+  const { method, path, ways, protection, decidedBy, csrf, trustedOrigins, docs, shadowedBy } = audited
+  const { beforeGuard, behindGuard } = audited
+  return {
+    operation: `${field(method)} ${field(path)}`,
+    who: ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR),
+    by: `by ${decidedBy.length === 0 ? 'nothing' : decidedBy.map(field).join(' + ')}`,
+    csrf: `csrf ${csrf}${trustedOrigins.length > 0 ? ` except from ${[...trustedOrigins].sort().map(field).join(' ')}` : ''}`,
+    docs: `docs ${docs}`,
+    notes: [
+      ...(beforeGuard.length > 0 ? [`before its guard ${beforeGuard.map(field).join(', ')}`] : []),
+      ...(behindGuard.length > 0 ? [`${BEHIND} ${behindGuard.map(field).join(', ')}`] : []),
+      ...(audited.access === 'guarded' ? shadowedBy.filter(({ access }) => access !== 'guarded').map(inNote) : []),
+    ],
+  }
+}
+
+/** The beginning of a note about middleware after the guard, which may refuse, too. */
+export const BEHIND = 'behind its guard'
+
+const inNote = ({ operation, extent }: Shadow): string =>
+  `${{ all: '', part: 'partly ', unknown: 'perhaps ' }[extent]}answered first by ${field(operation)}`
+
+const OR = ', or '
+const AND = ', and '
+
+const wayInWords = ({ credentials, scopes, authorizations, takesAnything }: Way): string =>
+  [
+    'authorized '.repeat(authorizations),
+    credentials.length === 0 ? 'anonymous' : credentials.map(word).join(AND),
+    takesAnything ? ' with any credentials' : '',
+    scopes.length > 0 ? ` with scopes ${scopes.map(scope).join(' ')}` : '',
+  ].join('')
+
+/** A string as a field: on one line, without the characters that separate fields. */
+const field = (text: string): string => (text === '' ? '\\u{}' : visible(text).replaceAll(';', escaped(';')))
+
+// as a part of `who`: without the words and characters that have a meaning there
+const word = (text: string): string =>
+  field(text)
+    .replace(/,(?= (?:or|and) )/g, escaped(','))
+    .replace(/ (?=with )/g, escaped(' '))
+    .replace(/^(?:public|undecided|unguarded|anonymous|authorized)/, (first) => escaped(first) + first.slice(1))
+const scope = (text: string): string => field(text).replaceAll(' ', escaped(' '))
+
+const sorted = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<PolicyLine> =>
+  lines
+    .map((line) => ({ line, keys: [pathOf(line), line.operation, textOf(line)] }))
+    .sort((one, other) => {
+      const at = one.keys.findIndex((key, index) => key !== other.keys[index])
+      return at < 0 ? 0 : one.keys[at]! < other.keys[at]! ? -1 : 1
+    })
+    .map(({ line }) => line)
+
+const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.indexOf(' ') + 1)
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** The line in the file. */
+export const textOf = ({ operation, who, by, csrf, docs, notes }: PolicyLine): string =>
+  [operation, who, by, csrf, docs, ...notes].filter((one) => one !== undefined).join('; ')
+
+/** Reads a line; `undefined` if it is not a line of a policy. */
+export const lineFrom = (text: string): PolicyLine | undefined => {
+  if (!isVisible(text)) return undefined
+  const [operation = '', who = '', ...rest] = text.split('; ')
+  if (who === '') return undefined
+  if (/^USE ./.test(operation))
+    return /^unguarded ./.test(who) && rest.length === 0 ? { operation, who, notes: [] } : undefined
+  const [by = '', csrf = '', docs = '', ...notes] = rest
+  const isLine =
+    /^[A-Z][A-Z-]* ./.test(operation) &&
+    /^by ./.test(by) &&
+    /^csrf (?:checked(?: except from .+)?|off|not needed)$/.test(csrf) &&
+    /^docs (?:listed|hidden|page)$/.test(docs) &&
+    notes.every((note) => /^(?:(?:before|behind) its guard|(?:partly |perhaps )?answered first by) ./.test(note))
+  return isLine ? { operation, who, by, csrf, docs, notes } : undefined
+}
+
+/** The ways into an operation, from the words of a line. */
+export const waysIn = (who: string): ReadonlyArray<Way> =>
+  /^(?:public|undecided|unguarded)\b/.test(who) ? [anyone] : who.split(OR).map(wayFrom)
+
+const wayFrom = (text: string): Way => {
+  const [, authorized = '', sent = '', anything, scopes] =
+    /^((?:authorized )*)(.*?)( with any credentials)?(?: with scopes (.*))?$/.exec(text) ?? []
+  return {
+    credentials: sent === 'anonymous' ? [] : sent.split(AND),
+    scopes: scopes === undefined ? [] : scopes.split(' '),
+    authorizations: authorized.split(' ').length - 1,
+    takesAnything: anything !== undefined,
+  }
+}
+
+/*
+ * A policy as a file: a first line with its format, then a sorted line for each operation. So a change of protection is
+ * a line in the diff of a pull request.
+ *
+ * Empty lines and lines that begin with `#` are comments.
+ */
+
+const FIRST = '# koa-with-auth policy 1'
+
+const explanation = '# Who may call what, read off the guards by `koa-with-auth audit --write`. Do not edit.'
+
+/** A line, and where it is in the file. */
+export interface PlacedLine extends PolicyLine {
+  /** From 1. */
+  readonly lineNumber: number
+}
+
+/** A policy as the content of a file. */
+export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
+  [FIRST, explanation, ...lines.map(textOf), ''].join('\n')
+
+/** Reads the lines of a file, or returns what is wrong with it. */
+export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<PlacedLine>> => {
+  const text = decoded(bytes)
+  if (text === undefined) return E.left('is not UTF-8')
+  const [first, ...rest] = text.split(/\r?\n/)
+  if (first !== FIRST) return E.left(`line 1: a policy file begins with "${FIRST}"`)
+  const lines: PlacedLine[] = []
+  for (const [index, content] of rest.entries()) {
+    if (content === '' || content.startsWith('#')) continue
+    const line = lineFrom(content)
+    const lineNumber = index + 2
+    if (line === undefined) return E.left(`line ${lineNumber} is not a line of a policy file`)
+    lines.push({ ...line, lineNumber })
+  }
+  return E.right(lines)
+}
+
+const decoded = (bytes: Uint8Array): string | undefined => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,277 @@
+/**
+ * `audit`: reads from a router what protects each of its operations.
+ *
+ * It reads the guards in the layers, which are what runs. It sends no requests, and changes nothing. It knows nothing
+ * of middleware above the router (`app.use`, a proxy).
+ */
+import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
+import * as Requirement from '../core/Requirement.js'
+import { defaults, type Settings } from '../core/Settings.js'
+import { operationMark } from '../core/data.js'
+import { declareFactory } from '../core/options.js'
+import { applicationAdditionOf, applicationsOf } from '../koa/application.js'
+import { functionsOf, isGuard } from '../koa/layer.js'
+import { functionName, isAssetAmong, partAmong, pathInWords, type AnyRouter } from '../koa/operations.js'
+import { additionOf } from '../koa/settings.js'
+import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
+import {
+  aheadOf,
+  middlewareName,
+  middlewareOf,
+  orderOf,
+  pathLayersOf,
+  relate,
+  routesOf,
+  type MiddlewareLayer,
+  type PathLayer,
+  type Route,
+  type RunsFirst,
+} from './RoutedPath.js'
+import { inWords, waysOf } from './Way.js'
+
+/*
+ * The settings of the cross-site check of an operation: from `authSettings` and `apiApp`, in the order in which a
+ * request passes them.
+ *
+ * It runs nothing, because marks say what each of them adds.
+ */
+
+/** The settings of an operation. If some hold only for a part of its requests, the weaker ones count. */
+const settingsAt = (
+  route: Route,
+  layers: ReadonlyArray<PathLayer>,
+  runsFirst: RunsFirst,
+  outer: Settings,
+): CrossOriginPolicy => {
+  const applications = applicationsOf(route.layer)
+  const entered = new Set<Function>()
+  const under = (settings: Settings, f: Function): Settings => {
+    const added = additionOf(f)?.(settings)
+    if (added !== undefined || entered.has(f)) return added ?? settings
+    entered.add(f)
+    return applicationAdditionOf(f)?.(settings) ?? settings
+  }
+  const above = layers
+    .filter(({ layer }) => layer.methods.length === 0)
+    .filter((one) => runsFirst(one, route) && applicationsOf(one.layer).every((each) => applications.includes(each)))
+    .map((one) => ({ functions: writtenIn(one), relation: relate(one.accepted, route.accepted) }))
+    .filter(({ relation }) => relation.overlap !== 'no')
+  const inherited = above.reduce((settings, { functions, relation }) => {
+    const inner = functions.reduce(under, settings)
+    return relation.isAround ? inner : weaker(settings, inner)
+  }, outer)
+  const own = writtenIn(route)
+  return own.slice(0, Math.max(own.findIndex(isGuard), 0)).reduce(under, inherited)
+}
+
+const writtenIn = ({ layer }: PathLayer): ReadonlyArray<Function> => functionsOf(layer).map(({ written }) => written)
+
+const weaker = (one: Settings, other: Settings): Settings => ({
+  ...other,
+  csrf: one.csrf && other.csrf,
+  trustedOrigins: new Set([...one.trustedOrigins, ...other.trustedOrigins]),
+})
+
+/**
+ * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
+ * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
+ * of protection shows as a difference. Throws a TypeError if the argument is not a router.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ * import { audit } from 'koa-with-auth/audit'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = withAuth(bearer)(new Router({ prefix: '/users' }))
+ * router.get('/:id', withAuth(null), (ctx) => {
+ *   ctx.body = ctx.params['id']
+ * })
+ * router.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ *
+ * const [, me] = audit(router).operations
+ * assert.strictEqual(me?.protection, 'bearer')
+ * assert.strictEqual(
+ *   String(audit(router)),
+ *   [
+ *     'OPERATION       PROTECTED BY  DECIDED BY     NOTES',
+ *     'GET /users/:id  public        operation',
+ *     'GET /users/me   bearer        router /users  answered first by GET /users/:id (public)',
+ *   ].join('\n'),
+ * )
+ */
+export const audit = (router: AnyRouter): Audit => auditOf(readingOf('audit(router)', router))
+
+declareFactory('audit', audit)
+
+/** The result of reading a router, with its functions. */
+export interface Reading {
+  readonly routes: ReadonlyArray<Route>
+  readonly middleware: ReadonlyArray<MiddlewareLayer>
+  readonly runsFirst: RunsFirst
+  /** The settings of the cross-site check of an operation. */
+  readonly settingsOf: (route: Route) => CrossOriginPolicy
+}
+
+/** Reads a router. Throws a TypeError for anything else. `outer`: the settings above it, if they are known. */
+export const readingOf = (place: string, router: AnyRouter, outer: Settings = defaults): Reading => {
+  const layers = pathLayersOf(place, router)
+  const runsFirst = orderOf(router)
+  const routes = routesOf(layers)
+  const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'
+  return {
+    routes,
+    middleware: middlewareOf(layers, routes, runsFirst, isClosed),
+    runsFirst,
+    settingsOf: (route) => settingsAt(route, layers, runsFirst, outer),
+  }
+}
+
+/** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
+export const auditOf = (
+  { routes, middleware, runsFirst, settingsOf }: Reading,
+  before: ReadonlyArray<Route> = [],
+): Audit =>
+  withTable({
+    operations: routes.map((route) => ({
+      operation: route.name,
+      method: route.method,
+      path: pathInWords(route.layer),
+      access: accessOf(route),
+      protection: protectionOf(route),
+      ways: waysInto(route),
+      ...crossSiteOf(route, settingsOf(route)),
+      docs: docsOf(route),
+      decidedBy: [...route.levels],
+      shadowedBy: [...aheadOf(route, before, () => true), ...aheadOf(route, routes, runsFirst)].map(
+        ({ route: ahead, ...shadow }) => ({
+          operation: ahead.name,
+          access: accessOf(ahead),
+          ...shadow,
+        }),
+      ),
+      beforeGuard: demandOf(route) === undefined ? [] : route.ahead.map(functionName),
+      behindGuard: demandOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
+      undescribed: undescribedIn(route),
+    })),
+    middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),
+  })
+
+/** Makes an audit whose `toString` is the table. */
+const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
+  Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
+
+// -------------------------------------------------------------------------------------
+// one operation
+// -------------------------------------------------------------------------------------
+
+// What its guard enforces; `undefined` if the handler runs before the guard
+const demandOf = (route: Route): Description | undefined =>
+  route.isBehindItsHandler ? undefined : Requirement.effective(route.requirement)?.description
+
+const accessOf = (route: Route): Access => {
+  if (route.guard?.isForTests === true) return 'public'
+  const demand = demandOf(route)
+  if (demand !== undefined) return admitsAnonymous(demand) ? 'optional' : 'guarded'
+  return route.requirement._tag === 'Public' && !route.isBehindItsHandler ? 'public' : 'undecided'
+}
+
+const protectionOf = (route: Route): string => {
+  if (route.isBehindItsHandler) return 'undecided (withAuth(...) comes after the handler)'
+  if (route.guard?.isForTests === true) return 'public (withPrincipal, for tests)'
+  const demand = demandOf(route)
+  return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'
+}
+
+const waysInto = (route: Route): AuditedOperation['ways'] => {
+  const demand = route.guard?.isForTests === true ? undefined : demandOf(route)
+  return demand === undefined ? [] : waysOf(demand)
+}
+
+const crossSiteOf = (
+  route: Route,
+  { csrf, trustedOrigins }: CrossOriginPolicy,
+): Pick<AuditedOperation, 'csrf' | 'trustedOrigins'> => {
+  const demand = demandOf(route)
+  const isNeeded = demand !== undefined && isAmbient(demand) && !route.methods.every(isSafe)
+  return {
+    csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
+    trustedOrigins: isNeeded && csrf ? [...trustedOrigins] : [],
+  }
+}
+
+const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
+  if (isAssetAmong(functions) || partAmong(functions) !== undefined) return 'page'
+  const described = functions.find((f) => operationMark in f)
+  // Safe: only `operation` writes it
+  const options = described && (Reflect.get(described, operationMark) as { readonly undocumented?: boolean })
+  return options?.undocumented === true ? 'hidden' : 'listed'
+}
+
+const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
+  const demand = demandOf(route)
+  const isCustom = demand !== undefined && leaves(demand).some(({ scheme }) => scheme === undefined)
+  return [
+    ...(isCustom ? ['authenticator' as const] : []),
+    ...(route.accepted.pattern === undefined ? ['path' as const] : []),
+  ]
+}
+
+/*
+ * What protects each operation of a Koa application: those of the routers that it mounts with `app.use`, in this order.
+ *
+ * Its other middleware is listed as functions that run unguarded. The audit cannot see what such a function mounts
+ * inside itself (koa-mount).
+ */
+
+/** A Koa application, of any copy of Koa. */
+interface AnyApplication {
+  readonly middleware: ReadonlyArray<Function>
+}
+
+/** Whether a value is a Koa application. */
+export const isApplication = (u: unknown): u is AnyApplication =>
+  typeof u === 'object' &&
+  u !== null &&
+  'middleware' in u &&
+  Array.isArray(u.middleware) &&
+  'callback' in u &&
+  typeof u.callback === 'function'
+
+/** The router whose `routes()` returned a function; `undefined` for another function. */
+export const routerOf = (f: Function): AnyRouter | undefined => {
+  // a guard has a getter there, which throws
+  const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
+  // Safe: it has a stack of layers; reading the router refuses anything else
+  return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
+}
+
+/** The routers that an application mounts, in the order in which requests reach them. */
+export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
+  middleware.flatMap((f) => routerOf(f) ?? [])
+
+/** The audit of an application; `undefined` if it mounts no router. */
+export const auditApplication = ({ middleware }: AnyApplication): Audit | undefined => {
+  if (routersOf({ middleware }).length === 0) return undefined
+  const audits: Audit[] = []
+  let settings: Settings = defaults
+  let before: ReadonlyArray<Route> = []
+  for (const f of middleware) {
+    const router = routerOf(f)
+    if (router === undefined) {
+      settings = additionOf(f)?.(settings) ?? settings
+      audits.push({ operations: [], middleware: [{ path: '/*', functions: [middlewareName(f)], guarded: 'no' }] })
+      continue
+    }
+    const reading = readingOf('audit(router)', router, settings)
+    audits.push(auditOf(reading, before))
+    before = [...before, ...reading.routes]
+  }
+  return withTable({
+    operations: audits.flatMap(({ operations }) => operations),
+    middleware: audits.flatMap((audit) => audit.middleware),
+  })
+}

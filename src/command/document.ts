@@ -1,0 +1,223 @@
+/**
+ * The differences of an OpenAPI document and the guards: operations that only one of them has, and different demands.
+ *
+ * Schemes are compared by what is sent, not by their names: `http bearer` is the same under any name. A plain function
+ * has no scheme, so for an operation that only a function guards, the document may say anything.
+ *
+ * An operation whose requests an open one answers first is a difference, too, if the document says that it is guarded.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
+import { anyone, change, schemeNames, type Way } from '../audit/Way.js'
+import type { AnyRouter } from '../koa/operations.js'
+import { openApi } from '../openapi/document.js'
+import { listed, templatesOf } from '../openapi/paths.js'
+import type { Routed } from '../openapi/routes.js'
+
+/*
+ * Reads the operations of an OpenAPI document, and what each demands.
+ */
+
+/** An operation of a document. */
+interface Described {
+  readonly name: string
+  /** What it demands; `undefined` if the document does not say. */
+  readonly ways: ReadonlyArray<Way> | undefined
+}
+
+/** The operations, by method and outline of the path, in which parameters have no names. */
+const describedIn = (document: object): ReadonlyMap<string, Described> => {
+  const { paths, servers, security: everywhere, components } = entriesOf(document)
+  const base = basePathOf(servers)
+  const schemes = entriesOf(entriesOf(components)['securitySchemes'])
+  return new Map(
+    Object.entries(entriesOf(paths)).flatMap(([path, item]) =>
+      listed
+        .filter((method) => typeof entriesOf(item)[method] === 'object')
+        .map((method): [string, Described] => {
+          const { security = everywhere } = entriesOf(entriesOf(item)[method])
+          const name = `${method.toUpperCase()} ${base}${path}`
+          return [outlineOf(name), { name, ways: Array.isArray(security) ? waysOf(security, schemes) : undefined }]
+        }),
+    ),
+  )
+}
+
+const outlineOf = (name: string): string => name.replace(/\{[^{}]*\}/g, '{}')
+
+// The paths of a document are below the first of its servers
+const basePathOf = (servers: unknown): string => {
+  const [first]: ReadonlyArray<unknown> = Array.isArray(servers) ? servers : []
+  const { url } = entriesOf(first)
+  if (typeof url !== 'string' || !URL.canParse(url, 'http://localhost')) return ''
+  return new URL(url, 'http://localhost').pathname.replace(/\/$/, '')
+}
+
+const waysOf = (security: ReadonlyArray<unknown>, schemes: Readonly<Record<string, unknown>>): ReadonlyArray<Way> =>
+  security.length === 0 ? [anyone] : security.map((requirement) => wayOf(entriesOf(requirement), schemes))
+
+const wayOf = (requirement: Readonly<Record<string, unknown>>, schemes: Readonly<Record<string, unknown>>): Way => ({
+  credentials: Object.keys(requirement).map((name) => schemeInWords(name, schemes)),
+  scopes: Object.values(requirement).flatMap((scopes) => (Array.isArray(scopes) ? scopes.map(String) : [])),
+  authorizations: 0,
+  takesAnything: false,
+})
+
+const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
+  const own = entriesOf(schemes[name])
+  const { $ref } = own
+  const referred = typeof $ref === 'string' ? schemes[$ref.replace('#/components/securitySchemes/', '')] : own
+  const { type, scheme, in: place, name: field } = entriesOf(referred)
+  switch (type) {
+    case 'http':
+      return String(scheme).toLowerCase()
+    case 'apiKey':
+      return `API key in ${String(place)} ${place === 'header' ? String(field).toLowerCase() : String(field)}`
+    case 'oauth2':
+    case 'openIdConnect':
+    case 'mutualTLS':
+      return schemeNames[type]
+    default:
+      return `the unknown scheme "${name}"`
+  }
+}
+
+/** The properties of an object; no properties for anything else. */
+const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
+  typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}
+
+/** A difference between a document and the guards. */
+export interface DocumentDifference {
+  readonly operation: string
+  readonly text: string
+  /** Whether the guards let in callers whom the document does not. */
+  readonly isOpener: boolean
+}
+
+/** Reads a document. Returns the reason if it is not one of OpenAPI 3. */
+export const documentFrom = (text: string): E.Either<string, object> => {
+  const parsed = E.tryCatch(
+    (): unknown => JSON.parse(text.replace(/^\uFEFF/, '')),
+    () => 'is not JSON',
+  )
+  if (E.isLeft(parsed)) return parsed
+  const { openapi, paths } = entriesOf(parsed.right)
+  if (typeof openapi !== 'string' || !openapi.startsWith('3.')) return E.left('is not an OpenAPI 3 document')
+  return typeof paths === 'object' && paths !== null && typeof parsed.right === 'object' && parsed.right !== null
+    ? E.right(parsed.right)
+    : E.left('has no paths')
+}
+
+/** All differences. Those where the guards let in more than the document says come first. */
+export const documentDifferences = (
+  document: object,
+  routers: ReadonlyArray<AnyRouter>,
+  { operations }: Audit,
+): ReadonlyArray<DocumentDifference> => {
+  const written = describedIn(document)
+  const guarded = new Map(
+    // Safe: the document only reads the layers
+    [...routers]
+      .reverse()
+      .flatMap((router) => [
+        ...describedIn(openApi(router as unknown as Routed<unknown, unknown>, { title: '-', version: '-' })),
+      ]),
+  )
+  const routed = new Set(operations.flatMap(({ method, path }) => keysOf(method, path)))
+  const all = [
+    ...[...guarded].flatMap(([key, own]) => {
+      const other = written.get(key)
+      return other === undefined
+        ? [difference(own.name, `is not in the document, and the guards demand ${inWords(own.ways)}`, isOpen(own))]
+        : differing(own, other)
+    }),
+    ...[...written]
+      .filter(([key]) => !guarded.has(key) && !routed.has(key))
+      .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', false)),
+    ...operations.flatMap((operation) => hidden(operation, written, (key) => guarded.has(key))),
+    ...operations.flatMap((operation) => answeredFirst(operation, written)),
+  ]
+  return [...all.filter(({ isOpener }) => isOpener), ...all.filter(({ isOpener }) => !isOpener)]
+}
+
+const difference = (name: string, what: string, isOpener: boolean): DocumentDifference => ({
+  operation: visible(name),
+  text: visible(`${name}: ${what}`),
+  isOpener,
+})
+
+const differing = (own: Described, other: Described): ReadonlyArray<DocumentDifference> => {
+  if (own.ways === undefined) return []
+  const said = other.ways ?? [anyone]
+  // a document need not list the discovery beside the token
+  const namesDiscovery = said.some(isDiscovery)
+  const demanded = own.ways.filter((way) => namesDiscovery || !isDiscovery(way))
+  const how = change(said, demanded)
+  return how === 'same'
+    ? []
+    : [
+        difference(
+          own.name,
+          `the document says ${inWords(said)}, the guards demand ${inWords(demanded)}`,
+          how === 'opened' || how === 'other',
+        ),
+      ]
+}
+
+// Open operations that the guards' own document leaves out: an `undocumented` one, or one with a RegExp as path
+const hidden = (
+  { operation, method, path, access, docs }: AuditedOperation,
+  written: ReadonlyMap<string, Described>,
+  isCompared: (key: string) => boolean,
+): ReadonlyArray<DocumentDifference> => {
+  if (access === 'guarded' || docs === 'page') return []
+  const keys = keysOf(method, path)
+  const others = keys.filter((key) => !isCompared(key)).map((key) => written.get(key))
+  if (keys.length === 0 || others.includes(undefined)) {
+    return [difference(operation, 'is not in the document, and anyone may call it', true)]
+  }
+  const stricter = others.find((other) => other?.ways !== undefined && !isOpen(other))
+  return stricter === undefined
+    ? []
+    : [difference(operation, `the document says ${inWords(stricter.ways)}, and anyone may call it`, true)]
+}
+
+// An operation that has a guard, but an open one takes its requests
+const answeredFirst = (
+  { operation, method, path, access, shadowedBy }: AuditedOperation,
+  written: ReadonlyMap<string, Described>,
+): ReadonlyArray<DocumentDifference> => {
+  const open = shadowedBy.find((shadow) => shadow.access !== 'guarded' && shadow.extent !== 'unknown')
+  const other = keysOf(method, path)
+    .map((key) => written.get(key))
+    .find((one) => one?.ways !== undefined && !isOpen(one))
+  if (access !== 'guarded' || open === undefined || other === undefined) return []
+  const extent = open.extent === 'part' ? 'some requests' : 'its requests'
+  const what = `the document says ${inWords(other.ways)}, but ${open.operation}, which is ${open.access}, answers ${extent}`
+  return [difference(operation, what, true)]
+}
+
+const isOpen = ({ ways }: Described): boolean => ways?.some(({ credentials }) => credentials.length === 0) === true
+
+const isDiscovery = ({ credentials }: Way): boolean => credentials.includes('OpenID Connect')
+
+const inWords = (ways: ReadonlyArray<Way> | undefined): string => {
+  if (ways === undefined) return 'what a function decides'
+  const words = ways.map(({ credentials, scopes, takesAnything }) =>
+    credentials.length === 0
+      ? takesAnything
+        ? 'nothing'
+        : 'nothing (anonymous)'
+      : `${credentials.join(' and ')}${scopes.length > 0 ? ` with scopes ${scopes.join(' ')}` : ''}`,
+  )
+  return words.join(' or ')
+}
+
+const keysOf = (method: string, path: string): ReadonlyArray<string> =>
+  templatesOf(path).flatMap((template) =>
+    E.isLeft(template)
+      ? []
+      : (method === 'ALL' ? listed.map((one) => one.toUpperCase()) : [method]).map(
+          (one) => `${one} ${template.right.outline}`,
+        ),
+  )

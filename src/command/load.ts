@@ -1,0 +1,144 @@
+/**
+ * Loads a module and audits what it exports, or returns in one line why that is impossible.
+ *
+ * It runs the code of the module in this process. `isolation.ts` keeps it from being served.
+ */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Audit } from '../audit/Audit.js'
+import { audit, auditApplication, isApplication, routerOf, routersOf } from '../audit/router.js'
+import type { AnyRouter } from '../koa/operations.js'
+import { isRouter } from '../koa/router.js'
+import { importModule } from './importModule.js'
+
+/*
+ * Finds the export of a module to audit, and audits it. A function that makes a router or an application is called.
+ */
+
+/** An audit, and the routers that it is made from. */
+export interface Audited {
+  readonly audit: Audit
+  readonly routers: ReadonlyArray<AnyRouter>
+}
+
+/** An export, and its name in messages. */
+interface Export {
+  readonly name: string
+  readonly value: unknown
+}
+
+// -------------------------------------------------------------------------------------
+// the export
+// -------------------------------------------------------------------------------------
+
+/** The export of that name; without a name, the default export, or else the only one that can be audited. */
+export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
+  const exports = exportsOf(namespace)
+  const known = [...exports.keys()].join(', ') || 'nothing'
+  if (name !== undefined) {
+    return exports.has(name)
+      ? E.right({ name: `export ${name}`, value: exports.get(name) })
+      : E.left(`has no export "${name}"; it exports ${known}`)
+  }
+  const own = exports.get('default')
+  if (own !== undefined && (isAuditable(own) || typeof own === 'function')) {
+    return E.right({ name: 'default export', value: own })
+  }
+  const named = [...exports].filter(([, value]) => isAuditable(value))
+  const [only] = named
+  if (only === undefined) {
+    return E.left(
+      `exports no router, no apiApp, no Koa application and no function that makes one by default; it exports ${known}: choose with --export`,
+    )
+  }
+  return named.length === 1
+    ? E.right({ name: `export ${only[0]}`, value: only[1] })
+    : E.left(`exports several that can be audited: ${named.map(([one]) => one).join(', ')}; choose with --export`)
+}
+
+// The default export of CommonJS contains all exports. If a compiler made it from an ES module, it contains a default
+// export itself
+const exportsOf = (namespace: object): ReadonlyMap<string, unknown> => {
+  const named = new Map<string, unknown>(Object.entries(namespace).filter(([name]) => name !== 'module.exports'))
+  const own = named.get('default')
+  if (typeof own !== 'object' || own === null || isAuditable(own)) return named
+  const inner = Object.entries(own).filter(([name]) => name !== '__esModule')
+  return new Map(
+    [...named, ...inner].filter(([name, value]) => name !== '__esModule' && (name !== 'default' || value !== own)),
+  )
+}
+
+const isAuditable = (u: unknown): boolean =>
+  isRouter(u) || isApplication(u) || (typeof u === 'function' && routerOf(u) !== undefined)
+
+// -------------------------------------------------------------------------------------
+// its audit
+// -------------------------------------------------------------------------------------
+
+/** Audits an export. A function is called, a promise awaited. Rejects with what the function throws. */
+export const auditedOf = async ({ name, value }: Export): Promise<E.Either<string, Audited>> => {
+  const made = await value
+  if (typeof made !== 'function' || routerOf(made) !== undefined) return judged(name, made)
+  if (/^class\b/.test(Function.prototype.toString.call(made))) {
+    return E.left(`its ${name} is a class; export a router, an application, or a function that makes one`)
+  }
+  if (made.length > 0) {
+    return E.left(
+      `its ${name} is a function that takes ${made.length === 1 ? 'a parameter' : `${made.length} parameters`}; export one without`,
+    )
+  }
+  // Safe: it takes no parameter, and its result is checked
+  const returned: unknown = await (made as () => unknown)()
+  return judged(`${name}()`, returned)
+}
+
+const judged = (name: string, u: unknown): E.Either<string, Audited> => {
+  if (isApplication(u)) {
+    const read = auditApplication(u)
+    return read === undefined
+      ? E.left(
+          `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,
+        )
+      : E.right({ audit: read, routers: routersOf(u) })
+  }
+  const router = typeof u === 'function' ? routerOf(u) : u
+  if (!isRouter(router)) return E.left(`its ${name} is not a router of @koa/router, an apiApp or a Koa application`)
+  return E.right({ audit: audit(router), routers: [router] })
+}
+
+/** The audit of a module. */
+export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {
+  const file = statSync(resolve(path), { throwIfNoEntry: false })
+  if (file === undefined) return E.left('no such file')
+  if (!file.isFile()) return E.left('is not a file')
+  const namespace = await attempt(() => importModule(pathToFileURL(resolve(path)).href))
+  if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
+  const found = chosen(namespace.right, exportName)
+  if (E.isLeft(found)) return found
+  const audited = await attempt(() => auditedOf(found.right))
+  return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${oneLine(audited.left)}`) : audited.right
+}
+
+const attempt = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {
+  try {
+    return E.right(await run())
+  } catch (error) {
+    return E.left(error)
+  }
+}
+
+const whyNotLoaded = (error: unknown): string =>
+  codeOf(error) === 'ERR_UNKNOWN_FILE_EXTENSION'
+    ? 'this version of Node does not load such a file; compile it to JavaScript first'
+    : `throws: ${oneLine(error)}`
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+
+/** What was thrown, in one line of at most 500 characters. The message of `seal` has a line for each finding. */
+export const oneLine = (error: unknown): string => {
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return message.replaceAll(/\s*\n\s*/g, ' ').slice(0, 500)
+}

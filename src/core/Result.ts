@@ -1,0 +1,316 @@
+/**
+ * What a hook may return, and how each result becomes an Either. Only this module knows about truthiness.
+ *
+ * | answer                                             | result                                               |
+ * |----------------------------------------------------|------------------------------------------------------|
+ * | `false 0 -0 0n NaN '' null undefined`              | `invalid` (spec 5.1.2)                               |
+ * | a lookup that found nothing: `[]`, an object without keys (plain or null prototype), a prototype | `invalid` |
+ * | an Error of any realm                              | as if it had been thrown                             |
+ * | a promise, or anything with a `then`               | awaited, then judged; a rejection is `raised`, or `unavailable` for an `UnavailableError` |
+ * | `None`, `Left`                                     | `invalid`; a `Left` of an AuthError is that failure  |
+ * | an AuthError                                       | that failure, as if it were a `Left`                 |
+ * | `Some`, `Right`                                    | unwrapped, then judged                               |
+ * | an object with one of these tags that has other keys than fp-ts or this layer gives it | `raised`: data can hold a `_tag` |
+ * | a function (Task, TaskEither, what a bare RTE returns) | called; it must give an Either, else `raised`    |
+ * | an iterator (of a generator, which is never run)   | `raised`                                             |
+ * | any other value                                    | the principal (spec 5.1.1)                           |
+ */
+import { types } from 'node:util'
+import * as E from 'fp-ts/lib/Either.js'
+import type * as O from 'fp-ts/lib/Option.js'
+import { hasExactKeys, invalid, is as isAuthError, raised, unavailable, type AuthError } from './AuthError.js'
+import { anonymousMark, deepFreeze } from './data.js'
+import { positive } from './options.js'
+
+/*
+ * The result of evaluating an authenticator: an Either if nothing in it is async, otherwise a promise that never
+ * rejects.
+ */
+
+/** A failure or a principal. */
+export type Result<P> = E.Either<AuthError, P>
+
+/** A result, or a promise of it that never rejects. */
+export type Evaluation<P> = Result<P> | Promise<Result<P>>
+
+/**
+ * @internal Calls `f` with the result, sync if the evaluation is. If it is async, `f` must not throw. `altW`, `allOf`,
+ * `firstPresent` and `optional` have this code inline, because the call would cost 2 to 4 % of a sync decision.
+ */
+export const andThen = <A, B>(evaluation: Evaluation<A>, f: (result: Result<A>) => Evaluation<B>): Evaluation<B> =>
+  evaluation instanceof Promise ? evaluation.then(f) : f(evaluation)
+
+/** @internal A Right with a mark: no credential was sent. The mark is not enumerable, so the Right equals any other. */
+const passAnonymous = <A>(right: A): Result<A> =>
+  Object.freeze(Object.defineProperty(E.right(right), anonymousMark, { value: true }))
+
+/** @internal The result of `optional` if no credential was sent. */
+export const anonymous: Result<undefined> = passAnonymous(undefined)
+
+/** @internal Whether no credential was sent for a result. `flatMap` keeps this. */
+export const isAnonymous = (result: Result<unknown>): boolean => anonymousMark in result
+
+/** @internal Marks a result that was made from an anonymous one. */
+export const keepAnonymous = <A>(result: Result<A>): Result<A> =>
+  E.isLeft(result) || isAnonymous(result) ? result : passAnonymous(result.right)
+
+/*
+ * Recognizes truthy objects that are no principals: an Error that was returned instead of thrown, and the result of a
+ * lookup that found nothing. `fromAnswer` checks every object that a hook returns.
+ *
+ * The objects may be of any realm (a `vm` context, Jest's sandbox), so no prototype is compared by identity alone.
+ */
+
+/** Whether an object is an Error of any realm or a DOMException, or inherits from an Error's prototype. */
+const isErrorObject = (answer: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(answer)
+  return (prototype !== Object.prototype && inheritsFromError(prototype)) || types.isNativeError(answer)
+}
+
+const inheritsFromError = (prototype: unknown): boolean => {
+  for (let at = prototype; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
+    if (at === Error.prototype || isErrorPrototype(at)) return true
+  }
+  return false
+}
+
+// `Error.prototype` of another realm
+const isErrorPrototype = (prototype: object): boolean =>
+  Object.hasOwn(prototype, 'message') && isPrototype(prototype) && prototype.constructor.name === 'Error'
+
+/**
+ * Whether an object is the result of a lookup that found nothing: a prototype (`table['__proto__']`), or an object
+ * without keys whose prototype is plain or null (Redis returns `{}` for a missing hash).
+ */
+const foundNothing = (answer: object): boolean => (isPlain(answer) && !hasKeys(answer)) || isPrototype(answer)
+
+/** Whether a function is one that every object or function inherits: `table['constructor']`, `table['toString']`. */
+const isInheritedFunction = (answer: Function): boolean => {
+  const ofFunctions: unknown = Object.getPrototypeOf(answer)
+  if (!isObject(ofFunctions)) return false
+  const ofObjects: unknown = Object.getPrototypeOf(ofFunctions)
+  return isPrototype(answer) || isMethod(ofFunctions, answer) || (isObject(ofObjects) && isMethod(ofObjects, answer))
+}
+
+const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
+
+const isPrototype = (answer: object): boolean =>
+  Object.hasOwn(answer, 'constructor') &&
+  typeof answer.constructor === 'function' &&
+  answer.constructor.prototype === answer
+
+const isMethod = (prototype: object, answer: Function): boolean =>
+  Object.hasOwn(prototype, 'constructor') &&
+  (prototype.constructor === answer || Object.getOwnPropertyDescriptor(prototype, answer.name)?.value === answer)
+
+const isPlain = (answer: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(answer)
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+// In a loop, because making a list of the keys would take the longest time of the whole evaluation
+const hasKeys = (answer: object): boolean => {
+  for (const key in answer) if (Object.hasOwn(answer, key)) return true
+  return Reflect.ownKeys(answer).length > 0
+}
+
+/*
+ * Recognizes values that are like promises, and makes promises of them.
+ */
+
+/** @internal Whether a value has a `then`. `false` for a getter that throws; what reads it again must catch that. */
+export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
+  try {
+    return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+  } catch {
+    return false
+  }
+}
+
+/**
+ * @internal A promise for a value with a `then`. A promise of Node's own is returned as it is, unless its `then` was
+ * replaced.
+ */
+export const toPromise = (value: unknown): Promise<unknown> =>
+  value instanceof Promise && value.then === Promise.prototype.then ? value : new Promise((resolve) => resolve(value))
+
+/*
+ * An exception that means "it cannot be decided now". Thrown in a hook, it is an outage (503), not a bug (500).
+ *
+ * A helper can throw it, even if a hook calls the helper through code that does not know this library, such as `(await
+ * verify(stored, password)) && user`. It is recognized by a mark, so two copies of the package know each other's.
+ */
+
+const mark = Symbol.for('koa-with-auth/unavailable')
+
+/**
+ * The decision cannot be made now. In a hook it becomes `unavailable`; in a handler Koa answers 503. `retryAfter` is in
+ * seconds. The message is for the log: the client does not see it. Never put a credential in it.
+ *
+ * @example
+ * import { httpBearer, UnavailableError } from 'koa-with-auth'
+ *
+ * const directory = {
+ *   ownerOf: async (_token: string): Promise<{ user: string } | undefined> => {
+ *     throw new UnavailableError('the directory is down', { retryAfter: 30 })
+ *   },
+ * }
+ * const bearer = httpBearer({ authenticate: (_request, token) => directory.ownerOf(token) }) // 503, Retry-After: 30
+ */
+export class UnavailableError extends Error {
+  override readonly name: string = 'UnavailableError'
+  /** What Koa answers if a handler throws it. */
+  readonly status = 503
+  readonly retryAfter?: number | undefined
+  readonly [mark] = true
+  constructor(message: string, options: ErrorOptions & { readonly retryAfter?: number | undefined } = {}) {
+    super(message, options)
+    if (options.retryAfter === undefined) return
+    positive('new UnavailableError(message, { retryAfter })', options.retryAfter)
+    this.retryAfter = options.retryAfter
+  }
+}
+
+const isUnavailableError = (u: unknown): u is { readonly retryAfter?: unknown } =>
+  typeof u === 'object' && u !== null && mark in u && u[mark] === true
+
+/**
+ * @internal The failure for an exception: `unavailable` if it is an UnavailableError, otherwise `raised`. Never throws.
+ */
+export const failureOf = (error: unknown): AuthError => {
+  try {
+    if (!isUnavailableError(error)) return raised(error)
+    return unavailable(typeof error.retryAfter === 'number' ? error.retryAfter : undefined)
+  } catch {
+    // a proxy, or a getter, that throws
+    return raised(error)
+  }
+}
+
+/** @internal The failure of an answer that is no principal. */
+export const refused: E.Either<AuthError, never> = deepFreeze(E.left(invalid))
+
+/** Turns a hook's answer into an Either: sync if the answer is no promise and no function. Never throws. */
+export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
+  if (!answer) return refused
+  if (typeof answer !== 'object' && typeof answer !== 'function') return E.right(answer)
+  try {
+    if ('then' in answer && typeof answer.then === 'function') return toPromise(answer).then(fromAnswer, failed)
+    if (typeof answer === 'function') return isInheritedFunction(answer) ? refused : fromTask(answer)
+    if (Array.isArray(answer)) return answer.length === 0 ? refused : E.right(answer)
+    return fromObject(answer)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
+export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {
+  if (answer === undefined) return anonymous
+  return isThenable(answer) ? toPromise(answer).then(fromAnswerToAnonymous, failed) : fromAnswer(answer)
+}
+
+/** @internal Calls `ask` and reads its answer. An exception becomes a failure. */
+export const answerTo = (
+  ask: () => unknown,
+  read: (answer: unknown) => Evaluation<unknown> = fromAnswer,
+): Evaluation<unknown> => {
+  try {
+    return read(ask())
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+const failed = (error: unknown): Result<never> => E.left(failureOf(error))
+
+const mistake = (message: string): Result<never> => E.left(raised(new TypeError(message)))
+
+const fromObject = (answer: object): Evaluation<unknown> => {
+  if ('next' in answer && typeof answer.next === 'function') return mistake(iteratorMessage)
+  if (isErrorObject(answer)) return failed(answer)
+  if (foundNothing(answer)) return refused
+  return '_tag' in answer ? fromTagged(answer, answer._tag) : E.right(answer)
+}
+
+const fromTagged = (answer: object, tag: unknown): Evaluation<unknown> => {
+  if (isAuthError(answer)) return hasExactKeys(answer) ? E.left(answer) : mistake(tagMessage(answer._tag))
+  const payload = payloads.get(tag)
+  if (payload === undefined) return E.right(answer)
+  if (!isMadeByFpTs(answer, payload)) return mistake(tagMessage(String(tag)))
+  const value: unknown = payload === none ? undefined : Reflect.get(answer, payload)
+  if (payload !== 'left') return fromAnswer(value)
+  return isAuthError(value) ? E.left(value) : refused
+}
+
+const none = ''
+
+// The key that fp-ts puts beside each `_tag`
+const payloads: ReadonlyMap<unknown, string> = new Map([
+  ['None', none],
+  ['Some', 'value'],
+  ['Left', 'left'],
+  ['Right', 'right'],
+])
+
+// A row of a database can hold a `_tag` that its owner wrote. fp-ts's own values have only these keys
+const isMadeByFpTs = (answer: object, payload: string): boolean => {
+  const ours = payload === none ? '_tag' : payload
+  for (const key of Reflect.ownKeys(answer)) if (key !== '_tag' && key !== ours && key !== anonymousMark) return false
+  return isOwnData(answer, '_tag') && isOwnData(answer, ours)
+}
+
+const isOwnData = (answer: object, key: string): boolean =>
+  Object.getOwnPropertyDescriptor(answer, key)?.get === undefined && Object.hasOwn(answer, key)
+
+// A function is always truthy, so only a Task of an Either is accepted (A-31)
+const fromTask = (task: Function): Evaluation<unknown> => {
+  const yielded: unknown = Reflect.apply(task, undefined, [])
+  return isThenable(yielded)
+    ? toPromise(yielded).then((late) => answerTo(() => late, eitherOnly), failed)
+    : eitherOnly(yielded)
+}
+
+const eitherOnly = (yielded: unknown): Evaluation<unknown> =>
+  isEither(yielded) ? fromAnswer(yielded) : mistake(taskMessage)
+
+const isEither = (u: unknown): boolean =>
+  typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
+
+const iteratorMessage = 'a hook returned an iterator, which is never run; is the hook a generator?'
+
+const tagMessage = (tag: string): string =>
+  `a hook returned an object whose _tag is "${tag}", but its keys are not those of such a value; if it is data, return an object without _tag`
+
+const taskMessage =
+  'a hook returned a function that gives no Either; return a value, a promise, an Option, an Either or a TaskEither'
+
+/*
+ * The type of the principal that a hook's result leads to: the table of `fromAnswer.ts`, for the compiler.
+ */
+
+type Falsy = false | 0 | 0n | '' | null | undefined | void | readonly []
+
+/** The principal in a hook's result. Promises, Option, Either and TaskEither are unwrapped; failures are left out. */
+export type PrincipalFromAnswer<R> = 0 extends 1 & R
+  ? unknown
+  : R extends Falsy
+    ? never
+    : R extends AuthError
+      ? never
+      : R extends PromiseLike<infer A>
+        ? PrincipalFromAnswer<A>
+        : R extends O.None | E.Left<unknown>
+          ? never
+          : R extends O.Some<infer A>
+            ? PrincipalFromAnswer<A>
+            : R extends E.Right<infer A>
+              ? PrincipalFromAnswer<A>
+              : R extends (...args: never[]) => infer A
+                ? Awaited<A> extends E.Either<unknown, infer B>
+                  ? PrincipalFromAnswer<B>
+                  : never
+                : R
+
+/** After `optional`, `f` is called with `undefined` too. This is the part of its result that stays anonymous. */
+export type AnonymousOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never

@@ -1,0 +1,238 @@
+/**
+ * Freezes constants that all requests share. So a mistake in a mapper or a hook is a TypeError at the first request.
+ * Without it, the answer to one user could contain data of another user.
+ */
+import { hash, timingSafeEqual } from 'node:crypto'
+
+/** Freezes plain data, deeply. Functions and instances of classes (an Error, a RegExp) are left as they are. */
+export const deepFreeze = <A>(value: A): A => {
+  if (!isData(value)) return value
+  for (const key of Reflect.ownKeys(value)) deepFreeze(Reflect.get(value, key))
+  return Object.freeze(value)
+}
+
+/** A deeply frozen copy of plain data. The original stays writable. */
+export const frozenCopy = <A>(value: A): A => {
+  if (!isData(value)) return value
+  const copy = Array.isArray(value)
+    ? value.map((one: unknown) => frozenCopy(one))
+    : Object.fromEntries(Object.entries(value).map(([key, one]) => [key, frozenCopy(one)]))
+  // Safe: the same keys, and a copy of each value
+  return Object.freeze(copy) as A
+}
+
+const isData = (value: unknown): value is object => {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/*
+ * Reads the fields of objects that decide who a caller is and what they may do, so that a polluted prototype decides nothing.
+ *
+ * Code elsewhere in the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So inherited
+ * values do not count.
+ */
+
+/** The value of an own property; `undefined` if there is none. */
+export const ownField = (record: object, name: string): unknown =>
+  Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
+
+/** The same, but getters of the object's class count, too, because merged data cannot make a getter. */
+export const ownOrGetter = (object: object, name: string): unknown => {
+  if (Object.hasOwn(object, name)) return Reflect.get(object, name)
+  let at: unknown = Object.getPrototypeOf(object)
+  while (typeof at === 'object' && at !== null && at !== Object.prototype) {
+    const property = Object.getOwnPropertyDescriptor(at, name)
+    if (property !== undefined) return property.get === undefined ? undefined : Reflect.get(object, name)
+    at = Object.getPrototypeOf(at)
+  }
+  return undefined
+}
+
+/*
+ * How old something is in this process, by two clocks. The greater age counts, so nothing is kept for too long.
+ *
+ * Somebody can set the system clock back. The monotonic clock (`performance.now()`) can stop while a machine sleeps, or while a
+ * function that a cloud runs is frozen.
+ */
+
+/** A moment by both clocks, in milliseconds. */
+export interface Moment {
+  readonly monotonic: number
+  readonly system: number
+}
+
+/** This moment. */
+export const thisMoment = (): Moment => ({ monotonic: performance.now(), system: Date.now() })
+
+/** How long ago a moment was, in milliseconds. */
+export const ageOf = ({ monotonic, system }: Moment): number =>
+  Math.max(performance.now() - monotonic, Date.now() - system)
+
+// UTF-16, because UTF-8 writes all lone surrogates alike
+const ENCODING = 'utf16le'
+
+/** The longest secrets that are compared without a digest, in UTF-16 code units. */
+const LENGTH = 256
+// One word more, so that zeros are also written after the longest secret: a call that writes nothing takes 13 ns less
+const BYTES = 2 * LENGTH + 4
+const WORDS = BYTES / 4
+const zeros = '\0'.repeat(BYTES / 2)
+// Not from Buffer's pool, so that they are aligned to words
+const left = Buffer.from(new ArrayBuffer(BYTES))
+const right = Buffer.from(new ArrayBuffer(BYTES))
+const leftWords = new Int32Array(left.buffer)
+const rightWords = new Int32Array(right.buffer)
+
+// As many bytes are written for a short secret as for a long one
+const fill = (buffer: Buffer, secret: string): void => {
+  const end = buffer.write(secret, 0, ENCODING)
+  buffer.write(zeros, end, BYTES - end, ENCODING)
+}
+
+const digest = (secret: string): Buffer => hash('sha256', Buffer.from(secret, ENCODING), 'buffer')
+
+// The same as `timingSafeEqual`, but by words instead of bytes: every word is read, and no branch depends on one. For
+// these buffers it takes a fifth of the time. The benchmark tests that its time reveals nothing: `npm run bench --
+// --only timing`.
+const areSame = (lengths: number): boolean => {
+  let difference = lengths
+  for (let at = 0; at < WORDS; at++) difference |= leftWords[at]! ^ rightWords[at]!
+  return difference === 0
+}
+
+/**
+ * Returns whether two secrets are equal. The time that it takes does not reveal where they differ (CWE-208). Strings of different
+ * lengths take as long as strings of equal lengths.
+ *
+ * Strings of up to 256 characters are compared in buffers of one size, and longer ones by their digests, so different lengths
+ * neither throw nor return early. The time of many calls may reveal one thing about a single string: whether it is longer than 256
+ * characters, and below that its length, by a few nanoseconds of copying. It never throws: a value that is not a string equals
+ * nothing.
+ *
+ * @example
+ * import { constantTimeEqual } from 'koa-with-auth'
+ *
+ * assert.strictEqual(constantTimeEqual('supersecret', 'supersecret'), true)
+ * assert.strictEqual(constantTimeEqual('supersecret', 'super'), false)
+ */
+export const constantTimeEqual = (a: string, b: string): boolean => {
+  if (typeof a !== 'string' || typeof b !== 'string') return false
+  if (a.length > LENGTH || b.length > LENGTH) return timingSafeEqual(digest(a), digest(b))
+  fill(left, a)
+  fill(right, b)
+  // A secret may end in zeros itself, so the lengths count too
+  return areSame(a.length ^ b.length)
+}
+
+/*
+ * The marks that this package puts on values, all in one place. Each is a `Symbol.for`, so that two copies of the
+ * package in one process (at two paths, of two versions) recognize each other's, and so that a debugger shows them.
+ */
+
+/** On a function: it is a guard, see `koa/layer.ts`. */
+export const guardMark = Symbol.for('koa-with-auth/guard')
+
+/**
+ * The `param` of functions that stay before `param` hooks. The router sorts hooks among the functions of a layer by
+ * their `param`, and puts them before the first that has none. No path has a parameter of this name (D-R10).
+ */
+export const aheadOfParams = Symbol.for('koa-with-auth/ahead-of-params')
+
+/** On a router: the level that made it, see `koa/levels.ts`. */
+export const levelMark = Symbol.for('koa-with-auth/level')
+
+/** On a layer: its functions as they were written, see `koa/layer.ts`. */
+export const layerMark = Symbol.for('koa-with-auth/layer')
+
+/** On a router: its application, see `koa/application.ts`. */
+export const applicationMark = Symbol.for('koa-with-auth/application')
+
+/** On the `opts` of a layer: the identities of its applications, outermost first. */
+export const applicationsMark = Symbol.for('koa-with-auth/applications')
+
+/** On a function: it sets the settings of an application in a layer, or takes them back. */
+export const applicationSettingsMark = Symbol.for('koa-with-auth/application-settings')
+
+/** On a Koa context: the captures of the layer whose guard ran last, see `koa/guard.ts`. */
+export const guardedMark = Symbol.for('koa-with-auth/guarded')
+
+/** On a function: it describes its operation, see `openapi/operation.ts`. */
+export const operationMark = Symbol.for('koa-with-auth/operation')
+
+/** On a function: which docs page its operation belongs to, see `openapi/docs.ts`. */
+export const docsMark = Symbol.for('koa-with-auth/docs')
+
+/** On a function: it serves a part of the page one path segment above. */
+export const assetMark = Symbol.for('koa-with-auth/asset')
+
+/** On middleware: it carries settings, see `koa/settings.ts`. */
+export const settingsMark = Symbol.for('koa-with-auth/settings')
+
+/** On middleware: the function that an upgrade runs instead, see `upgrades/guardUpgrade.ts`. */
+export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
+
+/** On a router and its layers: they are sealed, see `audit/seal.ts`. */
+export const sealedMark = Symbol.for('koa-with-auth/sealed')
+
+/** On a router: `expectGuarded` is running on it. */
+export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
+
+/** On a response: the headers of the guarded operation that answers, see `koa/responseHeaders.ts`. */
+export const policyMark = Symbol.for('koa-with-auth/header-policy')
+
+/** On a response: what was decided about its request, see `koa/watching.ts`. */
+export const decisionMark = Symbol.for('koa-with-auth/decision')
+
+/**
+ * On a router: what was printed about it. On the channel of decisions: that they are printed. See `koa/development.ts`.
+ */
+export const printedMark = Symbol.for('koa-with-auth/printed')
+
+/** On a Koa request: the kinds that let in, if there is a subscriber, see `core/decided.ts`. */
+export const passedMark = Symbol.for('koa-with-auth/passed')
+
+/** On a Koa request: a remembered verification answered, see `core/decided.ts`. */
+export const recalledMark = Symbol.for('koa-with-auth/recalled')
+
+/** On a Koa request: credentials that were decoded before their kind was asked, see `core/Authenticator.ts`. */
+export const decodedMark: unique symbol = Symbol.for('koa-with-auth/decoded')
+
+/** On a Koa request: something else than its credential decided, see `core/Authenticator.ts`. */
+export const recoveredMark: unique symbol = Symbol.for('koa-with-auth/recovered')
+
+/** On a Koa request: the guesses that it made, see `guesses/throttled.ts`. */
+export const guessedMark: unique symbol = Symbol.for('koa-with-auth/guessed')
+
+/** On a request of node:http: the sign-outs since its upgrade began, see `upgrades/guardUpgrade.ts`. */
+export const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
+
+/** On an application: which weaknesses of its sessions were warned of, see `kinds/plainSession.ts`. */
+export const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
+
+/** On a router: the copies that `withAuth` made of it, see `koa/development.ts`. */
+export const copiesMark = Symbol.for('koa-with-auth/copies')
+
+/** On a router: its `routes()` was called. */
+export const usedMark = Symbol.for('koa-with-auth/is-used')
+
+/** On a hook: its author was warned that it reads no credential, see `core/Authenticator.ts`. */
+export const unreadMark = Symbol.for('koa-with-auth/unread-credential')
+
+/** On a Right: no credential was sent for it, see `core/Result.ts`. */
+export const anonymousMark = Symbol.for('koa-with-auth/anonymous')
+
+/**
+ * Keeps the marks of functions under OpenTelemetry's Koa instrumentation, which Sentry uses too.
+ *
+ * At `app.use(router.routes())` it replaces each function of each layer by one without its properties. Then the guard
+ * could not be found any more. It does not replace functions whose constructor is named `GeneratorFunction`: middleware
+ * of Koa 1, which it cannot wrap. So marked functions claim to be such middleware, and get no span. Koa itself does not
+ * read `constructor`. `spec/package/tracers.http.spec.ts` pins this.
+ */
+const constructor = { value: { name: 'GeneratorFunction' }, configurable: true }
+
+/** Keeps tracers from wrapping a function. */
+export const notWrapped = <F extends Function>(f: F): F => Object.defineProperty(f, 'constructor', constructor)

@@ -1,0 +1,258 @@
+/**
+ * One change of an API key. The record contains no part of the key or of its digest.
+ */
+import { createHash } from 'node:crypto'
+import { channel, type Channel } from 'node:diagnostics_channel'
+import type { AuthError } from './AuthError.js'
+
+interface Changed {
+  /** The id of the key, as `issue` returned it. */
+  readonly id: string
+}
+
+interface Made extends Changed {
+  /** Whose it is, as the store keeps it. */
+  readonly owner: string
+  /** What it may do. */
+  readonly scopes: ReadonlyArray<string>
+  /** When it expires, in milliseconds since 1970; left out if it never does. */
+  readonly expiresAt?: number
+}
+
+/** A change of an API key, after the store has saved it; frozen. */
+export type ApiKeyEvent =
+  | (Made & { readonly event: 'issued' })
+  | (Made & { readonly event: 'adopted' })
+  | (Changed & {
+      readonly event: 'rotated'
+      /** How long older secrets are still good, in milliseconds. */
+      readonly overlapMs: number
+    })
+  | (Changed & { readonly event: 'revoked' })
+
+/*
+ * What was decided about a request, as a record for logs, metrics and alarms. Its type has no place for a credential:
+ * its strings are names that the application's author wrote, methods, and patterns of routes.
+ */
+
+/**
+ * What became of a request.
+ *
+ * | outcome       | failure                                  |
+ * |---------------|------------------------------------------|
+ * | `accepted`    |                                          |
+ * | `anonymous`   | none: the caller sent no credential, and needs none |
+ * | `public`      | none: the operation asks for nothing     |
+ * | `refused`     | absent, malformed, invalid, expired      |
+ * | `forbidden`   | forged, insufficient                     |
+ * | `throttled`   | throttled                                |
+ * | `unavailable` | unavailable                              |
+ * | `raised`      | raised                                   |
+ */
+export type Outcome =
+  'accepted' | 'anonymous' | 'public' | 'refused' | 'forbidden' | 'throttled' | 'unavailable' | 'raised'
+
+/** One alternative that did not let in. */
+export interface DecisionBranch {
+  /** What OpenAPI calls its scheme; `custom` for a plain function. */
+  readonly scheme: string
+  /** Why. */
+  readonly failure: AuthError['_tag']
+  /** It was not asked, because another had decided. */
+  readonly skipped?: true
+}
+
+/** One decision; frozen. */
+export interface Decision {
+  readonly outcome: Outcome
+  /** Why it was not let in. */
+  readonly failure?: AuthError['_tag']
+  /** Each alternative that did not let in, in the order tried; left out if there is only one. */
+  readonly branches?: ReadonlyArray<DecisionBranch>
+  /**
+   * What OpenAPI calls the scheme that let in, or the only one that was tried. ` + ` joins schemes that are sent
+   * together.
+   */
+  readonly scheme?: string
+  /** Which member of an object let in. */
+  readonly via?: string
+  /**
+   * Which level decided: `operation`, `application`, `upgrade`, or which router. ` + ` joins levels that add to one
+   * another.
+   */
+  readonly level: string
+  readonly method: string
+  /** The pattern of the route, never the path. */
+  readonly route: string
+  /** The status of the response; 499 if the client had gone before there was one. */
+  readonly status: number
+  /** How long the decision took, in milliseconds, without the handler. */
+  readonly durationMs: number
+  /** How long the client should wait after a throttle or an outage, in seconds. */
+  readonly retryAfter?: number
+  /** Whether `remembered` answered. */
+  readonly cached?: true
+  /** Who it is, if `authSettings({ events: { subject } })` says so. */
+  readonly subject?: string
+}
+
+/*
+ * One fetch of the keys with which a provider signs its tokens. The record contains no key and no part of the response.
+ */
+
+interface Fetched {
+  /** The issuer whose keys they are. */
+  readonly issuer: string
+  /** How long the fetch took, in milliseconds; discovery is part of it. */
+  readonly durationMs: number
+}
+
+/** A fetch of a provider's keys; frozen. */
+export type ProviderKeysEvent =
+  | (Fetched & {
+      readonly event: 'refreshed'
+      /** Whether the keys differ from those before, such as after a rotation. `true` for the first ones. */
+      readonly changed: boolean
+    })
+  | (Fetched & {
+      readonly event: 'failed'
+      /** What went wrong, such as `answered 502`. */
+      readonly problem: string
+      /** For how long the known keys can still be used, in milliseconds. 0: requests are answered 503. */
+      readonly servesForMs: number
+    })
+
+/*
+ * Records of signing in and out. They name users and sessions by digests. So a reader of a record cannot take a session
+ * over or find it in a store. A user's name has different digests in different applications.
+ */
+
+/** Who is signed in, and by which session, as digests. They are the same in every process of a service. */
+export interface SignInDigests {
+  /** Of the application's name and the user's identifier. It is a pseudonym: names can be guessed. */
+  readonly user: string
+  /** Of the session's id. */
+  readonly session: string
+}
+
+/** A user signed in; frozen. */
+export interface SignedInEvent extends SignInDigests {
+  /** The name of the application. */
+  readonly application: string
+  /** Who it is, if `authSettings({ events: { subject } })` says so. */
+  readonly subject?: string
+}
+
+/**
+ * Why a session is over.
+ *
+ * | reason             | what happened                                                                      |
+ * |--------------------|------------------------------------------------------------------------------------|
+ * | `logOut`           | `logOut`, or the application removed the sign-in from the session                  |
+ * | `logOutEverywhere` | all sessions of the user were ended; without `session` in the process that did it  |
+ * | `renewed`          | the session got a new id: somebody signed in again, or the application asked for it |
+ * | `idle`             | it was not used for too long, which a request of it showed                          |
+ * | `absolute`         | it was too old, which a request of it showed                                        |
+ */
+export type SignedOutReason = 'logOut' | 'logOutEverywhere' | 'renewed' | 'idle' | 'absolute'
+
+/** A session is over, or all sessions of a user; frozen. */
+export interface SignedOutEvent {
+  readonly application: string
+  readonly reason: SignedOutReason
+  /** @see SignInDigests */
+  readonly user: string
+  /** Which session; left out if all sessions of the user are over. */
+  readonly session?: string
+}
+
+/** The digest of a user. */
+export const userDigest = (application: string, user: string): string => digest('user', application, user)
+
+/** The digest of a session. It is not the one under which stores keep it. */
+export const sessionDigest = (id: string): string => digest('session', id)
+
+// A JSON array, so that different parts never make the same string
+const digest = (...parts: ReadonlyArray<string>): string =>
+  createHash('sha256')
+    .update(JSON.stringify(['koa-with-auth/events', ...parts]))
+    .digest('base64url')
+
+/**
+ * Whether a record says that a sign-in is over. What the sign-in opened must end then, such as a socket or a stream.
+ * The record may come from another process, as JSON.
+ *
+ * @example
+ * import { endsSignIn, onSignedOut, type SignInDigests } from 'koa-with-auth/events'
+ *
+ * const sockets = new Map<{ close: () => void }, SignInDigests>()
+ * const end = onSignedOut((record) => {
+ *   for (const [socket, signIn] of sockets) if (endsSignIn(record, signIn)) socket.close()
+ * })
+ * end()
+ */
+export const endsSignIn = (record: SignedOutEvent, signIn: SignInDigests): boolean =>
+  record.session === undefined ? record.user === signIn.user : record.session === signIn.session
+
+/*
+ * An outage of a store, which the requests to it showed. Nothing asks a store only to make this record.
+ */
+
+/** What a store keeps. */
+export type StoreContent = 'api-keys' | 'sessions'
+
+interface Outage {
+  /** What the store keeps. */
+  readonly store: StoreContent
+}
+
+/** An outage of a store that begins, or that is over; frozen. */
+export type StoreOutageEvent =
+  | (Outage & {
+      readonly event: 'begun'
+      /** Whether it failed, or did not answer in time. */
+      readonly reason: 'failed' | 'silent'
+    })
+  | (Outage & {
+      readonly event: 'over'
+      /** How long it lasted, from the first failure to the first answer, in milliseconds. */
+      readonly durationMs: number
+    })
+
+/*
+ * The channels of `node:diagnostics_channel` on which this package reports what happens, one type of record each. Without a
+ * subscriber nothing is built.
+ */
+
+/** A channel whose messages are all of one type. */
+export interface EventChannel<R> extends Channel {
+  publish(record: R): void
+}
+
+// Safe: only this package publishes on it, and only this type
+const eventChannel = <R>(name: string): EventChannel<R> => channel(`koa-with-auth:${name}`)
+
+/** Each decision, when the response has ended. */
+export const decisions = eventChannel<Decision>('decision')
+
+/** Each fetch of a provider's keys. */
+export const providerKeys = eventChannel<ProviderKeysEvent>('provider-keys')
+
+/** Each change of an API key. */
+export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
+
+/** Each sign-in by a session, when the request is over. */
+export const signedIn = eventChannel<SignedInEvent>('signed-in')
+
+/** Each end of a session, when the store has it. */
+export const signedOut = eventChannel<SignedOutEvent>('signed-out')
+
+/** Each outage of a store, when it begins and when it is over. */
+export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')
+
+/** Publishes a frozen record. It is made only if there is a subscriber. */
+export const report =
+  <R extends object>(to: EventChannel<R>) =>
+  (record: () => R): void => {
+    if (to.hasSubscribers) to.publish(Object.freeze(record()))
+  }

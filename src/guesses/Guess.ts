@@ -1,0 +1,205 @@
+/**
+ * What a guess is counted under: the account that it names, and the address that it comes from.
+ *
+ * Limiters see only digests, so a store of counts does not reveal users and addresses.
+ */
+import { hash } from 'node:crypto'
+import type { Request } from 'koa'
+import { isThenable } from '../core/Result.js'
+import { checkOptions, maybe, string } from '../core/options.js'
+import { addressShare, type Limiter, type Limiters } from './Limiter.js'
+
+/**
+ * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the
+ * same name. If a spelling found the same account but had a separate count, it would allow more guesses.
+ *
+ * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name,
+ * repeated blanks, and everything after 256 characters. A letter that a collation sorts as another (`ø`, `æ`, `①`)
+ * counts as that one. Two users whose names have the same form share a count, and nothing else: the form never finds an
+ * account.
+ */
+const MAX_NAME_LENGTH = 256
+
+/** What a name is counted as. */
+export const accountName = (name: string): string => {
+  const start = name.slice(0, MAX_NAME_LENGTH)
+  return plain.test(start) ? start.toLowerCase() : ofAnyScript(start)
+}
+
+const plain = /^[!-~]*$/
+
+const ofAnyScript = (name: string): string =>
+  name
+    .normalize('NFKD')
+    // NFKD can turn one character into eighteen
+    .slice(0, MAX_NAME_LENGTH)
+    .replace(/[^\S\ufeff]+/g, ' ')
+    .replace(/[·\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .replace(/[^ -~]/gu, latin)
+    // both, because some letters have only one case
+    .toUpperCase()
+    .toLowerCase()
+    .trim()
+
+const letters = [...'0123456789abcdefghijklmnopqrstuvwxyz']
+let collator: Intl.Collator | undefined
+
+// What databases that ignore case and accents take a character for: nothing, a letter, two letters, or itself
+const latin = (character: string): string => {
+  const { compare } = (collator ??= new Intl.Collator('und', { sensitivity: 'base' }))
+  const both = lastUpTo(character, lastUpTo(character, '', compare), compare)
+  return compare(both, character) === 0 ? both : character
+}
+
+// Adds the last letter to `before` with which it does not sort after the character; no letter if there is none
+const lastUpTo = (character: string, before: string, compare: Intl.Collator['compare']): string => {
+  let [low, high] = [0, letters.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (compare(before + letters[middle], character) <= 0) low = middle + 1
+    else high = middle
+  }
+  return before + (letters[low - 1] ?? '')
+}
+
+/*
+ * The address that guesses are counted by: an IPv4 address, or the /64 network of an IPv6 address.
+ *
+ * One household has 2^64 IPv6 addresses, so a single one says nothing. A port says nothing either: each connection has
+ * another one, and some proxies write it after the address.
+ *
+ * Behind a proxy (`app.proxy`) the address is the last one that the nearest proxy wrote, or the one that
+ * `app.maxIpsCount` selects. An address that the client could have written does not count. If the value is not an
+ * address, the address of the socket counts.
+ */
+
+/** The address of the client. It is `''` if the socket has none: a Unix socket, or one that is already closed. */
+export const clientAddress = (request: Request): string => {
+  const { app, socket } = request
+  const written = app.proxy ? forwarded(request) : undefined
+  return (written === undefined ? undefined : networkOf(written)) ?? ofSocket(socket.remoteAddress ?? '')
+}
+
+// An IPv4 address needs no parsing, because the operating system always writes it in the same way
+const ofSocket = (address: string): string => (address.includes(':') ? (networkOf(address) ?? address) : address)
+
+// Koa cuts `ips` down to the last `maxIpsCount`. Without it, a client could have written all but the last
+const forwarded = ({ app, ips }: Request): string | undefined => (app.maxIpsCount > 0 ? ips[0] : ips.at(-1))
+
+// A longer string is not an address, and is not parsed
+const MAX_ADDRESS_LENGTH = 100
+
+const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
+const bracketed = /^\[([^\]]*)\](?::\d+)?$/
+
+/** @internal The part of an address that a client cannot choose; `undefined` for a string that is not an address. */
+export const networkOf = (written: string): string | undefined => {
+  if (written.length > MAX_ADDRESS_LENGTH) return undefined
+  const address = bracketed.exec(written)?.[1] ?? written
+  const plain = four.exec(address)?.[1]
+  if (plain !== undefined) return ofOctets(plain.split('.').map(Number))
+  return ofGroups(groupsOf(address))
+}
+
+const ofOctets = (octets: ReadonlyArray<number>): string | undefined =>
+  octets.every((octet) => octet < 256) ? octets.join('.') : undefined
+
+// RFC 4291 §2.2: `::` is as many groups of zeros as are missing
+const groupsOf = (address: string): ReadonlyArray<number> => {
+  const [text = ''] = address.split('%', 1)
+  const [before = '', after, more] = withoutOctets(text).split('::')
+  if (more !== undefined) return []
+  const [head, tail] = [numbers(before), numbers(after)]
+  const zeros = after === undefined ? 0 : Math.max(0, 8 - head.length - tail.length)
+  return [...head, ...Array<number>(zeros).fill(0), ...tail]
+}
+
+const numbers = (part: string | undefined): ReadonlyArray<number> =>
+  part === undefined || part === '' ? [] : part.split(':').map((group) => Number(`0x${group}`))
+
+// RFC 4291 §2.2: the last two groups may be written as an IPv4 address
+const withoutOctets = (text: string): string =>
+  text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)(?::\d+)?$/, (_all, a, b, c, d) =>
+    [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
+  )
+
+// A port without brackets looks like a ninth group. So its digits were read as hexadecimal ones: 65535 as 0x65535
+const MAX_GROUP = 0xffff
+const MAX_PORT = 0x65535
+const ofGroups = (all: ReadonlyArray<number>): string | undefined => {
+  if (all.length < 8 || all.length > 9) return undefined
+  if (!all.every((group, at) => group <= (at < 8 ? MAX_GROUP : MAX_PORT))) return undefined
+  const [, , , , , , high = 0, low = 0] = all
+  // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): these IPv6 networks hold all IPv4 addresses
+  const prefix = all.slice(0, 6).map((group) => group.toString(16)).join(':') // prettier-ignore
+  if (prefix === '0:0:0:0:0:ffff' || prefix === '64:ff9b:0:0:0:0') {
+    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  }
+  return `${prefix.split(':', 4).join(':')}::/64`
+}
+
+/** The account that a credential is a guess at, and where it comes from. */
+export interface Guess {
+  /**
+   * The account that it names. Letter case, accents, invisible characters and blanks around it do not matter. Left out:
+   * the guess counts only under its address.
+   */
+  readonly account?: string | undefined
+  /**
+   * Default, also for `''`: the client's address. The port of an address does not count. An IPv6 address counts as its
+   * /64 network.
+   */
+  readonly address?: string | undefined
+}
+
+/** @internal One count of a guess. */
+export interface Count {
+  readonly limiter: Limiter
+  readonly key: string
+  /** A limit below that of the limiter. */
+  readonly atMost?: number | undefined
+}
+
+/**
+ * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the
+ * others.
+ */
+export const countsIn = (limiters: Limiters) => {
+  const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
+  const share = addressShare(limiters)
+  return (account: string | undefined, address: string): readonly [Count, ...Count[]] => {
+    const from = { limiter: anyAccount ?? accountAndAddress, key: digest('address', address) }
+    if (account === undefined) return [from]
+    const whose = accountName(account)
+    const counts: [Count, ...Count[]] = [
+      { limiter: accountAndAddress, key: digest('account and address', whose, address) },
+    ]
+    if (anyAccount !== undefined) counts.push(from)
+    if (everywhere === undefined) return counts
+    if (share !== undefined) counts.push({ limiter: everywhere, key: digest('share', whose, address), atMost: share })
+    return [...counts, { limiter: everywhere, key: digest('account', whose) }]
+  }
+}
+
+const digest = (...parts: ReadonlyArray<string>): string =>
+  hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'base64url')
+
+/** @internal The account of credentials that have a `username`, such as those of Basic. */
+export const usernameIn = (_request: unknown, credentials: unknown): Guess => {
+  if (typeof credentials !== 'object' || credentials === null || !('username' in credentials)) return {}
+  const { username } = credentials
+  return typeof username === 'string' ? { account: username } : {}
+}
+
+/** @internal Throws a TypeError for a result that `keys` must not return. */
+export const checkGuess = (guess: unknown): Guess => {
+  if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
+  // Safe: anything else is refused
+  return checkOptions('the result of throttled({ keys })', guess as Guess, guessed)
+}
+
+/** @internal The address that a guess counts under. */
+export const addressOf = ({ address }: Guess, request: Request): string =>
+  address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
+
+const guessed = { account: maybe(string), address: maybe(string) }

@@ -1,0 +1,175 @@
+/**
+ * A limiter counts guesses. It is any object with `consume` and `reward`, such as the classes of rate-limiter-flexible (memory,
+ * Redis, SQLite and more).
+ *
+ * `consume` adds one and reports whether that was too much, in one step of the store. So of any number of parallel guesses, no more
+ * pass than the limit. An object that looks first and counts later is not a limiter.
+ */
+import { checkOptions, maybe, type Check } from '../core/options.js'
+
+/** Counts by keys. */
+export interface Limiter {
+  /**
+   * Counts one guess. It rejects with an Error if the store fails. If the guess is one too many, it rejects with anything else,
+   * such as an object with `msBeforeNext`.
+   */
+  readonly consume: (key: string) => PromiseLike<unknown>
+  /** Takes one guess back. */
+  readonly reward: (key: string) => PromiseLike<unknown>
+}
+
+/** A limiter for each way to count. */
+export interface Limiters {
+  /** Guesses at one account from one address: the narrowest count. */
+  readonly accountAndAddress: Limiter
+  /** Guesses at one account from anywhere. */
+  readonly account?: Limiter | undefined
+  /** Guesses from one address at any account. */
+  readonly address?: Limiter | undefined
+}
+
+/** @internal The result of counting: counted, too many (for `retryAfter` seconds), or the limiter failed. */
+export type Counted =
+  | {
+      readonly _tag: 'Counted'
+      readonly limiter: Limiter
+      readonly key: string
+      readonly total: number
+      /** How many more are allowed, if the limiter says so. */
+      readonly left: number
+      readonly retryAfter: number | undefined
+      /** When its window ends, as `performance.now()`. If it were taken back in the next window, that would be one guess for free. */
+      readonly until: number
+    }
+  | { readonly _tag: 'TooMany'; readonly retryAfter: number | undefined }
+  | { readonly _tag: 'Failed'; readonly retryAfter?: undefined }
+
+/** @internal Counts one guess, and calls `next` with the result. `next` must not throw. */
+export const countOne = <A>(
+  limiter: Limiter,
+  key: string,
+  next: (counted: Counted) => A | PromiseLike<A>,
+): Promise<A> => {
+  const start = performance.now()
+  const counted = (answer: unknown): Counted => {
+    const ms = timeLeft(answer)
+    const left = numberIn(answer, 'remainingPoints') ?? Infinity
+    const total = numberIn(answer, 'consumedPoints') ?? 0
+    return { _tag: 'Counted', limiter, key, total, left, retryAfter: inSeconds(ms), until: start + (ms ?? Infinity) }
+  }
+  const refused = (reason: unknown): Counted => {
+    if (isError(reason) && numberIn(reason, 'msBeforeNext') === undefined) return { _tag: 'Failed' }
+    const left = timeLeft(reason)
+    // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A
+    // limiter that blocks for a while does not keep the count.
+    const wasCounted = (numberIn(reason, 'consumedPoints') ?? 0) > 0
+    const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
+    if (wasCounted && !isBlocked) reward(limiter, key, start + (left ?? Infinity))
+    return { _tag: 'TooMany', retryAfter: inSeconds(left) }
+  }
+  try {
+    return Promise.resolve(limiter.consume(key)).then(
+      (answer) => next(counted(answer)),
+      (reason: unknown) => next(refused(reason)),
+    )
+  } catch (error) {
+    return Promise.resolve(next(refused(error)))
+  }
+}
+
+/** @internal Takes back what was counted, while its window lasts. */
+export const takeBack = (counted: Counted): void => {
+  if (counted._tag === 'Counted') reward(counted.limiter, counted.key, counted.until)
+}
+
+// Not awaited: if the store fails now, the guess stays counted until its window ends
+const reward = (limiter: Limiter, key: string, until: number): void => {
+  if (performance.now() >= until) return
+  try {
+    Promise.resolve(limiter.reward(key)).catch(ignore)
+  } catch {
+    // the same as a rejection
+  }
+}
+
+const ignore = (): void => {}
+
+// Milliseconds until the window ends; `undefined` if it never does, or if that is unknown
+const timeLeft = (counted: unknown): number | undefined => {
+  const left = numberIn(counted, 'msBeforeNext')
+  return left === undefined || left < 0 ? undefined : left
+}
+
+const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000)
+
+type Numbers = Readonly<Partial<Record<'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | Setting, unknown>>>
+
+/** The settings that limiters of rate-limiter-flexible have as properties. */
+type Setting = 'points' | 'duration' | 'blockDuration'
+
+/** The number that an object has under a name; `undefined` if it has none. */
+const numberIn = (u: unknown, name: keyof Numbers): number | undefined => {
+  if (typeof u !== 'object' || u === null) return undefined
+  // Safe: the type of the value is checked
+  const value = (u as Numbers)[name]
+  return typeof value === 'number' && !Number.isNaN(value) ? value : undefined
+}
+
+// An Error of another realm, too, such as in a test runner
+const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.toString.call(u) === '[object Error]'
+
+/** @internal Makes Limiters from one limiter or from an object of limiters. Throws a TypeError for anything else. */
+export const checkLimiters = (limiter: unknown): Limiters => {
+  const place = 'throttled({ limiter })'
+  if (isLimiter(limiter)) return { accountAndAddress: limiter }
+  if (typeof limiter !== 'object' || limiter === null || !hasNarrow(limiter)) {
+    throw new TypeError(
+      `${place} must be a limiter, an object with the methods consume and reward, or an object { accountAndAddress, account, address } of limiters`,
+    )
+  }
+  // Safe: the checks refuse everything else
+  return checkOptions<Limiters>(place, limiter as Limiters, {
+    accountAndAddress: counts,
+    account: maybe(counts),
+    address: maybe(counts),
+  })
+}
+
+const hasNarrow = (limiter: { readonly accountAndAddress?: unknown }): boolean =>
+  limiter.accountAndAddress !== undefined
+
+const counts: Check = (place, value) => {
+  if (!isLimiter(value)) throw new TypeError(`${place} must have the methods consume and reward`)
+}
+
+const isLimiter = (u: unknown): u is Limiter =>
+  typeof u === 'object' &&
+  u !== null &&
+  'consume' in u &&
+  typeof u.consume === 'function' &&
+  'reward' in u &&
+  typeof u.reward === 'function'
+
+/*
+ * How many of an account's guesses one address may use. It can never use all of them and lock the account's owner out.
+ *
+ * The narrow limits often ensure that already: 5 in 15 minutes cannot become 1,000 in a day. If they do not, an address
+ * gets less than half of what the account allows, because two of its windows can overlap one window of the account.
+ */
+
+/** The share of one address; `undefined` if the other limits are narrow enough, or unknown. */
+export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
+  const points = numberIn(account, 'points')
+  if (points === undefined) return undefined
+  const most = Math.min(...[accountAndAddress, address].map((one) => mostWithin(one, numberIn(account, 'duration'))))
+  return most < points ? undefined : Math.max(1, Math.floor((points - 1) / 2))
+}
+
+// How many a limiter lets pass in any `duration` seconds; a duration of 0 never ends
+const mostWithin = (limiter: Limiter | undefined, duration: number | undefined): number => {
+  const points = numberIn(limiter, 'points')
+  const own = numberIn(limiter, 'duration')
+  if (points === undefined || own === undefined || duration === undefined) return Infinity
+  if (own === 0) return points
+  return duration === 0 ? Infinity : points * (Math.ceil(duration / own) + 1)
+}

@@ -1,0 +1,296 @@
+/**
+ * `remembered`: for a time that its author chose, a credential that has passed passes again without a call of its hook.
+ *
+ * In that time a changed password, a revoked key and a deleted user still pass, unless `forget` is called. It keeps the
+ * principal that one kind let in, by a digest of the credential, and nothing about the request. So a hook that decides
+ * by more than the credential, such as the path, must not be remembered.
+ *
+ * - Only successes are kept. A credential that failed is verified each time, so failures neither lock a user out nor fill the
+ *   memory.
+ * - Parallel requests with one credential share one verification and its result (single flight).
+ * - CSRF and `authorize` are checked each time, also if `authorize` is inside of it.
+ * - A result of the function of `recoverUnavailable` is not kept and not shared, because that function reads the request.
+ * - Around `throttled`, a verification is valid only for the address that it was made from, and only within the limit.
+ *
+ * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did; after it, as
+ * `a` does.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import type { AuthError } from '../core/AuthError.js'
+import { isRecovered, make, type Authenticator } from '../core/Authenticator.js'
+import { isForged } from '../core/CrossOrigin.js'
+import { explained } from '../core/Description.js'
+import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
+import { settingsOf } from '../core/Settings.js'
+import { ageOf, thisMoment, type Moment } from '../core/data.js'
+import { noteRecalled } from '../core/decided.js'
+import { decisions } from '../core/events.js'
+import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
+import { aroundEach, isHolding, release, type Around } from './throttled.js'
+
+/*
+ * A keyed digest of a credential. It recognizes the credential without keeping it.
+ *
+ * Different credentials have different digests, whatever `extract` returns, because lengths are written before
+ * contents.
+ */
+
+const written = (value: unknown): string => {
+  switch (typeof value) {
+    case 'string':
+      return `s${value.length}:${value}`
+    case 'number':
+    case 'boolean':
+    case 'bigint':
+    case 'undefined':
+      return `${typeof value}:${String(value)};`
+    case 'object':
+      return value === null ? 'null;' : ofObject(value)
+    default:
+      throw unreadable()
+  }
+}
+
+const ofObject = (value: object): string => {
+  if (Array.isArray(value)) return `a${value.length}:${value.map(written).join('')}`
+  if (value instanceof Uint8Array) return `b${written(Buffer.from(value).toString('latin1'))}`
+  // a session or a date. The `toJSON` of a Koa request or context leaves out what a hook can read
+  if ('toJSON' in value && typeof value.toJSON === 'function' && !('req' in value)) {
+    return `j${written(Reflect.apply(value.toJSON, value, []))}`
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // it is unknown which part of a Map, a stream or a request is the credential
+  if (prototype !== Object.prototype && prototype !== null) throw unreadable()
+  const entries = Object.entries(value)
+  return `o${entries.length}:${entries.map(([name, one]) => written(name) + written(one)).join('')}`
+}
+
+const unreadable = (): TypeError =>
+  new TypeError(
+    'remembered: the credential must be a string or plain data; let extract return what was sent, as a string',
+  )
+
+// Such a value is the same for many callers, so it is not a credential
+const isCredential = (sent: unknown): boolean => typeof sent !== 'boolean' && sent !== undefined && sent !== null
+
+/** The digest of a credential of a kind. Throws a TypeError for a value that is not plain data. */
+export const credentialKey = (secret: Buffer, kind: string, sent: unknown): string => {
+  if (!isCredential(sent)) throw unreadable()
+  // UTF-16 keeps lone surrogates apart, which UTF-8 would make one character
+  return createHmac('sha256', secret)
+    .update(kind + written(sent), 'utf16le')
+    .digest('base64')
+}
+
+/*
+ * Keeps verifications that passed, each by its key for a time, and those under way.
+ *
+ * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential.
+ */
+
+type VerificationResult = E.Either<AuthError, unknown>
+
+interface Kept {
+  readonly result: E.Right<unknown>
+  readonly since: Moment
+  readonly expiresAt: number
+}
+
+interface UnderWay {
+  readonly evaluation: Promise<VerificationResult>
+  readonly since: Moment
+  /** Whether the result is for its own request only. */
+  isAlone: boolean
+}
+
+/** Verifications, `size` of them at most, `maxAge` milliseconds each. */
+interface Verifications {
+  /**
+   * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isAlone` then
+   * returns `true`, that result is for its own request only: it is not kept and not shared.
+   */
+  readonly recall: (
+    key: string,
+    verify: () => Evaluation<unknown>,
+    patience: number,
+    isAlone?: () => boolean,
+  ) => Evaluation<unknown>
+  /** Forgets those for whose principal `predicate` is true. A result that is under way will not be kept. */
+  readonly forget: (predicate: (principal: unknown) => boolean) => number
+}
+
+/** An empty collection. */
+const verifications = (maxAge: number, size: number): Verifications => {
+  const passed = new Map<string, Kept>()
+  const underWay = new Map<string, UnderWay>()
+
+  const isGood = ({ since, expiresAt }: Kept): boolean => ageOf(since) < maxAge && Date.now() < expiresAt
+
+  const keep = (key: string, result: VerificationResult, since: Moment): void => {
+    if (E.isLeft(result) || isAnonymous(result)) return
+    const kept = { result, since, expiresAt: endOf(result.right) }
+    if (!isGood(kept)) return
+    passed.delete(key)
+    passed.set(key, kept)
+    for (const oldest of passed.keys()) {
+      if (passed.size <= size) return
+      passed.delete(oldest)
+    }
+  }
+
+  const recall: Verifications['recall'] = (key, verify, patience, isAlone) => {
+    const found = passed.get(key)
+    if (found !== undefined) {
+      passed.delete(key)
+      if (isGood(found)) {
+        passed.set(key, found)
+        return found.result
+      }
+    }
+    const other = underWay.get(key)
+    // No caller waits for ever for one that never settles, and none is older than what is kept
+    if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
+      return isAlone === undefined
+        ? other.evaluation
+        : other.evaluation.then((result) => (other.isAlone ? verify() : result))
+    }
+    const since = thisMoment()
+    const evaluation = verify()
+    if (!(evaluation instanceof Promise)) {
+      if (isAlone?.() !== true) keep(key, evaluation, since)
+      return evaluation
+    }
+    const own: UnderWay = {
+      since,
+      isAlone: false,
+      evaluation: evaluation.then((result) => {
+        own.isAlone = isAlone?.() === true
+        // not if it was forgotten or replaced meanwhile
+        if (underWay.get(key) === own) {
+          underWay.delete(key)
+          if (!own.isAlone) keep(key, result, since)
+        }
+        return result
+      }),
+    }
+    underWay.set(key, own)
+    return own.evaluation
+  }
+
+  const forget: Verifications['forget'] = (predicate) => {
+    underWay.clear()
+    const before = passed.size
+    try {
+      for (const [key, { result }] of passed) if (predicate(result.right)) passed.delete(key)
+    } catch (error) {
+      // those that it did not judge must not be kept
+      passed.clear()
+      throw error
+    }
+    return before - passed.size
+  }
+  return { recall, forget }
+}
+
+/** When a principal expires. NaN for an `expiresAt` of another type: then the result is not kept. */
+const endOf = (principal: unknown): number => {
+  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return Infinity
+  const { expiresAt } = principal
+  if (expiresAt === undefined || expiresAt === null) return Infinity
+  if (expiresAt instanceof Date) return expiresAt.getTime()
+  return typeof expiresAt === 'number' ? expiresAt : NaN
+}
+
+/** How long and how much is remembered. */
+export interface RememberedOptions {
+  /** The window, in milliseconds: for so long a credential that was revoked still passes. */
+  readonly maxAge: number
+  /** How many verifications are kept; beyond that, the least recently used are dropped. Default 1000. */
+  readonly size?: number | undefined
+}
+
+/** The combinator that `remembered` makes. All authenticators that it wraps share its `size`. */
+export interface Remembered<P> {
+  <A extends P>(self: Authenticator<A>): Authenticator<A>
+  /**
+   * Forgets the verifications for whose principal `predicate` is true, and all that are under way. Returns how many it
+   * forgot of those that were kept. Call it when a password changes or a key is revoked. It affects only this process.
+   */
+  readonly forget: (predicate: (principal: P) => boolean) => number
+}
+
+/**
+ * For `maxAge` milliseconds after a credential passed, it passes again without a call of the hook, even if it was
+ * revoked meanwhile; but never longer than the principal's `expiresAt` (a Date, or milliseconds). Requests share the
+ * principal, so do not change it. In a list, it applies to each kind. Throws a TypeError for options that cannot work,
+ * and for a plain function, because its credential is unknown.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { constantTimeEqual, httpBasicAuth, remembered } from 'koa-with-auth'
+ *
+ * const basic = httpBasicAuth({
+ *   authenticate: async (_request, username, password) => constantTimeEqual(password, 's3cret') && { username },
+ * })
+ * const recent = remembered<{ username: string }>({ maxAge: 60_000, size: 1000 })
+ * const quick = pipe(basic, recent)
+ *
+ * const onPasswordChanged = (name: string) => recent.forget(({ username }) => username === name)
+ */
+export const remembered = <P = unknown>(options: RememberedOptions): Remembered<P> => {
+  const { maxAge, size = 1000 } = checkOptions('remembered', options, { maxAge: positive, size: maybe(positive) })
+  const secret = randomBytes(32)
+  const kept = verifications(maxAge, size)
+  const kinds = new WeakMap<Authenticator<unknown>, number>()
+  let made = 0
+
+  const around: Around = (self, leaf, { extract, origin, recovers }) => {
+    const kind = kinds.get(self) ?? made++
+    kinds.set(self, kind)
+    const recall = (request: Request, key: string): Evaluation<unknown> => {
+      const { timeout } = settingsOf(request)
+      const isAlone = recovers && (() => isRecovered(request))
+      if (!decisions.hasSubscribers) return kept.recall(key, () => self.evaluate(request), timeout, isAlone)
+      let isAsked = false
+      const evaluation = kept.recall(key, () => ((isAsked = true), self.evaluate(request)), timeout, isAlone)
+      if (!isAsked) noteRecalled(request)
+      return evaluation
+    }
+    const evaluate = (request: Request): Evaluation<unknown> => {
+      try {
+        const sent = extract(request)
+        if (O.isNone(sent)) return self.evaluate(request)
+        // with `throttled`, a verification is valid only for its address, and only within the limit
+        const from = origin === undefined ? '' : origin(request, sent.value)
+        if (from === undefined) return self.evaluate(request)
+        // a forged request never gets the result of another request, or the other way round
+        const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
+        const evaluation = recall(request, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent.value))
+        return isHolding(request) ? andThen(evaluation, (result) => known(request, sent.value, result)) : evaluation
+      } catch (error) {
+        return E.left(explained(leaf, failureOf(error)))
+      }
+    }
+    return make(leaf, evaluate)
+  }
+
+  // Safe: the principal is the one that the authenticator itself let in
+  const combinator = aroundEach('remembered(...)', around) as <A extends P>(self: Authenticator<A>) => Authenticator<A>
+  const forget = (predicate: (principal: P) => boolean): number => {
+    checkHook('remembered(...).forget(predicate)', predicate, 1)
+    // Safe: all that is kept was let in by authenticators of P
+    return kept.forget((principal) => predicate(principal as P))
+  }
+  return declareFactory('remembered(...)', Object.assign(combinator, { forget }))
+}
+
+// What passed is no guess, even if another kind refused it before
+const known = <P>(request: Request, sent: unknown, result: Result<P>): Result<P> => {
+  if (E.isRight(result)) release(request, sent)
+  return result
+}
+
+declareFactory('remembered', remembered)

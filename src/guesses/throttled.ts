@@ -1,0 +1,314 @@
+/**
+ * `throttled` counts guesses. Beyond the limit, no hook is called, and the failure is `throttled`: a 429 that ends a list.
+ *
+ * A guess is a credential whose result is `malformed` or `invalid`. Each credential is counted before the hook is called, and the
+ * count is taken back if the result is anything else. So parallel guesses cannot pass before they are counted. A success takes back
+ * only its own count, so a caller who knows one password cannot guess at others for ever. `absent` is never counted.
+ *
+ * | credential                        | counts under                                              |
+ * |-----------------------------------|-----------------------------------------------------------|
+ * | names an account (a user name)    | account and address together; and each alone, if it has a limiter |
+ * | names none (a key, a token), or is malformed | its address                                    |
+ *
+ * In a list, a credential that several kinds read is one guess (`heldGuesses.ts`). A request that another site made a browser send
+ * is refused before it is counted. `remembered` around it asks the limiter first if guesses were refused (`refusedGuesses.ts`).
+ *
+ * A stranger at one address never locks an account out. A guess that is refused for account and address together is not counted for
+ * the account. No address can use all guesses of an account (`addressShare.ts`).
+ *
+ * Law (spec/core/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import {
+  decodeAhead,
+  forgetDecoded,
+  make,
+  readBy,
+  readingOf,
+  rebuildOf,
+  type Authenticator,
+  type Reading,
+} from '../core/Authenticator.js'
+import { isForged } from '../core/CrossOrigin.js'
+import { explained, type Leaf } from '../core/Description.js'
+import { andThen, failureOf, type Evaluation } from '../core/Result.js'
+import { settingsOf } from '../core/Settings.js'
+import { guessedMark } from '../core/data.js'
+import { checkMember } from '../core/members.js'
+import { checkOptions, declareFactory, hook, maybe, oneOf, unchecked, type Checks } from '../core/options.js'
+import { addressOf, checkGuess, clientAddress, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
+import { checkLimiters, countOne, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
+
+/*
+ * The guesses of a request that stay counted, as a mark on the request.
+ *
+ * In a list, several kinds may read one credential, such as two that read Basic. It counts as one guess. If one of them
+ * knows the credential, it does not count. Otherwise users whom only the second kind knows would use up the limit by
+ * signing in.
+ */
+
+interface Held {
+  readonly sent: unknown
+  readonly count: Count
+  readonly counted: Counted
+}
+
+type Guessing = Request & { [guessedMark]?: ReadonlyArray<Held> | undefined }
+
+/** Keeps a guess counted, unless a kind later knows the same credential. */
+const hold = (request: Guessing, sent: unknown, counts: ReadonlyArray<Count>, all: ReadonlyArray<Counted>): void => {
+  const held = counts.flatMap((count, at) => {
+    const counted = all[at]
+    return counted?._tag === 'Counted' ? [{ sent, count, counted }] : []
+  })
+  request[guessedMark] = [...(request[guessedMark] ?? []), ...held]
+}
+
+/** The counts that do not contain this credential yet. */
+const notHeld = (request: Guessing, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> => {
+  const before = request[guessedMark]
+  if (before === undefined) return counts
+  return counts.filter(
+    ({ limiter, key }) =>
+      !before.some((one) => one.sent === sent && one.count.limiter === limiter && one.count.key === key),
+  )
+}
+
+/** Whether any guess is counted. */
+export const isHolding = (request: Guessing): boolean => request[guessedMark] !== undefined
+
+/** Takes back what was counted for a credential, because one of the kinds knows it. */
+export const release = (request: Guessing, sent: unknown): void => {
+  const before = request[guessedMark]
+  if (before === undefined) return
+  request[guessedMark] = before.filter((one) => one.sent !== sent)
+  for (const { sent: other, counted } of before) if (other === sent) takeBack(counted)
+}
+
+/**
+ * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
+ * compare each guess with a verification that passed, and no limiter would count it.
+ *
+ * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal. If there are
+ * too many entries, the oldest are dropped.
+ */
+const SIZE = 10_000
+
+/** Keys of refused guesses. */
+interface RefusedGuesses {
+  /** Adds a key for some seconds. Without `seconds`, it stays until it is deleted or dropped. */
+  readonly add: (key: string, seconds: number | undefined) => void
+  readonly delete: (key: string) => void
+  readonly has: (key: string) => boolean
+  readonly isEmpty: () => boolean
+}
+
+/** An empty collection. */
+export const refusedGuesses = (): RefusedGuesses => {
+  const until = new Map<string, number>()
+  return {
+    add: (key, seconds) => {
+      until.delete(key)
+      until.set(key, performance.now() + (seconds ?? Infinity) * 1000)
+      for (const oldest of until.keys()) {
+        if (until.size <= SIZE) return
+        until.delete(oldest)
+      }
+    },
+    delete: (key) => void until.delete(key),
+    has: (key) => {
+      if (performance.now() < (until.get(key) ?? 0)) return true
+      until.delete(key)
+      return false
+    },
+    isEmpty: () => until.size === 0,
+  }
+}
+
+/*
+ * Puts a combinator around each credential of an authenticator. With one kind, it goes around all of it, also around
+ * `map`. With several, it goes around each kind, and lists, `optional` and `authorize` decide about the results.
+ *
+ * So `authorize`, which decides about the request, is never inside, and no member of a list hides another.
+ */
+
+/** @internal What is put around an authenticator of one kind of credential. */
+export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: Reading) => Authenticator<unknown>
+
+/** @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. */
+export const aroundEach =
+  (place: string, around: Around) =>
+  (self: Authenticator<unknown>): Authenticator<unknown> => {
+    checkMember(`${place}(a)`, self)
+    const rebuild = rebuildOf(self)
+    if (rebuild !== undefined) return rebuild(aroundEach(place, around))
+    // Safe: a caller without types could pass any function
+    const { description } = self as Partial<Authenticator<unknown>>
+    if (description !== undefined && description._tag !== 'Leaf') {
+      throw new TypeError(
+        `${place}(a): a hides the authenticators that it is made of; put ${place} around each of them`,
+      )
+    }
+    const reading = description && readingOf(description)
+    if (description === undefined || reading === undefined) {
+      throw new TypeError(
+        `${place}(a): it is unknown which credential a reads, because a is a plain function, httpJwt or httpIntrospection; put ${place} around kinds whose hook you write, such as httpBasicAuth or authenticator({ extract, ... })`,
+      )
+    }
+    return around(self, description, reading)
+  }
+
+/** How guesses are counted. */
+export interface ThrottledOptions<C> {
+  /** Counts guesses: one limiter for account and address together, or one for each. The classes of rate-limiter-flexible fit. */
+  readonly limiter: Limiter | Limiters
+  /**
+   * Returns what a credential is counted under. It is not called for malformed credentials. Limiters get digests of the result.
+   * Default: the `username` of the credentials, if there is one, and the client's address.
+   */
+  readonly keys?: ((request: Request, credentials: C) => Guess) | undefined
+  /** If a limiter fails: `unavailable` (the default) answers 503; `unthrottled` calls the hook without a limit. */
+  readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
+}
+
+const checks: Checks<ThrottledOptions<unknown>> = {
+  limiter: unchecked,
+  keys: maybe(hook(2)),
+  onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
+}
+
+/**
+ * Counts guesses, and refuses them beyond the limit with 429 and `Retry-After`, before the hook is called. In a list, it applies to
+ * each kind. Throws a TypeError for options that cannot work, and for a plain function, because its credential is unknown.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { constantTimeEqual, httpBasicAuth, throttled } from 'koa-with-auth'
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ *
+ * const basic = httpBasicAuth({
+ *   authenticate: (_request, username, password) => constantTimeEqual(password, 's3cret') && { username },
+ * })
+ * // five wrong passwords of one account from one address in 15 minutes
+ * const limiter = new RateLimiterMemory({ points: 5, duration: 15 * 60 })
+ * const guarded = pipe(basic, throttled({ limiter }))
+ */
+export const throttled = <C = unknown>(
+  options: ThrottledOptions<C>,
+): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
+  const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
+  const countsOf = countsIn(checkLimiters(limiter))
+  const guessOf = keys === undefined ? usernameIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
+  const refused = refusedGuesses()
+
+  const around: Around = (self, leaf, reading) => {
+    const { extract, decode } = reading
+    const failed = (error: AuthError) => E.left(explained(leaf, error))
+    const unavailable = failed(AuthErrors.unavailable())
+    const forged = failed(AuthErrors.forged)
+    const gone = failed(AuthErrors.throttled())
+
+    const guessAt = (request: Request, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
+      // Safe: the author of `keys` says what the kind reads. Malformed credentials name no account
+      const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
+      const address = addressOf(guess, request)
+      if (isGone(request, address)) return undefined
+      const counts = countsOf(guess.account, address)
+      return { request, sent, address, key: counts[0].key, counts: notHeld(request, sent, counts) }
+    }
+    const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
+      const count = guess.counts[counted.length]
+      if (count === undefined) return concluded(guess, evaluated(guess.request), counted)
+      return countOne(count.limiter, count.key, (one) => {
+        const all = [...counted, one]
+        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess, all)
+        const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
+        if (left <= 0 && one._tag !== 'Failed') refused.add(guess.key, one.retryAfter)
+        if (left >= 0) return ask(guess, all)
+        all.forEach(takeBack)
+        forgetDecoded(guess.request)
+        return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
+      })
+    }
+    const evaluated = (request: Request): Evaluation<unknown> => {
+      const evaluation = self.evaluate(request)
+      forgetDecoded(request)
+      return evaluation
+    }
+    const concluded = (
+      { request, sent, key, counts }: Guessed,
+      evaluation: Evaluation<unknown>,
+      counted: ReadonlyArray<Counted>,
+    ): Evaluation<unknown> =>
+      andThen(evaluation, (result) => {
+        if (isGuess(result)) {
+          hold(request, sent, counts, counted)
+          return result
+        }
+        if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
+        counted.forEach(takeBack)
+        if (isKnown(result)) release(request, sent)
+        return result
+      })
+    const evaluate = (request: Request): Evaluation<unknown> => {
+      try {
+        const sent = extract(request)
+        if (O.isNone(sent)) return self.evaluate(request)
+        // a page of another site would use up the guesses of its visitors' addresses, and lock them out
+        if (leaf.ambient && isForged(request, settingsOf(request))) return forged
+        const guess = guessAt(request, sent.value, decodeAhead(request, decode, sent.value))
+        if (guess !== undefined) return ask(guess, [])
+        forgetDecoded(request)
+        return gone
+      } catch (error) {
+        forgetDecoded(request)
+        return failed(failureOf(error))
+      }
+    }
+    const origin = (request: Request, sent: unknown): string | undefined => {
+      const inner = reading.origin === undefined ? '' : reading.origin(request, sent)
+      if (inner === undefined) return undefined
+      if (keys === undefined && refused.isEmpty()) {
+        const address = clientAddress(request)
+        return isGone(request, address) ? undefined : address + inner
+      }
+      const guess = guessAt(request, sent)
+      return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
+    }
+    return make(readBy({ ...leaf, throttled: true as const }, { ...reading, origin }), evaluate)
+  }
+  // Safe: the principal is the one that the authenticator itself let in
+  const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
+  return declareFactory('throttled(...)', combinator)
+}
+
+interface Guessed {
+  readonly request: Request
+  readonly sent: unknown
+  readonly address: string
+  /** The key of its narrowest count. */
+  readonly key: string
+  /** The counts that do not contain this request yet. */
+  readonly counts: ReadonlyArray<Count>
+}
+
+// A client that has hung up reads no answer. Its address may be unknown by now, so its guesses could not be counted
+const isGone = ({ socket }: Request, address: string): boolean => address === '' && socket.destroyed
+
+// Whether a kind refused the credential, even if the failure of another kind is stronger
+const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
+  E.isLeft(result) &&
+  AuthErrors.branchesOf(result.left).some(
+    ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
+  )
+
+// Whether the credential belongs to somebody, even if it does not let in
+const isKnown = (result: E.Either<AuthError, unknown>): boolean => E.isRight(result) || known.has(result.left._tag)
+
+const known: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])
+
+declareFactory('throttled', throttled)

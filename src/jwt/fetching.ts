@@ -1,0 +1,151 @@
+/**
+ * Fetches a JSON object from a provider: with a time limit, a size limit, and without following redirects.
+ *
+ * Any problem is an `Outage`. Its message names the kind of problem, and contains nothing that was sent or received.
+ */
+import { ageOf, ownField, thisMoment, type Moment } from '../core/data.js'
+import { objectOf, type Json } from './claims.js'
+
+/** The error for a provider that does not answer as it should. */
+export class Outage extends Error {
+  override readonly name = 'Outage'
+  /** Whether there was an answer, although a wrong one. */
+  readonly isAnswer: boolean
+  constructor(problem: string, isAnswer: boolean) {
+    super(problem)
+    this.isAnswer = isAnswer
+  }
+}
+
+const MAX_BYTES = 1024 * 1024
+
+/** Fetches an object. Rejects with an `Outage` for anything but a 200 with a JSON object. */
+export const fetchJson = async (url: string, init: RequestInit): Promise<Json> => {
+  const response = await fetch(url, { ...init, redirect: 'manual' }).catch((error: unknown) => {
+    throw new Outage(problemOf(error), false)
+  })
+  if (response.status !== 200) {
+    // an unread body would keep its connection
+    await response.body?.cancel().catch(() => undefined)
+    throw new Outage(`answered ${response.status}`, true)
+  }
+  const text = await textOf(response)
+  const value = objectOf(parsed(text))
+  if (value === undefined) throw new Outage('answered no JSON object', true)
+  return value
+}
+
+const textOf = async ({ body }: Response): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    // Safe: a body's chunks are bytes
+    for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength
+      if (bytes > MAX_BYTES) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw new Outage(problemOf(error), false)
+  }
+  if (bytes > MAX_BYTES) throw new Outage('answered more than 1 MB', true)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+// The error of JSON.parse would quote the text
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+// undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported
+const problemOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'cannot be asked'
+  if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'did not answer in time'
+  const { cause } = error
+  const code: unknown = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
+  return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? `cannot be asked (${code})` : 'cannot be asked'
+}
+
+/*
+ * Addresses of providers: https, or http on the same machine.
+ */
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/** Whether it is http on a loopback address. */
+const isLoopback = (url: string): boolean => {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && loopback.test(hostname)
+}
+
+/** Whether it is a URL that can be trusted for tokens: https, or http on a loopback address. */
+const isSecure = (u: unknown): u is string =>
+  typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
+
+/** Checks the identifier of an issuer or a resource, or an address. Throws a TypeError that names the place. */
+export const checkUrl = (place: string, url: unknown, mayHaveQuery = false): void => {
+  if (!isSecure(url)) {
+    throw new TypeError(`${place} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
+  }
+  const { username, password } = new URL(url)
+  if (username !== '' || password !== '') throw new TypeError(`${place} must contain no user name and no password`)
+  if (url.includes('#')) throw new TypeError(`${place} must have no fragment (#...)`)
+  if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${place} must have no query (?...)`)
+}
+
+/*
+ * Discovery: asks a provider for the address of its keys or its introspection endpoint (RFC 8414, then OpenID Connect).
+ */
+
+/** Asks a provider. The signal ends all requests of it. */
+export type Ask<A> = (signal: AbortSignal) => Promise<A>
+
+/** The addresses of an issuer's discovery documents, in the order tried. */
+export const documentsOf = (issuer: string): readonly [oauth: string, openId: string] => {
+  const { origin, pathname } = new URL(issuer)
+  // RFC 8414 §3.1: between host and path, without a slash at the end; OpenID Connect Discovery §4: after the path
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+// A provider without the first document may answer 404 or anything else, such as an HTML page
+const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> => {
+  const [oauth, openId] = documentsOf(issuer)
+  const init = { signal, headers: { Accept: 'application/json' } }
+  try {
+    return await fetchJson(oauth, init)
+  } catch (error) {
+    if (!(error instanceof Outage) || !error.isAnswer) throw error
+    return await fetchJson(openId, init)
+  }
+}
+
+/** Finds an address of a provider. The document is read again after `maxAge` ms, and after `forget`. */
+export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
+  let known: { readonly url: string; readonly readAt: Moment } | undefined
+  const find: Ask<string> = async (signal) => {
+    if (known !== undefined && ageOf(known.readAt) < maxAge) return known.url
+    const readAt = thisMoment()
+    const document = await documentOf(issuer, signal)
+    // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
+    if (ownField(document, 'issuer') !== issuer)
+      throw new Outage('answered a discovery document of another issuer', true)
+    const url = ownField(document, member)
+    if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
+      throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
+    }
+    known = { url, readAt }
+    return url
+  }
+  const forget = (): void => {
+    known = undefined
+  }
+  return { find, forget }
+}

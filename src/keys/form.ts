@@ -1,0 +1,99 @@
+/**
+ * The form of an API key: a prefix that names the application, `_`, 32 random characters, and a checksum of 6.
+ *
+ * The checksum refuses typing errors and random guesses without a look-up. With it, secret scanners recognize keys
+ * among similar strings. It is no secret: anyone can compute it.
+ */
+import { createHmac, hash, randomBytes, type KeyObject } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const RANDOM = 32
+const CHECKSUM = 6
+
+/**
+ * Whether a value can be a prefix: words of lower-case letters and digits, joined by `_`, such as `acme` or
+ * `acme_live`.
+ */
+export const isPrefix = (u: unknown): u is string =>
+  typeof u === 'string' && u.length >= 2 && u.length <= 32 && /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(u)
+
+// Bytes from 248 on are not used, because they would make the first letters likelier than the others
+const EVEN = 256 - (256 % alphabet.length)
+
+const random = (length: number): string => {
+  let made = ''
+  while (made.length < length) {
+    for (const byte of randomBytes(length - made.length)) if (byte < EVEN) made += alphabet[byte % alphabet.length]
+  }
+  return made
+}
+
+// Big-endian. Six digits can hold any 32 bits
+const checksum = (text: string): string => {
+  let rest = crc32(text)
+  let digits = ''
+  for (let at = 0; at < CHECKSUM; at++) {
+    digits = alphabet.charAt(rest % alphabet.length) + digits
+    rest = Math.floor(rest / alphabet.length)
+  }
+  return digits
+}
+
+/** The keys of one prefix. */
+interface KeyForm {
+  /** Matches a key of this form within a string. It does not check the checksum. */
+  readonly pattern: RegExp
+  /** A new key. */
+  readonly make: () => string
+  /** Whether it is a key of this form with the right checksum. */
+  readonly isKey: (text: string) => boolean
+}
+
+/** @see KeyForm */
+export const keyForm = (prefix: string): KeyForm => {
+  const length = prefix.length + 1 + RANDOM + CHECKSUM
+  const body = `${prefix}_[0-9A-Za-z]{${RANDOM + CHECKSUM}}`
+  const whole = new RegExp(`^${body}$`)
+  return {
+    pattern: new RegExp(`\\b${body}\\b`),
+    make: () => {
+      const text = `${prefix}_${random(RANDOM)}`
+      return text + checksum(text)
+    },
+    // the length first, because the string may be megabytes long
+    isKey: (text) =>
+      text.length === length && whole.test(text) && checksum(text.slice(0, -CHECKSUM)) === text.slice(-CHECKSUM),
+  }
+}
+
+/*
+ * The digest that a store gets for a key: its SHA-256, or with a pepper the HMAC of that. A key has 190 random bits, so
+ * a slow hash would cost time and protect nothing.
+ */
+
+/** The digests of one application. */
+interface Digests {
+  /** The digest that a new key is stored under. */
+  readonly of: (key: string) => string
+  /** The digests that a key may be stored under: one for each pepper. */
+  readonly all: (key: string) => ReadonlyArray<string>
+  /**
+   * The same for a key of which only the SHA-256 is known, in hex: the digest to store it under, then the older ones.
+   */
+  readonly adopted: (sha256: string) => readonly [string, ...string[]]
+}
+
+/** @see Digests */
+export const digestsWith = (peppers: ReadonlyArray<KeyObject>): Digests => {
+  const [newest, ...older] = peppers
+  const seasoned = (sha256: string, pepper: KeyObject): string =>
+    createHmac('sha256', pepper).update(sha256, 'hex').digest('hex')
+  const all = (sha256: string): readonly [string, ...string[]] =>
+    newest === undefined ? [sha256] : [seasoned(sha256, newest), ...older.map((pepper) => seasoned(sha256, pepper))]
+  return {
+    of: (key) => all(hash('sha256', key))[0],
+    all: (key) => all(hash('sha256', key)),
+    adopted: (sha256) => all(sha256.toLowerCase()),
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * API keys: a token that a client supplies on each call, in the query string, a header or a cookie (spec 5.2).
+ *
+ * The hook gets the key as it was sent, and decides. A key that is absent, empty, too long or sent twice never reaches
+ * it. Keys are ASCII by convention: bytes above 127 in a header or cookie are read as Latin-1. Compare keys with
+ * `constantTimeEqual`, or look up a digest of the key.
+ */
+import type * as O from 'fp-ts/lib/Option.js'
+import type * as t from 'io-ts'
+import type { Request } from 'koa'
+import { authenticator, credentialHook, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
+import { documentation, documented } from '../core/Description.js'
+import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
+import type { PrincipalFromAnswer } from '../core/Result.js'
+import { checkOptions, credential, declareFactory, maybe, nameLike, token, type Checks } from '../core/options.js'
+
+/** The options of an API key authenticator. */
+export interface ApiKeyOptions<R> {
+  /** The name of the query parameter, header or cookie. Default `key`. */
+  readonly paramName?: string | undefined
+  /** Decides about a key. */
+  readonly authenticate: (request: Request, key: string) => R
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** The longest key, in characters. Default 8192. */
+  readonly maxLength?: number | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  readonly description?: string | undefined
+}
+
+interface Place {
+  readonly in: 'query' | 'header' | 'cookie'
+  readonly ambient: boolean
+  readonly allowed: RegExp
+  readonly credentials: t.Type<string, string, unknown>
+  readonly read: (name: string) => (request: Request) => O.Option<Sent>
+}
+
+const apiKey = (factory: string, place: Place) => {
+  const checks: Checks<ApiKeyOptions<unknown>> = {
+    paramName: maybe(nameLike(place.allowed)),
+    authenticate: credentialHook(2),
+    ...credential,
+    ...documentation,
+  }
+  const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
+    const { paramName: name = 'key', authenticate, realm, maxLength, ...rest } = checkOptions(factory, options, checks)
+    const { scheme, ...named } = documented({ type: 'apiKey', in: place.in, name }, rest)
+    return authenticator({
+      scheme,
+      ...named,
+      challenge: Challenge.make('ApiKey', { ...(realm !== undefined && { realm }), in: place.in, name }),
+      ambient: place.ambient,
+      extract: place.read(name),
+      credentials: place.credentials,
+      maxLength,
+      authenticate: (request, key) => authenticate(request, key),
+    })
+  }
+  return declareFactory(factory, make)
+}
+
+/**
+ * A key in the query string, `?key=...`. Discouraged: URLs end up in logs, histories and the Referer header (ASVS
+ * 14.2.1), so responses carry `Referrer-Policy: no-referrer`. Throws a TypeError for a name or hook that cannot work.
+ *
+ * @example
+ * import { apiKeyQuery, constantTimeEqual } from 'koa-with-auth'
+ *
+ * const key = apiKeyQuery({
+ *   paramName: 'api_key',
+ *   authenticate: (_request, key) => constantTimeEqual(key, 'supersecret') && { client: 'Acme' },
+ * })
+ */
+export const apiKeyQuery = apiKey('apiKeyQuery', {
+  in: 'query',
+  ambient: false,
+  // the challenge names it in a quoted-string
+  allowed: /^[\x21-\x7e]+$/,
+  credentials: QueryKey,
+  read: fromQuery,
+})
+
+/**
+ * A key in a header. Throws a TypeError for a name or hook that cannot work.
+ *
+ * @example
+ * import { apiKeyHeader, constantTimeEqual } from 'koa-with-auth'
+ *
+ * const key = apiKeyHeader({
+ *   paramName: 'X-API-Key',
+ *   authenticate: (_request, key) => constantTimeEqual(key, 'supersecret') && { client: 'Acme' },
+ * })
+ */
+export const apiKeyHeader = apiKey('apiKeyHeader', {
+  in: 'header',
+  ambient: false,
+  allowed: token,
+  credentials: HeaderKey,
+  read: fromHeader,
+})
+
+/**
+ * A key in a cookie. Browsers send it by themselves, so writes from other sites are refused (CSRF). Throws a TypeError
+ * for a name or hook that cannot work.
+ *
+ * @example
+ * import { apiKeyCookie, constantTimeEqual } from 'koa-with-auth'
+ *
+ * const key = apiKeyCookie({
+ *   paramName: '__Host-key',
+ *   authenticate: (_request, key) => constantTimeEqual(key, 'supersecret') && { client: 'Acme' },
+ * })
+ */
+export const apiKeyCookie = apiKey('apiKeyCookie', {
+  in: 'cookie',
+  ambient: true,
+  allowed: token,
+  credentials: CookieKey,
+  read: fromCookie,
+})

@@ -1,0 +1,226 @@
+/**
+ * `Authorization: Bearer <token>` (RFC 6750). The hook gets the token, and decides. `koa-with-auth/jwt` verifies JWTs.
+ *
+ * The token is read only from the Authorization header, not from a form or the query (RFC 9700 §4.3.2).
+ */
+import type { Request } from 'koa'
+import type { AuthError } from '../core/AuthError.js'
+import { authenticator, credentialHook, type Authenticator } from '../core/Authenticator.js'
+import * as Challenges from '../core/Challenge.js'
+import { make, type Challenge } from '../core/Challenge.js'
+import { BasicCredentials, tokenOf } from '../core/Credentials.js'
+import { documentation, documented, type HttpScheme } from '../core/Description.js'
+import { fromAuthorization } from '../core/RequestFields.js'
+import type { PrincipalFromAnswer } from '../core/Result.js'
+import { alt } from '../core/lists.js'
+import {
+  checkOptions,
+  credential,
+  declareFactory,
+  maybe,
+  string,
+  token,
+  type Check,
+  type Checks,
+} from '../core/options.js'
+
+/*
+ * The challenges of the Bearer scheme (RFC 6750 §3), with the parameters for each failure.
+ *
+ * Parameters that a kind adds, such as `resource_metadata` (RFC 9728 §5.1), are in every one of them.
+ */
+
+// What this module, the application's realm or `requireScopes` writes
+const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
+
+/**
+ * Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
+ * parameter that the library writes itself.
+ */
+const checkChallengeParameters = (place: string, parameters: unknown): void => {
+  if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
+    throw new TypeError(`${place} must be an object of strings, such as { resource_metadata: 'https://...' }`)
+  }
+  for (const name of Object.keys(parameters)) {
+    if (reserved.includes(name.toLowerCase())) {
+      throw new TypeError(`${place}: "${name}" is written by the library itself; remove it`)
+    }
+  }
+  // Safe: `make` refuses every value that is no string
+  make('Bearer', parameters as Readonly<Record<string, string>>)
+}
+
+/** The parameters which say that the token has expired (RFC 6750 §3). */
+export const tokenExpired = { error_description: 'The access token expired' }
+
+/** Returns the challenge for each failure. `own` is in all of them, `expired` in that of an expired token. */
+export const bearerChallenge = (
+  own: Readonly<Record<string, string>>,
+  expired: Readonly<Record<string, string>> = {},
+  scheme = 'Bearer',
+): ((error: AuthError) => Challenge) => {
+  const bare = make(scheme, own)
+  const invalid = make(scheme, { ...own, error: 'invalid_token' })
+  const over = make(scheme, { ...own, error: 'invalid_token', ...expired })
+  return (error) => {
+    switch (error._tag) {
+      case 'malformed':
+      case 'invalid':
+        return invalid
+      case 'expired':
+        return over
+      case 'insufficient':
+        return make(scheme, {
+          ...own,
+          error: 'insufficient_scope',
+          ...(error.scope !== undefined && { scope: error.scope.join(' ') }),
+        })
+      default:
+        return bare
+    }
+  }
+}
+
+/** The options of a bearer authenticator. */
+export interface HttpBearerOptions<R> {
+  /** Decides about a token. */
+  readonly authenticate: (request: Request, token: string) => R
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** Further parameters of every challenge, such as `resource_metadata` (RFC 9728 §5.1). */
+  readonly challenge?: Readonly<Record<string, string>> | undefined
+  /**
+   * The authentication schemes that are accepted, such as `['Bearer', 'Token']` for clients that send `Authorization: Token x`.
+   * The challenge of a 401 names each. Default `['Bearer']`.
+   */
+  readonly schemes?: readonly [string, ...string[]] | undefined
+  /** The format of the token, for the documentation, such as "JWT". */
+  readonly bearerFormat?: string | undefined
+  /** The longest credentials, scheme included, in characters. Default 8192. */
+  readonly maxLength?: number | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  readonly description?: string | undefined
+}
+
+/**
+ * A bearer token. 401 without `error` when none was sent, `error="invalid_token"` when it was refused (RFC 6750 §3),
+ * 403 `error="insufficient_scope"` when the hook returns `AuthError.insufficient`. Throws a TypeError for a hook that
+ * cannot work.
+ *
+ * @example
+ * import { constantTimeEqual, httpBearer } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({
+ *   authenticate: (_request, token) => constantTimeEqual(token, 'supersecret') && { token },
+ * })
+ */
+export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
+  const given = checkOptions('httpBearer', options, bearerChecks)
+  const { authenticate, realm, challenge = {}, schemes = ['Bearer'], bearerFormat, maxLength } = given
+  const parameters = { ...(realm !== undefined && { realm }), ...challenge }
+  const ofScheme = (name: string): Authenticator<PrincipalFromAnswer<R>> => {
+    const isBearer = name.toLowerCase() === 'bearer'
+    const scheme: HttpScheme = {
+      type: 'http',
+      scheme: name.toLowerCase(),
+      ...(isBearer && bearerFormat !== undefined && { bearerFormat }),
+    }
+    const { schemeName } = given
+    // OpenAPI lists each scheme under another name
+    const named = name === schemes[0] || schemeName === undefined ? given : { ...given, schemeName: schemeName + name }
+    return authenticator({
+      ...documented(scheme, named),
+      challenge: bearerChallenge(parameters, {}, name),
+      ambient: false,
+      extract: fromAuthorization(name),
+      credentials: tokenOf(name),
+      maxLength,
+      authenticate: (request, token) => authenticate(request, token),
+    })
+  }
+  const [first, ...others] = schemes
+  return others.reduce((before, name) => alt(() => ofScheme(name))(before), ofScheme(first))
+}
+
+const checkSchemes: Check = (where, schemes) => {
+  if (!Array.isArray(schemes) || schemes.length === 0) {
+    throw new TypeError(`${where} must be an array of scheme names, such as ['Bearer', 'Token']`)
+  }
+  const names = schemes.map((name: unknown) => {
+    if (typeof name !== 'string' || !token.test(name)) {
+      throw new TypeError(`${where}: a scheme is a name such as "Token" (RFC 9110 §11.1), with no blanks`)
+    }
+    if (name.toLowerCase() === 'basic') throw new TypeError(`${where}: Basic does not carry a token; use httpBasicAuth`)
+    return name.toLowerCase()
+  })
+  if (new Set(names).size < names.length) throw new TypeError(`${where} names a scheme twice`)
+}
+
+const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
+  authenticate: credentialHook(2),
+  realm: credential.realm,
+  challenge: maybe(checkChallengeParameters),
+  schemes: maybe(checkSchemes),
+  bearerFormat: maybe(string),
+  maxLength: credential.maxLength,
+  ...documentation,
+}
+
+declareFactory('httpBearer', httpBearer)
+
+/*
+ * `Authorization: Basic <base64>` (RFC 7617). The hook gets the user name and password as they were sent, and decides.
+ *
+ * Nothing is normalized, truncated or percent-decoded. Browsers remember Basic credentials and send them by themselves,
+ * so writes from other sites are refused (CSRF).
+ */
+
+/** The options of a Basic authenticator. */
+export interface HttpBasicAuthOptions<R> {
+  /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
+  readonly authenticate: (request: Request, username: string, password: string) => R
+  /** The protection space that a browser's prompt names; default: the application's. */
+  readonly realm?: string | undefined
+  /** The longest credentials, scheme included, in characters. Default 8192. */
+  readonly maxLength?: number | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  readonly description?: string | undefined
+}
+
+const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
+  authenticate: credentialHook(3),
+  ...credential,
+  ...documentation,
+}
+
+/**
+ * User name and password. Throws a TypeError for a hook that cannot work.
+ *
+ * @example
+ * import { constantTimeEqual, httpBasicAuth } from 'koa-with-auth'
+ *
+ * const basic = httpBasicAuth({
+ *   realm: 'back office',
+ *   authenticate: (_request, username, password) =>
+ *     constantTimeEqual(`${username}:${password}`, 'admin:secret') && { username },
+ * })
+ */
+export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
+  const { authenticate, realm, maxLength, ...rest } = checkOptions('httpBasicAuth', options, basicChecks)
+  return authenticator({
+    ...documented({ type: 'http', scheme: 'basic' }, rest),
+    // RFC 7617 §2.1: the challenge asks the client for UTF-8
+    challenge: Challenges.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
+    ambient: true,
+    extract: fromAuthorization('Basic'),
+    credentials: BasicCredentials,
+    maxLength,
+    authenticate: (request, { username, password }) => authenticate(request, username, password),
+  })
+}
+
+declareFactory('httpBasicAuth', httpBasicAuth)

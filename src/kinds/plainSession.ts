@@ -1,0 +1,228 @@
+/**
+ * The session of a request, which koa-session put on the context, and warnings about how it was set up.
+ */
+import { createHmac } from 'node:crypto'
+import * as O from 'fp-ts/lib/Option.js'
+import type Koa from 'koa'
+import type { Context } from 'koa'
+import { fromCookie } from '../core/RequestFields.js'
+import { constantTimeEqual, ownField, warnedMark } from '../core/data.js'
+import { isAsync } from '../core/options.js'
+import { declaredSessionCookie, sourceOf } from './sessionUser.js'
+
+/*
+ * Reads the fields of a session, so that a polluted prototype decides nothing (see `core/data.ts`).
+ *
+ * Copies of inherited values do not count either: koa-session loops over inherited keys when it makes a session, and when
+ * it writes one.
+ */
+
+/** The value of an own field; `undefined` if there is none, or if `Object.prototype` was polluted with the value. */
+export const sessionField = (session: object, name: string): unknown => {
+  const value = ownField(session, name)
+  if (!(name in Object.prototype)) return value
+  return JSON.stringify(value) === JSON.stringify(Reflect.get(Object.prototype, name)) ? undefined : value
+}
+
+/** A copy of the own fields of a session, without a prototype, and without the fields that koa-session uses itself. */
+export const sessionData = (session: object): Record<string, unknown> => {
+  // Safe: an object without a prototype has no fields yet
+  const data = Object.create(null) as Record<string, unknown>
+  for (const name of Object.keys(session)) {
+    const value = dataField(session, name)
+    if (value !== undefined) data[name] = value
+  }
+  return data
+}
+
+// koa-session's own rule for data (lib/session.js, toJSON)
+const dataField = (session: object, name: string): unknown => {
+  if (name === 'isNew' || name.startsWith('_')) return undefined
+  const value = sessionField(session, name)
+  return typeof value === 'function' ? undefined : value
+}
+
+/** Whether a session holds any data. */
+export const hasData = (session: object): boolean =>
+  Object.keys(session).some((name) => dataField(session, name) !== undefined)
+
+/*
+ * The weaknesses of a koa-session that was set up by hand, each with its fix (D-S3, D-S7, D-S12).
+ */
+
+interface Rule {
+  readonly when: (options: Readonly<Record<string, unknown>>, isProduction: boolean) => boolean
+  readonly warning: string
+}
+
+const rules: ReadonlyArray<Rule> = [
+  {
+    when: ({ store, ContextStore }) => store === undefined && ContextStore === undefined,
+    warning: 'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`',
+  },
+  {
+    when: ({ signed }) => signed === false,
+    warning: 'unsigned cookies can be written by anybody; remove `signed: false`',
+  },
+  {
+    when: ({ httpOnly }) => httpOnly === false,
+    warning: 'scripts can read the cookie; remove `httpOnly: false`',
+  },
+  {
+    when: ({ sameSite }) => sameSite !== true && !/^(?:lax|strict)$/i.test(String(sameSite)),
+    warning: "browsers send the cookie along from other sites; set `sameSite: 'lax'`",
+  },
+  {
+    when: ({ secure }, isProduction) => isProduction && secure !== true,
+    warning: 'the cookie can travel unencrypted; set `secure: true`',
+  },
+  {
+    when: ({ maxAge }) => maxAge === 'session',
+    warning: 'a stolen cookie works for ever; set `maxAge` to milliseconds',
+  },
+  {
+    when: ({ valid }) => isAsync(valid),
+    warning: '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`',
+  },
+]
+
+/** One sentence for each weakness of koa-session's options. */
+export const weaknessesOf = (
+  options: Readonly<Record<string, unknown>>,
+  isProduction: boolean,
+): ReadonlyArray<string> => rules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)
+
+/*
+ * The keys that sign cookies and sign-ins (`app.keys`): whether they could be guessed (A-33), and signing with them.
+ *
+ * The first key signs, and every key verifies, so that keys can be rotated. A Keygrip signs in its own way.
+ */
+
+/** The shortest key that is accepted, in characters. */
+const MIN_KEY_LENGTH = 32
+
+/** The part of a Keygrip that is used here. */
+interface Signer {
+  readonly sign: (text: string) => string
+  readonly verify: (text: string, signature: string) => boolean
+}
+
+const isSigner = (keys: unknown): keys is Signer =>
+  typeof keys === 'object' &&
+  keys !== null &&
+  'sign' in keys &&
+  typeof keys.sign === 'function' &&
+  'verify' in keys &&
+  typeof keys.verify === 'function'
+
+/**
+ * How strong keys are. The first one signs, so it must not be short. An older one may be short while it is rotated out:
+ * `older short`. If any key is not a key (an empty string), they are `weak`. A Keygrip cannot be inspected, and is
+ * accepted.
+ */
+export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => {
+  if (!Array.isArray(keys)) return isSigner(keys) ? 'strong' : 'weak'
+  if (!isLong(keys[0])) return 'weak'
+  if (keys.every(isLong)) return 'strong'
+  return keys.every((key: unknown) => typeof key === 'string' && key !== '') ? 'older short' : 'weak'
+}
+
+const isLong = (key: unknown): boolean => typeof key === 'string' && key.length >= MIN_KEY_LENGTH
+
+/** How to fix weak keys. */
+export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
+
+/** The warning about a short key that is rotated out. It prints no key. */
+export const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
+
+const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
+
+/** Signs a string with the first key. Throws a TypeError if there is none. */
+export const signed = (keys: unknown, text: string): string => {
+  if (isSigner(keys)) return keys.sign(text)
+  const [first]: ReadonlyArray<unknown> = Array.isArray(keys) ? keys : []
+  if (typeof first !== 'string') throw new TypeError(keysFix)
+  return hmac(first, text)
+}
+
+/** Which key made a signature: the first, one of the others, or none. */
+export const signedBy = (keys: unknown, text: string, signature: string): 'first' | 'older' | 'none' => {
+  if (isSigner(keys)) {
+    if (constantTimeEqual(keys.sign(text), signature)) return 'first'
+    return keys.verify(text, signature) ? 'older' : 'none'
+  }
+  const at = Array.isArray(keys)
+    ? keys.findIndex((key: unknown) => typeof key === 'string' && constantTimeEqual(hmac(key, text), signature))
+    : -1
+  return at < 0 ? 'none' : at === 0 ? 'first' : 'older'
+}
+
+/**
+ * The session of a caller who may be signed in. None: the caller is anonymous. `isUserInSession`: the session itself
+ * says who the user is.
+ *
+ * Two cookies of the session's name may be a forgery (RFC 6265bis §8.6), because koa-session takes one of them by their
+ * order. So both are returned as an array, which no codec accepts.
+ */
+export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolean): O.Option<unknown> => {
+  if ('session' in ctx) checkKeys(factory, ctx.app)
+  const session: unknown = ctx['session']
+  if (session === undefined) throw new Error(`${factory}: ${noSession}`)
+  if (typeof session !== 'object' || session === null) return O.none
+  const sent = fromCookie(cookieNameOf(ctx))(ctx.request)
+  if (O.isSome(sent) && typeof sent.value !== 'string') return sent
+  warnOnce(ctx)
+  const source = sourceOf(ctx)
+  if (source?.isUnavailable() === true) return O.some(session)
+  if ('populated' in session && (session.populated === false || !hasData(session))) return O.none
+  if (!isUserInSession) return O.some(session)
+  const isSignedIn =
+    source === undefined ? (sessionField(session, 'user') ?? undefined) !== undefined : source.isSignedIn(session)
+  return isSignedIn ? O.some(session) : O.none
+}
+
+const noSession =
+  'the request has no session; call sessions(app, { loadUser }) of koa-with-auth/sessions before the routers are mounted, or mount your own koa-session above them'
+
+/** What koa-session calls the cookie. */
+export const cookieNameOf = (ctx: Context): string => {
+  const options: unknown = ctx['sessionOptions']
+  return typeof options === 'object' && options !== null && 'key' in options && typeof options.key === 'string'
+    ? options.key
+    : declaredSessionCookie()
+}
+
+// Whoever guesses a signing key can make any session (A-33). Checked for every request, because keys are rotated in
+// place.
+const checkKeys = (factory: string, app: Koa): void => {
+  const strength = strengthOf(app.keys)
+  if (strength === 'weak') throw new Error(`${factory}: ${keysFix}`)
+  if (strength === 'older short') warnOfShortKey(app)
+}
+
+interface Warned {
+  [warnedMark]?: { readonly ofOptions?: true; readonly ofKeys?: true }
+}
+
+const isFirst = (app: object, warning: 'ofOptions' | 'ofKeys'): boolean => {
+  const carrying: Warned = app
+  const before = carrying[warnedMark]
+  if (before?.[warning] === true) return false
+  carrying[warnedMark] = { ...before, [warning]: true }
+  return true
+}
+
+/** Warns, once for an application, that an older key can be guessed. */
+export const warnOfShortKey = (app: Koa): void => {
+  if (isFirst(app, 'ofKeys')) process.emitWarning(shortKeyWarning, 'SessionWarning')
+}
+
+// Only a warning, so that a koa-session that was set up by hand keeps working
+const warnOnce = (ctx: Context): void => {
+  const options: unknown = ctx['sessionOptions']
+  if (sourceOf(ctx) !== undefined || !isFirst(ctx.app, 'ofOptions')) return
+  if (typeof options !== 'object' || options === null) return
+  for (const weakness of weaknessesOf({ ...options }, ctx.app.env === 'production')) {
+    process.emitWarning(`koa-session: ${weakness}; or set it up with koa-with-auth/sessions`, 'SessionWarning')
+  }
+}

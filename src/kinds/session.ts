@@ -1,0 +1,297 @@
+/**
+ * Sessions of koa-session: who is logged in (spec 5.4). With `koa-with-auth/sessions`, the user is the one who was signed in. With
+ * a plain koa-session, it is `ctx.session.user`. With the option `loadUser`, it is the user that it loads. Prefer `loadUser`: a
+ * deactivated user or a lost right then counts at the next request.
+ *
+ * It does not sign anybody in. A session without the rights asked for is refused with 401, as the spec's section 7 says, unless
+ * `refuse: 'insufficient'` makes it a 403. Signing keys that could be guessed are a 500 at the first request that meets a session
+ * authenticator.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as t from 'io-ts'
+import type { Context, Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import { authenticator, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { constantFailure, documentation, documented, explained, type ApiKeyScheme } from '../core/Description.js'
+import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
+import { authorize } from '../core/authorize.js'
+import { ownOrGetter } from '../core/data.js'
+import { changing } from '../core/map.js'
+import {
+  bare,
+  checkOptions,
+  credential,
+  declareFactory,
+  hook,
+  maybe,
+  nameLike,
+  oneOf,
+  token,
+  type Checks,
+} from '../core/options.js'
+import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
+import {
+  declaredSessionCookie,
+  DEFAULT_COOKIE,
+  notAUser,
+  rightsByFlags,
+  SessionUser,
+  sourceOf,
+  type LoadsUsers,
+  type Rights,
+} from './sessionUser.js'
+
+/*
+ * Makes the session kinds. The exports of `koa-with-auth` work with any application. Those that `sessions(app, ...)`
+ * returns work only with that one.
+ *
+ * A session leads to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether the user is
+ * active, and has the right that the kind demands.
+ */
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+/** The options of every session kind. */
+export interface SessionKindOptions {
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** What OpenAPI calls it. Without it, a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  readonly description?: string | undefined
+}
+
+/** The options of a kind that demands a right. */
+export interface RefuseOptions {
+  /**
+   * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for an anonymous caller;
+   * `insufficient` is a 403.
+   */
+  readonly refuse?: 'invalid' | 'insufficient' | undefined
+}
+
+const checks: Checks<SessionKindOptions> = { realm: maybe(credential.realm), ...documentation }
+const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
+
+/** The right that a kind demands. The user must also be active. */
+export interface Demanded {
+  readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
+  /** The same in words, for the audit. */
+  readonly demands?: string
+  readonly isMet: (user: object, rights: Rights) => boolean
+  /** The checks of its options. */
+  readonly checks: Checks<SessionKindOptions>
+}
+
+/** The three kinds. */
+export const anyUser: Demanded = { name: 'sessionAuth', isMet: () => true, checks }
+export const staff: Demanded = {
+  name: 'sessionAuthIsStaff',
+  demands: 'a superuser or staff member',
+  isMet: (user, { isSuperuser, isStaff }) => isSuperuser(user) || isStaff(user),
+  checks: checksWithRefuse,
+}
+export const superuser: Demanded = {
+  name: 'sessionAuthSuperUser',
+  demands: 'a superuser',
+  isMet: (user, { isSuperuser }) => isSuperuser(user),
+  checks: checksWithRefuse,
+}
+
+/** Which sessions a kind accepts, and where the user comes from. */
+export interface Users {
+  readonly cookieName?: string | undefined
+  /** Loads the user from the session's data, instead of the application's own `loadUser`. */
+  readonly loadUser?: ((session: Readonly<Record<string, unknown>>) => unknown) | undefined
+  /** The call of `sessions` whose users it lets in; left out: any. */
+  readonly owner?: object
+  /** Whether a user must have a `username`. */
+  readonly needsUsername: boolean
+}
+
+// -------------------------------------------------------------------------------------
+// constructor
+// -------------------------------------------------------------------------------------
+
+const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
+  type: 'apiKey',
+  in: 'cookie',
+  description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
+}
+
+/** Makes a kind. The options are checked. */
+export const sessionKind = (
+  { name: factory, demands, isMet }: Demanded,
+  users: Users,
+  options: SessionKindOptions & RefuseOptions,
+): Authenticator<unknown> => {
+  const { realm, refuse } = options
+  const { cookieName, needsUsername } = users
+  const { scheme, ...named } = documented({ ...cookieScheme, name: cookieName ?? DEFAULT_COOKIE }, options)
+  const session = authenticator({
+    scheme,
+    ...named,
+    ...(demands !== undefined && { demands }),
+    ...(cookieName === undefined && {
+      // a router can be documented without a request, before the application has its sessions
+      schemeFor: (request?: Request) => ({
+        ...scheme,
+        name: request === undefined ? declaredSessionCookie() : cookieNameOf(request.ctx),
+      }),
+    }),
+    challenge: Challenge.make('Session', realm === undefined ? {} : { realm }),
+    ambient: true,
+    extract: ({ ctx }: Request) => {
+      checkOwner(factory, ctx, users.owner)
+      return sessionOf(factory, ctx, users.loadUser === undefined)
+    },
+    credentials: t.UnknownRecord,
+    authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
+  })
+  const { description } = session
+  const invalid = constantFailure(description, AuthErrors.invalid)
+  // Safe: `notAUser` has refused anything but an object
+  const isAllowed = (user: unknown, { ctx }: Request): boolean => isMet(user as object, rightsFor(ctx, users))
+  const user = changing(session, (result, request) => {
+    try {
+      const { right: user } = result
+      const rights = rightsFor(request.ctx, users)
+      const mistake = notAUser(user, rights, needsUsername)
+      if (mistake !== undefined) throw new TypeError(`${factory}, loadUser: ${mistake}`)
+      // Safe: see `isAllowed`
+      const isActive =
+        !(needsUsername && ownOrGetter(user as object, 'username') === '') && rights.isActive(user as object)
+      return isActive && (refuse === 'insufficient' || isAllowed(user, request)) ? result : invalid
+    } catch (error) {
+      return E.left(explained(description, failureOf(error)))
+    }
+  })
+  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed)) : user
+}
+
+const unavailable = AuthErrors.unavailable()
+
+const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUser }: Users): unknown => {
+  const source = sourceOf(ctx)
+  // during an outage, no caller counts as anonymous
+  if (source?.isUnavailable() === true) return unavailable
+  if (loadUser !== undefined) return loadUser(sessionData(data))
+  if (source !== undefined) return source.load(data)
+  // this is data of a session, not the result of a program: if it is no user, the caller is not signed in
+  const user = sessionField(data, 'user')
+  return notAUser(user, rightsByFlags, true) === undefined && user
+}
+
+// A kind with its own `loadUser` has other users than the application
+const rightsFor = (ctx: Context, { loadUser }: Users): Rights =>
+  (loadUser === undefined ? sourceOf(ctx)?.rights : undefined) ?? rightsByFlags
+
+// -------------------------------------------------------------------------------------
+// whose it is
+// -------------------------------------------------------------------------------------
+
+const checkOwner = (factory: string, ctx: Context, owner: object | undefined): void => {
+  if (owner === undefined) return
+  const source = sourceOf(ctx)
+  if (source?.owner === owner) return
+  throw new Error(
+    source === undefined
+      ? `${factory}: it belongs to a call of sessions(app, ...), which this request did not pass; mount the router on that application, after the call`
+      : `${factory}: it belongs to the sessions of another application; use the kind that sessions(app, ...) returned for this one, or sessionAuth of koa-with-auth, which accepts the users of every application`,
+  )
+}
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+export { SessionUser }
+
+/** The data of a session. */
+export type SessionData = Readonly<Record<string, unknown>>
+
+/** Where the user comes from. */
+export interface SessionAuthOptions<R> extends SessionKindOptions {
+  /** The cookie's name, for the documentation. Default: the one that koa-session was given. */
+  readonly cookieName?: string | undefined
+  /**
+   * Loads the user of a session. If it returns nothing, or a user that cannot be read, the request is refused. Default: the user
+   * whom `koa-with-auth/sessions` signed in; with a plain koa-session, `session.user`.
+   */
+  readonly loadUser?: ((session: SessionData) => R) | undefined
+}
+
+/** The user that a session authenticator lets in. */
+export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R> & SessionUser
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+type Given = SessionAuthOptions<unknown> & RefuseOptions
+
+const own = { cookieName: maybe(nameLike(token)), loadUser: maybe(hook(1)) }
+
+const kindOf = (demanded: Demanded, given: Given | undefined) => {
+  const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(
+    demanded.name,
+    given === undefined ? {} : given,
+    { ...own, ...demanded.checks },
+  )
+  return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, bare(options))
+}
+
+/**
+ * Passes for a logged-in user. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import { sessionAuth } from 'koa-with-auth'
+ *
+ * const users = new Map([['1', { username: 'anna', isActive: true }]])
+ * const user = sessionAuth({ loadUser: async (session) => users.get(String(session['userId'])) })
+ */
+export const sessionAuth = <R = unknown>(options?: SessionAuthOptions<R> & LoadsUsers<R>): Authenticator<UserOf<R>> =>
+  // Safe: a principal that passed is a SessionUser, and was loaded by `loadUser`
+  kindOf(anyUser, options) as Authenticator<UserOf<R>>
+
+/**
+ * Passes for a superuser. Others get 401, or 403 if `refuse` says so.
+ *
+ * @example
+ * import { sessionAuthSuperUser } from 'koa-with-auth'
+ *
+ * const superuser = sessionAuthSuperUser()
+ */
+export const sessionAuthSuperUser = <R = unknown>(
+  options?: SessionAuthOptions<R> & RefuseOptions & LoadsUsers<R>,
+): Authenticator<UserOf<R>> =>
+  // Safe: see `sessionAuth`
+  kindOf(superuser, options) as Authenticator<UserOf<R>>
+
+/**
+ * Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so.
+ *
+ * @example
+ * import { sessionAuthIsStaff } from 'koa-with-auth'
+ *
+ * const staff = sessionAuthIsStaff({ refuse: 'insufficient' }) // 403 for a user who is signed in, 401 for a stranger
+ */
+export const sessionAuthIsStaff = <R = unknown>(
+  options?: SessionAuthOptions<R> & RefuseOptions & LoadsUsers<R>,
+): Authenticator<UserOf<R>> =>
+  // Safe: see `sessionAuth`
+  kindOf(staff, options) as Authenticator<UserOf<R>>
+
+/** `sessionAuth()`, ready-made. */
+export const sessionLoginAuth: Authenticator<SessionUser> = sessionAuth()
+
+/** `sessionAuthSuperUser()`, ready-made. */
+export const sessionLoginAuthSuperuser: Authenticator<SessionUser> = sessionAuthSuperUser()
+
+declareFactory('sessionAuth', sessionAuth)
+declareFactory('sessionAuthSuperUser', sessionAuthSuperUser)
+declareFactory('sessionAuthIsStaff', sessionAuthIsStaff)

@@ -1,0 +1,182 @@
+/**
+ * Decides whether a loaded user is let in, and with which rights: by the flags of the user, or by functions that the application
+ * gives instead.
+ *
+ * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
+ * to.
+ */
+import * as t from 'io-ts'
+import type { Context } from 'koa'
+import type { PrincipalFromAnswer } from '../core/Result.js'
+import { ownOrGetter } from '../core/data.js'
+import type { SignInDigests } from '../core/events.js'
+import { hook, isAsync, maybe, type Check } from '../core/options.js'
+
+/** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
+export interface RightsOptions<U> {
+  /** Whether the user may sign in at all. Default: `isActive` of the user is `true` or left out. */
+  readonly isActive?: ((user: U) => boolean) | undefined
+  /** Whether the user is a staff member; a superuser need not be. Default: `isStaff` of the user is `true`. */
+  readonly isStaff?: ((user: U) => boolean) | undefined
+  /** Whether the user is a superuser. Default: `isSuperuser` of the user is `true`. */
+  readonly isSuperuser?: ((user: U) => boolean) | undefined
+}
+
+/** Decides about users. The functions throw for a user whose rights cannot be read. */
+export interface Rights {
+  readonly isActive: (user: object) => boolean
+  readonly isStaff: (user: object) => boolean
+  readonly isSuperuser: (user: object) => boolean
+  /**
+   * Which flag of the user is no boolean, and the fix; `undefined` if all are. Only flags that decide count. Never
+   * prints a value.
+   */
+  readonly mistakeOf: (user: object) => string | undefined
+}
+
+const names = ['isActive', 'isSuperuser', 'isStaff'] as const
+
+type Name = (typeof names)[number]
+
+const right: Check = (place, f) => {
+  hook(1)(place, f)
+  if (isAsync(f))
+    throw new TypeError(`${place} is async, but must return true or false itself; load what it needs in loadUser`)
+}
+
+/** The checks of these options. */
+export const rightsChecks = { isActive: maybe(right), isStaff: maybe(right), isSuperuser: maybe(right) }
+
+/** Rights by the functions of an application; flags decide where it gives none. `place` is the call. */
+export const rightsFrom = (place: string, options: RightsOptions<never>): Rights => {
+  const decidedBy = (name: Name, byFlag: (user: object) => boolean): ((user: object) => boolean) => {
+    const f = options[name]
+    // Safe: it takes what `loadUser` loads
+    return f === undefined ? byFlag : (user) => answered(`${place}: ${name}`, f(user as never))
+  }
+  const flags = names.filter((name) => options[name] === undefined)
+  return {
+    isActive: decidedBy('isActive', (user) => {
+      const active = ownOrGetter(user, 'isActive')
+      return active === undefined || active === true
+    }),
+    isStaff: decidedBy('isStaff', (user) => ownOrGetter(user, 'isStaff') === true),
+    isSuperuser: decidedBy('isSuperuser', (user) => ownOrGetter(user, 'isSuperuser') === true),
+    mistakeOf: (user) => {
+      const bad = flags.find((name) => !isFlag(ownOrGetter(user, name)))
+      return bad === undefined
+        ? undefined
+        : `${bad} of the loaded user is not a boolean; load { ...user, ${bad}: Boolean(user.${bad}) }, for example`
+    },
+  }
+}
+
+// Databases write "not set" as null. With any other value that is no boolean, the user's rights cannot be read
+const isFlag = (u: unknown): boolean => typeof u === 'boolean' || u === null || u === undefined
+
+const answered = (place: string, answer: unknown): boolean => {
+  if (answer === true || !answer) return answer === true
+  throw new TypeError(`${place} must return true or false; load what takes time in loadUser`)
+}
+
+/** Rights that flags alone decide. */
+export const rightsByFlags: Rights = rightsFrom('flags', {})
+
+/*
+ * The user of a session: what `loadUser` must return.
+ */
+
+const flag = t.union([t.boolean, t.null, t.undefined])
+
+/** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
+export const SessionUser = Object.freeze(
+  t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
+)
+
+/** @see SessionUser */
+export type SessionUser = t.TypeOf<typeof SessionUser>
+
+/** Intersected with the type of options: adds nothing if they load users. Otherwise they do not compile. */
+export type LoadsUsers<R> = LoadsUsersAsInferred<[R][R extends unknown ? 0 : never]>
+
+type LoadsUsersAsInferred<R> =
+  unknown extends PrincipalFromAnswer<R>
+    ? unknown
+    : [PrincipalFromAnswer<R>] extends [SessionUser]
+      ? unknown
+      : {
+          readonly loadUser: (
+            ...args: never[]
+          ) => 'a user has username: string; isActive, isSuperuser and isStaff are boolean, null or left out'
+        }
+
+/** Why a loaded value is no user, and the fix; `undefined` for a user. Never prints a value. */
+export const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): string | undefined => {
+  if (typeof u !== 'object' || u === null || Array.isArray(u)) {
+    return `loadUser must load an object${needsUsername ? ' with a username' : ''}, or undefined where there is no such user`
+  }
+  return needsUsername && typeof ownOrGetter(u, 'username') !== 'string' ? noUsername : rights.mistakeOf(u)
+}
+
+const noUsername =
+  'the loaded user has no username that is a string; load { ...user, username: user.email }, for example, or use the kinds that sessions(app, { identify }) returns'
+
+/*
+ * What `koa-with-auth/sessions` knows about the session of a request: whether its store failed, and who is signed in.
+ * The session authenticators read it. A plain koa-session has none.
+ */
+
+/** Where the user of a request's session comes from. */
+export interface SessionSource {
+  /** Identifies the call of `sessions` that it belongs to. */
+  readonly owner: object
+  /** Decides who is let in. */
+  readonly rights: Rights
+  /** Whether the store failed, or did not answer in time. */
+  readonly isUnavailable: () => boolean
+  /** Whether a user is signed in. */
+  readonly isSignedIn: (session: object) => boolean
+  /** Loads the user who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
+  readonly load: (session: object) => unknown
+  /** Who is signed in, as records of signing in and out name it. */
+  readonly digests: (session: object) => SignInDigests | undefined
+}
+
+const sourceMark = Symbol.for('koa-with-auth/session')
+
+/** Puts the source on a context. */
+export const carrySource = (ctx: Context, source: SessionSource): void => {
+  ctx[sourceMark] = source
+}
+
+/** Who is signed in by the session of a context, as records of signing in and out name it. */
+export const signInDigestsOf = (ctx: Context): SignInDigests | undefined => {
+  const session: unknown = ctx['session']
+  return typeof session === 'object' && session !== null ? sourceOf(ctx)?.digests(session) : undefined
+}
+
+/** The source on a context. */
+export const sourceOf = (ctx: Context): SessionSource | undefined => ctx[sourceMark]
+
+/*
+ * The name of the session cookie, for documents and audits that are made without a request.
+ *
+ * Routers do not know the application that will mount them, so the process remembers what the last `sessions(app)` called
+ * its cookie. With a request the application's own name counts instead.
+ */
+
+/** koa-session's own default. */
+export const DEFAULT_COOKIE = 'koa.sess'
+
+const cookieNameMark = Symbol.for('koa-with-auth/sessionCookie')
+
+/** Remembers the name. */
+export const declareSessionCookie = (name: string): void => {
+  Reflect.set(globalThis, cookieNameMark, name)
+}
+
+/** The remembered name. Default: koa-session's. */
+export const declaredSessionCookie = (): string => {
+  const name: unknown = Reflect.get(globalThis, cookieNameMark)
+  return typeof name === 'string' ? name : DEFAULT_COOKIE
+}

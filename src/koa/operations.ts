@@ -1,0 +1,217 @@
+/**
+ * The operations of a router, and what each requires after all levels. Only this module reads routers: for messages of
+ * levels, OpenAPI, the audit, `seal` and `expectGuarded`.
+ *
+ * It reads the layers that run, also those of mounted routers, so nothing is declared twice. An operation is one method
+ * of a layer. `use` middleware is not an operation.
+ */
+import { METHODS } from 'node:http'
+import * as Requirement from '../core/Requirement.js'
+import { assetMark, docsMark, operationMark } from '../core/data.js'
+import { isOfApplication } from './application.js'
+import { functionsOf, isGuard, originalOf, type LayerFunction, type Marked } from './layer.js'
+
+/** A layer of a router of @koa/router. */
+export interface RouterLayer {
+  /** The pattern, with all prefixes; a RegExp as it was written. */
+  readonly path: string | RegExp
+  readonly regexp: RegExp
+  readonly methods: ReadonlyArray<string>
+  readonly paramNames: ReadonlyArray<unknown>
+  readonly stack: ReadonlyArray<Function>
+  readonly opts: {
+    readonly sensitive?: boolean | undefined
+    readonly strict?: boolean | undefined
+    readonly end?: boolean | undefined
+    readonly pathAsRegExp?: unknown
+  }
+}
+
+/** A router of @koa/router, whatever its context. */
+export interface AnyRouter {
+  readonly stack: ReadonlyArray<RouterLayer>
+  readonly opts: { readonly exclusive?: unknown }
+}
+
+/** A layer, its functions and its guard. */
+export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
+  readonly layer: L
+  /** Its place among the layers, from 0. */
+  readonly index: number
+  /** The pattern, with all prefixes; a RegExp as it was written. */
+  readonly path: string | RegExp
+  /** Its operations in words, such as `GET, POST /x`; `use /x` for middleware. */
+  readonly label: string
+  /** The functions as they were written, in the order in which they run, without those of applications. */
+  readonly functions: ReadonlyArray<Function>
+  /** Its guard, wherever it is in the layer. */
+  readonly guard: (Function & Marked) | undefined
+  /** What the levels decided; `Inherit` if none did. */
+  readonly requirement: Requirement.Requirement
+  /** The levels that decided it. */
+  readonly levels: ReadonlyArray<string>
+  /** The functions that run before the guard, without descriptions. */
+  readonly ahead: ReadonlyArray<Function>
+  /** Whether its guard comes last. Then the handler runs before it, and is not guarded. */
+  readonly isBehindItsHandler: boolean
+}
+
+/** An operation: one method of a layer. */
+export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends RoutedLayer<L> {
+  /** What it is called: `GET /users/:id`. */
+  readonly name: string
+  /** `GET` also answers HEAD. `ALL` means all methods that Node knows. */
+  readonly method: string
+  /** The methods of requests that it answers. */
+  readonly methods: ReadonlyArray<string>
+}
+
+/** The part of a layer that is read here. */
+export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
+  readonly path: string | RegExp
+  readonly opts?: { readonly pathAsRegExp?: unknown }
+}
+
+/** All layers of a router, `use` middleware included, in the order in which it tries them. */
+export const layersOf = <L extends ReadLayer>(router: {
+  readonly stack: ReadonlyArray<L>
+}): ReadonlyArray<RoutedLayer<L>> => router.stack.map(readLayer)
+
+/** The operations of a router, in the order in which it tries them. */
+export const operationsOf = <L extends ReadLayer>(router: {
+  readonly stack: ReadonlyArray<L>
+}): ReadonlyArray<RoutedOperation<L>> => layersOf(router).flatMap(operationsIn)
+
+/** The operations of a layer. */
+export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): ReadonlyArray<RoutedOperation<L>> =>
+  Object.entries(methodsOf(routed.layer)).map(([method, methods]) => ({
+    ...routed,
+    method,
+    methods,
+    name: `${method} ${pathInWords(routed.layer)}`,
+  }))
+
+const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
+  const functions = functionsOf(layer)
+    .map(({ written }: LayerFunction) => written)
+    .filter((f) => !isOfApplication(f))
+  const guardAt = functions.findIndex(isGuard)
+  const guard = functions.find(isGuard)
+  const ahead = functions.slice(0, Math.max(guardAt, 0)).filter((f) => !isDescription(f))
+  return {
+    layer,
+    index,
+    path: layer.path,
+    label: labelOf(layer),
+    functions,
+    guard,
+    requirement: guard?.requirement ?? Requirement.inherit,
+    levels: guard?.levels ?? [],
+    ahead,
+    isBehindItsHandler: ahead.length > 0 && guardAt === functions.length - 1,
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// names
+// -------------------------------------------------------------------------------------
+
+/** What the operations of a layer are called in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
+export const labelOf = (layer: ReadLayer): string => {
+  const methods = layer.methods.length === 0 ? ['use'] : Object.keys(methodsOf(layer))
+  return `${methods.join(', ')} ${pathInWords(layer)}`
+}
+
+/** A path as it was written, prefixes included. */
+export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): string =>
+  typeof path === 'string' && opts?.pathAsRegExp === true ? `/${path}/` : String(path)
+
+// Which methods each operation of a layer answers
+const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
+  // once each, because the router adds HEAD even if it is there
+  const all = [...new Set([...reading, ...methods])]
+  // the methods that Node knows differ between versions
+  if (METHODS.every((method) => all.includes(method))) return { ALL: all }
+  const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
+  return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
+}
+
+/** The name of a function, for readers of the audit. */
+export const functionName = (f: Function): string => {
+  const param: unknown = Reflect.get(f, 'param')
+  const name = originalOf(f).name || 'function without a name'
+  return typeof param === 'string' ? `param ${param}: ${name}` : name
+}
+
+const isDescription = (f: Function): boolean => operationMark in f
+
+/*
+ * Marks the operations of a docs page. The page and its document are marked with the part that they serve. The files
+ * that the page loads have a mark of another kind. They are as open as the page, and their paths begin with its path.
+ */
+
+/** A part of a docs page: the page itself, or its document. Parts are compared by identity. */
+export interface Part {
+  readonly path: string
+  /** The path that the page would have. Set if the page is missing, because `swagger-ui-dist` is not installed. */
+  readonly missingPage?: string
+}
+
+/** Marks a function of the operation that serves a part. */
+export const markPart =
+  (part: Part) =>
+  <F extends Function>(f: F): F =>
+    Object.assign(f, { [docsMark]: part })
+
+/** The part that an operation serves; `undefined` if it serves none. */
+export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined => {
+  const marked = functions.find((f) => docsMark in f)
+  // Safe: only `markPart` writes it
+  return marked && (Reflect.get(marked, docsMark) as Part)
+}
+
+/** Marks a function of an operation that serves a file of the page one path segment above. */
+export const markAsset = <F extends Function>(f: F): F => Object.assign(f, { [assetMark]: true })
+
+/** Whether an operation serves a file that a page loads. */
+export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => functions.some((f) => assetMark in f)
+
+/*
+ * The list of operations that are public on purpose. `seal` and `expectGuarded` take the same list.
+ *
+ * An operation is listed by its name. The files that a docs page loads are listed with the page. `docs` lists the page,
+ * its files and its document.
+ */
+
+/** The part of an operation that is read here. */
+interface Listable {
+  /** `GET /health` */
+  readonly name: string
+  readonly functions: ReadonlyArray<Function>
+}
+
+const DOCS = 'docs'
+
+const isOfDocs = ({ functions }: Listable): boolean => isAssetAmong(functions) || partAmong(functions) !== undefined
+
+/** The name to list an operation by. For a file that a docs page loads, it is that of the page. */
+export const listedName = ({ name, functions }: Listable): string =>
+  isAssetAmong(functions) ? name.slice(0, name.lastIndexOf('/')) : name
+
+/** Whether an entry of the list is about an operation. */
+export const isEntryOf = (operation: Listable, entry: string): boolean =>
+  entry === operation.name || entry === listedName(operation) || (entry === DOCS && isOfDocs(operation))
+
+/** Why an entry is about no operation, and the fix; `undefined` if that is unknown. */
+export const whyMissing = (entry: string, operations: ReadonlyArray<Listable>): string | undefined => {
+  if (operations.some((operation) => isEntryOf(operation, entry))) return undefined
+  if (entry === DOCS) return 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'
+  for (const { name, functions } of operations) {
+    const { path = '', missingPage } = partAmong(functions) ?? {}
+    if (missingPage !== undefined && entry === `${name.slice(0, -path.length)}${missingPage}`) {
+      return 'the docs page needs swagger-ui-dist, which is not installed: npm install swagger-ui-dist'
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,71 @@
+/** Checks for functions that take a router of @koa/router. */
+import type { DefaultContext, DefaultState } from 'koa'
+import type { RouterInstance } from './AuthRouter.js'
+
+/** Whether a value has the properties of a router of @koa/router. */
+export const isRouter = (u: unknown): u is RouterInstance =>
+  typeof u === 'object' && u !== null && 'stack' in u && Array.isArray(u.stack) && 'register' in u && 'routes' in u
+
+// The result of `routes()` has its router as a property. A guard has a getter there, which throws
+const isRoutes = (u: unknown): boolean =>
+  typeof u === 'function' && isRouter(Object.getOwnPropertyDescriptor(u, 'router')?.value)
+
+/**
+ * Returns a value that is a router. Throws a TypeError for anything else. `place` is the call, such as `audit(router)`.
+ * `fix` is what to write instead of the router's `routes()`.
+ */
+export const checkRouter = <S = DefaultState, C = DefaultContext>(
+  place: string,
+  u: unknown,
+  fix = place.replace('router', 'routes.router'),
+): RouterInstance<S, C> => {
+  // Safe: it is a router, and its type parameters do not matter here
+  if (isRouter(u)) return u as unknown as RouterInstance<S, C>
+  if (!isRoutes(u)) throw new TypeError(`${place} takes a router of @koa/router`)
+  throw new TypeError(`${place} takes the router itself, not its routes(): write ${fix}`)
+}
+
+/*
+ * Whether guards work in a router. While they run, they must know which layer runs.
+ *
+ * koa-router 7 and @koa/router 8 do not say so on the context. Version numbers do not help, because forks and copies
+ * have others. So a test route is tried, once for each class.
+ */
+
+/** The message about a router that does not say which layer runs. */
+export const tooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
+
+// Only a cache of the answers
+const known = new WeakMap<object, boolean>()
+
+/**
+ * Whether the routers of this class say which layer runs. `true` for one that cannot be tried; its guards check again.
+ */
+export const saysWhatRuns = (router: RouterInstance<never, never>): boolean => {
+  const type: unknown = router.constructor
+  if (typeof type !== 'function') return true
+  const before = known.get(type)
+  if (before !== undefined) return before
+  const answer = tried(type)
+  known.set(type, answer)
+  return answer
+}
+
+const PATH = '/koa-with-auth'
+
+const tried = (type: Function): boolean => {
+  let path: unknown = PATH
+  try {
+    // Safe: the constructor of a router needs no argument, and any exception is caught
+    const router = Reflect.construct(type, []) as RouterInstance
+    router.register(PATH, ['GET'], (ctx) => {
+      path = ctx.routerPath
+    })
+    const context = { path: PATH, method: 'GET', request: {}, state: {} }
+    // A router calls its first function before it returns
+    void Promise.resolve(Reflect.apply(router.routes(), undefined, [context, () => undefined])).catch(() => undefined)
+  } catch {
+    return true
+  }
+  return path === PATH
+}

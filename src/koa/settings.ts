@@ -1,0 +1,253 @@
+/**
+ * `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it.
+ */
+import type { Context, Middleware, Next } from 'koa'
+import { is as isAuthError } from '../core/AuthError.js'
+import { trustedOrigins } from '../core/CrossOrigin.js'
+import {
+  addHandlers,
+  carry,
+  defaults,
+  handlerOf,
+  settingsOf,
+  type AuthResponse,
+  type ErrorMapper,
+  type ExceptionHandler,
+  type Settings,
+} from '../core/Settings.js'
+import { notWrapped, settingsMark, upgradeMark } from '../core/data.js'
+import {
+  checkOptions,
+  declareFactory,
+  flag,
+  hook,
+  list,
+  maybe,
+  named,
+  positive,
+  realm,
+  type Check,
+  type Checks,
+  type Given,
+} from '../core/options.js'
+import { respondException } from './respond.js'
+import { policyOf } from './responseHeaders.js'
+
+/*
+ * Exceptions of authenticators and of operations. The registered handler answers. Without one, Koa answers with a 500
+ * that reveals nothing.
+ */
+
+const thrown = Symbol.for('koa-with-auth/thrown')
+
+/** Marks a request whose operation threw. Its session is not saved, even if a handler answers the exception. */
+export const markThrown = (ctx: Context): void => {
+  ctx[thrown] = true
+}
+
+/** Whether the operation threw. */
+export const hasThrown = (ctx: Context): boolean => ctx[thrown] === true
+
+/** Lets the registered handler answer. Rejects with the exception if there is none. */
+export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
+  markThrown(ctx)
+  const answer = handlerOf(settings.exceptionHandlers, error)
+  // after the head was sent, no other response is possible
+  if (answer === undefined || ctx.headerSent) throw error
+  try {
+    const response = await answer(ctx.request, error)
+    if (!isResponse(response)) {
+      throw new TypeError('an onError handler must return { status, body } with a status from 200 to 599')
+    }
+    respondException(ctx, response, policyOf(ctx.res) !== undefined)
+  } catch (raised) {
+    throw serverError(raised)
+  }
+}
+
+const isResponse = (u: unknown): u is AuthResponse =>
+  typeof u === 'object' &&
+  u !== null &&
+  'status' in u &&
+  typeof u.status === 'number' &&
+  Number.isInteger(u.status) &&
+  u.status >= 200 &&
+  u.status <= 599
+
+interface ErrorProperties extends Error {
+  readonly status?: unknown
+  readonly statusCode?: unknown
+  readonly expose?: unknown
+  readonly headers?: unknown
+  readonly code?: unknown
+}
+
+/**
+ * An error that Koa answers with a 500. Koa obeys an error's status even if it is a success, and sends its headers. It
+ * never answers an error that is `null` or cannot take a status (A-30). These are wrapped, others are returned as they
+ * are.
+ */
+export const serverError = (error: unknown): Error => {
+  try {
+    if (error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)) return error
+  } catch {
+    // a property throws when it is read, and Koa reads it, too
+  }
+  return new Error(`a value was thrown that is not a server error: ${thrownAs(error)}`, { cause: error })
+}
+
+// Koa logs the stack of an error, but not its cause
+const thrownAs = (error: unknown): string => {
+  try {
+    if (isAuthError(error)) return `the AuthError "${error._tag}"; return it instead`
+    if (error instanceof Error) return `${error.name}: ${error.message}`
+  } catch {
+    // a property throws when it is read, or is a symbol
+  }
+  return named(error)
+}
+
+// Koa 2 answers ENOENT with a 404, but here a file of a hook is missing
+const isServerError = ({ status, statusCode, expose, code }: ErrorProperties): boolean => {
+  const answered = status || statusCode
+  const isServers = answered === undefined || (typeof answered === 'number' && answered >= 500)
+  return isServers && expose !== true && code !== 'ENOENT'
+}
+
+// Koa writes the status that it answered onto the error
+const takesStatus = (error: Error): boolean => {
+  for (let at: unknown = error; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
+    const property = Object.getOwnPropertyDescriptor(at, 'status')
+    if (property !== undefined) return property.writable === true || property.set !== undefined
+  }
+  return Object.isExtensible(error)
+}
+
+// Koa sends an error's headers as they are. One may be a credential or a cookie. One that Node refuses ends the process
+const tellsNothing = ({ headers, stack, message }: ErrorProperties): boolean =>
+  headers === undefined && typeof stack === 'string' && typeof message === 'string'
+
+/** The settings of an application. Settings that are mounted below others add to them. */
+export interface AuthSettings {
+  /** Whether writes from other sites are refused, with credentials that browsers send by themselves. Default `true`. */
+  readonly csrf?: boolean | undefined
+  /** Other origins, such as `https://app.example`, whose writes are accepted. Default none. */
+  readonly trustedOrigins?: ReadonlyArray<string> | undefined
+  /** The realm (protection space) of challenges that name none. Default `api`. */
+  readonly realm?: string | undefined
+  /** How long asynchronous authentication may take, in milliseconds; after that 503. Default 10 000. */
+  readonly timeout?: number | undefined
+  /** Makes the response to a failure. Default: problem details (RFC 9457). */
+  readonly errorMapper?: ErrorMapper | undefined
+  /**
+   * Whether the body of a failure says what was tried, and why each branch failed; for development. Default: whether
+   * NODE_ENV is `development`. A mapper of your own decides for itself.
+   */
+  readonly explain?: boolean | undefined
+  /**
+   * The name in `ctx.state` where guarded operations find the principal too, such as `user` for handlers that were written for
+   * koa-jwt or koa-passport. Public operations get nothing there. Default: only `ctx.request.auth`.
+   */
+  readonly state?: string | undefined
+  /**
+   * What records of decisions (`koa-with-auth/events`) say besides the decision: `subject` returns a name for the principal.
+   * Without it no record names one. Default none.
+   */
+  readonly events?: { readonly subject: (principal: never) => string } | undefined
+  /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
+  readonly onError?: ReadonlyArray<ExceptionHandler> | undefined
+}
+
+const stateName: Check = (place, value) => {
+  // `ctx.state` has a prototype, which must not be replaced
+  if (typeof value === 'string' && /^[A-Za-z_$][\w$]*$/.test(value) && !(value in {})) return
+  throw new TypeError(`${place} must be the name of a property of ctx.state, such as 'user'`)
+}
+
+const events: Check = (place, value) => {
+  // Safe: anything but an object is refused
+  checkOptions(place, value as object, { subject: hook(1) })
+}
+
+/** The checks of the settings. */
+export const settings: Checks<AuthSettings> = {
+  csrf: maybe(flag),
+  trustedOrigins: maybe(list),
+  realm: maybe(realm),
+  timeout: maybe(positive),
+  errorMapper: maybe(hook(2)),
+  explain: maybe(flag),
+  state: maybe(stateName),
+  events: maybe(events),
+  onError: maybe(list),
+}
+
+/**
+ * Middleware to mount above the routers: `app.use(authSettings({ realm: 'pets' }))`. Throws a TypeError for an unknown
+ * option and a wrong value, such as an origin that no browser sends, or a realm that does not fit a header.
+ *
+ * @example
+ * import { authSettings } from 'koa-with-auth'
+ *
+ * const settings = authSettings({ realm: 'pets', trustedOrigins: ['https://app.example'], timeout: 2000 })
+ */
+export const authSettings = (options: AuthSettings): Middleware =>
+  applySettings(settingsFrom(checkOptions('authSettings', options, settings)))
+
+declareFactory('authSettings', authSettings)
+
+/** What options add to the settings of an outer level. */
+export type Addition = (outer: Settings) => Settings
+
+/**
+ * What checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class.
+ */
+export const settingsFrom = ({
+  trustedOrigins: origins,
+  onError = [],
+  events,
+  ...others
+}: Given<AuthSettings>): Addition => {
+  const given: Partial<Settings> = {
+    ...others,
+    ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins) }),
+    // Safe: the author says what the principals of the application are
+    ...(events !== undefined && { events: { subject: events.subject as (principal: unknown) => unknown } }),
+  }
+  const add: Addition = (outer) => ({
+    ...outer,
+    ...given,
+    exceptionHandlers: addHandlers(outer.exceptionHandlers, onError),
+  })
+  // called once, so that two handlers of one class are refused now
+  add(defaults)
+  return add
+}
+
+// the audit and upgrades find it by these marks
+const markSettings = <F extends Function>(settings: F, add: Addition): F =>
+  notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
+
+/** Whether a function is what `authSettings` made. */
+export const isSettings = (f: Function): boolean => settingsMark in f
+
+/** What a function of `authSettings` adds; `undefined` for another one. */
+export const additionOf = (f: Function): Addition | undefined => {
+  const add: unknown = Reflect.get(f, settingsMark)
+  // Safe: `markSettings` alone writes it
+  return typeof add === 'function' ? (add as Addition) : undefined
+}
+
+/** Middleware that adds to the settings, and answers the exceptions that have a handler. */
+export const applySettings = (add: Addition): Middleware => {
+  let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
+  return markSettings((ctx: Context, next: Next) => {
+    const outer = settingsOf(ctx.request)
+    // one application has one outer level, so this is made once
+    if (known[0] !== outer) known = [outer, add(outer)]
+    const settings = known[1]
+    carry(ctx.request, settings)
+    if (settings.exceptionHandlers.size === 0) return next()
+    return next().catch((error: unknown) => answerException(ctx, error, settings))
+  }, add)
+}

@@ -1,0 +1,93 @@
+/**
+ * The SDK's `AuthInfo` of a request, for a server of the Model Context Protocol.
+ */
+import type { Context } from 'koa'
+import { branchesOf, insufficient } from '../core/AuthError.js'
+import { explained } from '../core/Description.js'
+import { settingsOf } from '../core/Settings.js'
+import { ownField } from '../core/data.js'
+import { severalOf } from '../jwt/Provider.js'
+import type { Json } from '../jwt/claims.js'
+import { scopesOf, tokenOf } from '../jwt/tokenKind.js'
+import { respondFailure } from '../koa/respond.js'
+import { policyOf } from '../koa/responseHeaders.js'
+
+/** The SDK's type, written out, so that the SDK need not be installed. */
+export interface AuthInfo {
+  readonly token: string
+  readonly clientId: string
+  readonly scopes: string[]
+  /** In seconds since 1970. */
+  readonly expiresAt?: number
+  readonly resource?: URL
+  readonly resourceMetadataUrl?: string
+  /** The claims of the token. */
+  readonly extra: Record<string, unknown>
+}
+
+// RFC 9068, OpenID Connect, Okta, Entra
+const clientOf = (claims: Json): string =>
+  ['client_id', 'azp', 'cid', 'appid']
+    .map((name) => ownField(claims, name))
+    .find((one): one is string => typeof one === 'string') ?? ''
+
+/**
+ * The `AuthInfo` of the token that let a request in; `undefined` if no token did. In a list, it may also be that of a
+ * good token whose scopes `requireScopes` refused, while another alternative passed.
+ *
+ * @example
+ * import type { Context } from 'koa'
+ * import { mcpAuth } from 'koa-with-auth/jwt'
+ *
+ * const handler = (ctx: Context) => {
+ *   ctx.body = mcpAuth(ctx)?.scopes
+ * }
+ */
+export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
+  const presented = tokenOf(ctx)
+  if (presented === undefined) return undefined
+  const { token, resource } = presented
+  const claims = presented.claims()
+  const exp = ownField(claims, 'exp')
+  return {
+    token,
+    clientId: clientOf(claims),
+    scopes: [...scopesOf(claims)],
+    ...(typeof exp === 'number' && { expiresAt: exp }),
+    ...(resource !== undefined && { resource: new URL(resource.resource), resourceMetadataUrl: resource.metadataUrl }),
+    extra: claims,
+  }
+}
+
+/*
+ * Answers a 403 that asks for more scopes, for a handler that reads from the request which scopes it needs (step-up).
+ */
+
+/**
+ * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750 §3.1). Return
+ * from the handler after it. Throws a TypeError outside of a guarded operation.
+ *
+ * @example
+ * import type { Context } from 'koa'
+ * import { insufficientScope, mcpAuth } from 'koa-with-auth/jwt'
+ *
+ * const save = (ctx: Context) => {
+ *   if (!mcpAuth(ctx)?.scopes.includes('files:write')) return insufficientScope(ctx, ['files:write'])
+ *   ctx.body = 'saved'
+ * }
+ */
+export const insufficientScope = (ctx: Context, scopes: readonly [string, ...string[]]): void => {
+  const operation = policyOf(ctx.res)
+  if (operation === undefined) {
+    throw new TypeError('insufficientScope(ctx, scopes) must be called by the handler of a guarded operation')
+  }
+  const wanted = severalOf('insufficientScope(ctx, scopes)', scopes)
+  const error = explained(operation.description, insufficient(wanted))
+  const bearers = branchesOf(error).filter(({ challenge }) => challenge?.scheme === 'Bearer')
+  respondFailure(
+    ctx,
+    bearers.length === 0 ? error : { ...error, branches: bearers },
+    settingsOf(ctx.request),
+    operation,
+  )
+}

@@ -1,0 +1,181 @@
+/**
+ * A protected resource that clients can discover (RFC 9728), which MCP requires of a server. It says which authorization servers issue
+ * its tokens, and which pages may call it.
+ *
+ * Its name is configured. It is never read from the Host header.
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Context, Middleware, Next, Request } from 'koa'
+import { fromHeader } from '../core/RequestFields.js'
+import { checkOptions, declareFactory, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
+import { severalOf, type OneOrMore } from '../jwt/Provider.js'
+import { checkUrl } from '../jwt/fetching.js'
+
+/*
+ * Checks which pages may call a protected resource, by the `Origin` that a browser sends (RFC 6454 §7).
+ *
+ * The MCP transport requires it for every method. A page whose own name points to 127.0.0.1 (DNS rebinding) still sends
+ * its own origin.
+ */
+
+/** Origins such as `https://app.example`, or all of them. */
+export type Origins = 'any' | ReadonlyArray<string>
+
+// As a browser writes it: no path, no user, no default port, in lower case
+const isOrigin = (u: unknown): u is string => {
+  if (typeof u !== 'string' || !URL.canParse(u)) return false
+  const { protocol, host } = new URL(u)
+  return host !== '' && `${protocol}//${host}` === u
+}
+
+/**
+ * Makes a check of requests; `undefined` if no origins are named. Throws a TypeError for an origin that no browser
+ * sends.
+ */
+const originCheck = (place: string, origins: Origins | undefined): ((request: Request) => boolean) | undefined => {
+  if (origins === undefined) return undefined
+  if (origins !== 'any' && !Array.isArray(origins))
+    throw new TypeError(`${place} must be an array of origins, or 'any'`)
+  const wrong = origins === 'any' ? undefined : origins.find((one) => !isOrigin(one))
+  if (wrong !== undefined) {
+    throw new TypeError(
+      `${place}: ${JSON.stringify(wrong)} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
+    )
+  }
+  const allowed = origins === 'any' ? undefined : new Set(origins)
+  const field = fromHeader('Origin')
+  return (request) => {
+    const sent = field(request)
+    if (O.isNone(sent)) return true
+    // no browser sends two, and `null` hides the origin
+    if (typeof sent.value !== 'string' || sent.value === 'null') return false
+    return allowed === undefined || allowed.has(sent.value)
+  }
+}
+
+/** The options of a protected resource. */
+export interface ProtectedResourceOptions {
+  /** Its identifier, an https URL. Tokens must name it in `aud`. */
+  readonly resource: string
+  /** The issuers of its tokens. */
+  readonly authorizationServers: OneOrMore
+  /** The scopes that a client can ask for. */
+  readonly scopes?: ReadonlyArray<string> | undefined
+  /** Its name, for humans. */
+  readonly name?: string | undefined
+  /** The URL of its documentation, for humans. */
+  readonly documentation?: string | undefined
+  /**
+   * The origins whose pages may call it, or `'any'`. A request with another `Origin`, or with `null`, gets a 403, also for safe
+   * methods. Without this option, `Origin` is not checked.
+   */
+  readonly origins?: Origins | undefined
+}
+
+/** A protected resource; `app.use(resource.metadata)` publishes it, `httpJwt({ protectedResource })` protects it. */
+export interface ProtectedResource {
+  readonly resource: string
+  /** The URL of the document. */
+  readonly metadataUrl: string
+  /** Middleware that serves the document, and no other path. Mount it above the routers, at the root. */
+  readonly metadata: Middleware
+  /** Whether the request's origin may call; `undefined` if origins are not checked. */
+  readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
+}
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+
+const documentFields = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'public, max-age=3600',
+}
+// Pages of every origin may read it, with any request fields
+const corsFields = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, HEAD, OPTIONS',
+  'Access-Control-Allow-Headers': '*',
+  'Access-Control-Max-Age': '86400',
+}
+
+const scopeList: Check = (place, value) => {
+  if (Array.isArray(value) && value.every((scope) => typeof scope === 'string' && scope !== '')) return
+  throw new TypeError(`${place} must be an array of strings, such as ['files:read']`)
+}
+
+const checks: Checks<ProtectedResourceOptions> = {
+  resource: checkUrl,
+  // `severalOf` and `originCheck` check these
+  authorizationServers: unchecked,
+  scopes: maybe(scopeList),
+  name: maybe(string),
+  documentation: maybe((place, value) => checkUrl(place, value, true)),
+  origins: unchecked,
+}
+
+/**
+ * Makes a protected resource. Its document is at `/.well-known/oauth-protected-resource`, followed by the path of the resource. It
+ * answers GET, HEAD and OPTIONS from every origin. Throws a TypeError for a URL without https (http is allowed on a loopback
+ * address).
+ *
+ * @example
+ * import { httpJwt, protectedResource } from 'koa-with-auth/jwt'
+ *
+ * const resource = protectedResource({
+ *   resource: 'https://api.example/mcp',
+ *   authorizationServers: ['https://login.example/'],
+ *   scopes: ['files:read', 'files:write'],
+ * })
+ * assert.strictEqual(resource.metadataUrl, 'https://api.example/.well-known/oauth-protected-resource/mcp')
+ *
+ * const jwt = httpJwt({ issuer: 'https://login.example/', protectedResource: resource })
+ */
+export const protectedResource = (options: ProtectedResourceOptions): ProtectedResource => {
+  const place = 'protectedResource'
+  const given = checkOptions(place, options, checks)
+  const { resource, authorizationServers, scopes = [], name, documentation, origins } = given
+  const servers = severalOf(`${place}({ authorizationServers })`, authorizationServers)
+  for (const server of servers) checkUrl(`${place}({ authorizationServers })`, server)
+  const { origin, pathname } = new URL(resource)
+  // RFC 9728 §3.1: between host and path; a path of only `/` is left out
+  const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
+  const document = JSON.stringify({
+    resource,
+    authorization_servers: servers,
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+    bearer_methods_supported: ['header'],
+    ...(name !== undefined && { resource_name: name }),
+    ...(documentation !== undefined && { resource_documentation: documentation }),
+  })
+  return {
+    resource,
+    metadataUrl: `${origin}${path}`,
+    metadata: publishing(path, document),
+    isAllowedOrigin: originCheck(`${place}({ origins })`, origins),
+  }
+}
+
+const publishing =
+  (path: string, document: string): Middleware =>
+  (ctx: Context, next: Next) => {
+    if (ctx.path !== path) return next()
+    // browsers refuse `*` together with this field
+    ctx.remove('Access-Control-Allow-Credentials')
+    ctx.set(corsFields)
+    switch (ctx.method) {
+      case 'GET':
+      case 'HEAD':
+        ctx.set(documentFields)
+        ctx.body = document
+        break
+      case 'OPTIONS':
+        ctx.set('Allow', 'GET, HEAD, OPTIONS')
+        ctx.status = 204
+        break
+      default:
+        ctx.set('Allow', 'GET, HEAD, OPTIONS')
+        ctx.status = 405
+    }
+    return Promise.resolve()
+  }
+
+declareFactory('protectedResource', protectedResource)

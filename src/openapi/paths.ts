@@ -1,0 +1,189 @@
+/**
+ * Divides a layer's methods into those that OpenAPI can list, and those that it has no field for.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { parse, type Key, type Text, type Token } from 'path-to-regexp'
+
+/** The methods that a Path Item Object has fields for (OpenAPI 3.1, Path Item Object), in its order. */
+export const listed = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+
+/** A method that OpenAPI lists. */
+export type ListedMethod = (typeof listed)[number]
+
+/** The methods of a layer, divided. */
+interface Methods {
+  readonly listed: ReadonlyArray<ListedMethod>
+  /** Those that OpenAPI has no field for, as they are sent. */
+  readonly others: ReadonlyArray<string>
+}
+
+/** Sorts the methods of a layer. The HEAD that the router adds to every GET is left out. */
+export const methodsOf = (methods: ReadonlyArray<string>): Methods => {
+  const times = (method: string): number => methods.filter((one) => one === method).length
+  const own = new Set(times('HEAD') > times('GET') ? methods : methods.filter((one) => one !== 'HEAD'))
+  // Safe: which of them it is does not matter to `includes`
+  const others = [...own].filter((method) => !(listed as ReadonlyArray<string>).includes(method.toLowerCase()))
+  return { listed: listed.filter((method) => own.has(method.toUpperCase())), others }
+}
+
+/*
+ * Translates a router's pattern into OpenAPI's path templates: `/pets{/:id}` becomes `/pets/{id}` and `/pets`.
+ *
+ * It uses the same parser as the router. For a pattern that has no template (a RegExp), it returns the reason.
+ */
+
+/** A path as OpenAPI writes it. */
+export interface PathTemplate {
+  /** `/pets/{id}` */
+  readonly path: string
+  /** The path without names. For OpenAPI, two paths with the same outline are the same path (3.1, Paths Object). */
+  readonly outline: string
+  /** The outline, and which parameters are wildcards: patterns of the same shape match the same URLs. */
+  readonly shape: string
+  /** In the order of the path. */
+  readonly parameters: ReadonlyArray<PathParameter>
+}
+
+/** A parameter of a path. */
+interface PathParameter {
+  readonly name: string
+  /** Whether it matches several segments. */
+  readonly wildcard: boolean
+}
+
+/**
+ * The templates of a pattern, with and without its optional groups, the longest first; or why one of them cannot be
+ * written.
+ */
+export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
+  if (typeof pattern !== 'string') return [E.left('a regular expression is not a path template')]
+  return pipe(
+    E.tryCatch(
+      () => parse(pattern).tokens,
+      () => 'not a pattern that path-to-regexp reads',
+    ),
+    E.fold(
+      (reason): ReadonlyArray<E.Either<string, PathTemplate>> => [E.left(reason)],
+      (tokens) => (pattern === '' ? [E.left(noSlash)] : expanded(tokens).map(templateOf)),
+    ),
+  )
+}
+
+const noSlash = 'a path begins with a slash'
+
+type Piece = Text | Key
+
+// With each optional group, and without it
+const expanded = (tokens: ReadonlyArray<Token>): ReadonlyArray<ReadonlyArray<Piece>> =>
+  tokens.reduce<ReadonlyArray<ReadonlyArray<Piece>>>(
+    (some, token) => {
+      const next = token.type === 'group' ? [...expanded(token.tokens), []] : [[token]]
+      return some.flatMap((one) => next.map((other) => [...one, ...other]))
+    },
+    [[]],
+  )
+
+const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate> => {
+  const written = (of: (key: Key, at: number) => string): string => {
+    const keys = pieces.filter((piece) => piece.type !== 'text')
+    // without all groups: a requested path still begins with a slash
+    return pieces.map((piece) => (piece.type === 'text' ? piece.value : of(piece, keys.indexOf(piece)))).join('') || '/'
+  }
+  const outline = written(() => '{}')
+  if (!outline.startsWith('/')) return E.left(noSlash)
+  if (pieces.some((piece) => piece.type === 'text' && /[{}?#]/.test(piece.value))) {
+    return E.left('a path template cannot contain { } ? or # as plain characters')
+  }
+  const parameters = templateParametersOf(pieces.filter((piece) => piece.type !== 'text'))
+  return E.right({
+    path: written((_, at) => `{${parameters[at]!.name}}`),
+    outline,
+    shape: written(({ type }) => (type === 'wildcard' ? '{*}' : '{}')),
+    parameters,
+  })
+}
+
+// 3.1, Paths Object: a name is unique in a path. The router allows a mounted path to repeat a name
+// (/users/:id/pets/:id), and gives a handler the last one, so that one keeps its name
+const templateParametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathParameter> =>
+  keys.reduceRight<ReadonlyArray<PathParameter>>((behind, { name: given, type }) => {
+    const name = given.replaceAll(/[{}/?#]/g, '_')
+    return [{ name: unused(name, new Set(behind.map((one) => one.name))), wildcard: type === 'wildcard' }, ...behind]
+  }, [])
+
+const unused = (name: string, taken: ReadonlySet<string>, at = 1): string =>
+  !taken.has(name) ? name : taken.has(`${name}_${at}`) ? unused(name, taken, at + 1) : `${name}_${at}`
+
+/*
+ * The parameters of an operation: those of its path, and those that it declares.
+ *
+ * A declared parameter adds to the one of the path that has the same name, and wins.
+ */
+
+type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
+
+/** The parameters of a path, with their names in the document. */
+interface PathParameters {
+  /** With the names of the route. */
+  readonly own: ReadonlyArray<PathParameter>
+  /** Their names in the document, in the same order. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** Finds what a reference to a component refers to. */
+export type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
+
+/** Resolves references among the components of a document; `undefined` for other references. */
+export const resolveAmong =
+  (components: OpenAPIV3_1.ComponentsObject['parameters'] = {}): Resolve =>
+  (parameter) => {
+    if (!('$ref' in parameter)) return parameter
+    const found = components[/^#\/components\/parameters\/([A-Za-z0-9._-]+)$/.exec(parameter.$ref)?.[1] ?? '']
+    return found === undefined || '$ref' in found ? undefined : found
+  }
+
+/** All parameters of an operation, those of the path first. */
+export const parametersOf = (
+  { own, names }: PathParameters,
+  declared: ReadonlyArray<Parameter>,
+  resolve: Resolve,
+): Parameter[] => {
+  const inPath = (parameter: Parameter): string | undefined => {
+    const found = resolve(parameter)
+    return found?.in === 'path' ? found.name : undefined
+  }
+  const ofPath = own.map((parameter, at): Parameter => {
+    const name = names[at]!
+    const said = declared.find((one) => inPath(one) === parameter.name)
+    if (said !== undefined && '$ref' in said && name === parameter.name) return said
+    return { ...derived(parameter, said === undefined ? undefined : resolve(said)), name }
+  })
+  // A path parameter that this path does not have belongs to another path of the route
+  return [...ofPath, ...declared.filter((one) => inPath(one) === undefined)]
+}
+
+const derived = (
+  { name, wildcard }: PathParameter,
+  said: OpenAPIV3_1.ParameterObject | undefined,
+): OpenAPIV3_1.ParameterObject => ({
+  name,
+  in: 'path',
+  ...(wildcard && { description: 'One or more segments of the path, with the slashes between them' }),
+  // a Parameter Object has one of the two
+  ...(said?.content === undefined && { schema: { type: 'string' } }),
+  ...said,
+  // OpenAPI 3.1, Parameter Object: "the value MUST be true"
+  required: true,
+})
+
+/** A declared path parameter that no path of the route has. */
+export const strangerAmong = (
+  declared: ReadonlyArray<Parameter>,
+  paths: ReadonlyArray<ReadonlyArray<PathParameter>>,
+  resolve: Resolve,
+): string | undefined =>
+  declared
+    .map(resolve)
+    .find((one) => one?.in === 'path' && !paths.some((path) => path.some(({ name }) => name === one.name)))?.name

@@ -1,0 +1,319 @@
+/**
+ * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's mark
+ * at that time, and a MAC. The MAC binds these to the id of the session and to the application.
+ *
+ * It contains no rights, because the user is loaded at each request. `logOutEverywhere` changes the mark. So no index
+ * of sessions is needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a
+ * session (by a polluted prototype, by `Object.assign(ctx.session, body)`, or in the database) could sign in as
+ * anybody.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import type { Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import { ownField } from '../core/data.js'
+import {
+  report,
+  sessionDigest,
+  signedIn,
+  signedOut,
+  userDigest,
+  type SignedOutReason,
+  type SignInDigests,
+} from '../core/events.js'
+import { sessionField, signed, signedBy } from '../kinds/plainSession.js'
+import { signInDigestsOf } from '../kinds/sessionUser.js'
+
+/** Who signed in, and when; `at` is in milliseconds since 1970. */
+export interface SignIn {
+  readonly id: string
+  readonly at: number
+  readonly mark: string
+}
+
+/** The same as the session holds it. */
+export interface SignedIn extends SignIn {
+  readonly mac: string
+}
+
+/** A user who is to be signed in. */
+export interface NextSignIn extends SignIn {
+  /** The name of the user in records, if the application gives one. */
+  readonly subject: string | undefined
+}
+
+/** What a sign-in is bound to. */
+export interface SignInBinding {
+  /** The signing keys: `app.keys`. */
+  readonly keys: unknown
+  /** The application's name. */
+  readonly name: string
+  /** The id of the session. */
+  readonly sessionId: string
+}
+
+/** The record in a session, genuine or not; `undefined` if there is none. */
+export const signedInOf = (session: object): SignedIn | undefined => {
+  const auth = sessionField(session, 'auth')
+  if (typeof auth !== 'object' || auth === null) return undefined
+  const [id, at, mark, mac] = ['id', 'at', 'mark', 'mac'].map((name) => ownField(auth, name))
+  return typeof id === 'string' &&
+    id !== '' &&
+    typeof at === 'number' &&
+    typeof mark === 'string' &&
+    typeof mac === 'string'
+    ? { id, at, mark, mac }
+    : undefined
+}
+
+/** Whether two records are equal. */
+export const areSame = (one: SignedIn, other: SignedIn): boolean =>
+  one.id === other.id && one.at === other.at && one.mark === other.mark && one.mac === other.mac
+
+/** Makes the record. Throws a TypeError if there is no signing key. */
+export const bind = ({ id, at, mark }: SignIn, binding: SignInBinding): SignedIn => ({
+  id,
+  at,
+  mark,
+  mac: signed(binding.keys, boundText({ id, at, mark }, binding)),
+})
+
+/** Which key bound a record: the first, an older one, or none. With none, it is a forgery. */
+export const boundBy = (auth: SignedIn, binding: SignInBinding): ReturnType<typeof signedBy> =>
+  signedBy(binding.keys, boundText(auth, binding), auth.mac)
+
+// A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
+// cookie fits
+const boundText = ({ id, at, mark }: SignIn, { name, sessionId }: SignInBinding): string =>
+  JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark])
+
+/*
+ * The ids of sessions. An id that is made at a sign-in also contains who signed in, encrypted with a key of the
+ * application.
+ *
+ * So the session and the mark of its user can be read at the same time, in one round trip to the store. The user in the
+ * id is only a guess: the record in the session decides who is signed in (`SignedIn.ts`).
+ */
+
+/** Makes ids and reads them. */
+export interface SessionIds {
+  /** Makes an id of 32 random bytes. If a user is signed in, the id also contains who it is. */
+  readonly made: (user: string | undefined) => string
+  /** Who is signed in according to an id; `undefined` if it contains nothing that can be read. */
+  readonly userOf: (id: string) => string | undefined
+}
+
+// A longer name would make the cookie too long, so its mark is read after the session
+const MAX_BYTES = 128
+
+const purpose = 'koa-with-auth/sessions/ids'
+
+/** An id that contains no user. */
+export const randomId = (): string => randomBytes(32).toString('base64url')
+
+/** Makes and reads ids with the first signing key. Users in ids of an older key cannot be read. */
+export const sessionIds = (keys: () => unknown): SessionIds => {
+  let derived: { readonly from: string; readonly key: Buffer } | undefined
+  const key = (): Buffer => {
+    const from = signed(keys(), purpose)
+    if (derived?.from !== from) derived = { from, key: createHash('sha256').update(from).digest() }
+    return derived.key
+  }
+  // No nonce is needed, because no two ids have the same first bytes. No tag is needed, because nothing relies on the
+  // result
+  const begin = (random: string): Buffer => Buffer.from(random, 'base64url').subarray(0, 16)
+  return {
+    made: (user) => {
+      const random = randomId()
+      if (user === undefined || Buffer.byteLength(user) > MAX_BYTES) return random
+      const cipher = createCipheriv('aes-256-ctr', key(), begin(random))
+      return `${random}.${cipher.update(user).toString('base64url')}`
+    },
+    userOf: (id) => {
+      const [random = '', hidden] = id.split('.')
+      if (hidden === undefined || random.length !== 43) return undefined
+      const user = createDecipheriv('aes-256-ctr', key(), begin(random)).update(hidden, 'base64url').toString()
+      // encrypted by another key
+      return user === '' || user.includes('\uFFFD') ? undefined : user
+    },
+  }
+}
+
+/*
+ * Reports who signed in and out of an application. Without a subscriber nothing is done.
+ */
+
+/** A sign-in of one session, as a request knows it. */
+interface Known {
+  /** The user's identifier. */
+  readonly user: string
+  /** Whether it was made in this request, and is not reported yet. */
+  readonly isNew: boolean
+  readonly subject: string | undefined
+}
+
+/** Sessions whose end was reported because a request showed it. Their cookies may be sent again and again. */
+export interface Ended {
+  /** Whether this is the first request that shows the end of a session, among those that are remembered. */
+  readonly first: (id: string) => boolean
+}
+
+const REMEMBERED = 1000
+
+/** Remembers the last sessions. */
+export const rememberedEnds = (): Ended => {
+  const ids = new Set<string>()
+  return {
+    first: (id) => {
+      if (ids.has(id)) return false
+      ids.add(id)
+      if (ids.size > REMEMBERED) for (const oldest of ids) return ids.delete(oldest)
+      return true
+    },
+  }
+}
+
+/** The digests of a sign-in. */
+export const digestsOf = (application: string, sessionId: string, user: string): SignInDigests =>
+  Object.freeze({ user: userDigest(application, user), session: sessionDigest(sessionId) })
+
+/** Reports that all sessions of a user are over. */
+export const reportEverywhere = (application: string, user: string): void => {
+  report(signedOut)(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
+}
+
+/** The reports of one request, which knows its sessions by their ids. */
+export class SignInReports {
+  readonly #application: string
+  readonly #ended: Ended
+  readonly #known = new Map<string, Known>()
+
+  constructor(application: string, ended: Ended) {
+    this.#application = application
+    this.#ended = ended
+  }
+
+  /** A session was read in which a user is signed in. */
+  recognized(id: string, user: string): void {
+    this.#known.set(id, { user, isNew: false, subject: undefined })
+  }
+
+  /** A user signed in by a session. It is reported at the end of the request if the session is still kept. */
+  made(id: string, user: string, subject: string | undefined): void {
+    this.#known.set(id, { user, isNew: true, subject })
+  }
+
+  /** A session is over. It is reported now, unless its sign-in was not reported. */
+  over(id: string, reason: SignedOutReason): void {
+    const known = this.#known.get(id)
+    this.#known.delete(id)
+    if (known === undefined || known.isNew) return
+    const application = this.#application
+    report(signedOut)(() => ({ application, reason, ...digestsOf(application, id, known.user) }))
+  }
+
+  /** The same for a session whose end a request showed. It is reported once. */
+  seenOver(id: string, reason: SignedOutReason): void {
+    if (this.#ended.first(id)) this.over(id, reason)
+    else this.#known.delete(id)
+  }
+
+  /** The request is over, and its changes are saved. */
+  kept(): void {
+    const application = this.#application
+    for (const [id, { user, isNew, subject }] of this.#known) {
+      if (!isNew) continue
+      report(signedIn)(() => ({
+        application,
+        ...digestsOf(application, id, user),
+        ...(subject !== undefined && { subject }),
+      }))
+    }
+  }
+}
+
+/*
+ * The functions that sign users in and out, as types, and the context that they take.
+ */
+
+/** Any context of Koa's or of a router's. */
+export interface WithRequest {
+  readonly request: Request
+}
+
+/** The context of a request. Throws a TypeError for anything else. */
+export const contextOf = (place: string, given: WithRequest | undefined): Request['ctx'] => {
+  const ctx = given?.request?.ctx
+  if (ctx === undefined) throw new TypeError(`${place}: ctx must be the context of a request`)
+  return ctx
+}
+
+/** What a sign-in takes along. */
+export interface LogInOptions {
+  /** Keys of the old session that the new one keeps, such as a basket. Default none. */
+  readonly keep?: ReadonlyArray<string> | undefined
+}
+
+/** How an application signs its users in and out. */
+export interface Signing<U> {
+  /**
+   * Signs a user in. It refuses a request that another site made the browser send, gives the session a new id, drops
+   * its data except `keep`, and resolves when the store has saved it. Rejects with `SignInRefused`, which is answered
+   * with 403 or 503.
+   *
+   * A request by GET, HEAD or OPTIONS from another site is refused unless it is a navigation (a link, a redirect).
+   */
+  readonly logIn: (ctx: WithRequest, user: U, options?: LogInOptions) => Promise<void>
+  /** Ends the session, also for copies of its cookie and for requests that are under way. Rejects as `logIn` does. */
+  readonly logOut: (ctx: WithRequest) => Promise<void>
+  /** Ends all sessions of a user, who is named by the identifier. Rejects with `SignInRefused` in an outage. */
+  readonly logOutEverywhere: (id: string) => Promise<void>
+}
+
+/*
+ * Says which sign-in a request belongs to. A socket or a stream outlives the request, and must end with the session.
+ */
+
+/**
+ * Returns the digests of the user and the session of a request, which the records of `onSignedOut` contain, too. Returns
+ * `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the digests with a socket or
+ * a stream, and compare them with `endsSignIn`.
+ *
+ * It reports what was true when the session was read. A listener that is added later does not hear of a sign-out in between; the
+ * guide "Sessions" shows how to hear of it.
+ *
+ * @example
+ * import type { Middleware } from 'koa'
+ * import { endsSignIn, onSignedOut } from 'koa-with-auth/events'
+ * import { signInDigests } from 'koa-with-auth/sessions'
+ *
+ * const events: Middleware = (ctx) => {
+ *   const signIn = signInDigests(ctx)
+ *   const end = onSignedOut((record) => {
+ *     if (signIn !== undefined && endsSignIn(record, signIn)) ctx.res.end()
+ *   })
+ *   ctx.res.once('close', end)
+ * }
+ */
+export const signInDigests = ({ request }: WithRequest): SignInDigests | undefined => signInDigestsOf(request.ctx)
+
+/*
+ * The error that `logIn` and `logOut` throw if they must refuse. The middleware of the sessions answers it like a
+ * guard.
+ */
+
+/** Signing in or out was refused: another site made the browser ask (403), or the store cannot be asked now (503). */
+export class SignInRefused extends Error {
+  override readonly name = 'SignInRefused'
+  readonly failure: AuthError
+  constructor(failure: AuthError, options?: ErrorOptions) {
+    super(`the session could not be changed: ${failure._tag}`, options)
+    this.failure = failure
+  }
+}
+
+/** Another site made the browser ask. */
+export const forged = (): SignInRefused => new SignInRefused(AuthErrors.forged)
+
+/** The store failed, or did not answer in time. */
+export const unavailable = (cause: unknown): SignInRefused => new SignInRefused(AuthErrors.unavailable(), { cause })

@@ -1,0 +1,226 @@
+/**
+ * The connection to an SQLite file. It is opened when it is first used, and again after a failure.
+ *
+ * It uses `@libsql/client`, and never waits for a lock: SQLite's own waiting would block the event loop
+ * (`sqliteRetry.ts` waits instead).
+ */
+import { createClient, type Client, type ResultSet } from '@libsql/client'
+import type { Check } from '../core/options.js'
+
+/** A file and its tables. */
+interface SqliteFileOptions {
+  /** `file:` and the path. The file is created if it is missing. */
+  readonly url: string
+  /** Statements that create the missing tables. */
+  readonly tables: string
+  /** Statements that fail if a table is missing. */
+  readonly check: string
+}
+
+/** A connection. */
+interface SqliteConnection {
+  /**
+   * Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. Without it,
+   * `use` rejects.
+   */
+  readonly use: <A>(ask: (client: Client) => Promise<A>, otherwise?: (failure: unknown) => Promise<A>) => Promise<A>
+  /** Whether another connection holds the lock for writes now. */
+  readonly isLocked: () => Promise<boolean>
+  /** Closes it; the next question opens it again. */
+  readonly close: () => void
+}
+
+// Opening blocks the event loop, and closed clients are freed late. So in an outage, the file is not opened for every
+// request. The time is measured by a clock that is never set back. Otherwise an outage could last an hour longer.
+const reopenLimits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
+
+const probe = 'begin immediate; rollback'
+
+/** Whether an error says that another connection holds a lock. */
+const isBusy = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
+
+const rethrow = (failure: unknown): never => {
+  throw failure
+}
+
+/** Makes a connection; several processes of one machine can have one to the same file. */
+const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): SqliteConnection => {
+  let client: Client | undefined
+  let opening: Promise<Client> | undefined
+  let openedAt = 0
+  let refused: { readonly error: unknown; readonly until: number } | undefined
+  let isMade = false
+
+  const open = async (): Promise<Client> => {
+    let opened: Client | undefined
+    try {
+      opened = createClient({ url, timeout: 0, concurrency: 1 })
+      // this package never removes tables: a file without them decides nothing until it is restored
+      await opened.executeMultiple(isMade ? check : tables)
+      // readers and one writer do not wait for one another
+      await opened.execute('pragma journal_mode = wal')
+      // waiting for the disk at every write would block the event loop, and the other processes meanwhile
+      await opened.execute('pragma synchronous = normal')
+      // checkpoints of few pages: those of a thousand pages, the default, block the event loop for 20 ms
+      await opened.execute('pragma wal_autocheckpoint = 100')
+      isMade = !url.includes(':memory:')
+      openedAt = performance.now()
+      return opened
+    } catch (error) {
+      const pause = isBusy(error) ? reopenLimits.reopenIfLockedAfterMs : reopenLimits.reopenAfterMs
+      refused = { error, until: performance.now() + pause }
+      opened?.close()
+      throw error
+    }
+  }
+  const connected = async (): Promise<Client> => {
+    if (refused !== undefined && performance.now() < refused.until) throw refused.error
+    opening ??= open().finally(() => {
+      opening = undefined
+    })
+    client = await opening
+    return client
+  }
+  const drop = (failed: Client | undefined): void => {
+    if (failed === undefined || client !== failed) return
+    client = undefined
+    failed.close()
+  }
+  // one promise for both kinds of failure, because further ones would take a part of a short look-up
+  const run = <A>(
+    used: Client,
+    ask: (client: Client) => Promise<A>,
+    otherwise: (failure: unknown) => Promise<A>,
+  ): Promise<A> =>
+    ask(used).then(undefined, (failure: unknown) => {
+      if (!isBusy(failure) && performance.now() - openedAt > reopenLimits.reopenAfterMs) drop(used)
+      return otherwise(failure)
+    })
+  return {
+    use: (ask, otherwise = rethrow) =>
+      client === undefined
+        ? connected().then((opened) => run(opened, ask, otherwise), otherwise)
+        : run(client, ask, otherwise),
+    isLocked: async () => {
+      try {
+        await client?.executeMultiple(probe)
+        return false
+      } catch (error) {
+        return isBusy(error)
+      }
+    },
+    close: () => drop(client),
+  }
+}
+
+/*
+ * Waits for a lock on an SQLite file without blocking the event loop. All callers share one wait.
+ */
+
+/** Asks again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. */
+type Retry = <A>(ask: (client: Client) => Promise<A>) => Promise<A>
+
+// `roundMs`: how long one wait checks whether the lock is gone
+const retryLimits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
+
+// locked, or closed by a request that failed
+const isPassing = (error: unknown): boolean =>
+  isBusy(error) || (error instanceof Error && 'code' in error && error.code === 'CLIENT_CLOSED')
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Makes a retry for a connection. */
+const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked'>): Retry => {
+  let waiting: Promise<void> | undefined
+  // A lock has no queue. A process that asks seldom gets it by chance, if another one writes without a pause
+  const round = async (): Promise<void> => {
+    const until = performance.now() + retryLimits.roundMs
+    do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
+    while (performance.now() < until && (await isLocked()))
+  }
+  const again = async <A>(ask: (client: Client) => Promise<A>, error: unknown, until: number): Promise<A> => {
+    if (!isPassing(error) || performance.now() > until) throw error
+    waiting ??= round().finally(() => {
+      waiting = undefined
+    })
+    await waiting
+    return use(ask, (next) => again(ask, next, until))
+  }
+  // a lock causes a failure immediately, so the time begins with the first one
+  return (ask) => use(ask, (error) => again(ask, error, performance.now() + retryLimits.giveUpAfterMs))
+}
+
+/*
+ * Writes the values into a statement of SQL, for a client method that runs a whole string and binds no values.
+ */
+
+/** The value for a question mark: a string, a whole number, or null. */
+export type SqlValue = string | number | null
+
+// Hexadecimal digits, so that no quote or control character can end the literal
+const literal = (value: SqlValue): string =>
+  value === null
+    ? 'null'
+    : typeof value === 'number'
+      ? value.toFixed(0)
+      : `cast(x'${Buffer.from(value).toString('hex')}' as text)`
+
+/** Replaces the question marks by the values. Throws a TypeError if their numbers differ. */
+export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string => {
+  const parts = sql.split('?')
+  if (parts.length !== values.length + 1) throw new TypeError('there must be as many values as question marks')
+  return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
+}
+
+/*
+ * Reads and writes an SQLite file without blocking the event loop. The stores of sessions and of keys use it.
+ *
+ * A locked file is tried again (`sqliteRetry.ts`). After any other failure it is opened again (`sqliteConnection.ts`).
+ * A power failure can undo the last moments. The end of a process undoes nothing.
+ */
+
+/** The option `url` of a store. `elsewhere` says what to use on several machines. */
+export const fileUrl =
+  (elsewhere: string): Check =>
+  (place, value) => {
+    if (typeof value === 'string' && value.startsWith('file:')) return
+    throw new TypeError(`${place} must be "file:" and a path; ${elsewhere}`)
+  }
+
+/** A file. Every method rejects when the file cannot be read or written, or stays locked. */
+interface SqliteFile {
+  readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<ResultSet>
+  /** Runs statements as one transaction; resolves to how many rows the last one changed. */
+  readonly write: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
+  /** The same, but rejects immediately if the file is locked. */
+  readonly tryWrite: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
+  /** Closes it; the next question opens it again. */
+  readonly close: () => void
+}
+
+const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
+
+/** A file that is opened when it is first used. Several processes of one machine can share it. */
+export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
+  const connection = sqliteConnection(options)
+  const retry = sqliteRetry(connection)
+  const writing =
+    (sql: string, args: ReadonlyArray<SqlValue>) =>
+    async (client: Client): Promise<number> => {
+      // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
+      // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
+      // call follows the first in the queue of the only connection.
+      const [, counted] = await Promise.all([
+        client.executeMultiple(`begin immediate; ${withValues(sql, args)}; commit`),
+        client.execute('select changes() as changed'),
+      ])
+      return changedBy(counted)
+    }
+  return {
+    read: (sql, args) => retry((client) => client.execute({ sql, args: [...args] })),
+    write: (sql, args) => retry(writing(sql, args)),
+    tryWrite: (sql, args) => connection.use(writing(sql, args)),
+    close: () => connection.close(),
+  }
+}

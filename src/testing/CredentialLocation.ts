@@ -1,0 +1,161 @@
+/**
+ * The place of a credential, read from a description: a header, a query parameter, a cookie, or the Authorization
+ * field.
+ *
+ * A kind without a scheme (a plain function, a bare ReaderTaskEither) has no place. For it, the places in a valid
+ * request are used (`locationsIn`).
+ */
+import type { Leaf } from '../core/Description.js'
+import { isCookieField, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './requests.js'
+
+/** The place of a credential. */
+export type CredentialLocation =
+  | { readonly in: 'header' | 'query' | 'cookie'; readonly name: string }
+  | { readonly in: 'authorization'; readonly name: string }
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** The place of a leaf's credential; `undefined` if it has no scheme, or one that is not in a request. */
+export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => {
+  switch (scheme?.type) {
+    case 'apiKey':
+      return { in: scheme.in, name: scheme.name }
+    case 'http':
+      return { in: 'authorization', name: scheme.scheme }
+    case 'oauth2':
+    case 'openIdConnect':
+      return { in: 'authorization', name: 'Bearer' }
+    default:
+      return undefined
+  }
+}
+
+// Fields that every client sends, and that contain no credential
+const ordinary = /^(?:host|origin|accept.*|content-.*|sec-fetch-.*|user-agent|connection|referer|date)$/i
+
+/** Every place of a request that could hold a credential. */
+export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation> => {
+  const fields = (spec.fields ?? []).flatMap(([name, value]): ReadonlyArray<CredentialLocation> => {
+    if (isCookieField(name)) return pairsIn(value).map(([cookie]) => ({ in: 'cookie', name: cookie }))
+    const scheme = /^([^ ]+) /.exec(value)?.[1]
+    if (name.toLowerCase() === 'authorization' && scheme !== undefined) return [{ in: 'authorization', name: scheme }]
+    return ordinary.test(name) ? [] : [{ in: 'header', name }]
+  })
+  const parameters = [...new URLSearchParams(queryOf(spec)).keys()].map((name): CredentialLocation => ({
+    in: 'query',
+    name,
+  }))
+  return distinct([...fields, ...parameters])
+}
+
+const keyOf = ({ in: where, name }: CredentialLocation): string =>
+  `${where} ${where === 'header' || where === 'authorization' ? name.toLowerCase() : name}`
+
+/** Each place once. */
+export const distinct = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<CredentialLocation> => [
+  ...new Map(locations.map((place) => [keyOf(place), place])).values(),
+]
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** The name of a place in messages. */
+export const named = ({ in: where, name }: CredentialLocation): string => {
+  switch (where) {
+    case 'header':
+      return `the header ${name}`
+    case 'query':
+      return `the query parameter ${name}`
+    case 'cookie':
+      return `the cookie ${name}`
+    case 'authorization':
+      return `the Authorization field with the scheme ${name}`
+  }
+}
+
+// RFC 6265 §4.2.1
+const pairsIn = (field: string): ReadonlyArray<HeaderLine> =>
+  field.split(/; ?/).flatMap((pair): ReadonlyArray<HeaderLine> => {
+    const at = pair.indexOf('=')
+    return at < 1 ? [] : [[pair.slice(0, at), pair.slice(at + 1)]]
+  })
+
+const isHere = (place: CredentialLocation, [name, value]: HeaderLine): boolean => {
+  if (place.in === 'header') return name.toLowerCase() === place.name.toLowerCase()
+  const start = value.slice(0, place.name.length + 1).toLowerCase()
+  return name.toLowerCase() === 'authorization' && start === `${place.name.toLowerCase()} `
+}
+
+/** The values in a place of a request, unchanged; those of an Authorization field without the scheme. */
+export const valuesAt = (place: CredentialLocation, spec: RequestSpec): ReadonlyArray<string> => {
+  const fields = spec.fields ?? []
+  switch (place.in) {
+    case 'query':
+      return new URLSearchParams(queryOf(spec)).getAll(place.name)
+    case 'cookie':
+      return fields
+        .flatMap(([name, value]) => (isCookieField(name) ? pairsIn(value) : []))
+        .flatMap(([name, value]) => (name === place.name ? [value] : []))
+    case 'header':
+      return fields.filter((line) => isHere(place, line)).map(([, value]) => value)
+    case 'authorization':
+      return fields
+        .filter((line) => isHere(place, line))
+        .map(([, value]) => value.slice(place.name.length).replace(/^ +/, ''))
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// combinators
+// -------------------------------------------------------------------------------------
+
+/** A request without anything in a place. */
+export const without = (place: CredentialLocation, spec: RequestSpec): RequestSpec => {
+  const fields = spec.fields ?? []
+  switch (place.in) {
+    case 'query': {
+      const rest = queryOf(spec)
+        .split('&')
+        .filter((pair) => !new URLSearchParams(pair).has(place.name))
+      return replaceQuery(rest.join('&'), spec)
+    }
+    case 'cookie':
+      return { ...spec, fields: fields.flatMap((line) => withoutCookie(place.name, line)) }
+    case 'header':
+    case 'authorization':
+      return { ...spec, fields: fields.filter((line) => !isHere(place, line)) }
+  }
+}
+
+const withoutCookie = (cookie: string, line: HeaderLine): ReadonlyArray<HeaderLine> => {
+  if (!isCookieField(line[0])) return [line]
+  const rest = pairsIn(line[1]).filter(([name]) => name !== cookie)
+  return rest.length === 0 ? [] : [[line[0], rest.map((pair) => pair.join('=')).join('; ')]]
+}
+
+/** A request with another value in a place, after those that are there. */
+export const adding = (place: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
+  const fields = spec.fields ?? []
+  switch (place.in) {
+    case 'query': {
+      const pair = `${encodeURIComponent(place.name)}=${encodeURIComponent(value.toWellFormed())}`
+      return replaceQuery([queryOf(spec), pair].filter((one) => one !== '').join('&'), spec)
+    }
+    case 'cookie': {
+      const present = fields.flatMap(([name, pairs]) => (isCookieField(name) ? [pairs] : []))
+      const others = fields.filter(([name]) => !isCookieField(name))
+      return { ...spec, fields: [...others, ['Cookie', [...present, `${place.name}=${value}`].join('; ')]] }
+    }
+    case 'header':
+      return { ...spec, fields: [...fields, [place.name, value]] }
+    case 'authorization':
+      return { ...spec, fields: [...fields, ['Authorization', `${place.name} ${value}`]] }
+  }
+}
+
+/** A request with these values in a place, and no others there. */
+export const putting = (place: CredentialLocation, values: ReadonlyArray<string>, spec: RequestSpec): RequestSpec =>
+  values.reduce((with_, value) => adding(place, value, with_), without(place, spec))

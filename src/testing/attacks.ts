@@ -1,0 +1,238 @@
+/**
+ * Requests that must be refused: with wrong and hostile credentials, and with valid ones that are sent twice or spelled
+ * in another way.
+ *
+ * They are made from the locations of credentials and from valid requests. An attack that happens to be valid is left
+ * out.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { BasicCredentials } from '../core/Credentials.js'
+import { adding, named, putting, valuesAt, without, type CredentialLocation } from './CredentialLocation.js'
+import type { RequestSpec } from './requests.js'
+
+/*
+ * Credentials that careless code accepts.
+ */
+
+/**
+ * Strings that careless code accepts: empty values as strings, names that every object has, patterns, and one that is
+ * far too long. The empty string is the first.
+ */
+export const notoriousTexts: ReadonlyArray<string> = [
+  '',
+  ' ',
+  'undefined',
+  'null',
+  'true',
+  'false',
+  '0',
+  '-1',
+  'NaN',
+  '[object Object]',
+  '{}',
+  '[]',
+  '""',
+  '__proto__',
+  'constructor',
+  'toString',
+  'admin',
+  'root',
+  '*',
+  '%',
+  '.*',
+  "' OR '1'='1",
+  '../../etc/passwd',
+  '${jndi:x}',
+  '\u00e9\u00ff',
+  'A'.repeat(9000),
+]
+
+/*
+ * Credentials that are nearly right. A comparison by prefix, in any letter case, as a number or as a pattern would let
+ * them in.
+ */
+
+/** Other spellings of the credential in a place; for Basic, of its user name and of its password. */
+export const misspellings = (place: CredentialLocation, value: string): ReadonlyArray<string> => {
+  const distinct = (texts: ReadonlyArray<string>) => [...new Set(texts)].filter((text) => text !== value)
+  if (place.in === 'authorization' && place.name.toLowerCase() === 'basic') {
+    const decoded = BasicCredentials.decode(`Basic ${value}`)
+    return E.isLeft(decoded) ? [] : distinct(otherPairs(decoded.right))
+  }
+  return distinct(otherTexts(value))
+}
+
+const otherTexts = (text: string): ReadonlyArray<string> => [...otherLengths(text), ...otherCases(text)]
+
+const otherLengths = (text: string): ReadonlyArray<string> => [
+  text.slice(0, -1),
+  text.slice(1),
+  text.slice(0, Math.ceil(text.length / 2)),
+  text.slice(0, 1),
+  `${text}x`,
+  `x${text}`,
+  `${text}${text}`,
+  // as Node joins two fields
+  `${text}, x`,
+  `x, ${text}`,
+  `${text},${text}`,
+  ...['*', '%', '_', '.'].map((pattern) => `${text.slice(0, -1)}${pattern}`),
+  encodeURIComponent(text.toWellFormed()),
+  ...(/^\d+$/.test(text) ? [`0${text}`, `+${text}`, `${text}.0`, `${text}e0`, `0x${Number(text).toString(16)}`] : []),
+]
+
+const otherCases = (text: string): ReadonlyArray<string> => [
+  text.toLowerCase(),
+  text.toUpperCase(),
+  text.replace(/[a-z]/gi, (letter) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())),
+]
+
+const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<string> =>
+  [
+    ...otherTexts(password).map((text) => ({ username, password: text })),
+    // without other letter cases, because an application may ignore the case of user names
+    ...otherLengths(username).map((text) => ({ username: text, password })),
+    { username, password: '' },
+    { username: '', password },
+    { username: '', password: '' },
+    { username: password, password: username },
+  ].map((credentials) => BasicCredentials.encode(credentials).slice('Basic '.length))
+
+/** A request that must be refused. */
+export interface Attack {
+  /** What is wrong with it. */
+  readonly what: string
+  readonly spec: RequestSpec
+  /** Credentials in it that are long enough not to be in a response by chance. */
+  readonly secrets: ReadonlyArray<string>
+  /** The request without the wrong credential. If it is let in by another credential, so may be the attack. */
+  readonly rest?: RequestSpec
+}
+
+/** What attacks are made from. */
+export interface Target {
+  readonly locations: ReadonlyArray<CredentialLocation>
+  /** Requests that are let in. */
+  readonly valid: ReadonlyArray<RequestSpec>
+}
+
+const WRONG = 'Wr0ngCredential7f3a9c'
+const MIN_SECRET = 8
+
+const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
+  where === 'authorization' && name.toLowerCase() === 'basic'
+
+// A string at the place of a credential; for Basic as user name, as password, and as it is
+const spelled = (place: CredentialLocation, text: string): ReadonlyArray<string> =>
+  isBasic(place) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
+
+const pair = (username: string, password: string): string =>
+  BasicCredentials.encode({ username, password }).slice('Basic '.length)
+
+/** An unknown credential in a place. */
+export const unknownIn = (place: CredentialLocation, secret: string): Attack => ({
+  what: `an unknown credential in ${named(place)}`,
+  spec: putting(place, [isBasic(place) ? pair(secret, secret) : secret], {}),
+  secrets: [secret],
+})
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** Attacks that need no valid credential. */
+export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<Attack> =>
+  locations.flatMap((place) => [
+    ...notoriousTexts.flatMap((text) =>
+      spelled(place, text).map((value) => ({
+        what: text === '' ? `an empty credential in ${named(place)}` : `a hostile credential in ${named(place)}`,
+        spec: putting(place, [value], {}),
+        secrets: [],
+      })),
+    ),
+    unknownIn(place, WRONG),
+    ...(place.in === 'authorization' ? otherSchemes(place) : []),
+  ])
+
+// Values of the field without the scheme or the credential
+const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
+  ['', name, `${name} `, WRONG, `Token ${WRONG}`, `Negotiate ${WRONG}`].map((value) => ({
+    what: 'an Authorization field of another scheme, or of none',
+    spec: { fields: [['Authorization', value]] },
+    secrets: [],
+  }))
+
+/** Attacks that begin with a valid request: its credential sent twice, spelled otherwise, or under another scheme. */
+export const informedAttacks = ({ locations, valid }: Target): ReadonlyArray<Attack> =>
+  valid.flatMap((spec) =>
+    locations.flatMap((place) => valuesAt(place, spec).flatMap((value) => changed(place, value, spec, valid))),
+  )
+
+const changed = (
+  place: CredentialLocation,
+  value: string,
+  spec: RequestSpec,
+  valid: ReadonlyArray<RequestSpec>,
+): ReadonlyArray<Attack> => {
+  const wrong = isBasic(place) ? pair(WRONG, WRONG) : WRONG
+  const kept = value.length >= MIN_SECRET ? [value] : []
+  const rest = without(place, spec)
+  const others = new Set(valid.flatMap((one) => valuesAt(place, one)).map((one) => plain(place, one)))
+  return [
+    ...[
+      [value, wrong],
+      [wrong, value],
+      [value, value],
+    ].map((values) => ({
+      what: `a credential sent twice in ${named(place)}`,
+      spec: putting(place, values, spec),
+      secrets: kept,
+      rest,
+    })),
+    ...misspellings(place, value)
+      .filter((text) => !others.has(plain(place, text)))
+      .map((text) => ({
+        what: `a credential that is nearly right in ${named(place)}`,
+        spec: putting(place, [text], spec),
+        secrets: [],
+        rest,
+      })),
+    ...(place.in === 'authorization' ? underOtherSchemes(place, value, spec) : []),
+  ]
+}
+
+/**
+ * A credential as a server reads it. Blanks around a field's value do not belong to it (RFC 9110 §5.5), nor do quotes
+ * around a cookie's (RFC 6265 §4.1.1).
+ */
+export const plain = (place: CredentialLocation, text: string): string => {
+  if (place.in === 'query') return text
+  const value = text.replace(/^[ \t]+|[ \t]+$/g, '')
+  return place.in === 'cookie' ? value.replace(/^"(.*)"$/, '$1') : value
+}
+
+const underOtherSchemes = (place: CredentialLocation, value: string, spec: RequestSpec): ReadonlyArray<Attack> => {
+  const rest = without(place, spec)
+  return [value, `x${place.name} ${value}`, `x-${value} ${value}`, `${place.name}${value}`].map((text) => ({
+    what: 'a valid credential under another scheme, or under none',
+    spec: adding({ in: 'header', name: 'Authorization' }, text, rest),
+    secrets: value.length >= MIN_SECRET ? [value] : [],
+    rest,
+  }))
+}
+
+/*
+ * Finds credentials that were sent in a response.
+ */
+
+/** The forms in which a string can contain a credential: as it is, in base64, in a URL. */
+const traces = (secret: string): ReadonlyArray<string> => {
+  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
+  return [
+    ...new Set([secret, base64, Buffer.from(`${secret}:${secret}`).toString('base64'), encodeURIComponent(secret)]),
+  ]
+}
+
+/** The first of these secrets that a string contains. */
+export const leaked = (text: string, secrets: ReadonlyArray<string>): string | undefined =>
+  secrets.find((secret) => traces(secret).some((trace) => text.includes(trace)))

@@ -1,0 +1,375 @@
+/**
+ * `expectGuarded` checks that every operation of a served application refuses callers who are not authenticated.
+ *
+ * It starts the application on a free port. It sends each operation requests without a credential, with hostile and
+ * wrong ones in all places that its description names, and with repeated ones. No handler runs meanwhile. It does not
+ * check operations that no router has, or what `use` middleware answers itself.
+ */
+import { challengesOf } from '../core/Description.js'
+import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../core/options.js'
+import type { RouterInstance } from '../koa/AuthRouter.js'
+import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
+import { checkRouter } from '../koa/router.js'
+import { refuse, type Violation } from './LawViolations.js'
+import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
+import {
+  isOpen,
+  layTripwires,
+  serve,
+  testedOf,
+  valuesOf,
+  type Answer,
+  type Application,
+  type Filling,
+  type Served,
+  type Tested,
+  type Trace,
+  type Tripwires,
+} from './probing.js'
+import { impostors, mergeRequests, pathOf, printed, type HeaderLine, type RequestSpec } from './requests.js'
+
+/*
+ * Judges the response to a request without a valid credential. It must be a refusal of this operation, with a
+ * challenge, and no handler must have run.
+ */
+
+/** A request, and its result. */
+interface Asked {
+  readonly spec: RequestSpec
+  readonly answer: Answer | Error
+  readonly trace: Trace
+  /** What the application's `error` event reported. */
+  readonly error: unknown
+}
+
+/** What is expected of the result. */
+interface Expectation {
+  readonly tested: Tested
+  readonly attack: Attack
+  readonly statuses: ReadonlyArray<number> | undefined
+  /** Returns whether the rest of the request is let in alone; `false` if there is no rest. */
+  readonly isLawful: false | (() => Promise<boolean>)
+}
+
+const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: Asked) => {
+  const answered = answer instanceof Error ? `no answer: ${answer.message}` : `answered ${answer.status}`
+  const thrown = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
+  return (law: string, fix: string): Violation => ({
+    law: `${tested.name}: ${law}`,
+    counterexample: `${attack.what}: ${printed(spec)}\n${answered}${thrown}`,
+    fix,
+  })
+}
+
+/** Judges an operation that anyone may call: it must be reached, and refuse no one. */
+const judgePublic = (asked: Asked, expected: Expectation): Violation | undefined => {
+  const { answer, trace } = asked
+  const violation = violationOf(expected, asked)
+  if (trace.ran?.by === expected.tested) return undefined
+  const first = trace.reached[0]
+  if (first !== undefined && first !== expected.tested) return undefined
+  if (!(answer instanceof Error) && (answer.status === 401 || answer.status === 403)) {
+    return violation(
+      'it is public, but refused',
+      'a guard or middleware in front of it refuses; it should let everybody pass',
+    )
+  }
+  return unreached(violation)
+}
+
+const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
+  violation(
+    'no request reached it',
+    'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
+  )
+
+/** Judges a guarded operation: it must refuse callers who are not authenticated. */
+const judge = async (asked: Asked, expected: Expectation): Promise<Violation | undefined> => {
+  const { answer, trace } = asked
+  const { tested, attack } = expected
+  const violation = violationOf(expected, asked)
+  const { ran } = trace
+  if (ran !== undefined && ran.by !== tested) {
+    return violation(
+      `${ran.by.name} answers instead`,
+      `register ${tested.name} before ${ran.by.name}, or guard that one; middleware that only calls next() belongs in router.use`,
+    )
+  }
+  if (ran !== undefined) {
+    if (isOpen(tested) && ran.auth === undefined) return undefined
+    if (expected.isLawful !== false && (await expected.isLawful())) return undefined
+    return violation(
+      'a handler ran without authentication',
+      'check the authenticator alone: checkAuthenticator(a, { valid })',
+    )
+  }
+  if (answer instanceof Error)
+    return violation('it gave no answer', 'the authenticator must settle within its time limit')
+  const secret = leaked(JSON.stringify(answer.lines) + answer.body, attack.secrets)
+  if (secret !== undefined) return violation('a credential that was sent is in the answer', 'answer constant strings')
+  return judgeRefusal(answer, asked, expected, violation)
+}
+
+const MALFORMED = [400, 403, 431]
+
+const judgeRefusal = (
+  answer: Answer,
+  { trace }: Asked,
+  { tested, attack, statuses = [401] }: Expectation,
+  violation: ReturnType<typeof violationOf>,
+): Violation | undefined => {
+  const { status } = answer
+  const isBare = attack.what === 'no credential'
+  if (trace.reached.length === 0 && (status === 404 || status === 405)) return unreached(violation)
+  if (!statuses.includes(status) && (isBare || !MALFORMED.includes(status))) {
+    return status >= 500
+      ? violation(
+          'an error instead of a refusal',
+          'return false or a Left for what is missing, strange or wrong; throw nothing',
+        )
+      : violation(
+          `it answers ${status} instead of ${statuses.join(' or ')}`,
+          'let the error mapper answer 401, or name the other statuses of a refusal in { statuses }',
+        )
+  }
+  if (status !== 401) return undefined
+  const challenges = valuesOf(answer, 'WWW-Authenticate').map((line) => line.toLowerCase())
+  // another guarded operation may come first, and offer its own challenge
+  const asked = trace.reached.at(-1) ?? tested
+  // a group offers only the challenges of members that have not passed
+  const missing =
+    asked.description === undefined || !isBare ? [] : challengesOf(asked.description).map(({ scheme }) => scheme)
+  const unnamed = missing.filter((scheme) => !challenges.some((line) => names(line, scheme.toLowerCase())))
+  return challenges.length > 0 && unnamed.length === 0
+    ? undefined
+    : violation(
+        `a 401 without ${unnamed.length === 0 ? 'a challenge' : `the challenge ${unnamed.join(', ')}`}`,
+        'leave WWW-Authenticate to the library: remove it from the error mapper and from middleware above',
+      )
+}
+
+// Several challenges may be in one line (RFC 9110 §11.6.1)
+const names = (line: string, scheme: string): boolean =>
+  line.split(/, */).some((part) => part === scheme || part.startsWith(`${scheme} `))
+
+/*
+ * Sends each operation of a served application requests that it must refuse, and collects all violations.
+ */
+
+/** What is expected of an application. */
+export interface GuardedOptions extends Filling {
+  /**
+   * The operations that anyone may call, such as `GET /health`, or `docs` for a docs page: the same list as for `seal`. Any other public
+   * operation is a violation. Default: none.
+   */
+  readonly public?: ReadonlyArray<string> | undefined
+  /** Requests that some operations let in. They are also sent misspelled and repeated. */
+  readonly valid?: ReadonlyArray<RequestSpec> | undefined
+  /** Header fields that are added to every request, such as `Host`. */
+  readonly fields?: ReadonlyArray<HeaderLine> | undefined
+  /** The statuses that a refusal may have. Default: 401 without a credential; with a wrong one also 400, 403 and 431. */
+  readonly statuses?: ReadonlyArray<number> | undefined
+  /** How long an answer may take, in milliseconds. Default 5000. */
+  readonly within?: number | undefined
+}
+
+/** The check of an operation. */
+export interface CheckedOperation {
+  /** Its name, such as `GET /pets`. */
+  readonly operation: string
+  /** `optional`: anyone may call, also anonymously. */
+  readonly protection: 'guarded' | 'optional' | 'public'
+  /** How many requests were sent. */
+  readonly requests: number
+}
+
+// -------------------------------------------------------------------------------------
+// what is sent
+// -------------------------------------------------------------------------------------
+
+const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
+
+// One request without a credential for each method. The attacks use one method, because all methods have the same guard
+const attacksOn = (
+  { methods, locations, description }: Tested,
+  target: string,
+  { valid = [], fields = [] }: GuardedOptions,
+): ReadonlyArray<Attack> => {
+  const [method = 'GET'] = methods
+  const to = (spec: RequestSpec, by: string): RequestSpec =>
+    mergeRequests({ url: target, fields }, spec, { method: by, url: pathOf({ url: target }) })
+  const bare = methods.map((by) => ({ ...nothing, spec: to({}, by) }))
+  if (description === undefined) return bare
+  const attacks = [
+    ...impostors.map((spec) => ({ ...nothing, spec })),
+    ...blindAttacks(locations),
+    ...informedAttacks({ locations, valid }),
+  ]
+  return [
+    ...bare,
+    ...attacks.map(({ rest, ...attack }) => ({
+      ...attack,
+      spec: to(attack.spec, method),
+      ...(rest !== undefined && { rest: to(rest, method) }),
+    })),
+  ]
+}
+
+// results
+
+const AT_ONCE = 8
+
+/** Checks operations one after the other, and rejects with every violation. */
+const checkAll = async (
+  served: Served,
+  wires: Tripwires,
+  operations: ReadonlyArray<Tested>,
+  options: GuardedOptions,
+): Promise<ReadonlyArray<CheckedOperation>> => {
+  let sent = 0
+  const ask = async (spec: RequestSpec): Promise<Asked> => {
+    const probe = String(++sent)
+    return {
+      spec,
+      answer: await served.ask(probe, spec),
+      trace: wires.traceOf(probe),
+      error: served.errorOf(probe),
+    }
+  }
+  const checked: CheckedOperation[] = []
+  const violations: Violation[] = []
+  for (const tested of operations) {
+    const attacks = tested.target === undefined ? [] : attacksOn(tested, tested.target, options)
+    violations.push(
+      ...(tested.target === undefined ? [unreachable(tested)] : await checkOperation(ask, tested, attacks, options)),
+    )
+    const protection = tested.description === undefined ? 'public' : isOpen(tested) ? 'optional' : 'guarded'
+    checked.push({ operation: tested.name, protection, requests: attacks.length })
+  }
+  refuse('an application', [...violations, ...unlisted(operations, options.public)])
+  return checked
+}
+
+const checkOperation = async (
+  ask: (spec: RequestSpec) => Promise<Asked>,
+  tested: Tested,
+  attacks: ReadonlyArray<Attack>,
+  { statuses }: GuardedOptions,
+): Promise<ReadonlyArray<Violation>> => {
+  const judged = tested.description === undefined ? judgePublic : judge
+  const violations: Violation[] = []
+  const check = async (attack: Attack): Promise<boolean> => {
+    const { spec, rest } = attack
+    const isLawful = rest !== undefined && (async () => (await ask(rest)).trace.ran !== undefined)
+    const asked = await ask(spec)
+    violations.push(...[(await judged(asked, { tested, attack, statuses, isLawful })) ?? []].flat())
+    return asked.answer instanceof Error
+  }
+  for (let at = 0; at < attacks.length; at += AT_ONCE) {
+    const unanswered = await Promise.all(attacks.slice(at, at + AT_ONCE).map(check))
+    // each of the others would take the time limit, too
+    if (unanswered.includes(true)) break
+  }
+  return summed(violations)
+}
+
+// The first violation of each law, and the number of others
+const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> => {
+  const laws = [...new Set(violations.map(({ law }) => law))]
+  return laws.flatMap((law) => {
+    const [first, ...more] = violations.filter((violation) => violation.law === law)
+    const others = more.length === 0 ? '' : `\n(and ${more.length} more)`
+    return first === undefined ? [] : [{ ...first, counterexample: first.counterexample + others }]
+  })
+}
+
+const unreachable = ({ name }: Tested): Violation => ({
+  law: `${name}: the path for requests is unknown`,
+  counterexample: name,
+  fix: `name the path: expectGuarded(app, router, { paths: { ${JSON.stringify(name)}: '/...' } })`,
+})
+
+const unlisted = (operations: ReadonlyArray<Tested>, listed: ReadonlyArray<string> = []): ReadonlyArray<Violation> => {
+  const open = operations.filter(isOpen)
+  const names = open.map(({ name }) => name)
+  return [
+    ...open
+      .filter((operation) => !listed.some((entry) => isEntryOf(operation, entry)))
+      .map((operation) => ({
+        law: `${operation.name}: public, but not listed`,
+        counterexample: operation.name,
+        fix: `guard it with withAuth(a), or list '${listedName(operation)}' in { public }`,
+      })),
+    ...listed
+      .filter((entry) => !open.some((operation) => isEntryOf(operation, entry)))
+      .map((entry) => ({
+        law: `${entry}: listed as public, but it is not`,
+        counterexample: whyMissing(entry, operations) ?? `public are ${names.join(', ') || 'none'}`,
+        fix: 'remove it from { public }, or write it as the router has it: method, space, pattern',
+      })),
+  ]
+}
+
+const checks: Checks<GuardedOptions> = {
+  public: maybe(list),
+  valid: maybe(list),
+  fields: maybe(list),
+  statuses: maybe(list),
+  within: maybe(positive),
+  params: unchecked,
+  paths: unchecked,
+}
+const DEFAULT_WITHIN = 5000
+
+/**
+ * Sends requests without a credential, and with wrong ones, to every operation of a router that is mounted in `app`. It resolves to
+ * a list of what was checked. It rejects with `LawViolations`, which lists every violation: a wrong status, a missing challenge, a
+ * handler that would have run, a credential in an answer, an operation that is public and not listed. Rejects with a TypeError for
+ * options that cannot work.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import Koa from 'koa'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ * import { expectGuarded } from 'koa-with-auth/testing'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = withAuth(bearer)(new Router())
+ * router.get('/pets/:id', (ctx) => {
+ *   ctx.body = 'Rex'
+ * })
+ * router.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ * const app = new Koa().use(router.routes())
+ *
+ * const checked = await expectGuarded(app, router, { public: ['GET /health'] })
+ * assert.deepStrictEqual(
+ *   checked.map(({ operation, protection }) => `${operation}: ${protection}`),
+ *   ['GET /pets/:id: guarded', 'GET /health: public'],
+ * )
+ */
+export const expectGuarded = async (
+  app: Application,
+  router: object,
+  given: GuardedOptions = {},
+): Promise<ReadonlyArray<CheckedOperation>> => {
+  const place = 'expectGuarded(app, router)'
+  const options = checkOptions('expectGuarded(app, router, options)', given, checks)
+  const { within = DEFAULT_WITHIN } = options
+  const mounted: RouterInstance = checkRouter(place, router)
+  const operations = testedOf(mounted, options)
+  if (operations.length === 0)
+    throw new TypeError(`${place}: the router has no operations; pass the one that is mounted`)
+  const wires = layTripwires(mounted, operations)
+  try {
+    const served = await serve(app, within)
+    try {
+      return await checkAll(served, wires, operations, options)
+    } finally {
+      await served.close()
+    }
+  } finally {
+    wires.remove()
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * The laws of an error mapper. Check your own with them: it answers every failure, answers 401 where it must, and
+ * reveals nothing that was sent.
+ */
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { inspect, isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import type { Request } from 'koa'
+import type { AuthError } from '../../core/AuthError.js'
+import type { ErrorMapper } from '../../core/Settings.js'
+import { checkHook, checkOptions, maybe, positive, unchecked } from '../../core/options.js'
+import { refuse, type Violation } from '../LawViolations.js'
+import { leaked } from '../attacks.js'
+import {
+  mergeRequests,
+  mockRequest,
+  printed,
+  withBearer,
+  withCookie,
+  withHeader,
+  withQuery,
+  type RequestSpec,
+} from '../requests.js'
+import { inWords, shown } from './Subject.js'
+import type { LawTest } from './authenticator.js'
+import { failures, secrets } from './random.js'
+
+/*
+ * The laws of an error mapper. `errorMapperLaws.ts` checks them.
+ */
+
+/** A failure, its request, and the secret in both. */
+interface Case {
+  readonly error: AuthError
+  readonly spec: RequestSpec
+  readonly secret: string
+}
+
+/** A case, and the mapper's response. */
+interface Answered extends Case {
+  readonly answer: unknown
+  readonly request: Request
+}
+
+/** A law. `judge` returns the fix if it does not hold. */
+interface MapperLaw {
+  readonly name: string
+  readonly judge: (answered: Answered, mapper: ErrorMapper) => string | undefined
+}
+
+// -------------------------------------------------------------------------------------
+// laws
+// -------------------------------------------------------------------------------------
+
+const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
+
+const statusOf = (answer: unknown): unknown => (isRecord(answer) ? answer['status'] : undefined)
+
+const isStatus = (u: unknown): u is number => Number.isInteger(u) && Number(u) >= 400 && Number(u) <= 599
+
+const answersAll: MapperLaw = {
+  name: 'is total: every failure becomes a response with a status from 400 to 599',
+  judge: ({ answer }) => {
+    if (answer instanceof Promise) return 'a mapper is sync: return a response, not a promise of one'
+    if (isRecord(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
+    return isStatus(statusOf(answer)) ? undefined : 'return { status, headers?, body? } with a status from 400 to 599'
+  },
+}
+
+const wanted = (tag: AuthError['_tag'], status: number): boolean => {
+  switch (tag) {
+    case 'absent':
+    case 'malformed':
+    case 'invalid':
+    case 'expired':
+      return status === 401
+    case 'forged':
+    case 'insufficient':
+      return status < 500 && status !== 401
+    case 'throttled':
+      return status === 429
+    case 'unavailable':
+      return status >= 500
+    case 'raised':
+      return status >= 500
+  }
+}
+
+const rightStatus: MapperLaw = {
+  name: 'says 401 to what is not authenticated, and to nothing else',
+  judge: ({ answer, error }) => {
+    const status = statusOf(answer)
+    return !isStatus(status) || wanted(error._tag, status)
+      ? undefined
+      : `absent, malformed, invalid and expired are 401; forged and insufficient another 4xx (403); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
+  },
+}
+
+const sendable: MapperLaw = {
+  name: 'answers what can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
+  judge: ({ answer }) => {
+    if (!isRecord(answer)) return undefined
+    const { body, headers } = answer
+    try {
+      if (isRecord(body) && !Buffer.isBuffer(body) && typeof JSON.stringify(body) !== 'string') throw new TypeError()
+      for (const [name, value] of Object.entries(isRecord(headers) ? headers : {})) {
+        validateHeaderName(name)
+        for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, one)
+      }
+    } catch {
+      return 'leave out what JSON cannot write (cycles, bigints, functions), and line breaks and other control characters in headers'
+    }
+    return ['string', 'undefined', 'object'].includes(typeof body)
+      ? undefined
+      : 'a body is a string, bytes or an object'
+  },
+}
+
+const discreet: MapperLaw = {
+  name: 'leaks nothing: no credential that was sent, and no message of an exception, is in a response',
+  judge: ({ answer, secret }) =>
+    leaked(inspect(answer, { depth: null, maxStringLength: null }) + text(answer), [secret]) === undefined
+      ? undefined
+      : 'return constant strings: URLs, fields and messages of exceptions can hold credentials',
+}
+
+const text = (answer: unknown): string => {
+  try {
+    return JSON.stringify(answer) ?? ''
+  } catch {
+    return ''
+  }
+}
+
+const pure: MapperLaw = {
+  name: 'is pure: the same failure gets the same response, and nothing is written',
+  judge: ({ answer, error, request, spec }, mapper) => {
+    const { response } = request.ctx
+    if (response.status !== 404 || response.res.getHeaderNames().length > 0) {
+      return 'write nothing to ctx; what the mapper returns is written'
+    }
+    return isDeepStrictEqual(answer, answerOf(mapper, error, mockRequest(spec)))
+      ? undefined
+      : 'return the same response for the same failure: no clock, no counter, no random number'
+  },
+}
+
+/** All laws. */
+const laws: ReadonlyArray<MapperLaw> = [answersAll, rightStatus, sendable, discreet, pure]
+
+/** What a mapper returns, or throws. */
+const answerOf = (mapper: ErrorMapper, error: AuthError, request: Request): unknown => {
+  try {
+    return mapper(error, request)
+  } catch (threw) {
+    return { threw }
+  }
+}
+
+/** How the laws are checked. */
+export interface MapperOptions {
+  /** How many failures each law is checked with. Default 200. */
+  readonly runs?: number | undefined
+  /** The seed of the random failures. Default 1. */
+  readonly seed?: number | undefined
+}
+
+const cases: fc.Arbitrary<Case> = secrets().chain((secret) =>
+  failures(fc.constant(`no user has ${secret}`)).map((error) => ({
+    error,
+    secret,
+    spec: mergeRequests(
+      withQuery('key', secret),
+      withBearer(secret),
+      withCookie('key', secret),
+      withHeader('X-API-Key', secret),
+    ),
+  })),
+)
+
+// Called once, because every law looks at the same responses
+const answersOf = (mapper: ErrorMapper, { runs = 200, seed = 1 }: MapperOptions): ReadonlyArray<Answered> =>
+  fc.sample(cases, { numRuns: runs, seed }).map((one) => {
+    const request = mockRequest(one.spec)
+    return { ...one, request, answer: answerOf(mapper, one.error, request) }
+  })
+
+const find = (
+  { name, judge }: MapperLaw,
+  mapper: ErrorMapper,
+  answers: ReadonlyArray<Answered>,
+): Violation | undefined => {
+  for (const answered of answers) {
+    const { error, spec, answer } = answered
+    const fix = judge(answered, mapper)
+    if (fix === undefined) continue
+    const failure = inWords({ _tag: 'Failed', error })
+    return { law: name, counterexample: `${failure} at ${printed(spec)}\nbecame ${shown(answer)}`, fix }
+  }
+  return undefined
+}
+
+const checkArguments = (place: string, mapper: unknown, options: MapperOptions): void => {
+  checkHook(`${place}(mapper)`, mapper, 2)
+  checkOptions(`${place}(mapper, options)`, options, { runs: maybe(positive), seed: unchecked })
+}
+
+/**
+ * Returns the laws of an error mapper. Each has a name and a check, so you can make a test of it. Throws a TypeError if the
+ * argument is not a mapper.
+ *
+ * @example
+ * import { defaultErrorMapper } from 'koa-with-auth'
+ * import { lawsOfErrorMapper } from 'koa-with-auth/testing/laws'
+ *
+ * for (const { check } of lawsOfErrorMapper(defaultErrorMapper)) await check()
+ */
+export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): ReadonlyArray<LawTest> => {
+  checkArguments('lawsOfErrorMapper', mapper, options)
+  let known: ReadonlyArray<Answered> | undefined
+  const answers = () => (known ??= answersOf(mapper, options))
+  return laws.map((law) => ({
+    name: law.name,
+    check: () => rejecting(() => refuse('an error mapper', [find(law, mapper, answers()) ?? []].flat())),
+  }))
+}
+
+/**
+ * Checks every law of an error mapper. Rejects with `LawViolations`, which lists all that do not hold, and with a
+ * TypeError for anything but a mapper.
+ *
+ * @example
+ * import { perFailure } from 'koa-with-auth'
+ * import { checkErrorMapper } from 'koa-with-auth/testing/laws'
+ *
+ * await checkErrorMapper(perFailure({ expired: () => ({ status: 401, body: { detail: 'Sign in again' } }) }))
+ */
+export const checkErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): Promise<void> =>
+  rejecting(() => {
+    checkArguments('checkErrorMapper', mapper, options)
+    const answers = answersOf(mapper, options)
+    refuse(
+      'an error mapper',
+      laws.flatMap((law) => find(law, mapper, answers) ?? []),
+    )
+  })
+
+// Turns an exception into a promise that rejects
+const rejecting = (check: () => void): Promise<void> => Promise.resolve().then(check)

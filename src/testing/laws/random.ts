@@ -1,0 +1,128 @@
+/**
+ * Attacks with random credentials, in random requests.
+ */
+import fc, { type Arbitrary } from 'fast-check'
+import * as AuthErrors from '../../core/AuthError.js'
+import type { AuthError } from '../../core/AuthError.js'
+import * as Challenges from '../../core/Challenge.js'
+import type { Challenge } from '../../core/Challenge.js'
+import { named, putting, valuesAt } from '../CredentialLocation.js'
+import { informedAttacks, notoriousTexts, plain, unknownIn, type Attack, type Target } from '../attacks.js'
+import { decidingNothing, HOST, mergeRequests, type RequestSpec } from '../requests.js'
+
+/*
+ * Wrong and hostile credentials, as fast-check arbitraries.
+ */
+
+/** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
+export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
+
+/**
+ * Hostile credentials: the notorious ones, and any bytes that a header can carry.
+ */
+export const hostileTexts = (): Arbitrary<string> =>
+  fc.oneof(
+    fc.constantFrom(...notoriousTexts),
+    // RFC 9110 §5.5: what a field can contain
+    fc.string({ unit: fc.constantFrom(...fieldCharacters), maxLength: 40 }),
+  )
+
+const fieldCharacters = [...Array(256).keys()]
+  .filter((code) => code === 9 || (code >= 32 && code !== 127))
+  .map((code) => String.fromCharCode(code))
+
+/*
+ * Requests without a credential, as a fast-check arbitrary.
+ */
+
+/**
+ * Requests without a credential: safe and unsafe methods, pages of this and of other sites, fields that must not decide
+ * anything.
+ */
+export const requestSpecs = (): Arbitrary<RequestSpec> =>
+  fc
+    .record({
+      method: fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE'),
+      site: fc.constantFrom(undefined, 'same-origin', 'same-site', 'cross-site', 'none'),
+      origin: fc.constantFrom(undefined, `https://${HOST}`, 'https://other.example', 'null'),
+      beside: fc.option(fc.constantFrom(...decidingNothing), { nil: undefined, freq: 3 }),
+    })
+    .map(({ method, site, origin, beside }) => ({
+      method,
+      fields: [
+        ['Host', HOST],
+        ...(site === undefined ? [] : [['Sec-Fetch-Site', site] as const]),
+        ...(origin === undefined ? [] : [['Origin', origin] as const]),
+        ...(beside === undefined ? [] : [beside]),
+      ],
+    }))
+
+/** Attacks with random credentials in random requests. */
+export const randomAttacks = (target: Target): Arbitrary<Attack> => {
+  const { locations, valid } = target
+  const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
+  const at = locations.map((place) =>
+    fc.oneof(
+      secrets().map((secret) => unknownIn(place, secret)),
+      hostileTexts()
+        .filter((text) => valid.every((one) => !valuesAt(place, one).includes(plain(place, text))))
+        .map((text) => ({
+          what: `a hostile credential in ${named(place)}`,
+          spec: putting(place, [text], {}),
+          secrets: [],
+        })),
+    ),
+  )
+  const informed = informedAttacks(target)
+  const attack = fc.oneof(nothing, ...at, ...(informed.length > 0 ? [fc.constantFrom(...informed)] : []))
+  return fc
+    .tuple(requestSpecs(), attack)
+    .map(([about, { spec, ...rest }]) => ({ ...rest, spec: mergeRequests(about, spec) }))
+}
+
+/*
+ * Failures and challenges as fast-check arbitraries, for error mappers.
+ */
+
+/** RFC 9110 §5.6.2. */
+export const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
+
+const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
+
+/**
+ * Challenges that a 401 can offer.
+ */
+export const challenges = (): Arbitrary<Challenge> =>
+  fc
+    .tuple(
+      tokens(),
+      fc.uniqueArray(fc.tuple(tokens(), printable), { selector: ([name]) => name.toLowerCase(), maxLength: 4 }),
+    )
+    .map(([scheme, parameters]) => Challenges.make(scheme, Object.fromEntries(parameters)))
+
+/** Failures without a challenge; `message` is that of the exception. */
+export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthError> =>
+  fc.oneof(
+    fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.invalid, AuthErrors.expired, AuthErrors.forged),
+    fc.option(fc.array(tokens(), { maxLength: 3 }), { nil: undefined }).map(AuthErrors.insufficient),
+    fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.unavailable),
+    fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.throttled),
+    message.map((text) => AuthErrors.raised(new Error(text))),
+  )
+
+/** Failures of one authenticator: without or with their challenge. */
+export const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
+  fc
+    .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))
+    .map(([error, challenge]) => (challenge === undefined ? error : { ...error, challenge }))
+
+/**
+ * Failures of every kind, of one authenticator and of lists.
+ */
+export const failures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
+  fc.oneof(
+    singleFailures(message),
+    fc
+      .tuple(bareFailures(message), fc.array(singleFailures(message), { maxLength: 3 }))
+      .map(([error, branches]) => ({ ...error, branches })),
+  )

@@ -1,0 +1,260 @@
+/**
+ * Tripwires: for a while, a router uses copies of its layers. In these, a wire follows the guard instead of the
+ * handlers, and reports whether a handler would have run.
+ *
+ * So no handler runs, and a violation does no harm and needs no database. Middleware before a guard, and above the
+ * router, runs as usual. The router's own layers are not changed, because it may be sealed.
+ */
+import { Agent, createServer, request as send, type RequestListener, type Server } from 'node:http'
+import type { Context } from 'koa'
+import { compile } from 'path-to-regexp'
+import { admitsAnonymous, leaves, type Description } from '../core/Description.js'
+import { effective } from '../core/Requirement.js'
+import { tripwiresMark } from '../core/data.js'
+import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
+import { guardFor } from '../koa/guard.js'
+import { copyLayer, functionsOf, isGuard, write, type LayerFunction } from '../koa/layer.js'
+import { operationsOf, pathInWords } from '../koa/operations.js'
+import { locationOf, type CredentialLocation } from './CredentialLocation.js'
+import type { HeaderLine, RequestSpec } from './requests.js'
+
+/*
+ * The operations of a router, with what is needed to send requests to them: a name, a target for each method, and the
+ * layer.
+ */
+
+/** One operation of a router. */
+export interface Tested {
+  readonly layer: Layer
+  /** The methods that a client can send, HEAD last. */
+  readonly methods: ReadonlyArray<string>
+  readonly path: string
+  /** `GET /pets`; `ALL /pets` if it answers every method. */
+  readonly name: string
+  /** As they were written, before tripwires. */
+  readonly functions: ReadonlyArray<Function>
+  /** The path for requests; `undefined` if it is unknown, such as for a RegExp. */
+  readonly target: string | undefined
+  /** What its guard demands; `undefined` if anyone may call. */
+  readonly description: Description | undefined
+  readonly locations: ReadonlyArray<CredentialLocation>
+}
+
+/** Whether anyone may call, also anonymously. */
+export const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
+
+/** How paths are filled. */
+export interface Filling {
+  /** Values of path parameters, by name; `1` for the others. */
+  readonly params?: Readonly<Record<string, string>> | undefined
+  /** Whole targets, by the operation's name or its path: for a RegExp, or for values that must fit together. */
+  readonly paths?: Readonly<Record<string, string>> | undefined
+}
+
+/** The operations of a router in the order in which it tries them. */
+export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
+  operationsOf(router).map(({ layer, name, methods, functions, requirement, isBehindItsHandler }) => {
+    const path = pathInWords(layer)
+    const description = isBehindItsHandler ? undefined : effective(requirement)?.description
+    return {
+      layer,
+      methods: [
+        ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
+        ...methods.filter((method) => method === 'HEAD'),
+      ],
+      path,
+      name,
+      functions,
+      target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
+      description,
+      locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
+    }
+  })
+
+const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
+  if (typeof layer.path !== 'string') return undefined
+  const values = layer.paramNames.map(({ name, type }) => {
+    const value = params[name] ?? '1'
+    return [name, type === 'wildcard' ? [value] : value] as const
+  })
+  try {
+    // without the patterns that `compile` cannot read
+    return compile(layer.path.replaceAll('(.*)', ''))(Object.fromEntries(values))
+  } catch {
+    return undefined
+  }
+}
+
+/** The field that identifies a request. */
+const PROBE = 'X-Koa-With-Auth-Probe'
+
+/** What happened to a request inside the router. */
+export interface Trace {
+  /** The operations whose guards it reached, in order. An operation without a guard is reached itself. */
+  readonly reached: Tested[]
+  /** Set if it passed the guard, so that a handler would have run. */
+  ran: { readonly by: Tested; readonly auth: unknown } | undefined
+}
+
+/** Tripwires on a router. */
+export interface Tripwires {
+  readonly traceOf: (probe: string) => Trace
+  readonly remove: () => void
+}
+
+/** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
+export const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
+  if (Reflect.get(router, tripwiresMark) === true) {
+    throw new Error('expectGuarded is running on this router already; await the first call')
+  }
+  const traces = new Map<string, Trace>()
+  const traceOf = (probe: string): Trace => {
+    const trace = traces.get(probe) ?? { reached: [], ran: undefined }
+    traces.set(probe, trace)
+    return trace
+  }
+  const layers = new Map(operations.map(({ layer }) => [layer, wired(layer, operations, traceOf)]))
+  const wire = (layer: Layer): Layer => layers.get(layer) ?? layer
+  const own = Object.getOwnPropertyDescriptor(router, 'match')
+  const { match } = router
+  Object.defineProperties(router, {
+    [tripwiresMark]: { value: true, configurable: true },
+    match: {
+      value(this: RouterInstance, path: string, method: string) {
+        const matched = match.call(this, path, method)
+        return { ...matched, path: matched.path.map(wire), pathAndMethod: matched.pathAndMethod.map(wire) }
+      },
+      configurable: true,
+    },
+  })
+  return {
+    traceOf,
+    remove: () => {
+      Reflect.deleteProperty(router, tripwiresMark)
+      Reflect.deleteProperty(router, 'match')
+      if (own !== undefined) Object.defineProperty(router, 'match', own)
+    },
+  }
+}
+
+const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwires['traceOf']): Layer => {
+  const functions = functionsOf(layer)
+  const guardAt = functions.findIndex(({ written }) => isGuard(written))
+  const ofLayer = operations.filter((tested) => tested.layer === layer)
+  const askedBy = ({ method }: Pick<Context, 'method'>): Tested =>
+    ofLayer.find(({ methods }) => methods.includes(method)) ?? ofLayer[0]!
+  const reach = (ctx: Context, next: () => Promise<unknown>): Promise<unknown> => {
+    traceOf(ctx.get(PROBE)).reached.push(askedBy(ctx))
+    return next()
+  }
+  const trip = (ctx: Context): void => {
+    traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: authOf(ctx) }
+    ctx.status = 204
+  }
+  const [reaching, tripping] = [reach, trip].map((f) => ({ runs: f, written: f }))
+  const copy = copyLayer(layer)
+  write(
+    copy,
+    guardAt === -1
+      ? [reaching!, tripping!]
+      : [...functions.slice(0, guardAt), reaching!, alone(functions[guardAt]!), tripping!],
+  )
+  return copy
+}
+
+// The same guard without the middleware that the user wrote after it
+const alone = (guard: LayerFunction): LayerFunction => {
+  const { written } = guard
+  if (!isGuard(written) || written.then === undefined || written.then.length === 0) return guard
+  const f = guardFor(written.requirement, { ...written, then: undefined })
+  return { runs: f, written: f }
+}
+
+const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
+
+/*
+ * Serves an application on the loopback address, and sends it requests with header lines in any order and repeated.
+ */
+
+/** A response. */
+export interface Answer {
+  readonly status: number
+  readonly lines: ReadonlyArray<HeaderLine>
+  readonly body: string
+}
+
+/** The part of a Koa application that is needed here. */
+export interface Application {
+  callback(): RequestListener
+  on(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown
+  off(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown
+}
+
+/** An application that is served. */
+export interface Served {
+  /** Sends a request. If there is no response, it resolves to the Error. */
+  readonly ask: (probe: string, spec: RequestSpec) => Promise<Answer | Error>
+  /** The error that the application's `error` event reported for a request. */
+  readonly errorOf: (probe: string) => unknown
+  readonly close: () => Promise<void>
+}
+
+/** Serves an application on a free port. Its errors are collected instead of printed. */
+export const serve = async (app: Application, within: number): Promise<Served> => {
+  const errors = new Map<string, unknown>()
+  const keep = (error: unknown, ctx?: Context): void => {
+    if (ctx !== undefined) errors.set(ctx.get(PROBE), error)
+  }
+  // before `callback`, which adds a listener that prints if there is none
+  app.on('error', keep)
+  const server = createServer(app.callback())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const agent = new Agent({ keepAlive: true })
+  return {
+    ask: (probe, spec) => ask(server, agent, within, probe, spec),
+    errorOf: (probe) => errors.get(probe),
+    close: async () => {
+      agent.destroy()
+      app.off('error', keep)
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const ask = (
+  server: Server,
+  agent: Agent,
+  within: number,
+  probe: string,
+  { method = 'GET', url = '/', fields = [] }: RequestSpec,
+): Promise<Answer | Error> =>
+  new Promise((resolve) => {
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const host = fields.some(([name]) => name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
+    const headers = [...host, ...fields.flat(), PROBE, probe]
+    const signal = AbortSignal.timeout(within)
+    try {
+      const asking = send({ agent, host: '127.0.0.1', port, method, path: url, headers, signal }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', resolve)
+        response.on('end', () => {
+          const { rawHeaders, statusCode = 0 } = response
+          const lines = rawHeaders.flatMap((name, at): HeaderLine[] =>
+            at % 2 === 1 ? [] : [[name, rawHeaders[at + 1] ?? '']],
+          )
+          resolve({ status: statusCode, lines, body: Buffer.concat(chunks).toString() })
+        })
+      })
+      asking.on('error', resolve)
+      asking.end()
+    } catch (error) {
+      resolve(error instanceof Error ? error : new Error(String(error)))
+    }
+  })
+
+/** All values of a header, each one separately. */
+export const valuesOf = ({ lines }: Answer, name: string): ReadonlyArray<string> =>
+  lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
