@@ -152,7 +152,7 @@ export interface Guess {
   readonly address?: string | undefined
 }
 
-/** @internal One count of a guess. */
+/** One count of a guess. */
 export interface Count {
   readonly limiter: Limiter
   readonly key: string

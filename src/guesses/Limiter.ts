@@ -28,7 +28,7 @@ export interface Limiters {
   readonly address?: Limiter | undefined
 }
 
-/** @internal The result of counting: counted, too many (for `retryAfter` seconds), or the limiter failed. */
+/** The result of counting: counted, too many (for `retryAfter` seconds), or the limiter failed. */
 export type Counted =
   | {
       readonly _tag: 'Counted'
