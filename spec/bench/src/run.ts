@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { against } from './against.js'
 import { compared, inWords } from './compare.js'
 import { inProcess } from './inProcess.js'
 import { asText, targets, withFigures, type Figures } from './report.js'
@@ -13,6 +14,8 @@ import type { Section } from './Section.js'
 
 const { values: options } = parseArgs({
   options: {
+    // A commit, or `release`: the last one of releases.json
+    against: { type: 'string' },
     compare: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
@@ -40,6 +43,19 @@ const writeReadme = (figures: Figures): void =>
 if (options.markdown && !options.save) {
   writeReadme(keptFigures())
   console.log('written: the tables of README.md, from figures.json')
+  process.exit(0)
+}
+
+if (options.against !== undefined) {
+  // Safe: nothing but people who release write this file, in this form
+  const releases = JSON.parse(readFileSync(beside('releases.json'), 'utf8')) as ReadonlyArray<{ commit: string }>
+  const ref = options.against === 'release' ? releases.at(-1)?.commit : options.against
+  const section = await against(ref ?? 'HEAD', options.quick ? 4 : 12, {
+    rounds: options.quick ? 60 : 150,
+    batch: 20,
+    clock: 'time',
+  })
+  console.log(options.json ? JSON.stringify(section, null, 2) : asText(section))
   process.exit(0)
 }
 

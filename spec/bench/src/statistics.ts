@@ -10,6 +10,9 @@ export const quantile = (values: ReadonlyArray<number>, q: number): number => {
 
 export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
 
+/** The lower quartile: what other programs delayed is above it. */
+export const lowerQuartile = (values: ReadonlyArray<number>): number => quantile(values, 0.25)
+
 export interface Estimate {
   readonly value: number
   readonly low: number

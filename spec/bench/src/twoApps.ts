@@ -1,23 +1,14 @@
 /**
- * Two applications with the same answers: one with checks by hand, one with this library. Each has all kinds of
+ * Two applications with the same answers: one with checks by hand, written as middleware, one with this library. Each has all kinds of
  * authenticators, as in real applications, so that the code which the kinds share is compiled for all of them.
  */
 import type { RequestListener } from 'node:http'
 import Router, { type RouterMiddleware } from '@koa/router'
-import Koa, { type Context, type Middleware, type Request } from 'koa'
+import Koa, { type Context, type Middleware, type Next, type Request } from 'koa'
 import Keygrip from 'keygrip'
 import session from 'koa-session'
-import {
-  apiKeyHeader,
-  authSettings,
-  constantTimeEqual,
-  httpBasicAuth,
-  httpBearer,
-  sessionAuth,
-  withAuth,
-  type Authenticator,
-  type Guard,
-} from '../../../dist/index.js'
+import * as built from '../../../dist/index.js'
+import type { Authenticator, Guard } from '../../../dist/index.js'
 import { accept, basicOf, deny, giveUp, once, tokenOf } from './byHand.js'
 
 interface User {
@@ -35,6 +26,7 @@ export interface Setting {
 /** Nested routers, each of which guards. */
 const LEVELS = 8
 
+const { constantTimeEqual } = built
 const anna: User = { user: 'anna' }
 const hook = (_request: Request, secret: string): User | false => constantTimeEqual(secret, 'supersecret') && anna
 const lateHook = async (request: Request, secret: string): Promise<User | false> =>
@@ -84,12 +76,12 @@ const deniedBearer = (ctx: Context, token: string | undefined): void => {
   deny(ctx, isSent ? `Bearer ${realm}, error="invalid_token"` : `Bearer ${realm}`, 'Authorization')
 }
 
-const bearerByHand = (ctx: Context): void => {
+const bearerByHand = (ctx: Context, next: Next): unknown => {
   const token = tokenOf(ctx)
   const user = token !== undefined && hook(ctx.request, token)
   if (user === false) return deniedBearer(ctx, token)
   accept(ctx, user, 'Authorization')
-  answer(ctx)
+  return next()
 }
 
 const tooLate = Symbol('too late')
@@ -110,57 +102,57 @@ const within = <A>(promise: Promise<A>, ms: number): Promise<A | typeof tooLate>
 
 const lateByHand =
   (limit: number) =>
-  async (ctx: Context): Promise<void> => {
+  async (ctx: Context, next: Next): Promise<unknown> => {
     const token = tokenOf(ctx)
     const user = token !== undefined && (await within(lateHook(ctx.request, token), limit))
     if (user === tooLate) return giveUp(ctx, 'Authorization')
     if (user === false) return deniedBearer(ctx, token)
     accept(ctx, user, 'Authorization')
-    answer(ctx)
+    return next()
   }
 
-const basicByHand = (ctx: Context): void => {
+const basicByHand = (ctx: Context, next: Next): unknown => {
   const sent = basicOf(ctx)
   const user = sent !== undefined && pairHook(ctx.request, sent[0], sent[1])
   if (user === false) return deny(ctx, `Basic ${realm}, charset="UTF-8"`, 'Authorization')
   accept(ctx, user, 'Authorization')
-  answer(ctx)
+  return next()
 }
 
-const listByHand = (): ((ctx: Context) => void) => {
+const listByHand = (): ((ctx: Context, next: Next) => unknown) => {
   const fields = keyNames.map((name) => name.toLowerCase())
   const vary = keyNames.join(', ')
   const challenges = keyNames.map((name) => `ApiKey ${realm}, in="header", name="${name}"`)
-  return (ctx) => {
+  return (ctx, next) => {
     for (const field of fields) {
       const key = once(ctx, field)
       const user = key !== undefined && key !== '' && hook(ctx.request, key)
       if (user === false) continue
       accept(ctx, user, vary)
-      return answer(ctx)
+      return next()
     }
     return deny(ctx, challenges, vary)
   }
 }
 
-const sessionByHand = (ctx: Context): void => {
+const sessionByHand = (ctx: Context, next: Next): unknown => {
   const user: unknown = ctx['session']?.user
   if (typeof user !== 'object' || user === null || !('username' in user)) return deny(ctx, `Session ${realm}`, 'Cookie')
   accept(ctx, user, 'Cookie')
-  answer(ctx)
+  return next()
 }
 
 const nested = (inner: Router): Router => new Router().use(inner.routes()) as Router
 
 const byHand = (setting: Setting): RequestListener => {
   const { app, router, sessions } = begin(setting)
-  let levels = new Router().get('/levels', bearerByHand)
+  let levels = new Router().get('/levels', bearerByHand, answer)
   for (let level = 1; level < LEVELS; level++) levels = nested(levels)
-  router.get('/bearer', bearerByHand)
-  router.get('/late', lateByHand(setting.limit ?? 10_000))
-  router.get('/basic', basicByHand)
-  router.get('/list', listByHand())
-  router.get('/session', sessions, sessionByHand)
+  router.get('/bearer', bearerByHand, answer)
+  router.get('/late', lateByHand(setting.limit ?? 10_000), answer)
+  router.get('/basic', basicByHand, answer)
+  router.get('/list', listByHand(), answer)
+  router.get('/session', sessions, sessionByHand, answer)
   router.use(levels.routes())
   return app.use(router.routes()).callback()
 }
@@ -169,7 +161,15 @@ const byHand = (setting: Setting): RequestListener => {
 // By this layer
 // -------------------------------------------------------------------------------------
 
-const ours = (setting: Setting): RequestListener => {
+/** What the application uses of this library; each release exports it. */
+export type Library = Pick<
+  typeof built,
+  'apiKeyHeader' | 'authSettings' | 'httpBasicAuth' | 'httpBearer' | 'sessionAuth' | 'withAuth'
+>
+
+/** The application with a build of this library. */
+export const guardedBy = (library: Library, setting: Setting = {}): RequestListener => {
+  const { apiKeyHeader, authSettings, httpBasicAuth, httpBearer, sessionAuth, withAuth } = library
   const { app, router, sessions } = begin(setting)
   // Safe: the router below knows no principals, and the handler reads them as `unknown`
   const guard = (auth: Authenticator<unknown>) => withAuth(auth) as Guard<unknown> as unknown as RouterMiddleware
@@ -192,4 +192,4 @@ const ours = (setting: Setting): RequestListener => {
 }
 
 /** Made by name. */
-export const twoApps = { 'by hand': byHand, ours } as const
+export const twoApps = { 'by hand': byHand, ours: (setting: Setting) => guardedBy(built, setting) } as const

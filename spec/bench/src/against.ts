@@ -1,0 +1,108 @@
+/**
+ * `npm run bench -- --against <ref>`: builds another commit of this library, and times its guard and today's in one process, in short
+ * turns and in changing order. Two copies of today's guard show how much a figure may be wrong.
+ *
+ * A figure is the ratio of lower quartiles, over several processes. In every second process the other build is loaded first.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { expectAlike } from './alike.js'
+import { inProcess } from './inProcess.js'
+import { race, type Contestant, type Pace } from './paired.js'
+import { timed } from './questions.js'
+import type { Row, Section } from './Section.js'
+import { estimate, lowerQuartile, median, type Estimate } from './statistics.js'
+import { ask } from './stub.js'
+import { guardedBy, type Library } from './twoApps.js'
+
+const repository = fileURLToPath(new URL('../../../', import.meta.url))
+const git = (...args: ReadonlyArray<string>): string =>
+  execFileSync('git', args, { cwd: repository, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+
+/** The commit that a name stands for. Throws if the repository has no such commit. */
+export const commitOf = (ref: string): string => git('rev-parse', '--verify', `${ref}^{commit}`)
+
+/** The folder with a build of a commit. It is built once, with the packages that are installed here. */
+export const buildOf = (commit: string): string => {
+  const folder = `${repository}spec/.generated/releases/${commit}`
+  if (existsSync(folder)) return folder
+  const unfinished = `${folder}.unfinished`
+  rmSync(unfinished, { recursive: true, force: true })
+  mkdirSync(unfinished, { recursive: true })
+  const archive = execFileSync('git', ['archive', commit], { cwd: repository, maxBuffer: 1 << 28 })
+  execFileSync('tar', ['-x', '-C', unfinished], { input: archive })
+  symlinkSync(`${repository}node_modules`, `${unfinished}/node_modules`, 'dir')
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: unfinished, stdio: ['ignore', 'ignore', 'inherit'] })
+  renameSync(unfinished, folder)
+  return folder
+}
+
+// Safe: every release exports what `Library` names
+const libraryIn = async (folder: string): Promise<Library> =>
+  (await import(pathToFileURL(`${folder}/dist/index.js`).href)) as Library
+
+const roles = ['then', 'now', 'now, again'] as const
+type Turns = Readonly<Record<(typeof roles)[number], ReadonlyArray<number>>>
+
+const measured = async (then: string, thenFirst: boolean, pace: Pace): Promise<Readonly<Record<string, Turns>>> => {
+  const order = thenFirst ? [then, repository] : [repository, then]
+  const libraries = new Map<string, Library>()
+  for (const folder of order) libraries.set(folder, await libraryIn(folder))
+  const appOf = (folder: string) => guardedBy(libraries.get(folder) ?? never(folder))
+  const apps = { then: appOf(then), now: appOf(repository), 'now, again': appOf(repository) }
+  for (const question of timed) await expectAlike(question, { then: apps.then, now: apps.now })
+  const contestants = timed.flatMap(({ name, url, headers }): Contestant[] =>
+    roles.map((role) => ({ name: `${name}: ${role}`, run: () => ask(apps[role], url, headers) })),
+  )
+  const times = await race(contestants, pace)
+  const turnsOf = (name: string) => {
+    const [then = [], now = [], again = []] = roles.map((role) => times.get(`${name}: ${role}`))
+    return { then, now, 'now, again': again }
+  }
+  return Object.fromEntries(timed.map(({ name }) => [name, turnsOf(name)]))
+}
+
+const never = (folder: string): never => {
+  throw new Error(`${folder} was not loaded`)
+}
+
+const beside = (some: ReadonlyArray<number>, others: ReadonlyArray<number>): number =>
+  lowerQuartile(some) / lowerQuartile(others)
+
+// Over processes: each has one ratio, and processes are drawn for the bounds
+const over = (processes: ReadonlyArray<number>): Estimate =>
+  estimate(processes.length, (drawn) => median(drawn.map((at) => processes[at] ?? Number.NaN)))
+
+const self = fileURLToPath(import.meta.url)
+
+/** The table of today's guard beside that of another commit. Rejects where the two answer differently. */
+export const against = async (ref: string, processes: number, pace: Pace): Promise<Section> => {
+  const folder = buildOf(commitOf(ref))
+  const runs: Readonly<Record<string, Turns>>[] = []
+  for (let at = 0; at < processes; at++) {
+    // Safe: it is printed below
+    runs.push(
+      (await inProcess(self, [folder, String(at % 2), JSON.stringify(pace)])) as Readonly<Record<string, Turns>>,
+    )
+  }
+  const rows = timed.map(({ name }): Row => {
+    const turns = runs.flatMap((run) => run[name] ?? [])
+    return {
+      name,
+      value: over(turns.map(({ then, now }) => beside(now, then))),
+      control: over(turns.map(({ now, 'now, again': again }) => beside(again, now))),
+      unit: 'times',
+      target: 1,
+      note: `then ${(lowerQuartile(turns.flatMap(({ then }) => then)) / 1000).toFixed(2)} us`,
+    }
+  })
+  return { title: `Today's guard beside that of ${ref}`, rows }
+}
+
+if (process.argv[1] === self) {
+  const [, , folder = '', first, pace = '{}'] = process.argv
+  // Safe: `against` above wrote it
+  console.log(JSON.stringify(await measured(folder, first === '1', JSON.parse(pace) as Pace)))
+  process.exit(0)
+}
