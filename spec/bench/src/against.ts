@@ -5,7 +5,7 @@
  * A figure is the ratio of lower quartiles, over several processes. In every second process the other build is loaded first.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expectAlike } from './alike.js'
 import { inProcess } from './inProcess.js'
@@ -30,14 +30,14 @@ export const buildOf = (commit: string): string => {
   const unfinished = `${folder}.unfinished`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true })
-  // Its specs would be found by this repository's test run
-  const parts = git('ls-tree', '--name-only', commit)
-    .split('\n')
-    .filter((name) => !['spec', 'examples'].includes(name))
-  const archive = execFileSync('git', ['archive', commit, ...parts], { cwd: repository, maxBuffer: 1 << 28 })
+  const archive = execFileSync('git', ['archive', commit], { cwd: repository, maxBuffer: 1 << 28 })
   execFileSync('tar', ['-x', '-C', unfinished], { input: archive })
   symlinkSync(`${repository}node_modules`, `${unfinished}/node_modules`, 'dir')
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: unfinished, stdio: ['ignore', 'ignore', 'inherit'] })
+  // Its specs and papers are not those of this repository
+  for (const name of readdirSync(unfinished)) {
+    if (!['dist', 'node_modules', 'package.json'].includes(name)) rmSync(`${unfinished}/${name}`, { recursive: true })
+  }
   renameSync(unfinished, folder)
   return folder
 }
