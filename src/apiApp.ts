@@ -20,7 +20,7 @@ import {
   type Checks,
 } from './core/options.js'
 import type { AuthRouter, RouterInstance } from './koa/AuthRouter.js'
-import { application, setApplication } from './koa/application.js'
+import { application } from './koa/application.js'
 import { atLevel } from './koa/levels.js'
 import { newRouter } from './koa/newRouter.js'
 import { settings, settingsFrom, type AuthSettings } from './koa/settings.js'
@@ -134,16 +134,11 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   if (steps.length > 0 && Requirement.effective(requirement) === undefined) {
     throw new TypeError('apiApp({ then }) runs after the guard of `auth`, and this application has none; use api.use')
   }
-  const guarded = atLevel(
-    requirement,
-    'application',
-    steps,
-  )(
-    setApplication(
-      router,
-      application(() => add),
-    ),
-  )
+  const guarded = atLevel(requirement, {
+    name: 'application',
+    then: steps,
+    application: application(() => add),
+  })(router)
   addDocsTo(guarded, options)
   // `this`: a router derived from the application shares its handlers, and is returned itself
   function addHandler(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {

@@ -82,9 +82,9 @@ describe('levels of a decision', () => {
 
   test('are named from the outermost that counts to the innermost', () => {
     expect(levelsOf(operations())).toEqual([[], ['operation'], ['operation']])
-    const named = atLevel(alsoA, 'registration')(operations())
+    const named = atLevel(alsoA, { name: 'registration' })(operations())
     expect(levelsOf(named)).toEqual([['registration'], ['operation'], ['registration', 'operation']])
-    const outer = atLevel(a, 'application')(new Router().use('/p', named.routes()))
+    const outer = atLevel(a, { name: 'application' })(new Router().use('/p', named.routes()))
     expect(levelsOf(outer)).toEqual([
       ['application', 'registration'],
       ['operation'],

@@ -8,11 +8,9 @@ import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
-import { operationMark } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
-import { applicationAdditionOf, applicationsOf } from '../koa/application.js'
-import { functionsOf, isGuard } from '../koa/layer.js'
-import { functionName, isAssetAmong, partAmong, pathInWords, type AnyRouter } from '../koa/operations.js'
+import { functionName, isAssetAmong, noteOf, partAmong, pathInWords, type AnyRouter } from '../koa/operations.js'
+import type { Application } from '../koa/plan.js'
 import { additionOf } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
 import {
@@ -44,28 +42,26 @@ const settingsAt = (
   runsFirst: RunsFirst,
   outer: Settings,
 ): CrossOriginPolicy => {
-  const applications = applicationsOf(route.layer)
-  const entered = new Set<Function>()
-  const under = (settings: Settings, f: Function): Settings => {
-    const added = additionOf(f)?.(settings)
-    if (added !== undefined || entered.has(f)) return added ?? settings
-    entered.add(f)
-    return applicationAdditionOf(f)?.(settings) ?? settings
+  const { applications, ahead, guard } = route.plan
+  // each layer of an application begins with it, but a request enters it once
+  const entered = new Set<Application['begin']>()
+  const enter = (settings: Settings, { begin, addition }: Application): Settings => {
+    if (entered.has(begin)) return settings
+    entered.add(begin)
+    return addition()(settings)
   }
+  const under = (settings: Settings, f: Function): Settings => additionOf(f)?.(settings) ?? settings
   const above = layers
     .filter(({ layer }) => layer.methods.length === 0)
-    .filter((one) => runsFirst(one, route) && applicationsOf(one.layer).every((each) => applications.includes(each)))
-    .map((one) => ({ functions: writtenIn(one), relation: relate(one.accepted, route.accepted) }))
+    .filter((one) => runsFirst(one, route) && one.plan.applications.every((each) => applications.includes(each)))
+    .map((one) => ({ one, relation: relate(one.accepted, route.accepted) }))
     .filter(({ relation }) => relation.overlap !== 'no')
-  const inherited = above.reduce((settings, { functions, relation }) => {
-    const inner = functions.reduce(under, settings)
+  const inherited = above.reduce((settings, { one: { plan, functions }, relation }) => {
+    const inner = functions.reduce(under, plan.applications.reduce(enter, settings))
     return relation.isAround ? inner : weaker(settings, inner)
   }, outer)
-  const own = writtenIn(route)
-  return own.slice(0, Math.max(own.findIndex(isGuard), 0)).reduce(under, inherited)
+  return guard === undefined ? inherited : ahead.reduce(under, applications.reduce(enter, inherited))
 }
-
-const writtenIn = ({ layer }: PathLayer): ReadonlyArray<Function> => functionsOf(layer).map(({ written }) => written)
 
 const weaker = (one: Settings, other: Settings): Settings => ({
   ...other,
@@ -205,9 +201,9 @@ const crossSiteOf = (
 
 const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
   if (isAssetAmong(functions) || partAmong(functions) !== undefined) return 'page'
-  const described = functions.find((f) => operationMark in f)
+  const note = functions.map(noteOf).find((one) => one !== undefined)
   // Safe: only `operation` writes it
-  const options = described && (Reflect.get(described, operationMark) as { readonly undocumented?: boolean })
+  const options = note?.options as { readonly undocumented?: boolean } | undefined
   return options?.undocumented === true ? 'hidden' : 'listed'
 }
 

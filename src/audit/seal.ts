@@ -10,8 +10,9 @@ import type { Requirement } from '../core/Requirement.js'
 import { sealedMark } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
-import { forgetPosition, functionsOf, isGuard, isLayer, originalOf, watched, write } from '../koa/layer.js'
+import { forgetPosition, isGuard, isLayer, originalOf, watched } from '../koa/layer.js'
 import { isEntryOf, labelOf, listedName, whyMissing, type AnyRouter, type ReadLayer } from '../koa/operations.js'
+import { guardIndexIn, planOf, write } from '../koa/plan.js'
 import { isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation, Shadow } from './Audit.js'
 import { middlewareName, type Route } from './RoutedPath.js'
@@ -221,12 +222,13 @@ const close = (router: AnyRouter): void => {
 const closeLayer = (layer: Layer & { readonly [sealedMark]?: Sealed }): void => {
   if (Object.isFrozen(layer)) return
   forgetPosition(layer)
-  const functions = functionsOf(layer)
-  write(layer, functions)
-  const index = functions.findIndex(({ written }) => isGuard(written))
-  const { runs, written } = functions[index] ?? {}
-  if (isGuard(written))
-    Object.defineProperty(layer, sealedMark, { value: { index, runs, requirement: written.requirement } })
+  const plan = planOf(layer)
+  write(layer, plan)
+  const index = guardIndexIn(plan)
+  if (plan.guard !== undefined) {
+    const sealed = { index, runs: layer.stack[index], requirement: plan.guard.requirement }
+    Object.defineProperty(layer, sealedMark, { value: sealed })
+  }
   // a tracer can replace its elements, but nothing else can change
   Object.seal(watched(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
   Object.freeze(layer.methods)

@@ -144,29 +144,14 @@ export const aheadOfParams = Symbol.for('koa-with-auth/ahead-of-params')
 /** On a router: the level that made it, see `koa/levels.ts`. */
 export const levelMark = Symbol.for('koa-with-auth/level')
 
-/** On a layer: its functions as they were written, see `koa/layer.ts`. */
-export const layerMark = Symbol.for('koa-with-auth/layer')
-
-/** On a router: its application, see `koa/application.ts`. */
-export const applicationMark = Symbol.for('koa-with-auth/application')
-
-/** On the `opts` of a layer: the identities of its applications, outermost first. */
-export const applicationsMark = Symbol.for('koa-with-auth/applications')
-
-/** On a function: it sets the settings of an application in a layer, or takes them back. */
-export const applicationSettingsMark = Symbol.for('koa-with-auth/application-settings')
+/** On a layer: its plan, see `koa/plan.ts`. */
+export const planMark = Symbol.for('koa-with-auth/plan')
 
 /** On a Koa context: the captures of the layer whose guard ran last, see `koa/guard.ts`. */
 export const guardedMark = Symbol.for('koa-with-auth/guarded')
 
 /** On a function: it describes its operation, see `openapi/operation.ts`. */
 export const operationMark = Symbol.for('koa-with-auth/operation')
-
-/** On a function: which docs page its operation belongs to, see `openapi/docs.ts`. */
-export const docsMark = Symbol.for('koa-with-auth/docs')
-
-/** On a function: it serves a part of the page one path segment above. */
-export const assetMark = Symbol.for('koa-with-auth/asset')
 
 /** On middleware: it carries settings, see `koa/settings.ts`. */
 export const settingsMark = Symbol.for('koa-with-auth/settings')

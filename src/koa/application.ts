@@ -5,26 +5,12 @@
  * The first function of each layer sets the settings. The last one restores the outer ones before a request goes on to
  * the next layer. An exception of a layer passes the middleware of its application first, as in Koa. Then the outermost
  * layer of the application answers it. An exception that came from another application's layer goes on.
- *
- * | where                       | what it carries                                                     |
- * |-----------------------------|---------------------------------------------------------------------|
- * | the router                  | its application: the two functions, and its identity                |
- * | the `opts` of a layer       | the identities of the applications that it belongs to, outermost first |
- * | the two functions           | a mark, by which levels and the audit recognize them                |
  */
-import type { Context, Middleware, Next } from 'koa'
-import { aheadOfParams, applicationMark, applicationSettingsMark, applicationsMark, notWrapped } from '../core/data.js'
+import type { Context, Next } from 'koa'
+import { aheadOfParams, notWrapped } from '../core/data.js'
 import { carry, settingsOf, type Settings } from '../core/Settings.js'
+import type { Application } from './plan.js'
 import { answerException, type Addition } from './settings.js'
-import { asWritten, type LayerFunction } from './layer.js'
-
-/** What each layer of an application contains. */
-interface Application {
-  /** Identifies the router. A copy of the router has another one. */
-  readonly identity: object
-  readonly begin: Middleware
-  readonly end: Middleware
-}
 
 // What is known about one request to one application
 interface Visit {
@@ -90,7 +76,7 @@ export const application = (addition: () => Addition): Application => {
       },
     )
   }
-  return { identity: {}, begin: marked(begin, addition), end: marked(end, true) }
+  return { begin: aroundHooks(begin), end: aroundHooks(end), addition }
 }
 
 const answering = async (ctx: Context, next: Next, settings: Settings, visit: Visit): Promise<unknown> => {
@@ -108,67 +94,5 @@ const answering = async (ctx: Context, next: Next, settings: Settings, visit: Vi
 const outsideOf = ({ within }: Settings, key: symbol): Settings | undefined =>
   within === undefined || within.application === key ? within?.outer : outsideOf(within.outer, key)
 
-// `param`: they stay outside of the router's `param` hooks, which belong to the application, too
-const marked = <F extends Function>(f: F, mark: true | (() => Addition)): F =>
-  notWrapped(Object.assign(f, { [applicationSettingsMark]: mark, param: aheadOfParams }))
-
-/** Whether a function is one of the two. */
-export const isOfApplication = (f: Function): boolean => applicationSettingsMark in f
-
-/** What an application adds to the settings, if this is its first function; otherwise `undefined`. */
-export const applicationAdditionOf = (f: Function): Addition | undefined => {
-  const addition: unknown = Reflect.get(f, applicationSettingsMark)
-  // Safe: `marked` alone writes it
-  return typeof addition === 'function' ? (addition as () => Addition)() : undefined
-}
-
-// -------------------------------------------------------------------------------------
-// routers and layers
-// -------------------------------------------------------------------------------------
-
-/** The application of a router; `undefined` if it has none. */
-export const applicationOf = (router: object): Application | undefined =>
-  // Safe: `setApplication` alone writes it
-  Reflect.get(router, applicationMark) as Application | undefined
-
-/** Gives a router its application. Layers that are added later belong to it. */
-export const setApplication = <R extends object>(router: R, of: Application | undefined): R =>
-  of === undefined ? router : Object.assign(router, { [applicationMark]: of })
-
-/** The identities of the applications that a layer belongs to, outermost first. */
-export const applicationsOf = ({ opts }: { readonly opts: object }): ReadonlyArray<object> =>
-  // Safe: only identities are written there, below
-  (Reflect.get(opts, applicationsMark) as ReadonlyArray<object> | undefined) ?? []
-
-/** Arranges the functions of a layer; those of applications around them stay outside. */
-export const arrangedWithin = (
-  functions: ReadonlyArray<LayerFunction>,
-  arrange: (own: ReadonlyArray<LayerFunction>) => ReadonlyArray<LayerFunction>,
-): ReadonlyArray<LayerFunction> => {
-  if (!functions.some(({ written }) => isOfApplication(written))) return arrange(functions)
-  const isOwn = ({ written }: LayerFunction): boolean => !isOfApplication(written)
-  const [first, last] = [functions.findIndex(isOwn), functions.findLastIndex(isOwn)]
-  return [...functions.slice(0, first), ...arrange(functions.slice(first, last + 1)), ...functions.slice(last + 1)]
-}
-
-/** Puts an application around the functions of a layer, unless it is there. */
-export const putAround = (
-  layer: { opts: object },
-  functions: ReadonlyArray<LayerFunction>,
-  of: Application | undefined,
-): ReadonlyArray<LayerFunction> => {
-  if (of === undefined || applicationsOf(layer).includes(of.identity)) return functions
-  setApplications(layer, [of.identity, ...applicationsOf(layer)])
-  return [asWritten(of.begin), ...functions, asWritten(of.end)]
-}
-
-/** Makes a copied layer belong to the application of the copied router. */
-export const exchangeApplication = (layer: { opts: object }, from: Application, to: Application): void =>
-  setApplications(
-    layer,
-    applicationsOf(layer).map((one) => (one === from.identity ? to.identity : one)),
-  )
-
-const setApplications = (layer: { opts: object }, identities: ReadonlyArray<object>): void => {
-  layer.opts = { ...layer.opts, [applicationsMark]: identities }
-}
+// They stay outside of the router's `param` hooks, which belong to the application, too
+const aroundHooks = <F extends Function>(f: F): F => notWrapped(Object.assign(f, { param: aheadOfParams }))

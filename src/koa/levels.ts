@@ -4,92 +4,91 @@
  * The requirement of an operation is the first one that was decided, in this order: the operation, the registration
  * call, the router's own, the parent's registration call, the parent's own, ..., the application. It is settled when a
  * route is registered or mounted. `withAuth(a)(router)` is a copy that watches its stack, because all routes are added
- * there, also mounted ones. Mounting clones layers but keeps their functions, so guards survive any depth.
+ * there, also mounted ones. Each layer has a plan with the list of its levels (`plan.ts`). What is enforced is the fold
+ * of that list.
  *
- * The last `withAuth` on a router wins. The guards of an earlier one are known by their level, and are removed.
+ * The last `withAuth` on a router wins: the decision of an earlier one is taken off the list.
  *
  * spec/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
 import { levelMark } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'
-import { applicationOf, arrangedWithin, exchangeApplication, putAround, setApplication } from './application.js'
 import { stepsWithin } from './steps.js'
 import { debuggedRouter } from './development.js'
 import { guardFor } from './guard.js'
 import {
-  isGuard,
-  arranged,
-  asWritten,
-  exchanged,
-  functionsOf,
-  guardAmong,
-  hasLostItsGuard,
-  isArranged,
-  unshare,
-  write,
   copyLayer,
   copyRouter,
   forgetPosition,
+  isGuard,
   isLayer,
   watched,
-  type Level,
+  type Guarding,
   type Marked,
   type Step,
-  type LayerFunction,
 } from './layer.js'
 import { labelOf } from './operations.js'
+import {
+  arranged,
+  hasLostItsGuard,
+  planned,
+  planOf,
+  within,
+  write,
+  type Application,
+  type Decision,
+  type Level,
+  type Plan,
+} from './plan.js'
 import type { Layer, RouterInstance } from './AuthRouter.js'
+
+/** How a level is made, besides its requirement. */
+interface LevelOptions {
+  /** What the audit calls it. Default: `router` and its prefix. */
+  readonly name?: string | undefined
+  /** Middleware after its guard. */
+  readonly then?: ReadonlyArray<Step> | undefined
+  /** The application that it begins. A copy of an application is a separate one with the same settings. */
+  readonly application?: Application | undefined
+}
 
 /**
  * A copy of a router. This requirement guards its present and future operations that do not decide themselves, and
  * `then` runs after it. The argument is not changed.
  */
 export const atLevel =
-  (requirement: Requirement.Requirement, name?: string, then: ReadonlyArray<Step> = []) =>
+  (requirement: Requirement.Requirement, { name, then = [], application: begun }: LevelOptions = {}) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
-    const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd() }
-    const guarded = guarding(requirement, level, then)
+    const previous = levelOf(router)
+    const from = previous?.application
+    const application = begun ?? (from && { ...from })
+    const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd(), application }
+    const mine: Decision = { by: level, guard: guardFor(requirement, { levels: [level.name], then }) }
 
-    // a copy is a separate application with the same settings
-    const copied = applicationOf(router)
-    const application = copied && { ...copied, identity: {} }
-
-    const install = (layer: Layer<S, C>): void => {
+    const install = (layer: Layer<S, C>, before: Plan): void => {
       // called only for a message, because it takes longer than all the rest
       const label = () => labelOf(layer)
       // `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
       if (isGuard(layer.name))
         throw new TypeError(`${label()}: withAuth(...) comes before the path; write it right after the path`)
-      const before = functionsOf(layer)
       forgetPosition(layer)
-      const isFinished = application === undefined && isArranged(layer, before)
-      if (isFinished && decidesItself(requirement, guardAmong(before))) return unshare(layer)
-      if (hasLostItsGuard(layer, before)) {
-        throw new TypeError(
-          `${label()}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
-        )
-      }
-      const isRoute = layer.methods.length > 0
-      const functions = arrangedWithin(before, (own) => {
-        const inOrder = arranged(own, label)
-        return isRoute ? guarded(inOrder) : inOrder
-      })
-      write(layer, putAround(layer, functions, application))
+      const inOrder = arranged(before, label)
+      const guarded = layer.methods.length > 0 ? below(mine, inOrder) : inOrder
+      write(layer, within(guarded, application))
     }
 
-    const previous = levelOf(router)
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
-      if (previous !== undefined) takeOut(copy, previous)
-      if (copied !== undefined && application !== undefined) exchangeApplication(copy, copied, application)
-      install(copy)
+      install(copy, copiedOf(keptPlanOf(layer), previous, application))
       return copy
     })
     const add = (given: ReadonlyArray<unknown>): void => {
       // Safe: whatever its context, it is put into this router
-      for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) install(layer)
+      for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) {
+        install(layer, keptPlanOf(layer))
+      }
     }
-    const copy = Object.defineProperties(setApplication(copyRouter(router), application), {
+    const copy = Object.defineProperties(copyRouter(router), {
       // not writable: no other stack can replace it
       stack: { value: watched(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
@@ -97,37 +96,67 @@ export const atLevel =
     return debuggedRouter(copy)
   }
 
-// Whether the guard of an operation stays as it is below a level
-const decidesItself = (above: Requirement.Requirement, own: Marked | undefined): boolean =>
-  own !== undefined && Requirement.Monoid.concat(above, own.requirement) === own.requirement
-
-// Puts the guard of a level in front of the functions of a route. If the route has one, they become one, or it stays
-const guarding = (requirement: Requirement.Requirement, level: Level, then: ReadonlyArray<Step>) => {
-  const guard = asWritten(guardFor(requirement, { levels: [level.name], level, then }))
-  return (functions: ReadonlyArray<LayerFunction>): ReadonlyArray<LayerFunction> => {
-    const own = guardAmong(functions)
-    const decision = own?.requirement ?? Requirement.inherit
-    const combined = Requirement.Monoid.concat(requirement, decision)
-    if (combined === decision) return functions
-    if (own === undefined) return [guard, ...functions]
-    const both = guardFor(combined, {
-      levels: [level.name, ...own.levels],
-      level,
-      replaces: own,
-      then: stepsWithin(then, own.then, decision._tag === 'Also' ? decision.authenticators.length : 0),
-    })
-    return exchanged(functions, own, both)
-  }
-}
-
-// Removes the guard that a level put into a layer
-const takeOut = <S, C>(layer: Layer<S, C>, level: Level): void => {
-  const functions = functionsOf(layer)
-  const placed = guardAmong(functions)
-  if (placed?.level === level) write(layer, exchanged(functions, placed, placed.replaces))
-}
-
-const levelOf = (router: object): Level | undefined => {
+/** The level of a router; `undefined` if no `withAuth` returned it. */
+export const levelOf = (router: object): Level | undefined => {
   const { [levelMark]: level }: { readonly [levelMark]?: Level } = router
   return level
 }
+
+// -------------------------------------------------------------------------------------
+// plans
+// -------------------------------------------------------------------------------------
+
+// The plan of a layer, unless a change that no tracer makes removed its guard
+const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
+  const plan = planOf(layer)
+  if (!hasLostItsGuard(layer, plan)) return plan
+  throw new TypeError(
+    `${labelOf(layer)}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
+  )
+}
+
+/** The plan of an operation below one more level. The same plan, if what is inside of that level decides. */
+const below = (level: Decision, plan: Plan): Plan => {
+  const together = joined(level.guard, plan.guard)
+  if (together === plan.guard) return plan
+  return planned({ ...plan, levels: [level, ...plan.levels], guard: guardOf(together) })
+}
+
+/** The plan without what a level put into it. */
+const without = (level: Level, plan: Plan): Plan => {
+  const [first, ...levels] = plan.levels
+  if (first?.by !== level) return plan
+  const { own, ahead, behind } = plan
+  const guard = effectiveOf(levels, own)
+  // a plan without a guard has nothing ahead of it
+  const functions = guard === undefined ? { ahead: [], behind: [...ahead, ...behind] } : { ahead, behind }
+  return planned({ ...plan, ...functions, levels, guard })
+}
+
+/** The plan of a layer in a copy of its router, before the copy's own level. */
+const copiedOf = (plan: Plan, previous: Level | undefined, application: Application | undefined): Plan => {
+  if (previous === undefined) return plan
+  const { application: from } = previous
+  const rest = without(previous, plan)
+  if (from === undefined || application === undefined) return rest
+  return planned({ ...rest, applications: rest.applications.map((one) => (one === from ? application : one)) })
+}
+
+/** What is enforced: the fold of the levels and the guard of the operation. */
+export const effectiveOf = (levels: ReadonlyArray<Decision>, own: Guarding | undefined): Guarding | undefined =>
+  guardOf(levels.reduceRight<Marked | undefined>((inner, { guard }) => joined(guard, inner), own))
+
+const joined = (outer: Marked, inner: Marked | undefined): Marked | undefined => {
+  const decision = inner?.requirement ?? Requirement.inherit
+  const requirement = Requirement.Monoid.concat(outer.requirement, decision)
+  if (requirement === decision) return inner
+  if (inner === undefined) return outer
+  return {
+    requirement,
+    levels: [...outer.levels, ...inner.levels],
+    then: stepsWithin(outer.then, inner.then, decision._tag === 'Also' ? decision.authenticators.length : 0),
+  }
+}
+
+const guardOf = (marked: Marked | undefined): Guarding | undefined =>
+  marked === undefined || isGuard(marked) ? marked : guardFor(marked.requirement, marked)

@@ -7,9 +7,9 @@
  */
 import { METHODS } from 'node:http'
 import * as Requirement from '../core/Requirement.js'
-import { assetMark, docsMark, operationMark } from '../core/data.js'
-import { isOfApplication } from './application.js'
-import { functionsOf, isGuard, originalOf, type LayerFunction, type Marked } from './layer.js'
+import { operationMark } from '../core/data.js'
+import { originalOf, type Guarding } from './layer.js'
+import { planOf, writtenIn, type Plan } from './plan.js'
 
 /** A layer of a router of @koa/router. */
 export interface RouterLayer {
@@ -42,10 +42,11 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly path: string | RegExp
   /** Its operations in words, such as `GET, POST /x`; `use /x` for middleware. */
   readonly label: string
+  readonly plan: Plan
   /** The functions as they were written, in the order in which they run, without those of applications. */
   readonly functions: ReadonlyArray<Function>
   /** Its guard, wherever it is in the layer. */
-  readonly guard: (Function & Marked) | undefined
+  readonly guard: Guarding | undefined
   /** What the levels decided; `Inherit` if none did. */
   readonly requirement: Requirement.Requirement
   /** The levels that decided it. */
@@ -92,23 +93,21 @@ export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): Reado
   }))
 
 const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
-  const functions = functionsOf(layer)
-    .map(({ written }: LayerFunction) => written)
-    .filter((f) => !isOfApplication(f))
-  const guardAt = functions.findIndex(isGuard)
-  const guard = functions.find(isGuard)
-  const ahead = functions.slice(0, Math.max(guardAt, 0)).filter((f) => !isDescription(f))
+  const plan = planOf(layer)
+  const { guard, behind } = plan
+  const ahead = plan.guard === undefined ? [] : plan.ahead.filter((f) => noteOf(f) === undefined)
   return {
     layer,
     index,
     path: layer.path,
     label: labelOf(layer),
-    functions,
+    plan,
+    functions: writtenIn(plan),
     guard,
     requirement: guard?.requirement ?? Requirement.inherit,
     levels: guard?.levels ?? [],
     ahead,
-    isBehindItsHandler: ahead.length > 0 && guardAt === functions.length - 1,
+    isBehindItsHandler: guard !== undefined && ahead.length > 0 && behind.length === 0,
   }
 }
 
@@ -144,13 +143,6 @@ export const functionName = (f: Function): string => {
   return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
 
-const isDescription = (f: Function): boolean => operationMark in f
-
-/*
- * Marks the operations of a docs page. The page and its document are marked with the part that they serve. The files
- * that the page loads have a mark of another kind. They are as open as the page, and their paths begin with its path.
- */
-
 /** A part of a docs page: the page itself, or its document. Parts are compared by identity. */
 export interface Part {
   readonly path: string
@@ -158,24 +150,36 @@ export interface Part {
   readonly missingPage?: string
 }
 
-/** Marks a function of the operation that serves a part. */
-export const markPart =
-  (part: Part) =>
-  <F extends Function>(f: F): F =>
-    Object.assign(f, { [docsMark]: part })
+/**
+ * What a function that `operation` made says about its operation. `docs`: what it serves of a docs page. A `file` that
+ * the page loads is as open as the page, and its path begins with the page's.
+ */
+export interface OperationNote {
+  readonly options: object
+  readonly docs?: Part | 'file' | undefined
+}
+
+/** The note on a function; `undefined` if it is another function. */
+export const noteOf = (f: Function): OperationNote | undefined =>
+  // Safe: `operation` alone writes it
+  Reflect.get(f, operationMark) as OperationNote | undefined
+
+const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] => {
+  for (const f of functions) {
+    const docs = noteOf(f)?.docs
+    if (docs !== undefined) return docs
+  }
+  return undefined
+}
 
 /** The part that an operation serves; `undefined` if it serves none. */
 export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined => {
-  const marked = functions.find((f) => docsMark in f)
-  // Safe: only `markPart` writes it
-  return marked && (Reflect.get(marked, docsMark) as Part)
+  const docs = docsAmong(functions)
+  return docs === 'file' ? undefined : docs
 }
 
-/** Marks a function of an operation that serves a file of the page one path segment above. */
-export const markAsset = <F extends Function>(f: F): F => Object.assign(f, { [assetMark]: true })
-
 /** Whether an operation serves a file that a page loads. */
-export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => functions.some((f) => assetMark in f)
+export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => docsAmong(functions) === 'file'
 
 /*
  * The list of operations that are public on purpose. `seal` and `expectGuarded` take the same list.

@@ -105,7 +105,7 @@ export const stepsOf = (then: ReadonlyArray<BehindGuard<never>> = []): ReadonlyA
 
 /** The middleware of a level, then that of a guard that adds `added` authenticators to those of the level. */
 export const stepsWithin = (
-  outer: ReadonlyArray<Step>,
+  outer: ReadonlyArray<Step> = [],
   inner: ReadonlyArray<Step> = [],
   added: number,
 ): ReadonlyArray<Step> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]

@@ -67,7 +67,7 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
     (target: unknown, next?: Next): unknown => {
       if (next !== undefined) return run(target as Context, next)
       const router = guardable(target)
-      return watchCopy(router, atLevel(requirement, undefined, then)(router))
+      return watchCopy(router, atLevel(requirement, { then })(router))
     },
     requirement,
     origin,

@@ -11,14 +11,14 @@ import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
-import { applicationOf, applicationsOf } from '../koa/application.js'
-import { functionsOf } from '../koa/layer.js'
+import { levelOf } from '../koa/levels.js'
 import { newRouter } from '../koa/newRouter.js'
-import { markAsset, markPart, partAmong, type Part } from '../koa/operations.js'
+import { partAmong, type OperationNote, type Part } from '../koa/operations.js'
+import { planOf, writtenIn, type Application } from '../koa/plan.js'
 import { checkRouter } from '../koa/router.js'
 import { withAuth } from '../koa/withAuth.js'
 import { cachedOpenApi, documentChecks, type OpenApiOptions } from './document.js'
-import { operation, withoutExtensions } from './operation.js'
+import { docsOperation, withoutExtensions } from './operation.js'
 import {
   assetOf,
   assetsIn,
@@ -38,8 +38,8 @@ import {
  * Which operations a docs page describes: those of its router, as they are mounted where the request came in.
  *
  * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page reads the
- * router that dispatches (`ctx.router`), and of that the layers below the place where its router was mounted. Layers of
- * an application are marked as its own (R13). Layers of a plain router are recognized by their path. A page that is
+ * router that dispatches (`ctx.router`), and of that the layers below the place where its router was mounted. The plan
+ * of a layer says which applications it belongs to (R13). Layers of a plain router are recognized by their path. A page that is
  * mounted beside its router describes the router as it is.
  */
 
@@ -63,25 +63,25 @@ type View = (place: Place) => MountedRouter
 const isPartOf =
   (part: Part) =>
   (layer: Layer): boolean =>
-    partAmong(functionsOf(layer).map(({ written }) => written)) === part
+    partAmong(writtenIn(planOf(layer))) === part
 
-// The identity of the described application at the running operation; `undefined` for a plain router
-const identityAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): object | undefined => {
-  const application = applicationOf(own)
+// The described application at the running operation; `undefined` for a plain router
+const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): Application | undefined => {
+  const application = levelOf(own)?.application
   if (application === undefined) return undefined
   const isPart = isPartOf(part)
   const written = own.stack.find(isPart)
   const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
-  if (written === undefined || running === undefined) return application.identity
-  // identities of outer applications come first, and a copy of the router has another identity at the same position
-  const identities = applicationsOf(written)
-  return applicationsOf(running).at(identities.indexOf(application.identity) - identities.length)
+  if (written === undefined || running === undefined) return application
+  // outer applications come first, and a copy of the router has another one at the same position
+  const { applications } = planOf(written)
+  return planOf(running).applications.at(applications.indexOf(application) - applications.length)
 }
 
 /** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
 const isOwnAt = (own: MountedRouter, part: Part, place: Place): ((layer: Layer) => boolean) => {
-  const identity = identityAt(own, part, place)
-  return (layer) => identity === undefined || applicationsOf(layer).includes(identity)
+  const application = applicationAt(own, part, place)
+  return (layer) => application === undefined || planOf(layer).applications.includes(application)
 }
 
 /** The operations of a router, seen from its operation that serves a part, wherever it is mounted. */
@@ -92,11 +92,11 @@ const viewOf = (own: MountedRouter, part: Part): View => {
     const layer = own.stack.find(isPartOf(part))
     if (layer === undefined) return own
     const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
-    const identity = identityAt(own, part, place)
-    if (base === '' && identity === undefined) return router
+    const application = applicationAt(own, part, place)
+    if (base === '' && application === undefined) return router
     const known = views.get(router) ?? new Map<object | string, MountedRouter>()
     views.set(router, known)
-    const key = base === '' && identity !== undefined ? identity : base
+    const key = base === '' && application !== undefined ? application : base
     const view = known.get(key) ?? below(base, router, own, isOwnAt(own, part, place))
     known.set(key, view)
     return view
@@ -191,9 +191,9 @@ export const addDocs = <S, C, T, D>(
   const { path, documentPath } = settings
   // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
   const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []
-  const get = (at: string, handler: Handler, mark: (f: Function) => Function): void => {
+  const get = (at: string, handler: Handler, serves: OperationNote['docs']): void => {
     // Safe: a guard is middleware, and nothing here reads the router's own context
-    const functions = [mark(operation({ undocumented: true })), ...guards, handler] as unknown as never[]
+    const functions = [docsOperation(serves), ...guards, handler] as unknown as never[]
     target.get(at, ...functions)
   }
 
@@ -203,7 +203,7 @@ export const addDocs = <S, C, T, D>(
   const serveDocument: Handler = (ctx, next) =>
     isTaken(ctx, documentPart, seen) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
   const describe = describing(viewOf(seen, documentPart), document)
-  get(documentPath, serveDocument, markPart(documentPart))
+  get(documentPath, serveDocument, documentPart)
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
@@ -215,9 +215,9 @@ export const addDocs = <S, C, T, D>(
     if (isTaken(ctx, pagePart, seen)) return next()
     return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
   }
-  get(path, servePage, markPart(pagePart))
+  get(path, servePage, pagePart)
   for (const { name, load } of assetsIn(folder)) {
-    get(`${path}/${name}`, async (ctx: Context) => serveAsset(ctx, await load()), markAsset)
+    get(`${path}/${name}`, async (ctx: Context) => serveAsset(ctx, await load()), 'file')
   }
 }
 

@@ -20,6 +20,7 @@ import {
 } from '../core/options.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
 import { refuseUse } from '../koa/guard.js'
+import { noteOf, type OperationNote } from '../koa/operations.js'
 
 /** OpenAPI 3.1's Operation Object without `security`, which comes from the guard. */
 export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security'>> & {
@@ -81,21 +82,29 @@ const checks: Checks<OperationOptions> = {
  */
 export const operation = (description: OperationOptions): Described => {
   checkOptions('operation', withoutExtensions(description), checks)
-  const described = notWrapped(
+  return described({ options: withoutUndefined(description) })
+}
+
+declareFactory('operation', operation)
+
+/** Middleware that serves a part of a docs page, or a file of it. It is not in the document. */
+export const docsOperation = (docs: OperationNote['docs']): Described =>
+  described({ options: { undocumented: true }, docs })
+
+const described = (note: OperationNote): Described => {
+  const f = notWrapped(
     Object.assign((_ctx: unknown, next: Next) => next(), {
-      [operationMark]: withoutUndefined(description),
+      [operationMark]: note,
       // Levels wrap middleware that is before a guard, unless it has this `param`
       param: aheadOfParams,
     }),
   )
   refuseUse(
-    described,
+    f,
     (place) => `${place}(operation({ ... })) describes nothing; write router.get(path, operation({ ... }), handler)`,
   )
-  return described
+  return f
 }
-
-declareFactory('operation', operation)
 
 /** Options without those whose name begins with `x-`, which OpenAPI allows everywhere. */
 export const withoutExtensions = <T>(options: T): T =>
@@ -104,15 +113,13 @@ export const withoutExtensions = <T>(options: T): T =>
     : // Safe: only extensions are left out
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
 
-const isDescribed = (f: Function): f is Function & { readonly [operationMark]: Given<OperationOptions> } =>
-  operationMark in f
-
 /**
  * The description of an operation among the functions of its layer. Throws a TypeError that names `place` if there are
  * two.
  */
 export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): Given<OperationOptions> => {
-  const [described, second] = functions.filter(isDescribed)
+  const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
   if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) is in it twice; remove one`)
-  return described?.[operationMark] ?? {}
+  // Safe: `described` alone writes it
+  return (note?.options ?? {}) as Given<OperationOptions>
 }

@@ -13,8 +13,9 @@ import { effective } from '../core/Requirement.js'
 import { tripwiresMark } from '../core/data.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
 import { guardFor } from '../koa/guard.js'
-import { copyLayer, functionsOf, isGuard, write, type LayerFunction } from '../koa/layer.js'
+import { copyLayer, type Guarding } from '../koa/layer.js'
 import { operationsOf, pathInWords } from '../koa/operations.js'
+import { planned, planOf, write } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
 
@@ -138,8 +139,7 @@ export const layTripwires = (router: RouterInstance, operations: ReadonlyArray<T
 }
 
 const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwires['traceOf']): Layer => {
-  const functions = functionsOf(layer)
-  const guardAt = functions.findIndex(({ written }) => isGuard(written))
+  const plan = planOf(layer)
   const ofLayer = operations.filter((tested) => tested.layer === layer)
   const askedBy = ({ method }: Pick<Context, 'method'>): Tested =>
     ofLayer.find(({ methods }) => methods.includes(method)) ?? ofLayer[0]!
@@ -151,24 +151,22 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwir
     traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: authOf(ctx) }
     ctx.status = 204
   }
-  const [reaching, tripping] = [reach, trip].map((f) => ({ runs: f, written: f }))
   const copy = copyLayer(layer)
+  const guard = plan.guard && alone(plan.guard)
   write(
     copy,
-    guardAt === -1
-      ? [reaching!, tripping!]
-      : [...functions.slice(0, guardAt), reaching!, alone(functions[guardAt]!), tripping!],
+    guard === undefined
+      ? planned({ ...plan, applications: [], ahead: [], behind: [reach, trip] })
+      : planned({ ...plan, ahead: [...plan.ahead, reach], guard, behind: [trip] }),
   )
   return copy
 }
 
 // The same guard without the middleware that the user wrote after it
-const alone = (guard: LayerFunction): LayerFunction => {
-  const { written } = guard
-  if (!isGuard(written) || written.then === undefined || written.then.length === 0) return guard
-  const f = guardFor(written.requirement, { ...written, then: undefined })
-  return { runs: f, written: f }
-}
+const alone = (guard: Guarding): Guarding =>
+  guard.then === undefined || guard.then.length === 0
+    ? guard
+    : guardFor(guard.requirement, { ...guard, then: undefined })
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
 

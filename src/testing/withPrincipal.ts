@@ -8,7 +8,8 @@ import { make, type Authenticator } from '../core/Authenticator.js'
 import { checkOptions, flag, maybe } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
-import { isGuard, functionsOf, write, copyLayer, copyRouter, watched, type Marked } from '../koa/layer.js'
+import { copyLayer, copyRouter, watched, type Guarding, type Marked } from '../koa/layer.js'
+import { planned, planOf, write } from '../koa/plan.js'
 import { checkRouter } from '../koa/router.js'
 import type { RouterInstance } from '../koa/AuthRouter.js'
 
@@ -68,7 +69,7 @@ export const withPrincipal = (
       refuseOutsideTests(options)
       return E.right(principal)
     })
-  const opened = ({ requirement, levels, then }: Marked): Function => {
+  const opened = ({ requirement, levels, then }: Marked): Guarding => {
     const asked = Requirement.effective(requirement)
     return asked === undefined
       ? guardFor(Requirement.open, { levels })
@@ -83,16 +84,12 @@ export const withPrincipal = (
     copyOf(checkRouter('withPrincipal(principal)(router)', router), opened) as RouterInstance & R
 }
 
-const copyOf = (router: RouterInstance, opened: (guard: Marked) => Function): RouterInstance => {
+const copyOf = (router: RouterInstance, opened: (guard: Marked) => Guarding): RouterInstance => {
   const layers = router.stack.map((layer) => {
     const copy = copyLayer(layer)
-    write(
-      copy,
-      functionsOf(layer).map(({ runs, written }) => {
-        const f = isGuard(written) ? opened(written) : undefined
-        return f === undefined ? { runs, written } : { runs: f, written: f }
-      }),
-    )
+    const plan = planOf(layer)
+    const guard = plan.guard && opened(plan.guard)
+    write(copy, planned({ ...plan, own: guard, levels: [], guard }))
     return copy
   })
   // It is unknown what the levels of the original would decide about a new operation

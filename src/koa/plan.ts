@@ -1,0 +1,228 @@
+/**
+ * The plan of a layer of a router: what was written in its operation, and what the levels around it decided. It is one
+ * value on the layer, and the functions that the router runs are made from it, never the other way round.
+ *
+ * A plan is read from functions once, when a layer first comes to a level. Mounting clones a layer with its properties,
+ * so the clone has the plan, too. A tracer replaces functions of a layer, but not the plan. What it put there runs, and
+ * counts as the function that it replaced.
+ *
+ * | functions, in their order                 | `param`         | why they are there                                |
+ * |-------------------------------------------|-----------------|---------------------------------------------------|
+ * | `begin` of each application, outermost first | `aheadOfParams` | they set its settings                          |
+ * | what was written ahead of a guard         | `aheadOfParams` | a rate limiter runs first                         |
+ * | the guard                                 | `aheadOfParams` |                                                   |
+ * | `param` hooks                             | their name      | they look things up, only for admitted callers    |
+ * | the handlers                              | none            | the router puts later hooks in front of the first |
+ * | `end` of each application, innermost first | `aheadOfParams` | they take the settings back                      |
+ */
+import type { Middleware } from 'koa'
+import { aheadOfParams, planMark } from '../core/data.js'
+import type { Addition } from './settings.js'
+import { isGuard, originalOf, type Guarding } from './layer.js'
+
+/** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */
+export interface Level {
+  readonly name: string
+  /** The application of the router, if it is one. */
+  readonly application?: Application | undefined
+}
+
+/** What each layer of an application (`apiApp`) begins and ends with. A copy of its router is another application. */
+export interface Application {
+  readonly begin: Middleware
+  readonly end: Middleware
+  /** What it adds to the settings now. */
+  readonly addition: () => Addition
+}
+
+/** What a level decided. Its guard is made once, and is in each layer where nothing else counts. */
+export interface Decision {
+  readonly by: Level
+  readonly guard: Guarding
+}
+
+/** What is known of a layer. */
+interface Parts {
+  /** The applications that it belongs to, the outermost first. */
+  readonly applications: ReadonlyArray<Application>
+  /** What was written ahead of the guard of the operation. */
+  readonly ahead: ReadonlyArray<Function>
+  /** The guard that was written in the operation. */
+  readonly own: Guarding | undefined
+  /** The levels around it that count, the outermost first. */
+  readonly levels: ReadonlyArray<Decision>
+  /** What is enforced: the levels and the operation together. */
+  readonly guard: Guarding | undefined
+  /** `param` hooks and handlers. */
+  readonly behind: ReadonlyArray<Function>
+  /** The functions of tracers, by those that they replaced. */
+  readonly traced: ReadonlyMap<Function, Function>
+}
+
+/** The plan of a layer. */
+export interface Plan extends Parts {
+  /** All functions, in their order. */
+  readonly functions: ReadonlyArray<Function>
+}
+
+/** The part of a layer that is read here. */
+interface ReadLayer {
+  readonly stack: ReadonlyArray<Function>
+  readonly [planMark]?: Plan
+}
+
+// -------------------------------------------------------------------------------------
+// constructors
+// -------------------------------------------------------------------------------------
+
+/** Makes a plan of its parts. */
+export const planned = ({ applications, ahead, own, levels, guard, behind, traced }: Parts): Plan => ({
+  applications,
+  ahead,
+  own,
+  levels,
+  guard,
+  behind,
+  traced,
+  functions: functionsIn(applications, ahead, guard, behind),
+})
+
+const functionsIn = (
+  applications: Parts['applications'],
+  ahead: Parts['ahead'],
+  guard: Parts['guard'],
+  behind: Parts['behind'],
+): ReadonlyArray<Function> => {
+  const own = guard === undefined ? [...ahead, ...behind] : [...ahead, guard, ...behind]
+  if (applications.length === 0) return own
+  return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
+}
+
+const none: ReadonlyArray<never> = []
+const untraced: Parts['traced'] = new Map()
+
+/** Reads functions for the first time. The first guard among them is that of the operation. */
+const written = (functions: ReadonlyArray<Function>): Plan => {
+  const at = functions.findIndex(isGuard)
+  const own = functions.find(isGuard)
+  return planned({
+    applications: none,
+    ahead: at === -1 ? none : functions.slice(0, at),
+    own,
+    levels: none,
+    guard: own,
+    behind: functions.slice(at + 1),
+    traced: untraced,
+  })
+}
+
+/** The plan of a layer: that which it carries, with the functions that were added or replaced since. */
+export const planOf = (layer: ReadLayer): Plan => {
+  const { [planMark]: plan, stack } = layer
+  if (plan === undefined) return written(stack)
+  return isUntouched(plan, stack) ? plan : (compared(plan, stack) ?? reread(plan, stack))
+}
+
+/** Whether a layer had a guard, and lost it by a change that no tracer makes. */
+export const hasLostItsGuard = (layer: ReadLayer, { guard }: Plan): boolean =>
+  guard === undefined && layer[planMark]?.guard !== undefined
+
+// True for most layers. They are read at each level, so nothing is allocated for them
+const isUntouched = ({ functions }: Plan, stack: ReadonlyArray<Function>): boolean =>
+  stack.length === functions.length && functions.every((f, at) => f === stack[at])
+
+// Compares function by function; `undefined` if they do not fit the plan
+const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined => {
+  const first = plan.applications.length + plan.ahead.length + (plan.guard === undefined ? 0 : 1)
+  const end = first + plan.behind.length
+  const early: Function[] = []
+  const behind: Function[] = []
+  const traced = new Map<Function, Function>()
+  let at = 0
+  for (const runs of stack) {
+    const f = plan.functions[at]
+    if (isParamHook(runs) && (f === undefined || originalOf(f) !== originalOf(runs))) {
+      if (at < first) early.push(runs)
+      else behind.push(runs)
+      continue
+    }
+    if (f === undefined) return undefined
+    if (runs !== f) traced.set(f, runs)
+    if (at >= first && at < end) behind.push(f)
+    at++
+  }
+  return at === plan.functions.length ? planned({ ...plan, behind: [...early, ...behind], traced }) : undefined
+}
+
+// Somebody else than a tracer changed the functions. If the guard is still there, what was decided counts
+const reread = (plan: Plan, stack: ReadonlyArray<Function>): Plan => {
+  const others = new Set<Function>(plan.applications.flatMap(({ begin, end }) => [begin, end]))
+  const { applications } = plan
+  const read = written(stack.filter((f) => !others.has(f)))
+  const isSame = read.guard !== undefined && read.guard.requirement === plan.guard?.requirement
+  const { own, levels, guard } = isSame ? plan : read
+  return planned({ ...read, applications, own, levels, guard })
+}
+
+// -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** The functions of an operation, as they were written. Its guard is the one that is enforced. */
+export const writtenIn = ({ applications: { length }, functions }: Plan): ReadonlyArray<Function> =>
+  length === 0 ? functions : functions.slice(length, -length)
+
+/** Where the guard is among the functions; -1 if there is none. */
+export const guardIndexIn = ({ applications, ahead, guard }: Plan): number =>
+  guard === undefined ? -1 : applications.length + ahead.length
+
+const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
+
+const isParamHook = (f: object): boolean => typeof paramOf(f) === 'string'
+
+// -------------------------------------------------------------------------------------
+// combinators
+// -------------------------------------------------------------------------------------
+
+/**
+ * Gives a layer its plan, and the functions of it. They are always in a new array, because the layers of one
+ * `get([path, path], ...)` share theirs, and so do copies by older routers.
+ */
+export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan): void => {
+  const { functions, traced } = plan
+  layer.stack = traced.size === 0 ? [...functions] : functions.map((f) => traced.get(f) ?? f)
+  layer[planMark] = plan
+}
+
+/**
+ * The plan with its functions in the order of the table. Throws a TypeError, beginning with the name, for two guards,
+ * and for one without a handler.
+ */
+export const arranged = (plan: Plan, name: () => string): Plan => {
+  const { ahead, guard, behind, traced } = plan
+  if (guard === undefined) return plan
+  if (behind.some(isGuard)) throw new TypeError(`${name()}: withAuth(...) is in it twice; remove one`)
+  if (behind.length === 0) {
+    throw new TypeError(`${name()}: withAuth(...) has no handler after it; write it right after the path`)
+  }
+  if (ahead.every((f) => isKeptAhead(traced.get(f) ?? f))) return plan
+  const kept = ahead
+    .filter((f) => !isParamHook(f))
+    .map((f) => (isKeptAhead(traced.get(f) ?? f) ? f : keptAhead(plan, f)))
+  return planned({ ...plan, ahead: kept, behind: [...ahead.filter(isParamHook), ...behind] })
+}
+
+const isKeptAhead = (f: Function): boolean => paramOf(f) === aheadOfParams
+
+// Middleware that the user put ahead of a guard (a rate limiter) also runs before `param` hooks that come later
+const keptAhead = ({ traced }: Plan, f: Function): Function =>
+  Object.assign((...args: ReadonlyArray<unknown>): unknown => Reflect.apply(traced.get(f) ?? f, undefined, args), {
+    param: aheadOfParams,
+    _originalFn: originalOf(f),
+  })
+
+/** Puts an application around a layer, unless it is there. */
+export const within = (plan: Plan, application: Application | undefined): Plan =>
+  application === undefined || plan.applications.includes(application)
+    ? plan
+    : planned({ ...plan, applications: [application, ...plan.applications] })
