@@ -844,18 +844,42 @@ describe('throttled in a tree', () => {
     })
   })
 
-  const client = { id: 'api', secret: 's'.repeat(32) }
-  it.each([
-    ['a plain function', () => true],
-    ['httpJwt', httpJwt({ issuer: 'https://issuer.example', audience: 'api' })],
-    ['httpIntrospection', httpIntrospection({ issuer: 'https://issuer.example', client, audience: 'api' })],
-  ])('is a TypeError with the fix for %s', (_what, a) => {
+  it('is a TypeError with the fix for a plain function', () => {
     // Safe: the types refuse the function
-    const attempt = (): unknown => throttled({ limiter: memory(1) })(a as Authenticator<unknown>)
+    const attempt = (): unknown => throttled({ limiter: memory(1) })((() => true) as unknown as Authenticator<unknown>)
     expect(attempt).toThrow(TypeError)
     expect(attempt).toThrow(
-      /^throttled\(\.\.\.\)\(a\): it is unknown which credential a reads, because a is a plain function, httpJwt or httpIntrospection; put throttled\(\.\.\.\) around kinds whose hook you write, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
+      /^throttled\(\.\.\.\)\(a\): it is unknown which credential a reads, because a is a plain function; put throttled\(\.\.\.\) around kinds, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
     )
+  })
+
+  describe('tokens of a provider', () => {
+    const issuer = 'https://issuer.example'
+    const jwt = httpJwt({ issuer: { issuer, secret: 's'.repeat(32) }, audience: 'api' })
+    const opaque = httpIntrospection({ issuer, client: { id: 'api', secret: 's'.repeat(32) }, audience: 'api' })
+    const sending = (token: string) => from('192.0.2.1', ['Authorization', `Bearer ${token}`])
+
+    it('are counted by their address', async () => {
+      const a = throttled({ limiter: memory(2) })(jwt)
+      expect(a.description).toStrictEqual({ ...jwt.description, throttled: true })
+      expect(await tags(a, sending('x'), sending('y'), sending('z'))).toStrictEqual([
+        'malformed',
+        'malformed',
+        'throttled',
+      ])
+    })
+
+    it.each([
+      ['httpJwt', jwt],
+      ['httpIntrospection', opaque],
+    ])('of %s cannot be remembered: it does not compile, and is a TypeError', (_what, a) => {
+      // @ts-expect-error a token is verified for each request
+      expect(() => remembered({ maxAge: 1000 })(a)).toThrow(
+        new TypeError(
+          'remembered(...)(a): httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`',
+        ),
+      )
+    })
   })
 
   it('keeps the challenge of its kind, and its description says that guesses are counted', async () => {

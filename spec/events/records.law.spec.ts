@@ -3,8 +3,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import fc from 'fast-check'
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { newAttempt } from '../../src/core/Attempt.js'
 import { leaves } from '../../src/core/Description.js'
-import { decidedBy, passedFor, witnessed, type Draft } from '../../src/core/decided.js'
+import { decidedBy, witnessed, type Draft } from '../../src/core/decided.js'
 import { build, tree } from '../support/trees.js'
 import { requestOf, run } from '../support/treeRuns.js'
 
@@ -26,9 +27,10 @@ describe('a record', () => {
       fc.asyncProperty(tree, async (of) => {
         const a = witnessed(build(of))
         const request = requestOf([of])
-        const result = await a.evaluate(request)
+        const attempt = newAttempt(request)
+        const result = await a.evaluate(request, attempt)
         const record: Partial<Draft> = {}
-        decidedBy(a.description)(record as Draft, result, passedFor(request), request)
+        decidedBy(a.description)(record as Draft, result, attempt.passed ?? [], request)
         outcomes.add(String(record.outcome))
         if (E.isRight(result)) {
           expect(record).not.toHaveProperty('failure')
@@ -39,8 +41,10 @@ describe('a record', () => {
           const branches = record.branches?.map(({ failure: _tag, skipped }) => ({ _tag, skipped }))
           if (leaves(a.description).length > 1) expect(branches).toStrictEqual(expected)
         }
-        // A second decision starts again
-        expect(passedFor(request)).toStrictEqual([])
+        // A decision of its own notes nothing here
+        const passed = attempt.passed?.length
+        await a.evaluate(request)
+        expect(attempt.passed?.length).toBe(passed)
       }),
       { numRuns: 1000 },
     )

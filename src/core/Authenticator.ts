@@ -28,6 +28,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
+import { newAttempt, type Attempt } from './Attempt.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
@@ -36,9 +37,8 @@ import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
 import { constantFailure, explained, isAmbient, type Description, type SecurityScheme } from './Description.js'
 import {
-  andThen,
+  concluded,
   failureOf,
-  fromAnswer,
   isAnonymous,
   refused,
   type Evaluation,
@@ -46,7 +46,7 @@ import {
   type Result,
 } from './Result.js'
 import { settingsOf } from './Settings.js'
-import { decodedMark, deepFreeze, frozenCopy, recoveredMark, unreadMark } from './data.js'
+import { deepFreeze, frozenCopy, unreadMark } from './data.js'
 import { checkMember } from './members.js'
 import {
   checkHook,
@@ -62,20 +62,22 @@ import {
   type Checks,
 } from './options.js'
 
-/*
- * What becomes of the result of a hook, before anyone else sees it.
- */
-
 /**
  * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
  * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
  */
-export const concluding = (description: Description, ambient = isAmbient(description)) => {
+export const concluding = (
+  description: Description,
+  ambient = isAmbient(description),
+): ((result: Result<unknown>, request: Request) => Result<unknown>) => {
   const invalid = constantFailure(description, invalidError)
+  const failure = (result: E.Left<AuthError>): Result<unknown> =>
+    result === refused ? invalid : E.left(explained(description, result.left))
+  if (!ambient) return (result) => (E.isLeft(result) ? failure(result) : result)
   const forged = constantFailure(description, forgedError)
-  return (result: Result<unknown>, request: Request): Result<unknown> => {
-    if (E.isLeft(result)) return result === refused ? invalid : E.left(explained(description, result.left))
-    return ambient && !isAnonymous(result) && isForged(request, settingsOf(request)) ? forged : result
+  return (result, request) => {
+    if (E.isLeft(result)) return failure(result)
+    return !isAnonymous(result) && isForged(request, settingsOf(request)) ? forged : result
   }
 }
 
@@ -179,14 +181,10 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
 const checkKind = <X, C, R>(options: AuthenticatorOptions<X, C, R>): AuthenticatorOptions<X, C, R> =>
   checkOptions('authenticator', options, checks)
 
-/*
- * How a kind reads its credential, as a mark on its leaf. `throttled` and `remembered` need it, because they must see
- * the credential before the hook does.
- *
- * A plain function has no such mark, because what it reads is unknown.
+/**
+ * @internal How a kind reads its credential: the two steps before its hook. `throttled` and `remembered` need them, because they must
+ * see the credential before the hook does. What a plain function reads is unknown.
  */
-
-/** @internal The two steps before a kind's hook. */
 export interface Reading {
   /** What the client sent. */
   readonly extract: (request: Request) => O.Option<unknown>
@@ -196,63 +194,11 @@ export interface Reading {
    * Set by `throttled`: the address that the credential counts under. `undefined` if the limiter must be asked first,
    * even if the credential is remembered.
    */
-  readonly origin?: (request: Request, sent: unknown) => string | undefined
+  readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined
   /** Set by `recoverUnavailable`: something else than the credential may decide. */
   readonly recovers?: true
-}
-
-const mark = Symbol.for('koa-with-auth/reading')
-
-/** @internal Marks a leaf. The mark is not enumerable, so comparisons of descriptions ignore it. */
-export const readBy = <L extends object>(leaf: L, reading: Reading): L =>
-  Object.defineProperty(leaf, mark, { value: reading })
-
-/** @internal How the kind of a leaf reads; `undefined` for a plain function. */
-export const readingOf = (leaf: object): Reading | undefined => {
-  // Safe: only `readBy` writes the mark
-  const { [mark]: reading } = leaf as { readonly [mark]?: Reading }
-  return reading
-}
-
-type Recovering = Request & { [recoveredMark]?: true }
-
-/** @internal Notes that something else than the credential decided about a request. */
-export const noteRecovered = (request: Recovering): void => void (request[recoveredMark] = true)
-
-/**
- * @internal Whether something else than the credential decided. Nothing removes the note: `recoverUnavailable` may ask another
- * kind that is remembered, too, before the outer kind reads it.
- */
-export const isRecovered = (request: Recovering): boolean => request[recoveredMark] === true
-
-interface Decoded {
-  readonly decode: Reading['decode']
-  readonly sent: unknown
-  readonly credentials: ReturnType<Reading['decode']>
-}
-
-type Decoding = Request & { [decodedMark]?: Decoded | undefined }
-
-/** @internal Decodes, and keeps the credentials on the request for the kind that is asked next; see `forgetDecoded`. */
-export const decodeAhead = (request: Decoding, decode: Reading['decode'], sent: unknown): Decoded['credentials'] => {
-  const credentials = decode(sent)
-  request[decodedMark] = { decode, sent, credentials }
-  return credentials
-}
-
-/** The credentials that were decoded ahead from the same value; otherwise `undefined`. */
-const decodedAhead = (
-  request: Decoding,
-  decode: Reading['decode'],
-  sent: unknown,
-): Decoded['credentials'] | undefined => {
-  const ahead = request[decodedMark]
-  return ahead !== undefined && ahead.decode === decode && ahead.sent === sent ? ahead.credentials : undefined
-}
-
-/** @internal Removes the credentials from the request. */
-export const forgetDecoded = (request: Decoding): void => {
-  if (request[decodedMark] !== undefined) request[decodedMark] = undefined
+  /** Set by token kinds, which must verify a token for each request: why `remembered` cannot go around them. */
+  readonly notRemembered?: string
 }
 
 // -------------------------------------------------------------------------------------
@@ -263,8 +209,20 @@ export const forgetDecoded = (request: Decoding): void => {
 export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
   /** What it demands. */
   readonly description: Descriptions.Description
-  /** Makes the decision of the call, sync if nothing in it is async. Never throws, and its promise never rejects. */
-  readonly evaluate: (request: Request) => Evaluation<P>
+  /**
+   * Makes the decision of the call, sync if nothing in it is async. Never throws, and its promise never rejects. The guard passes the
+   * attempt that it made for the request; without one, this makes its own.
+   */
+  readonly evaluate: (request: Request, attempt?: Attempt) => Evaluation<P>
+}
+
+/**
+ * An authenticator of tokens that are verified for each request. `remembered` does not take it: what it kept would pass after the
+ * token has expired.
+ */
+export interface TokenAuthenticator<P> extends Authenticator<P> {
+  /** Only a type: no such property exists. */
+  readonly verifiesTokens?: true
 }
 
 /** What counts as an authenticator: an authenticator, or any function of the request (spec 5.1.3), such as a bare RTE. */
@@ -284,33 +242,103 @@ const MAX_LENGTH = 8192
 const noContext: t.Context = []
 const tooLong: E.Either<unknown, never> = E.left('too long')
 
-/** The key of an authenticator's `Rebuild`. Only an authenticator that is made of others has one. */
-const inside: unique symbol = Symbol.for('koa-with-auth/inside')
+/** @internal Makes a decision. It never throws, and its promise never rejects. */
+export type Decide<P = unknown> = (attempt: Attempt) => Evaluation<P>
 
-/** @internal Wraps one of the authenticators that another one is made of. */
-export type Wrap = (member: Authenticator<unknown>) => Authenticator<unknown>
+/** @internal Both halves of an authenticator: what it demands, and how it decides. */
+export interface Halves<P = unknown> {
+  readonly description: Descriptions.Description
+  readonly decide: Decide<P>
+}
 
-type Rebuild = (wrap: Wrap) => Authenticator<unknown>
+/** The tree that is run. The description is the same tree as data. */
+type Node = { readonly decide: Decide } & (
+  | { readonly _tag: 'Kind'; readonly reading: Reading | undefined }
+  | {
+      readonly _tag: 'Combined'
+      readonly members: Members
+      readonly assemble: (members: Members) => Halves
+    }
+)
 
-/** @internal Makes an authenticator again, each of its members wrapped; `undefined` if it is not made of others. */
-export const rebuildOf = (self: object): Rebuild | undefined =>
-  // Safe: only `make` writes it
-  (self as { readonly [inside]?: Rebuild })[inside]
+type Members = ReadonlyArray<Authenticator<unknown>>
 
-/**
- * @internal Makes an authenticator. `evaluate` must never throw, and its promise must never reject. An authenticator that is
- * made of others passes `rebuild`.
- */
-export const make = <P>(
-  description: Descriptions.Description,
-  evaluate: Authenticator<P>['evaluate'],
-  rebuild?: Rebuild,
-): Authenticator<P> =>
-  Object.assign((request: Request) => async () => evaluate(request), {
+const node: unique symbol = Symbol.for('koa-with-auth/node')
+
+const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticator<P> => {
+  // An attempt is about one request. `requests.map(a.evaluate)` passes something else
+  const evaluate = (request: Request, attempt?: Attempt): Evaluation<P> =>
+    decide(attempt?.request === request ? attempt : newAttempt(request))
+  return Object.assign((request: Request) => async () => evaluate(request), {
     description: deepFreeze(description),
     evaluate,
-    ...(rebuild !== undefined && { [inside]: rebuild }),
+    [node]: own,
   })
+}
+
+const nodeOf = (self: object): Node | undefined =>
+  // Safe: only `withNode` writes it
+  (self as { readonly [node]?: Node })[node]
+
+/** @internal Makes an authenticator of one credential; without `reading` it is unknown how the credential is read. */
+export const make = <P>(
+  description: Descriptions.Description,
+  decide: Decide<P>,
+  reading?: Reading,
+): Authenticator<P> => withNode({ description, decide }, { _tag: 'Kind', decide, reading })
+
+/** @internal Makes an authenticator of others. `assemble` is called again if the members are exchanged (`mapLeaves`). */
+export const combined = <M extends Members>(members: M, assemble: (members: M) => Halves): Authenticator<unknown> => {
+  const halves = assemble(members)
+  // Safe: `mapLeaves` exchanges each member, and no more
+  const again = assemble as (members: Members) => Halves
+  return withNode(halves, { _tag: 'Combined', decide: halves.decide, members, assemble: again })
+}
+
+/** @internal The members of an authenticator that `assemble` made; otherwise itself alone. */
+export const membersOf = (self: Authenticator<unknown>, assemble: (members: Members) => Halves): Members => {
+  const own = nodeOf(self)
+  return own?._tag === 'Combined' && own.assemble === assemble ? own.members : [self]
+}
+
+/**
+ * @internal Continues after the decision of an authenticator. If that is of one credential, so is the result: `throttled` and
+ * `remembered` go around both. Otherwise they go around each credential inside.
+ */
+export const continued = (
+  self: Authenticator<unknown>,
+  assemble: (member: Authenticator<unknown>) => Halves,
+): Authenticator<unknown> => {
+  if (nodeOf(self)?._tag === 'Combined') return combined([self] as const, ([member]) => assemble(member))
+  const { description, decide } = assemble(self)
+  return make(description, decide, readingOf(self))
+}
+
+/** @internal How an authenticator decides, for one that is made of it. */
+export const decideOf = <P>(self: Authenticator<P>): Decide<P> =>
+  // Safe: its own decision
+  (nodeOf(self)?.decide as Decide<P> | undefined) ?? ((attempt) => self.evaluate(attempt.request, attempt))
+
+/** @internal How the credential of an authenticator is read; `undefined` if that is unknown, or if it has several. */
+export const readingOf = (self: Authenticator<unknown>): Reading | undefined => {
+  const own = nodeOf(self)
+  if (own?._tag !== 'Combined') return own?.reading
+  const [only, ...others] = own.members
+  return only !== undefined && others.length === 0 && self.description._tag === 'Leaf' ? readingOf(only) : undefined
+}
+
+/** @internal The same tree with other leaves: `f` is called with each authenticator that is made of no others. */
+export const mapLeaves = (
+  self: Authenticator<unknown>,
+  f: (leaf: Authenticator<unknown>) => Authenticator<unknown>,
+): Authenticator<unknown> => {
+  const own = nodeOf(self)
+  if (own?._tag !== 'Combined') return f(self)
+  return combined(
+    own.members.map((member) => mapLeaves(member, f)),
+    own.assemble,
+  )
+}
 
 /** Whether a value is an authenticator with its description. */
 export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
@@ -353,25 +381,28 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>): Authenticator<Pri
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
-  if (extract !== anything) readBy(leaf, { extract, decode })
+  const reading = extract === anything ? undefined : { extract, decode }
   const conclude = concluding(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
   const malformed = Descriptions.constantFailure(leaf, AuthErrors.malformed)
-  const evaluate = (request: Request): Evaluation<unknown> => {
+  const decide: Decide = (attempt) => {
+    const { request, decoded: ahead } = attempt
     try {
       const sent = extract(request)
       if (O.isNone(sent)) return absent
       // Safe: the same `decode` returned it for the same value
       const decoded =
-        (decodedAhead(request, decode, sent.value) as E.Either<unknown, C> | undefined) ?? decode(sent.value)
+        ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
+          ? (ahead.credentials as E.Either<unknown, C>)
+          : decode(sent.value)
       if (E.isLeft(decoded)) return malformed
-      return andThen(fromAnswer(authenticate(request, decoded.right)), (result) => conclude(result, request))
+      return concluded(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
       return E.left(Descriptions.explained(leaf, failureOf(error)))
     }
   }
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
-  return make(leaf, evaluate) as Authenticator<PrincipalFromAnswer<R>>
+  return make(leaf, decide, reading) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 const anything = () => O.some(true)

@@ -63,10 +63,18 @@ const b64token = new RegExp(`^${TOKEN}$`)
 export const tokenOf = (scheme: string): t.Type<string, string, unknown> => {
   // A scheme (a token of RFC 9110 §5.6.2) may contain characters that are special in a RegExp
   const field = new RegExp(`^${scheme.replaceAll(/[.*+?^$|]/g, String.raw`\$&`)} +${TOKEN}$`, 'i')
+  const usual = `${scheme} `
   return codec(
     `${scheme}Token`,
     pattern(b64token),
-    (text) => (field.test(text) ? text.slice(text.lastIndexOf(' ') + 1) : undefined),
+    (text) => {
+      // Almost every client writes the scheme so, and one blank. A RegExp that ignores case takes twice the time
+      if (text.startsWith(usual)) {
+        const token = text.slice(usual.length)
+        if (b64token.test(token)) return token
+      }
+      return field.test(text) ? text.slice(text.lastIndexOf(' ') + 1) : undefined
+    },
     (token) => `${scheme} ${token}`,
   )
 }

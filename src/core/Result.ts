@@ -34,8 +34,8 @@ export type Result<P> = E.Either<AuthError, P>
 export type Evaluation<P> = Result<P> | Promise<Result<P>>
 
 /**
- * @internal Calls `f` with the result, sync if the evaluation is. If it is async, `f` must not throw. `altW`, `allOf`,
- * `firstPresent` and `optional` have this code inline, because the call would cost 2 to 4 % of a sync decision.
+ * @internal Calls `f` with the result, sync if the evaluation is. If it is async, `f` must not throw. Lists
+ * and kinds have this code inline, because a closure would cost 2 to 4 % of a sync decision.
  */
 export const andThen = <A, B>(evaluation: Evaluation<A>, f: (result: Result<A>) => Evaluation<B>): Evaluation<B> =>
   evaluation instanceof Promise ? evaluation.then(f) : f(evaluation)
@@ -53,6 +53,12 @@ export const isAnonymous = (result: Result<unknown>): boolean => anonymousMark i
 /** @internal Marks a result that was made from an anonymous one. */
 export const keepAnonymous = <A>(result: Result<A>): Result<A> =>
   E.isLeft(result) || isAnonymous(result) ? result : passAnonymous(result.right)
+
+/** @internal A result with another principal; one of an anonymous caller stays marked. */
+export const replacing = (result: E.Right<unknown>, principal: unknown): Result<unknown> => {
+  const replaced: Result<unknown> = E.right(principal)
+  return isAnonymous(result) ? keepAnonymous(replaced) : replaced
+}
 
 /*
  * Recognizes truthy objects that are no principals: an Error that was returned instead of thrown, and the result of a
@@ -95,6 +101,9 @@ const isInheritedFunction = (answer: Function): boolean => {
 const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
 
 const isPrototype = (answer: object): boolean =>
+  answer.constructor === Object ? answer === Object.prototype : ownsPrototype(answer)
+
+const ownsPrototype = (answer: object): boolean =>
   Object.hasOwn(answer, 'constructor') &&
   typeof answer.constructor === 'function' &&
   answer.constructor.prototype === answer
@@ -204,6 +213,25 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
   }
 }
 
+/**
+ * @internal The result of a hook's answer, completed by `conclude`, which must not throw. An asynchronous answer takes one promise more,
+ * where `andThen(fromAnswer(answer), ...)` would take two.
+ */
+export const concluded = <A>(
+  answer: unknown,
+  conclude: (result: Result<unknown>, about: A) => Result<unknown>,
+  about: A,
+): Evaluation<unknown> => {
+  if (!isThenable(answer)) {
+    const evaluation = fromAnswer(answer)
+    return evaluation instanceof Promise ? concludedLate(evaluation, conclude, about) : conclude(evaluation, about)
+  }
+  return toPromise(answer).then(
+    (late) => andThen(fromAnswer(late), (result) => conclude(result, about)),
+    (error: unknown) => conclude(failed(error), about),
+  )
+}
+
 /** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
 export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {
   if (answer === undefined) return anonymous
@@ -221,6 +249,12 @@ export const answerTo = (
     return failed(error)
   }
 }
+
+const concludedLate = <A>(
+  evaluation: Promise<Result<unknown>>,
+  conclude: (result: Result<unknown>, about: A) => Result<unknown>,
+  about: A,
+): Evaluation<unknown> => evaluation.then((result) => conclude(result, about))
 
 const failed = (error: unknown): Result<never> => E.left(failureOf(error))
 

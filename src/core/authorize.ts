@@ -6,10 +6,10 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { andThen, toPromise, isThenable, failureOf, type Evaluation } from './Result.js'
+import { andThen, toPromise, isThenable, failureOf } from './Result.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import { fromFunction, isAuthenticator, make, type Authenticator } from './Authenticator.js'
+import { combined, decideOf, fromFunction, isAuthenticator, type Authenticator, type Halves } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
 import { deepFreeze } from './data.js'
@@ -24,34 +24,46 @@ const scoped =
   (place: string, scopes: ReadonlyArray<string>, decide: Decide): Deciding =>
   (self) => {
     checkMember(`${place}(a)`, self)
-    const { description: member, evaluate } = fromFunction(self)
-    checkDemanding(`${place}(a)`, member)
-    const description: Scoped = { _tag: 'Scoped', member, scopes }
-    const all = distinctScopes([...scopesAround(member), ...scopes])
-    const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
-    const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
-    const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
-    const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
-      if (allowed === true) return result
-      // `None`, a `Left` and a Task are truthy, so only `true` means yes
-      return allowed ? failed(new TypeError(`${place}: f must return true or false, or a promise of it`)) : insufficient
-    }
-    const decided = (request: Request): Evaluation<unknown> =>
-      andThen(evaluate(request), (result) => {
+    const authenticator = fromFunction(self)
+    checkDemanding(`${place}(a)`, authenticator.description)
+    return combined([authenticator] as const, ([member]) => allowedOf(place, scopes, decide, member))
+  }
+
+const allowedOf = (
+  place: string,
+  scopes: ReadonlyArray<string>,
+  decide: Decide,
+  self: Authenticator<unknown>,
+): Halves => {
+  const { description: member } = self
+  const authenticate = decideOf(self)
+  const description: Scoped = { _tag: 'Scoped', member, scopes }
+  const all = distinctScopes([...scopesAround(member), ...scopes])
+  const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
+  const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
+  const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
+  const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
+    if (allowed === true) return result
+    // `None`, a `Left` and a Task are truthy, so only `true` means yes
+    return allowed ? failed(new TypeError(`${place}: f must return true or false, or a promise of it`)) : insufficient
+  }
+  return {
+    description,
+    decide: (attempt) =>
+      andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return naming(result)
         try {
           // Safe: `self` puts on the right what `decide` takes
-          const allowed = decide(result.right as never, request)
+          const allowed = decide(result.right as never, attempt.request)
           return isThenable(allowed)
             ? toPromise(allowed).then((late) => verdict(late, result), failed)
             : verdict(allowed, result)
         } catch (error) {
           return failed(error)
         }
-      })
-    // A decision about the request is never inside a wrapper of a credential, such as `remembered`
-    return make(description, decided, (wrap) => scoped(place, scopes, decide)(wrap(self)))
+      }),
   }
+}
 
 const asItIs = <A>(result: A): A => result
 

@@ -176,21 +176,6 @@ export const decisionMark = Symbol.for('koa-with-auth/decision')
  */
 export const printedMark = Symbol.for('koa-with-auth/printed')
 
-/** On a Koa request: the kinds that let in, if there is a subscriber, see `core/decided.ts`. */
-export const passedMark = Symbol.for('koa-with-auth/passed')
-
-/** On a Koa request: a remembered verification answered, see `core/decided.ts`. */
-export const recalledMark = Symbol.for('koa-with-auth/recalled')
-
-/** On a Koa request: credentials that were decoded before their kind was asked, see `core/Authenticator.ts`. */
-export const decodedMark: unique symbol = Symbol.for('koa-with-auth/decoded')
-
-/** On a Koa request: something else than its credential decided, see `core/Authenticator.ts`. */
-export const recoveredMark: unique symbol = Symbol.for('koa-with-auth/recovered')
-
-/** On a Koa request: the guesses that it made, see `guesses/throttled.ts`. */
-export const guessedMark: unique symbol = Symbol.for('koa-with-auth/guessed')
-
 /** On a request of node:http: the sign-outs since its upgrade began, see `upgrades/guardUpgrade.ts`. */
 export const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
 

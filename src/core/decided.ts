@@ -5,10 +5,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { branchesOf, type AuthError } from './AuthError.js'
-import { make, rebuildOf, type Authenticator } from './Authenticator.js'
+import { decideOf, make, mapLeaves, type Authenticator } from './Authenticator.js'
 import { alternativesOf, leaves, schemeNameOf, type Description, type Leaf } from './Description.js'
-import { andThen, isAnonymous, type Result } from './Result.js'
-import { passedMark, recalledMark } from './data.js'
+import { andThen, isAnonymous } from './Result.js'
 import type { Decision, DecisionBranch, Outcome } from './events.js'
 
 /** A record that is not published yet, so it can be written to: one object a request. */
@@ -129,57 +128,21 @@ const viaOf = (principal: unknown): string | undefined => {
   return typeof principal.via === 'string' ? principal.via : undefined
 }
 
-/*
- * Makes an authenticator that also notes which of its kinds let in. The record of a decision needs that, so it is done
- * only if there is a subscriber.
- *
- * The notes are marks on the request. A WeakMap would cost more than the whole record.
- */
-
-interface Noted {
-  [passedMark]?: Leaf[] | undefined
-  [recalledMark]?: true | undefined
-}
-
-/** Notes that a remembered verification answered. */
-export const noteRecalled = (request: Request & Noted): void => void (request[recalledMark] = true)
-
-/** Whether a remembered verification answered. Removes the note. */
-export const wasRecalled = (request: Request & Noted): boolean => {
-  if (request[recalledMark] !== true) return false
-  request[recalledMark] = undefined
-  return true
-}
-
-const none: ReadonlyArray<Leaf> = []
-
-/** The kinds that passed for a request, in order. Removes the notes. */
-export const passedFor = (request: Request & Noted): ReadonlyArray<Leaf> => {
-  const passed = request[passedMark]
-  if (passed === undefined) return none
-  request[passedMark] = undefined
-  return passed
-}
-
 /**
- * An authenticator that decides as this one does, and takes notes. One that cannot be rebuilt takes none. One with a
- * single kind needs none.
+ * An authenticator that decides as this one does, and notes in the attempt which of its kinds let in. The record of a decision needs
+ * that, so it is made only if there is a subscriber. One with a single kind needs no notes.
  */
 export const witnessed = (self: Authenticator<unknown>): Authenticator<unknown> =>
-  leaves(self.description).length === 1 ? self : noting(self)
+  leaves(self.description).length === 1 ? self : mapLeaves(self, noting)
 
 const noting = (self: Authenticator<unknown>): Authenticator<unknown> => {
-  const rebuild = rebuildOf(self)
-  if (rebuild !== undefined) return rebuild(noting)
   const { description } = self
   if (description._tag !== 'Leaf') return self
-  const note = (request: Request & Noted, result: Result<unknown>) => {
-    if (E.isRight(result)) {
-      const before = request[passedMark]
-      if (before === undefined) request[passedMark] = [description]
-      else before.push(description)
-    }
-    return result
-  }
-  return make(description, (request) => andThen(self.evaluate(request), (result) => note(request, result)))
+  const decide = decideOf(self)
+  return make(description, (attempt) =>
+    andThen(decide(attempt), (result) => {
+      if (E.isRight(result)) (attempt.passed ??= []).push(description)
+      return result
+    }),
+  )
 }

@@ -2,16 +2,18 @@
  * Alternatives: a list is tried in order, and an object also reports which member passed.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Attempt } from './Attempt.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {
+  combined,
+  decideOf,
   fromFunction,
-  make,
+  membersOf,
   type Authenticator,
   type AuthenticatorLike,
+  type Halves,
   type PrincipalOf,
-  type Wrap,
 } from './Authenticator.js'
 import {
   admitsAnonymous,
@@ -22,8 +24,8 @@ import {
   type AllOf,
   type AnyOf,
 } from './Description.js'
-import { isAnonymous, type Evaluation } from './Result.js'
-import { changing, mapAll } from './map.js'
+import { isAnonymous, replacing, type Evaluation, type Result } from './Result.js'
+import { changed } from './map.js'
 import { checkGroup, checkMember, checkOrder } from './members.js'
 import { declareFactory } from './options.js'
 
@@ -49,28 +51,53 @@ export const altW =
     const other = that()
     for (const member of [self, other]) checkMember('alt(...)', member)
     checkOrder('alt(...)', [self, other])
-    // After a bad credential, an optional alternative does not admit a caller who sent no credential for it
-    const isOptional = admitsAnonymous(other.description)
-    const bare = constantFailure(other.description, AuthErrors.absent)
-    const collect = (before: AuthError, after: E.Either<AuthError, B>): E.Either<AuthError, B> => {
-      const second = isAnonymous(after) && before._tag !== 'absent' ? bare : after
-      return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
-    }
-    const goOn = (first: E.Either<AuthError, A>, request: Request): Evaluation<A | B> => {
-      if (E.isRight(first) || AuthErrors.stops(first.left)) return first
-      if (isOptional && first.left._tag !== 'absent' && !isSent(other.description, request)) {
-        return collect(first.left, bare)
-      }
-      const second = other.evaluate(request)
-      return second instanceof Promise ? second.then((late) => collect(first.left, late)) : collect(first.left, second)
-    }
-    const evaluate = (request: Request): Evaluation<A | B> => {
-      const first = self.evaluate(request)
-      return first instanceof Promise ? first.then((late) => goOn(late, request)) : goOn(first, request)
-    }
-    const again = (wrap: Wrap) => altW(() => wrap(other))(wrap(self))
-    return make(anyOfDescriptions([self.description, other.description]), evaluate, again)
+    // Safe: one of the two lets in
+    return alternatives([self, other]) as Authenticator<A | B>
   }
+
+/** The members as one list. A list in it is taken apart, so that `alt` is associative. */
+const alternatives = (members: ReadonlyArray<Authenticator<unknown>>): Authenticator<unknown> =>
+  combined(
+    members.flatMap((member) => membersOf(member, firstPassing)),
+    firstPassing,
+  )
+
+/** Tries members in order. It decides as a fold of the list from the right, two members at a time. */
+const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
+  const decides = members.map((member) => decideOf(member))
+  const descriptions = members.map(({ description }) => description)
+  const last = members.length - 1
+  // What the members from here on demand
+  const rests = descriptions.map((_, at) => anyOfDescriptions(descriptions.slice(at)))
+  const bare = rests.map((rest) => constantFailure(rest, AuthErrors.absent))
+  // After a bad credential, an optional alternative does not admit a caller who sent no credential for it
+  const isOptional = members.slice(-1).some(({ description }) => admitsAnonymous(description))
+
+  const from = (at: number, attempt: Attempt): Evaluation<unknown> => {
+    const evaluation = decides[at]!(attempt)
+    if (at === last) return evaluation
+    return evaluation instanceof Promise ? later(evaluation, at, attempt) : goOn(evaluation, at, attempt)
+  }
+  // Apart, so that a sync decision makes no closure
+  const later = (evaluation: Promise<Result<unknown>>, at: number, attempt: Attempt): Evaluation<unknown> =>
+    evaluation.then((first) => goOn(first, at, attempt))
+  const goOn = (first: Result<unknown>, at: number, attempt: Attempt): Evaluation<unknown> => {
+    if (E.isRight(first) || AuthErrors.stops(first.left)) return first
+    const before = first.left
+    if (isOptional && before._tag !== 'absent' && !isSent(rests[at + 1]!, attempt.request)) {
+      return collect(before, bare[at + 1]!, at)
+    }
+    const second = from(at + 1, attempt)
+    return second instanceof Promise ? collectLate(before, second, at) : collect(before, second, at)
+  }
+  const collectLate = (before: AuthError, second: Promise<Result<unknown>>, at: number): Evaluation<unknown> =>
+    second.then((late) => collect(before, late, at))
+  const collect = (before: AuthError, after: Result<unknown>, at: number): Result<unknown> => {
+    const second = isOptional && before._tag !== 'absent' && isAnonymous(after) ? bare[at + 1]! : after
+    return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
+  }
+  return { description: anyOfDescriptions(descriptions), decide: (attempt) => from(0, attempt) }
+}
 
 /**
  * `altW` for principals of one type.
@@ -112,8 +139,8 @@ export function anyOf(
     ? group.map((member) => fromFunction(member))
     : tagged(group)
   checkOrder('anyOf', members)
-  // From the right, so that no failures are collected before it is known that all members fail
-  return members.reduceRight((rest, member) => altW(() => rest)(member))
+  const [only, ...others] = members
+  return only !== undefined && others.length === 0 ? only : alternatives(members)
 }
 
 /**
@@ -135,13 +162,10 @@ export const authenticatorOf = (place: string, auth: unknown, member = `${place}
 const tagged = (record: Readonly<Record<string, AuthenticatorLike>>): ReadonlyArray<Authenticator<unknown>> =>
   Object.entries(record).map(([via, member]) => tag(via, fromFunction(member)))
 
-const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> => {
-  const { description, evaluate } = changing(
-    self,
-    mapAll((principal) => ({ via, principal })),
+const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> =>
+  combined([self] as const, ([member]) =>
+    changed(member, (result) => replacing(result, { via, principal: result.right })),
   )
-  return make<unknown>(description, evaluate, (wrap) => tag(via, wrap(self)))
-}
 
 /** Whether a group is a list. */
 const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
@@ -189,33 +213,35 @@ export function allOf(
 ): Authenticator<unknown> {
   checkGroup('allOf', group)
   const members = Object.values(group).map((member) => fromFunction(member))
-  const description: AllOf = { _tag: 'AllOf', members: members.map((member) => member.description) }
   const names = isList(group) ? undefined : Object.keys(group)
+  return combined(members, (each) => allPassing(each, names))
+}
+
+const allPassing = (
+  members: ReadonlyArray<Authenticator<unknown>>,
+  names: ReadonlyArray<string> | undefined,
+): Halves => {
+  const decides = members.map((member) => decideOf(member))
+  const description: AllOf = { _tag: 'AllOf', members: members.map((member) => member.description) }
   const together = (passed: ReadonlyArray<unknown>): unknown =>
     names === undefined ? passed : Object.fromEntries(names.map((name, at) => [name, passed[at]]))
 
-  const failing = (at: number, error: AuthError, request: Request): E.Either<AuthError, never> => {
+  const failing = (at: number, error: AuthError, { request }: Attempt): E.Either<AuthError, never> => {
     if (AuthErrors.stops(error)) return E.left(error)
     const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
     const behind = description.members.slice(at + 1).flatMap(skipped)
     const branches = [...AuthErrors.branchesOf(error), ...behind]
     return E.left({ ...(error._tag === 'absent' && isPartial ? AuthErrors.invalid : error), branches })
   }
-  const from = (at: number, passed: ReadonlyArray<unknown>, request: Request): Evaluation<unknown> => {
-    const member = members[at]
-    if (member === undefined) return E.right(together(passed))
+  const from = (at: number, passed: ReadonlyArray<unknown>, attempt: Attempt): Evaluation<unknown> => {
+    const decide = decides[at]
+    if (decide === undefined) return E.right(together(passed))
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
-      E.isLeft(result) ? failing(at, result.left, request) : from(at + 1, [...passed, result.right], request)
-    const evaluation = member.evaluate(request)
+      E.isLeft(result) ? failing(at, result.left, attempt) : from(at + 1, [...passed, result.right], attempt)
+    const evaluation = decide(attempt)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
-  const again = (wrap: Wrap): Authenticator<unknown> => {
-    const wrapped = members.map(wrap)
-    // Safe: there are as many members as before, at least one
-    const together = names === undefined ? wrapped : Object.fromEntries(names.map((name, at) => [name, wrapped[at]!]))
-    return allOf(together as Readonly<Record<string, AuthenticatorLike>>)
-  }
-  return make(description, (request) => from(0, [], request), again)
+  return { description, decide: (attempt) => from(0, [], attempt) }
 }
 
 /** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
@@ -255,32 +281,33 @@ export function firstPresent(
   checkGroup('firstPresent', group)
   const members = isList(group) ? group.map((member) => fromFunction(member)) : tagged(group)
   checkOrder('firstPresent', members)
+  return combined(members, firstSent)
+}
+
+const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
+  const decides = members.map((member) => decideOf(member))
   const description: AnyOf = {
     _tag: 'AnyOf',
     members: members.map((member) => member.description),
     firstPresent: true,
   }
-
-  const from = (at: number, before: ReadonlyArray<AuthError>, request: Request): Evaluation<unknown> => {
-    const member = members[at]
+  const from = (at: number, before: ReadonlyArray<AuthError>, attempt: Attempt): Evaluation<unknown> => {
+    const decide = decides[at]
     // a group has a member, so there is at least one failure
-    if (member === undefined) return E.left({ ...AuthErrors.absent, branches: before })
+    if (decide === undefined) return E.left({ ...AuthErrors.absent, branches: before })
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
       const error = result.left
       const branches = [...before, ...AuthErrors.branchesOf(error)]
-      if (error._tag === 'absent') return from(at + 1, branches, request)
+      if (error._tag === 'absent') return from(at + 1, branches, attempt)
       // after an outage no other challenge is offered, because no caller can be let in now
       const behind = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
       return E.left({ ...error, branches: [...branches, ...behind] })
     }
-    const evaluation = member.evaluate(request)
+    const evaluation = decide(attempt)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
   }
-  // Safe: there are as many members as before, at least one. Members of an object already report their names
-  const again = (wrap: Wrap) =>
-    firstPresent(members.map(wrap) as ReadonlyArray<AuthenticatorLike> as readonly [AuthenticatorLike])
-  return make(description, (request) => from(0, [], request), again)
+  return { description, decide: (attempt) => from(0, [], attempt) }
 }
 
 declareFactory('firstPresent', firstPresent)

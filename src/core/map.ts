@@ -15,12 +15,14 @@ import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'
 import {
   concluding,
+  continued,
+  decideOf,
   fromFunction,
   isAuthenticator,
   make,
-  rebuildOf,
+  readingOf,
   type Authenticator,
-  type Wrap,
+  type Halves,
 } from './Authenticator.js'
 import { admitsAnonymous, explained } from './Description.js'
 import {
@@ -33,6 +35,7 @@ import {
   isAnonymous,
   isThenable,
   keepAnonymous,
+  replacing,
   type AnonymousOf,
   type Evaluation,
   type PrincipalFromAnswer,
@@ -49,25 +52,26 @@ type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
 
 type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
 
-/** @internal An authenticator with other principals. If it is rebuilt, the change is applied again. */
-export const changing = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> => {
-  const { description, evaluate } = fromFunction(self)
-  const within = rebuildOf(self)
-  const changed = (request: Request): Evaluation<unknown> =>
-    andThen(evaluate(request), (result) => (E.isLeft(result) ? result : change(result, request)))
-  return make(description, changed, within && ((wrap: Wrap) => changing(within(wrap), change)))
+/** @internal The same demand, and other principals. */
+export const changed = (self: Authenticator<unknown>, change: Change): Halves => {
+  const { description } = self
+  const before = decideOf(self)
+  return {
+    description,
+    decide: (attempt) =>
+      andThen(before(attempt), (result) => (E.isLeft(result) ? result : change(result, attempt.request))),
+  }
 }
+
+/** @internal An authenticator with other principals. */
+export const changing = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
+  continued(fromFunction(self), (member) => changed(member, change))
 
 /** @internal Changes every result, also those of anonymous callers, which stay marked. `f` must not throw. */
 export const mapAll =
   (f: (principal: unknown) => unknown): Change =>
   (result) =>
     replacing(result, f(result.right))
-
-const replacing = (result: Result<unknown>, principal: unknown): Result<unknown> => {
-  const replaced: Result<unknown> = E.right(principal)
-  return isAnonymous(result) ? keepAnonymous(replaced) : replaced
-}
 
 /**
  * Changes the principal with a function. The result of `f` is the new principal, unchanged: an Option stays an Option. `f` is not
@@ -175,8 +179,10 @@ export const describedAs = <O>(original: Authenticator<O>) => {
     const ask = (request: Request): Evaluation<unknown> =>
       isOptional ? fromOptional(() => rte(request)()) : answerTo(() => rte(request))
     // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
-    return make(description, (request) =>
-      andThen(ask(request), (result) => conclude(result, request)),
+    return make(
+      description,
+      ({ request }) => andThen(ask(request), (result) => conclude(result, request)),
+      readingOf(original),
     ) as Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>>
   }
 }

@@ -7,9 +7,17 @@
  * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { anonymous, type Evaluation } from './Result.js'
+import { anonymous, type Result } from './Result.js'
 import type { AuthError } from './AuthError.js'
-import { fromFunction, make, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
+import {
+  combined,
+  decideOf,
+  fromFunction,
+  type Authenticator,
+  type AuthenticatorLike,
+  type Halves,
+  type PrincipalOf,
+} from './Authenticator.js'
 import { declareFactory } from './options.js'
 import { checkMember } from './members.js'
 
@@ -17,18 +25,20 @@ const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
   <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M> | undefined> => {
     checkMember(`${factory}(a)`, member)
-    const self = fromFunction(member)
-    const { description, evaluate } = self
-    const excuse = <P>(result: E.Either<AuthError, P>): E.Either<AuthError, P | undefined> =>
+    const excuse = (result: Result<unknown>): Result<unknown> =>
       E.isLeft(result) && passes(result.left) ? anonymous : result
-    return make(
-      { _tag: 'Optional', member: description, lenient },
-      (request): Evaluation<PrincipalOf<M> | undefined> => {
-        const evaluation = evaluate(request)
-        return evaluation instanceof Promise ? evaluation.then((late) => excuse(late)) : excuse(evaluation)
-      },
-      (wrap) => unless(factory, passes, lenient)(wrap(self)),
-    )
+    const optionally = ([self]: readonly [Authenticator<unknown>]): Halves => {
+      const decide = decideOf(self)
+      return {
+        description: { _tag: 'Optional', member: self.description, lenient },
+        decide: (attempt) => {
+          const evaluation = decide(attempt)
+          return evaluation instanceof Promise ? evaluation.then(excuse) : excuse(evaluation)
+        },
+      }
+    }
+    // Safe: what passes is what `member` let in, or anonymous
+    return combined([fromFunction(member)] as const, optionally) as Authenticator<PrincipalOf<M> | undefined>
   }
 
 /**

@@ -5,24 +5,23 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { andThen, answerTo, type Evaluation, type Result, type PrincipalFromAnswer } from './Result.js'
+import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
 import { raised, unavailable, type Unavailable } from './AuthError.js'
 import {
+  combined,
+  concluding,
+  decideOf,
   fromFunction,
   isAuthenticator,
   make,
-  rebuildOf,
-  concluding,
-  noteRecovered,
-  readBy,
   readingOf,
   type Authenticator,
-  type Wrap,
+  type Decide,
+  type Halves,
 } from './Authenticator.js'
 import { deepFreeze } from './data.js'
 import { checkHook, declareFactory, positive } from './options.js'
 import { checkMember } from './members.js'
-import type { Description } from './Description.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
@@ -53,15 +52,18 @@ export const timeout = (ms: number) => {
   positive('timeout(ms)', ms)
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
-    const member = fromFunction(self)
-    const { description, evaluate } = member
-    const limited = (request: Request): Evaluation<P> => {
-      const evaluation = evaluate(request)
-      return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
+    const limited = ([member]: readonly [Authenticator<unknown>]): Halves => {
+      const decide = decideOf(member)
+      return {
+        description: member.description,
+        decide: (attempt) => {
+          const evaluation = decide(attempt)
+          return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
+        },
+      }
     }
-    const within = rebuildOf(self) ?? ((wrap: Wrap) => wrap(member))
-    // Safe: wrapping does not change the principal
-    return make(description, limited, (wrap) => timeout(ms)(within(wrap) as Authenticator<P>))
+    // Safe: the principal does not change
+    return combined([fromFunction(self)] as const, limited) as Authenticator<P>
   }
 }
 
@@ -82,28 +84,28 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
   checkHook('recoverUnavailable(f)', f, 2)
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
-    const { description, evaluate } = fromFunction(self)
+    const authenticator = fromFunction(self)
+    const { description } = authenticator
+    const decide = decideOf(authenticator)
+    const reading = readingOf(authenticator)
     // The cross-site check runs for a plain function. An authenticator has run it already
     const conclude = concluding(description, !isAuthenticator(f))
-    const recovered = (request: Request): Evaluation<unknown> =>
-      andThen(evaluate(request), (result) => {
+    const recovered: Decide = (attempt) =>
+      andThen(decide(attempt), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
-        noteRecovered(request)
+        const { request } = attempt
+        attempt.isRecovered = true
         return andThen(
           answerTo(() => f(request, error)),
           (recovered) => conclude(recovered, request),
         )
       })
     // Safe: what passed is what `self` or `f` let in
-    return make(recovering(description), recovered) as Authenticator<P | PrincipalFromAnswer<R>>
+    return make(description, recovered, reading && { ...reading, recovers: true }) as Authenticator<
+      P | PrincipalFromAnswer<R>
+    >
   }
-}
-
-// The same description with a mark for `remembered`
-const recovering = (description: Description): Description => {
-  const reading = readingOf(description)
-  return reading === undefined ? description : readBy({ ...description }, { ...reading, recovers: true })
 }
 
 declareFactory('timeout', timeout)

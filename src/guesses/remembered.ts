@@ -18,18 +18,16 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Attempt } from '../core/Attempt.js'
 import type { AuthError } from '../core/AuthError.js'
-import { isRecovered, make, type Authenticator } from '../core/Authenticator.js'
+import { decideOf, make, type Authenticator, type Decide } from '../core/Authenticator.js'
 import { isForged } from '../core/CrossOrigin.js'
 import { explained } from '../core/Description.js'
 import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
-import { noteRecalled } from '../core/decided.js'
-import { decisions } from '../core/events.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
-import { aroundEach, isHolding, release, type Around } from './throttled.js'
+import { aroundEach, release, type Around } from './throttled.js'
 
 /*
  * A keyed digest of a credential. It recognizes the credential without keeping it.
@@ -212,9 +210,12 @@ export interface RememberedOptions {
   readonly size?: number | undefined
 }
 
+// Tokens are verified for each request, see `TokenAuthenticator`
+type Rememberable<A> = Authenticator<A> & { readonly verifiesTokens?: never }
+
 /** The combinator that `remembered` makes. All authenticators that it wraps share its `size`. */
 export interface Remembered<P> {
-  <A extends P>(self: Authenticator<A>): Authenticator<A>
+  <A extends P>(self: Rememberable<A>): Authenticator<A>
   /**
    * Forgets the verifications for whose principal `predicate` is true, and all that are under way. Returns how many it
    * forgot of those that were kept. Call it when a password changes or a key is revoked. It affects only this process.
@@ -226,7 +227,8 @@ export interface Remembered<P> {
  * For `maxAge` milliseconds after a credential passed, it passes again without a call of the hook, even if it was
  * revoked meanwhile; but never longer than the principal's `expiresAt` (a Date, or milliseconds). Requests share the
  * principal, so do not change it. In a list, it applies to each kind. Throws a TypeError for options that cannot work,
- * and for a plain function, because its credential is unknown.
+ * and for a plain function, because its credential is unknown. `httpJwt` and
+ * `httpIntrospection` do not compile, because they keep verified tokens themselves (`verified`, `cache`).
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -247,34 +249,39 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   const kinds = new WeakMap<Authenticator<unknown>, number>()
   let made = 0
 
-  const around: Around = (self, leaf, { extract, origin, recovers }) => {
+  const around: Around = (self, leaf, reading) => {
+    const { extract, origin, recovers, notRemembered } = reading
+    if (notRemembered !== undefined) throw new TypeError(`remembered(...)(a): ${notRemembered}`)
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
-    const recall = (request: Request, key: string): Evaluation<unknown> => {
-      const { timeout } = settingsOf(request)
-      const isAlone = recovers && (() => isRecovered(request))
-      if (!decisions.hasSubscribers) return kept.recall(key, () => self.evaluate(request), timeout, isAlone)
+    const verify = decideOf(self)
+    const recall = (attempt: Attempt, key: string): Evaluation<unknown> => {
+      const { timeout } = settingsOf(attempt.request)
+      const isAlone = recovers && (() => attempt.isRecovered)
       let isAsked = false
-      const evaluation = kept.recall(key, () => ((isAsked = true), self.evaluate(request)), timeout, isAlone)
-      if (!isAsked) noteRecalled(request)
+      const evaluation = kept.recall(key, () => ((isAsked = true), verify(attempt)), timeout, isAlone)
+      if (!isAsked) attempt.isRecalled = true
       return evaluation
     }
-    const evaluate = (request: Request): Evaluation<unknown> => {
+    const decide: Decide = (attempt) => {
+      const { request } = attempt
       try {
         const sent = extract(request)
-        if (O.isNone(sent)) return self.evaluate(request)
+        if (O.isNone(sent)) return verify(attempt)
         // with `throttled`, a verification is valid only for its address, and only within the limit
-        const from = origin === undefined ? '' : origin(request, sent.value)
-        if (from === undefined) return self.evaluate(request)
+        const from = origin === undefined ? '' : origin(attempt, sent.value)
+        if (from === undefined) return verify(attempt)
         // a forged request never gets the result of another request, or the other way round
         const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
-        const evaluation = recall(request, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent.value))
-        return isHolding(request) ? andThen(evaluation, (result) => known(request, sent.value, result)) : evaluation
+        const evaluation = recall(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent.value))
+        return attempt.guesses === undefined
+          ? evaluation
+          : andThen(evaluation, (result) => known(attempt, sent.value, result))
       } catch (error) {
         return E.left(explained(leaf, failureOf(error)))
       }
     }
-    return make(leaf, evaluate)
+    return make(leaf, decide, reading)
   }
 
   // Safe: the principal is the one that the authenticator itself let in
@@ -288,8 +295,8 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
 }
 
 // What passed is no guess, even if another kind refused it before
-const known = <P>(request: Request, sent: unknown, result: Result<P>): Result<P> => {
-  if (E.isRight(result)) release(request, sent)
+const known = <P>(attempt: Attempt, sent: unknown, result: Result<P>): Result<P> => {
+  if (E.isRight(result)) release(attempt, sent)
   return result
 }
 

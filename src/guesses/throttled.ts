@@ -21,72 +21,58 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
+import type { Attempt, PendingGuess } from '../core/Attempt.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import {
-  decodeAhead,
-  forgetDecoded,
+  decideOf,
   make,
-  readBy,
+  mapLeaves,
   readingOf,
-  rebuildOf,
   type Authenticator,
+  type Decide,
   type Reading,
 } from '../core/Authenticator.js'
 import { isForged } from '../core/CrossOrigin.js'
 import { explained, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
-import { guessedMark } from '../core/data.js'
 import { checkMember } from '../core/members.js'
 import { checkOptions, declareFactory, hook, maybe, oneOf, unchecked, type Checks } from '../core/options.js'
 import { addressOf, checkGuess, clientAddress, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 /*
- * The guesses of a request that stay counted, as a mark on the request.
+ * The guesses of an attempt that stay counted.
  *
  * In a list, several kinds may read one credential, such as two that read Basic. It counts as one guess. If one of them
  * knows the credential, it does not count. Otherwise users whom only the second kind knows would use up the limit by
  * signing in.
  */
 
-interface Held {
-  readonly sent: unknown
-  readonly count: Count
-  readonly counted: Counted
-}
-
-type Guessing = Request & { [guessedMark]?: ReadonlyArray<Held> | undefined }
-
 /** Keeps a guess counted, unless a kind later knows the same credential. */
-const hold = (request: Guessing, sent: unknown, counts: ReadonlyArray<Count>, all: ReadonlyArray<Counted>): void => {
-  const held = counts.flatMap((count, at) => {
+const hold = (attempt: Attempt, sent: unknown, counts: ReadonlyArray<Count>, all: ReadonlyArray<Counted>): void => {
+  const held = counts.flatMap(({ limiter, key }, at): PendingGuess[] => {
     const counted = all[at]
-    return counted?._tag === 'Counted' ? [{ sent, count, counted }] : []
+    return counted?._tag === 'Counted' ? [{ sent, limiter, key, takeBack: () => takeBack(counted) }] : []
   })
-  request[guessedMark] = [...(request[guessedMark] ?? []), ...held]
+  attempt.guesses = [...(attempt.guesses ?? []), ...held]
 }
 
 /** The counts that do not contain this credential yet. */
-const notHeld = (request: Guessing, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> => {
-  const before = request[guessedMark]
-  if (before === undefined) return counts
-  return counts.filter(
-    ({ limiter, key }) =>
-      !before.some((one) => one.sent === sent && one.count.limiter === limiter && one.count.key === key),
-  )
-}
-
-/** Whether any guess is counted. */
-export const isHolding = (request: Guessing): boolean => request[guessedMark] !== undefined
+const notHeld = ({ guesses }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> =>
+  guesses === undefined
+    ? counts
+    : counts.filter(
+        ({ limiter, key }) => !guesses.some((one) => one.sent === sent && one.limiter === limiter && one.key === key),
+      )
 
 /** Takes back what was counted for a credential, because one of the kinds knows it. */
-export const release = (request: Guessing, sent: unknown): void => {
-  const before = request[guessedMark]
+export const release = (attempt: Attempt, sent: unknown): void => {
+  const before = attempt.guesses
   if (before === undefined) return
-  request[guessedMark] = before.filter((one) => one.sent !== sent)
-  for (const { sent: other, counted } of before) if (other === sent) takeBack(counted)
+  attempt.guesses = before.filter((one) => one.sent !== sent)
+  for (const one of before) if (one.sent === sent) one.takeBack()
 }
 
 /**
@@ -144,22 +130,22 @@ export const aroundEach =
   (place: string, around: Around) =>
   (self: Authenticator<unknown>): Authenticator<unknown> => {
     checkMember(`${place}(a)`, self)
-    const rebuild = rebuildOf(self)
-    if (rebuild !== undefined) return rebuild(aroundEach(place, around))
-    // Safe: a caller without types could pass any function
-    const { description } = self as Partial<Authenticator<unknown>>
-    if (description !== undefined && description._tag !== 'Leaf') {
-      throw new TypeError(
-        `${place}(a): a hides the authenticators that it is made of; put ${place} around each of them`,
-      )
-    }
-    const reading = description && readingOf(description)
-    if (description === undefined || reading === undefined) {
-      throw new TypeError(
-        `${place}(a): it is unknown which credential a reads, because a is a plain function, httpJwt or httpIntrospection; put ${place} around kinds whose hook you write, such as httpBasicAuth or authenticator({ extract, ... })`,
-      )
-    }
-    return around(self, description, reading)
+    return mapLeaves(self, (leaf) => {
+      // Safe: a caller without types could pass any function
+      const { description } = leaf as Partial<Authenticator<unknown>>
+      if (description !== undefined && description._tag !== 'Leaf') {
+        throw new TypeError(
+          `${place}(a): a hides the authenticators that it is made of; put ${place} around each of them`,
+        )
+      }
+      const reading = readingOf(leaf)
+      if (description === undefined || reading === undefined) {
+        throw new TypeError(
+          `${place}(a): it is unknown which credential a reads, because a is a plain function; put ${place} around kinds, such as httpBasicAuth or authenticator({ extract, ... })`,
+        )
+      }
+      return around(leaf, description, reading)
+    })
   }
 
 /** How guesses are counted. */
@@ -207,22 +193,24 @@ export const throttled = <C = unknown>(
 
   const around: Around = (self, leaf, reading) => {
     const { extract, decode } = reading
+    const authenticate = decideOf(self)
     const failed = (error: AuthError) => E.left(explained(leaf, error))
     const unavailable = failed(AuthErrors.unavailable())
     const forged = failed(AuthErrors.forged)
     const gone = failed(AuthErrors.throttled())
 
-    const guessAt = (request: Request, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
+    const guessAt = (attempt: Attempt, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
+      const { request } = attempt
       // Safe: the author of `keys` says what the kind reads. Malformed credentials name no account
       const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
       const address = addressOf(guess, request)
       if (isGone(request, address)) return undefined
       const counts = countsOf(guess.account, address)
-      return { request, sent, address, key: counts[0].key, counts: notHeld(request, sent, counts) }
+      return { attempt, sent, address, key: counts[0].key, counts: notHeld(attempt, sent, counts) }
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
       const count = guess.counts[counted.length]
-      if (count === undefined) return concluded(guess, evaluated(guess.request), counted)
+      if (count === undefined) return concluded(guess, authenticate(guess.attempt), counted)
       return countOne(count.limiter, count.key, (one) => {
         const all = [...counted, one]
         if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess, all)
@@ -230,56 +218,51 @@ export const throttled = <C = unknown>(
         if (left <= 0 && one._tag !== 'Failed') refused.add(guess.key, one.retryAfter)
         if (left >= 0) return ask(guess, all)
         all.forEach(takeBack)
-        forgetDecoded(guess.request)
         return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
       })
     }
-    const evaluated = (request: Request): Evaluation<unknown> => {
-      const evaluation = self.evaluate(request)
-      forgetDecoded(request)
-      return evaluation
-    }
     const concluded = (
-      { request, sent, key, counts }: Guessed,
+      { attempt, sent, key, counts }: Guessed,
       evaluation: Evaluation<unknown>,
       counted: ReadonlyArray<Counted>,
     ): Evaluation<unknown> =>
       andThen(evaluation, (result) => {
         if (isGuess(result)) {
-          hold(request, sent, counts, counted)
+          hold(attempt, sent, counts, counted)
           return result
         }
         if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
         counted.forEach(takeBack)
-        if (isKnown(result)) release(request, sent)
+        if (isKnown(result)) release(attempt, sent)
         return result
       })
-    const evaluate = (request: Request): Evaluation<unknown> => {
+    const decide: Decide = (attempt) => {
+      const { request } = attempt
       try {
         const sent = extract(request)
-        if (O.isNone(sent)) return self.evaluate(request)
+        if (O.isNone(sent)) return authenticate(attempt)
         // a page of another site would use up the guesses of its visitors' addresses, and lock them out
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
-        const guess = guessAt(request, sent.value, decodeAhead(request, decode, sent.value))
-        if (guess !== undefined) return ask(guess, [])
-        forgetDecoded(request)
-        return gone
+        const credentials = decode(sent.value)
+        // for the kind itself, which is asked after the limiter
+        attempt.decoded = { decode, sent: sent.value, credentials }
+        const guess = guessAt(attempt, sent.value, credentials)
+        return guess === undefined ? gone : ask(guess, [])
       } catch (error) {
-        forgetDecoded(request)
         return failed(failureOf(error))
       }
     }
-    const origin = (request: Request, sent: unknown): string | undefined => {
-      const inner = reading.origin === undefined ? '' : reading.origin(request, sent)
+    const origin = (attempt: Attempt, sent: unknown): string | undefined => {
+      const inner = reading.origin === undefined ? '' : reading.origin(attempt, sent)
       if (inner === undefined) return undefined
       if (keys === undefined && refused.isEmpty()) {
-        const address = clientAddress(request)
-        return isGone(request, address) ? undefined : address + inner
+        const address = clientAddress(attempt.request)
+        return isGone(attempt.request, address) ? undefined : address + inner
       }
-      const guess = guessAt(request, sent)
+      const guess = guessAt(attempt, sent)
       return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
     }
-    return make(readBy({ ...leaf, throttled: true as const }, { ...reading, origin }), evaluate)
+    return make({ ...leaf, throttled: true as const }, decide, { ...reading, origin })
   }
   // Safe: the principal is the one that the authenticator itself let in
   const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
@@ -287,12 +270,12 @@ export const throttled = <C = unknown>(
 }
 
 interface Guessed {
-  readonly request: Request
+  readonly attempt: Attempt
   readonly sent: unknown
   readonly address: string
   /** The key of its narrowest count. */
   readonly key: string
-  /** The counts that do not contain this request yet. */
+  /** Those that do not contain the credential yet. */
   readonly counts: ReadonlyArray<Count>
 }
 

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
-import type { Authenticator } from '../core/Authenticator.js'
+import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownField, thisMoment } from '../core/data.js'
@@ -124,7 +124,7 @@ const CLOCK_TOLERANCE = 5
  */
 export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   given: HttpIntrospectionOptions<C, R>,
-): Authenticator<PrincipalFromAnswer<R>> => {
+): TokenAuthenticator<PrincipalFromAnswer<R>> => {
   const place = 'httpIntrospection'
   const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
@@ -181,7 +181,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     return now
   }
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
-  return tokenKind({ scheme: opaqueBearer }, options, check) as Authenticator<PrincipalFromAnswer<R>>
+  return tokenKind({ scheme: opaqueBearer }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>
 }
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }

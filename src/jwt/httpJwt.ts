@@ -5,7 +5,7 @@
  * describes what happens in an outage.
  */
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import type { Authenticator } from '../core/Authenticator.js'
+import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { declareFactory, checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { severalOf, providersOf, type Algorithm, type Issuer, type Provider } from './Provider.js'
@@ -47,7 +47,7 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
 }
 
 /** An authenticator of tokens that can load its keys at the start. */
-export interface HttpJwt<P> extends Authenticator<P> {
+export interface HttpJwt<P> extends TokenAuthenticator<P> {
   /**
    * Loads the keys, so that the first request does not wait. It resolves within `keys.timeout` plus a second, and never rejects. If
    * the provider is down, the application still starts, and there is a process warning.

@@ -5,7 +5,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import type { Context, Request } from 'koa'
 import { forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, make, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readingOf, type Authenticator } from '../core/Authenticator.js'
 import { BearerToken } from '../core/Credentials.js'
 import {
   documentation,
@@ -139,23 +139,33 @@ export const tokenKind = <C, R>(
       return E.isLeft(good) ? good : admit(request, token, good.right)
     },
   })
-  const [leaf = bearer.description] = leaves(bearer.description)
   const isAllowed = resource?.isAllowedOrigin
+  const [leaf = bearer.description] = leaves(bearer.description)
   const description = {
     ...leaf,
     ...(discovery !== undefined && { discovery }),
     ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
   }
   const fromElsewhere = E.left(explained(description, forged))
-  return make(description, (request) => {
-    if (isAllowed?.(request) === false) return fromElsewhere
-    return andThen(bearer.evaluate(request), (result) => {
-      // a handler that another alternative let in must not see a token that was refused
-      if (E.isLeft(result)) carryToken(request, undefined)
-      return result
-    })
-  })
+  const decide = decideOf(bearer)
+  const reading = readingOf(bearer)
+  return make(
+    description,
+    (attempt) => {
+      const { request } = attempt
+      if (isAllowed?.(request) === false) return fromElsewhere
+      return andThen(decide(attempt), (result) => {
+        // a handler that another alternative let in must not see a token that was refused
+        if (E.isLeft(result)) carryToken(request, undefined)
+        return result
+      })
+    },
+    reading && { ...reading, notRemembered },
+  )
 }
+
+const notRemembered =
+  'httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`'
 
 const refused: E.Either<AuthError, never> = E.left(invalid)
 

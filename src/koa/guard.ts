@@ -173,7 +173,7 @@ export const deciding = (
       return Promise.resolve(respondUnread(ctx, status))
     }
     const before = take(ctx.response)
-    const result = begun === undefined ? authenticator.evaluate(ctx.request) : watch.evaluate(ctx.request)
+    const result = begun === undefined ? authenticator.evaluate(ctx.request) : watch.evaluate(begun)
     if (!(result instanceof Promise)) {
       if (begun !== undefined) watch.settled(ctx, begun, result)
       restore(ctx.response, before)

@@ -8,24 +8,31 @@
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
+import { newAttempt, type Attempt } from '../core/Attempt.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import type { Evaluation } from '../core/Result.js'
 import { decisions } from '../core/events.js'
-import { decidedBy, passedFor, wasRecalled, witnessed, type Decided, type Draft } from '../core/decided.js'
+import { decidedBy, witnessed, type Decided, type Draft } from '../core/decided.js'
 import { decisionMark } from '../core/data.js'
 import { settingsOf } from '../core/Settings.js'
 
 /** Watches the decisions of one guard. */
 interface Watching {
-  /** Begins with a request. Returns the time, which the others need. */
-  readonly begin: (ctx: Context) => number
+  /** Begins with a request. Returns what the others need. */
+  readonly begin: (ctx: Context) => Begun
   /** Decides as the authenticator does, and takes notes. */
-  readonly evaluate: (request: Request) => Evaluation<unknown>
+  readonly evaluate: (begun: Begun) => Evaluation<unknown>
   /** Notes the result. */
-  readonly settled: (ctx: Context, begun: number, result: E.Either<AuthError, unknown>) => void
+  readonly settled: (ctx: Context, begun: Begun, result: E.Either<AuthError, unknown>) => void
   /** Notes that the request was refused before it was read. */
-  readonly refused: (ctx: Context, begun: number) => void
+  readonly refused: (ctx: Context, begun: Begun) => void
+}
+
+/** A decision that is watched, and when it began. */
+interface Begun {
+  readonly attempt: Attempt
+  readonly at: number
 }
 
 // What is known of a request: nothing yet; that it was answered before it was decided; its record; that this is
@@ -45,21 +52,21 @@ export const watching = (authenticator: Authenticator<unknown>, levels: Readonly
   return {
     begin: (ctx) => {
       watch(ctx.res)
-      return performance.now()
+      return { attempt: newAttempt(ctx.request), at: performance.now() }
     },
-    evaluate: (request) => (witness ??= witnessed(authenticator)).evaluate(request),
-    settled: (ctx, begun, result) => {
+    evaluate: ({ attempt }) => (witness ??= witnessed(authenticator)).evaluate(attempt.request, attempt),
+    settled: (ctx, { attempt, at }, result) => {
       const { request } = ctx
-      const draft = draftOf(ctx, level, performance.now() - begun)
+      const draft = draftOf(ctx, level, performance.now() - at)
       decided ??= decidedBy(authenticator.description)
-      decided(draft, result, passedFor(request), request)
-      if (wasRecalled(request)) draft.cached = true
+      decided(draft, result, attempt.passed ?? [], request)
+      if (attempt.isRecalled) draft.cached = true
       const subject = E.isRight(result) ? subjectOf(request, result.right) : undefined
       if (subject !== undefined) draft.subject = subject
       note(ctx.res, draft)
     },
-    refused: (ctx, begun) => {
-      const draft = draftOf(ctx, level, performance.now() - begun)
+    refused: (ctx, { at }) => {
+      const draft = draftOf(ctx, level, performance.now() - at)
       draft.outcome = 'refused'
       draft.failure = 'malformed'
       note(ctx.res, draft)

@@ -12,12 +12,11 @@ import type Koa from 'koa'
 import type { Context, Middleware, Next, Request } from 'koa'
 import { invalid } from '../core/AuthError.js'
 import {
-  make,
-  rebuildOf,
+  combined,
+  decideOf,
   type Authenticator,
   type AuthenticatorLike,
   type PrincipalOf,
-  type Wrap,
 } from '../core/Authenticator.js'
 import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
@@ -119,14 +118,15 @@ const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {
 
 /** Makes an authenticator that also refuses a request whose sign-in ended while it was decided. */
 const stillSignedIn = (self: Authenticator<unknown>): Authenticator<unknown> => {
-  const { description } = self
-  const refused = constantFailure(description, invalid)
-  const within = rebuildOf(self)
-  return make(
-    description,
-    (request) => andThen(self.evaluate(request), (result) => (E.isRight(result) && isOver(request) ? refused : result)),
-    within && ((wrap: Wrap) => stillSignedIn(within(wrap))),
-  )
+  const refused = constantFailure(self.description, invalid)
+  return combined([self] as const, ([member]) => {
+    const decide = decideOf(member)
+    return {
+      description: member.description,
+      decide: (attempt) =>
+        andThen(decide(attempt), (result) => (E.isRight(result) && isOver(attempt.request) ? refused : result)),
+    }
+  })
 }
 
 // Safe: `hearSignOuts` put it there, if anything did
