@@ -41,7 +41,7 @@ const compile = (path: string): string => {
 /** The examples that are needed for a server or a policy. */
 export const exampleSources = (): string[] =>
   readdirSync(`${repository}examples`, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !/^(?:testing|mcp)/.test(path))
+    .filter((path) => path.endsWith('.ts') && !/^(?:testing|mcp|create)/.test(path))
     .map((path) => `examples/${path}`)
 
 /** Makes it. `examples` are compiled into its folder, `files` are written as they are. */

@@ -1,0 +1,31 @@
+/** An API for machines. Each client has API keys with scopes; the SQLite file DATABASE_URL has only their digests. */
+import { pipe } from 'fp-ts/lib/function.js'
+import Koa from 'koa'
+import { apiApp, apiKeyHeader, operation, requireScopes, withAuth } from 'koa-with-auth'
+import { seal } from 'koa-with-auth/audit'
+import { apiKeys } from 'koa-with-auth/keys'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+
+export const service = async (databaseUrl = 'file::memory:') => {
+  const keys = apiKeys({ prefix: 'app', store: sqliteKeyStore({ url: databaseUrl }) })
+  const client = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
+  const admin = pipe(client, requireScopes(['admin'], { granted: ({ scopes }) => scopes }))
+
+  const api = apiApp({ title: 'Reports', version: '1.0.0', prefix: '/api', auth: client })
+  api.get('/reports', operation({ summary: 'The reports of the client' }), (ctx) => {
+    ctx.body = [`A report for ${ctx.request.auth.owner}`]
+  })
+  api.post('/keys/:owner', operation({ summary: 'Issues a key, shown once' }), withAuth(admin), async (ctx) => {
+    ctx.status = 201
+    ctx.body = await keys.issue({ owner: ctx.params.owner ?? '' })
+  })
+  const app = new Koa().use(seal(api, { public: ['docs'] }).routes())
+
+  // The first key issues the others. It is printed once, because the store has only its digest.
+  const isFirst = (await keys.list('admin')).length === 0
+  const key = isFirst ? (await keys.issue({ owner: 'admin', scopes: ['admin'] })).key : '$KEY'
+  return { app, keys, toTry: (url: string) => [`curl -i -H 'X-API-Key: ${key}' -X POST ${url}/keys/acme`] }
+}
+
+/** The application, for `koa-with-auth audit`. */
+export default () => service().then(({ app }) => app)

@@ -1,0 +1,45 @@
+/**
+ * An API that accepts access tokens of an identity provider: ISSUER is its URL, AUDIENCE the name of this API there.
+ * Without ISSUER it accepts tokens that this process signs for a demonstration.
+ */
+import { generateKeyPairSync } from 'node:crypto'
+import { pipe } from 'fp-ts/lib/function.js'
+import { SignJWT } from 'jose'
+import Koa from 'koa'
+import { apiApp, operation, requireScopes, withAuth } from 'koa-with-auth'
+import { seal } from 'koa-with-auth/audit'
+import { httpJwt, scopesOf } from 'koa-with-auth/jwt'
+
+const { ISSUER, AUDIENCE = 'my-api', NODE_ENV } = process.env
+
+export const service = async (_databaseUrl?: string) => {
+  if (ISSUER === undefined && NODE_ENV === 'production') throw new TypeError('set ISSUER to the URL of your provider')
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const issuer = ISSUER ?? { issuer: 'demonstration', publicKey }
+  const jwt = httpJwt({ issuer, audience: AUDIENCE })
+  const writer = pipe(jwt, requireScopes(['write'], { granted: scopesOf }))
+
+  const api = apiApp({ title: 'Notes', version: '1.0.0', prefix: '/api', auth: jwt })
+  const notes: { by: string | undefined; at: Date }[] = []
+  api.get('/health', operation({ summary: 'Whether it serves' }), withAuth(null), (ctx) => {
+    ctx.body = 'ok'
+  })
+  api.get('/notes', operation({ summary: 'All notes' }), (ctx) => {
+    ctx.body = notes
+  })
+  api.post('/notes', operation({ summary: 'Adds a note; needs the scope write' }), withAuth(writer), (ctx) => {
+    notes.push({ by: ctx.request.auth.sub, at: new Date() })
+    ctx.status = 201
+  })
+  const app = new Koa().use(seal(api, { public: ['GET /api/health', 'docs'] }).routes())
+
+  const tokenOf = (scope: string) =>
+    new SignJWT({ iss: 'demonstration', aud: AUDIENCE, sub: 'anna', scope, exp: Date.now() / 1000 + 8 * 3600 })
+      .setProtectedHeader({ alg: 'EdDSA' })
+      .sign(privateKey)
+  const token = ISSUER === undefined ? await tokenOf('write') : '$TOKEN'
+  return { app, tokenOf, toTry: (url: string) => [`curl -i -H 'Authorization: Bearer ${token}' ${url}/notes`] }
+}
+
+/** The application, for `koa-with-auth audit`. */
+export default () => service().then(({ app }) => app)

@@ -1,0 +1,211 @@
+/** `npm create koa-with-auth`: what it writes is installed with the packed library, tested and started. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, start } from '../support/examplesProcess.js'
+import { packedProject, type PackedProject } from '../support/packed.js'
+import { isContinuousIntegration } from '../support/samples.js'
+import { ask } from '../support/server.js'
+import { repository } from '../support/typecheck.js'
+
+const templates = ['tokens', 'keys', 'sessions']
+const own = `${repository}examples/create`
+
+interface Manifest {
+  readonly name: string
+  readonly bin: string
+  readonly files: ReadonlyArray<string>
+  readonly version: string
+  readonly scripts: Readonly<Record<string, string>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+// Safe: it is a package.json of this repository, or one that the program wrote
+const manifestIn = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
+
+let around: string
+beforeAll(() => {
+  around = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-create-')))
+})
+afterAll(() => rmSync(around, { recursive: true, force: true }))
+
+const create = (...args: ReadonlyArray<string>) => {
+  const { status, stderr } = spawnSync(process.execPath, [join(own, manifestIn(own).bin), ...args], {
+    cwd: around,
+    encoding: 'utf8',
+  })
+  return { status, stderr }
+}
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+
+describe('the package create-koa-with-auth', () => {
+  it('has the version of the library, one program, and at most 400 lines', () => {
+    const { name, version, files } = manifestIn(own)
+    expect({ name, version }).toEqual({ name: 'create-koa-with-auth', version: manifestIn(repository).version })
+    expect(files).toEqual(['create.js', 'templates'])
+    const lines = filesBelow(own).flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n'))
+    expect(lines.length).toBeLessThanOrEqual(400)
+  })
+
+  it('names every template in its README, and the README of the repository names the command', () => {
+    const readme = readFileSync(join(own, 'README.md'), 'utf8')
+    for (const template of templates) expect(readme).toContain(`\`${template}\``)
+    expect(readFileSync(`${repository}README.md`, 'utf8')).toContain('npm create koa-with-auth')
+  })
+})
+
+describe('what it refuses', () => {
+  const refused = (args: ReadonlyArray<string>, message: RegExp) => {
+    const before = filesBelow(around)
+    const { status, stderr } = create(...args)
+    expect(status).toBe(1)
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/\n {4}at /)
+    expect(filesBelow(around)).toEqual(before)
+  }
+
+  it.each([
+    '../up',
+    'a/b',
+    '@scope/app',
+    '/absolute',
+    '.',
+    '..',
+    '.hidden',
+    '_app',
+    'My App',
+    'APP',
+    'http',
+    'koa',
+    '',
+  ])('the name %j, which npm refuses, which is a path, or which is taken', (name) =>
+    refused([name, '--template', 'keys'], /is no name|another package/),
+  )
+  it('an unknown template', () =>
+    refused(['app', '--template', 'oauth'], /no template "oauth"[\s\S]*tokens\|keys\|ses/))
+  it('an unknown option', () => refused(['app', '--templates', 'keys'], /--templates/))
+  it('two names', () => refused(['app', 'tokens'], /one name/))
+  it('a folder that is not empty, hidden files included', () => {
+    for (const [name, file] of [
+      ['full', 'a.txt'],
+      ['hidden', '.env'],
+    ] as const) {
+      mkdirSync(join(around, name))
+      writeFileSync(join(around, name, file), '')
+      refused([name, '--template', 'keys'], /not empty/)
+    }
+  })
+  it('a file with the name', () => {
+    writeFileSync(join(around, 'file'), '')
+    refused(['file', '--template', 'keys'], /not empty/)
+  })
+  it('a question without a terminal: it says which option is missing', () => {
+    refused(['app'], /--template/)
+    refused(['--template', 'keys'], /name/)
+  })
+})
+
+describe('what it writes', () => {
+  it('goes into an empty folder, with the version of the library that was asked for', () => {
+    mkdirSync(join(around, 'empty'))
+    expect(create('empty', '--template', 'keys', '--library', '1.2.3')).toEqual({ status: 0, stderr: '' })
+    expect(manifestIn(join(around, 'empty')).dependencies['koa-with-auth']).toBe('1.2.3')
+    expect(create('usual', '--template', 'keys').status).toBe(0)
+    expect(manifestIn(join(around, 'usual')).dependencies['koa-with-auth']).toBe(`^${manifestIn(own).version}`)
+  })
+})
+
+describe.each(templates)('the template %s', (template) => {
+  const folder = () => join(around, `${template}-app`)
+  let packed: PackedProject
+  beforeAll(() => {
+    packed = packedProject([])
+    writeFileSync(join(around, 'library.tgz'), readFileSync(packed.tarball))
+    expect(create(`${template}-app`, '--template', template, '--library', './library.tgz').status).toBe(0)
+    const { dependencies, devDependencies } = manifestIn(folder())
+    if (isContinuousIntegration) {
+      execFileSync('npm', ['install', '--prefer-offline', '--no-audit'], { cwd: folder(), stdio: 'pipe' })
+      return
+    }
+    // The packages of the repository, so that nothing is fetched
+    cpSync(join(packed.folder, 'node_modules'), join(folder(), 'node_modules'), {
+      recursive: true,
+      verbatimSymlinks: true,
+    })
+    for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+      const installed = join(folder(), 'node_modules', name)
+      if (existsSync(installed)) continue
+      mkdirSync(dirname(installed), { recursive: true })
+      symlinkSync(realpathSync(`${repository}node_modules/${name}`), installed)
+    }
+    symlinkSync(`${repository}node_modules/typescript/bin/tsc`, join(folder(), 'node_modules/.bin/tsc'))
+  }, 400_000)
+  afterAll(() => packed?.remove())
+
+  it('has what the study had: sources, tests, a policy file and a container file', () => {
+    const manifest = manifestIn(folder())
+    expect(manifest.name).toBe(`${template}-app`)
+    expect(Object.keys(manifest.scripts)).toEqual(['start', 'test', 'policy'])
+    for (const file of ['tsconfig.json', 'auth.lock', 'Dockerfile', '.gitignore', 'src/app.ts', 'test/app.test.ts']) {
+      expect(existsSync(join(folder(), file)), file).toBe(true)
+    }
+  })
+
+  // If a guard's line in the policy changed on purpose, change the auth.lock of the template
+  it('passes its own tests, and its policy file is as `npm run policy` writes it', () => {
+    const { VITEST: _, NODE_ENV: __, ...env } = process.env
+    const run = (script: string) =>
+      spawnSync('npm', ['run', script], { cwd: folder(), encoding: 'utf8', env: { ...env, NODE_ENV: 'test' } })
+    const { status, stdout, stderr } = run('test')
+    expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
+    const before = readFileSync(join(folder(), 'auth.lock'), 'utf8')
+    expect(run('policy').status).toBe(0)
+    expect(readFileSync(join(folder(), 'auth.lock'), 'utf8')).toBe(before)
+  }, 120_000)
+
+  it('serves on PORT: the docs page, and nothing without a credential', async () => {
+    const port = await freePort()
+    const running = start(folder(), 'npm', ['start'], { PORT: String(port), NODE_ENV: 'development' })
+    await running.printed('curl')
+    const url = `http://127.0.0.1:${port}/api`
+    expect(running.output.stdout).toContain(`${url}/docs`)
+    expect((await ask(`${url}/docs`)).status).toBe(200)
+    const path = { tokens: '/notes', keys: '/reports', sessions: '/me' }[template] ?? ''
+    expect((await ask(url + path)).status).toBe(401)
+    expect(running.output.stderr.replace(/^npm (?:warn|notice).*\n/gm, '')).toBe('')
+    running.signal('SIGTERM')
+    await running.exited
+  }, 60_000)
+
+  it('does not start in production with the secrets of the demonstration', () => {
+    const { status, stderr } = spawnSync(process.execPath, ['dist/src/server.js'], {
+      cwd: folder(),
+      encoding: 'utf8',
+      env: {
+        PATH: process.env['PATH'],
+        NODE_ENV: 'production',
+        PORT: '0',
+        ...(template === 'keys' && { HOST: 'no host' }),
+      },
+    })
+    expect(status).not.toBe(0)
+    expect(stderr).toMatch({ tokens: /set ISSUER/, sessions: /set KEYS/ }[template] ?? /ENOTFOUND|EAI_AGAIN/)
+  })
+})
