@@ -1,19 +1,34 @@
-// `npm run docs`: an API reference of every entry point, from the docstrings, in docs/
+// `npm run docs`: the guides, and an API reference of every entry point from the docstrings, as a website in docs/. Its links
+// are relative, so any static host serves it, in any folder.
 import { readFileSync } from 'node:fs'
+import { contents } from './.ci/website.mjs'
 
 const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 const built = Object.values(exports).flatMap((entry) => entry.import?.default ?? entry.default ?? [])
+const guides = contents()
 
 /** @type {Partial<import('typedoc').TypeDocOptions>} */
 export default {
+  plugin: ['./.ci/website.mjs'],
   entryPoints: built.map((path) => path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),
   out: 'docs',
   tsconfig: 'tsconfig.build.json',
   name: 'koa-with-auth',
   readme: 'README.md',
-  projectDocuments: ['examples/guides/*.md'],
+  projectDocuments: [
+    ...guides.map(({ name }) => `examples/guides/${name}.md`),
+    ...['examples/guides/README', 'examples/README', 'examples/create/README'].map((path) => `${path}.md`),
+    ...['CHANGELOG', '.github/SECURITY', '.github/CONTRIBUTING'].map((path) => `${path}.md`),
+  ],
+  router: 'guides',
+  customCss: '.ci/website.css',
+  navigation: { includeGroups: true },
+  groupOrder: [...new Set(guides.map(({ group }) => group)), 'Other papers', 'Modules'],
+  sort: ['documents-first'],
+  sortEntryPoints: false,
+  searchInDocuments: true,
   disableSources: true,
-  highlightLanguages: ['ts', 'typescript', 'javascript', 'json', 'sh', 'http', 'html'],
+  highlightLanguages: ['ts', 'typescript', 'javascript', 'json', 'sh', 'http', 'html', 'yaml', 'diff'],
   excludePrivate: true,
   validation: { notExported: false, invalidLink: true, notDocumented: false },
 }

@@ -1,0 +1,122 @@
+/**
+ * A plugin of typedoc: the guides as a website, with the order and the groups of examples/guides/README.md. A page has
+ * its heading as its title, once, and links to the previous and the next page. The words of examples/guides/words.md
+ * find the guides that their row links to.
+ */
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { Converter, IndexEvent, JSX, KindRouter, ReflectionKind, RendererEvent } from 'typedoc'
+
+const guides = 'examples/guides'
+const read = (path) => readFileSync(path, 'utf8')
+const linked = (text) => [...text.matchAll(/\]\(([\w-]+)\.md/g)].map(([, name]) => name)
+
+/** The guides by name, with their group, in order. */
+export const contents = () =>
+  read(`${guides}/README.md`)
+    .split(/^## /m)
+    .slice(1)
+    .flatMap((section) => linked(section).map((name) => ({ name, group: section.slice(0, section.indexOf('\n')) })))
+
+const { name: library, exports } = JSON.parse(read('package.json'))
+// What users import, by the name of the module
+const entries = new Map(
+  Object.entries(exports).flatMap(([entry, { import: built }]) =>
+    built ? [[built.default.replace(/^\.\/dist\/|(?:\/index)?\.js$/g, ''), library + entry.slice(1)]] : [],
+  ),
+)
+
+// Each row has words, and links to guides. What is not here is found in the table itself.
+const wordsOf = (guide) =>
+  read(`${guides}/words.md`)
+    .split('\n')
+    .map((line) => line.split('|'))
+    .filter(([, , answer = '']) => (answer.includes('Not here') ? ['words'] : linked(answer)).includes(guide))
+    .map(([, words]) => words.trim())
+    .join(', ')
+
+// Code is a part of its own, also in a heading
+const headingsOf = (parts) => {
+  const text = parts.map((part) => part.text).join('')
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, '')
+  return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading.replace(/[`[]|\]\([^)]*\)/g, ''))
+}
+
+const programs = /\.(?:ts|mjs|lock|json|md)$/
+
+export const load = (app) => {
+  const order = contents()
+  const nameOf = new Map()
+
+  app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
+    // examples/guides/levels, examples/README
+    const name = document.name.replace(/\/README$/, '').replace(/^.*\//, '')
+    nameOf.set(document, name)
+    document.name = headingsOf(document.content)[0] ?? name
+    document.relevanceBoost = 20
+    document.frontmatter.group = order.find((guide) => guide.name === name)?.group ?? 'Other papers'
+  })
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    for (const module of project.children ?? []) {
+      if (module.kind === ReflectionKind.Module) module.name = entries.get(module.name) ?? module.name
+    }
+    // The page already has a title
+    const [first] = project.readme ?? []
+    if (first !== undefined) first.text = first.text.replace(/^# .+\n+/, '')
+  })
+
+  // The address of a guide is its file name
+  app.renderer.defineRouter(
+    'guides',
+    class extends KindRouter {
+      getIdealBaseName(reflection) {
+        const name = nameOf.get(reflection)
+        return name === undefined ? super.getIdealBaseName(reflection) : `guides/${name}`
+      }
+    },
+  )
+
+  app.renderer.on(IndexEvent.PREPARE_INDEX, (event) => {
+    event.searchFieldWeights.words = 100
+    event.searchResults.forEach((found, index) => {
+      const name = nameOf.get(found)
+      if (name !== undefined) event.searchFields[index] = { ...event.searchFields[index], words: wordsOf(name) }
+    })
+  })
+
+  // The list of headings leaves out what is code in them
+  app.renderer.hooks.on('pageSidebar.begin', ({ page }) => {
+    const parts = page.url === 'index.html' ? page.project.readme : nameOf.has(page.model) && page.model.content
+    const headings = parts ? headingsOf(parts) : []
+    const listed = page.pageSections.flatMap((section) => section.headings)
+    if (headings.length === listed.length) listed.forEach((one, index) => (one.text = headings[index]))
+    return JSX.createElement(JSX.Fragment, null)
+  })
+
+  app.renderer.hooks.on('content.end', (context) => {
+    const pages = order.flatMap(({ name }) => [...nameOf].find(([, other]) => other === name)?.[0] ?? [])
+    const at = pages.indexOf(context.page.model)
+    const isStart = context.page.url === 'index.html'
+    if (at < 0 && !isStart) return JSX.createElement(JSX.Fragment, null)
+    const link = (to, rel, label) =>
+      to && JSX.createElement('a', { href: context.urlTo(to), rel }, JSX.createElement('small', null, label), to.name)
+    return JSX.createElement(
+      'nav',
+      { class: 'neighbors', 'aria-label': 'Previous and next page' },
+      isStart ? undefined : link(pages[at - 1] ?? context.page.project, 'prev', 'Previous'),
+      link(pages[isStart ? 0 : at + 1], 'next', 'Next'),
+    )
+  })
+
+  // Programs that guides link to: hosts serve .ts as a video, and .txt as a page
+  app.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
+    const files = readdirSync(outputDirectory, { recursive: true }).map((path) => join(outputDirectory, path))
+    const media = files.filter((path) => basename(join(path, '..')) === 'media' && programs.test(path))
+    for (const path of media) renameSync(path, `${path}.txt`)
+    const links = new RegExp(`(href="[^"]*media/(?:${media.map((path) => basename(path)).join('|')}))(?=["#])`, 'g')
+    for (const path of files.filter((path) => path.endsWith('.html'))) {
+      const html = read(path)
+      writeFileSync(path, media.length === 0 ? html : html.replace(links, '$1.txt'))
+    }
+  })
+}

@@ -1,0 +1,93 @@
+/** `npm run docs`: the guides as a website, in a browser. It takes half a minute, so only CI builds it. */
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { browsing } from '../support/browser.js'
+import { linksOf } from '../support/papers.js'
+import { isContinuousIntegration } from '../support/samples.js'
+import { repository } from '../support/typecheck.js'
+
+const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+const guides = linksOf('examples/guides/README.md').map(({ target }) => target.replace(/\.md$/, ''))
+
+describe.runIf(isContinuousIntegration)('the website', () => {
+  let folder: string
+  let server: Server
+  let url: string
+  const open = browsing()
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-website-'))
+    execFileSync('npx', ['typedoc', '--out', folder], { cwd: repository, stdio: 'pipe' })
+    // In a folder of its host, to see that links are relative
+    server = createServer((req, res) => {
+      const path = join(
+        folder,
+        decodeURIComponent(new URL(req.url ?? '', 'http://site').pathname).replace(/^\/docs/, ''),
+      )
+      res.statusCode = existsSync(path) ? 200 : 404
+      res.setHeader('Content-Type', types[extname(path)] ?? 'text/plain')
+      res.end(existsSync(path) ? readFileSync(path) : '')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/docs`
+  }, 120_000)
+  afterAll(() => {
+    server?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('has each guide, with its title once, in the order of the list of guides', async () => {
+    const { page } = await open()
+    await page.goto(`${url}/index.html`)
+    for (const guide of guides) {
+      await page.click('.neighbors [rel=next]')
+      await page.waitForURL(`${url}/guides/${guide}.html`)
+      const titles = (await page.locator('h1').allTextContents()).map((title) => title.trim())
+      expect(titles).toHaveLength(1)
+      expect(await page.title()).toBe(`${titles[0]} | koa-with-auth`)
+    }
+    expect(await page.$('.neighbors [rel=next]')).toBe(null)
+    for (const guide of guides.slice(0, -1).reverse()) {
+      await page.click('.neighbors [rel=prev]')
+      await page.waitForURL(`${url}/guides/${guide}.html`)
+    }
+  })
+
+  it('keeps the code in its lists of headings', async () => {
+    const { page } = await open()
+    await page.goto(`${url}/guides/sessions.html`)
+    expect(await page.textContent('.page-menu')).toContain('Changing app.keys')
+  })
+
+  it('fits on a phone, in light and dark', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page: phone } = await open({ viewport: { width: 390, height: 800 }, colorScheme })
+      for (const path of ['index', ...guides.map((guide) => `guides/${guide}`)]) {
+        await phone.goto(`${url}/${path}.html`)
+        const overflow = await phone.evaluate('document.documentElement.scrollWidth - innerWidth')
+        expect([path, overflow]).toEqual([path, 0])
+      }
+    }
+  })
+
+  it.each([
+    ['login', 'Sessions'],
+    ['JWT', 'Tokens of an identity provider'],
+    ['roles', 'Combining authenticators'],
+    ['OAuth', 'Find it by word'],
+    ['reset', 'Find it by word'],
+    ['CORS', 'Find it by word'],
+  ])('finds a guide by %s', async (word, guide) => {
+    const { page } = await open()
+    await page.goto(`${url}/guides/levels.html`)
+    await page.click('#tsd-search-trigger')
+    await page.fill('#tsd-search-input', word)
+    await page.locator('#tsd-search-results li', { hasText: guide }).first().waitFor({ timeout: 10_000 })
+  })
+})
