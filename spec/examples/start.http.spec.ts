@@ -1,3 +1,4 @@
+import { appendFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { asRequests } from '../support/examplesCurl.js'
@@ -41,6 +42,24 @@ const taken = (): Promise<Server> =>
   })
 
 describe('npm start', () => {
+  it('says first what it does, and compiles everything once', async () => {
+    const [first, second] = started.output.stdout.replace(/^(?:>.*)?\n/gm, '').split('\n')
+    expect([first, second]).toEqual([
+      expect.stringMatching(/^Compiling koa-with-auth and its examples/),
+      expect.stringMatching(/^Compiled \d{3} files in [\d.]+ s\.$/),
+    ])
+  })
+
+  it('compiles at the next start only what changed', async () => {
+    const edited = `${project.folder}/src/core/data.ts`
+    await appendFile(edited, '\n')
+    const again = run('npm', ['start'], { PORT: '0', HOST: '127.0.0.1' })
+    await again.printed(END)
+    expect(again.output.stdout).toContain('\nCompiled 1 files in ')
+    again.signal('SIGINT')
+    await again.exited
+  })
+
   it('serves the examples on PORT and HOST', async () => {
     const answer = await ask(`http://127.0.0.1:${port}/api/bearer`, {
       headers: { Authorization: 'Bearer supersecret' },

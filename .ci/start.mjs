@@ -1,0 +1,42 @@
+// `npm start`: compiles what changed since the last start, without types and declarations, and serves the examples.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+
+console.log('Compiling koa-with-auth and its examples; after the first time, only what changed ...')
+
+const outputs = { src: 'dist/cjs', examples: 'dist/examples' }
+const left = ['examples/create']
+const changed = (folder) =>
+  readdirSync(folder, { recursive: true })
+    .map((path) => ({ from: join(folder, path), to: join(outputs[folder], path).replace(/ts$/, 'js') }))
+    .filter(({ from }) => from.endsWith('.ts') && !left.some((other) => from.startsWith(other)))
+    .filter(({ from, to }) => !existsSync(to) || statSync(to).mtimeMs < statSync(from).mtimeMs)
+
+const compile = async (folder, configuration) => {
+  const files = changed(folder)
+  if (files.length === 0) return 0
+  const { default: ts } = await import('typescript')
+  const { config } = ts.readConfigFile(configuration, ts.sys.readFile)
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(configuration), {}, configuration)
+  // One file alone does not say that the package has ES modules
+  const module = folder === 'examples' ? ts.ModuleKind.ESNext : options.module
+  for (const { from, to } of files) {
+    const compilerOptions = { ...options, module }
+    const { outputText } = ts.transpileModule(readFileSync(from, 'utf8'), { compilerOptions, fileName: from })
+    mkdirSync(dirname(to), { recursive: true })
+    writeFileSync(to, outputText)
+  }
+  return files.length
+}
+
+const sources = await compile('src', 'tsconfig.cjs.json')
+// An interrupted start leaves modules without their entry points
+const entry = 'dist/index.js'
+if (sources > 0 || !existsSync(entry)) {
+  rmSync(entry, { force: true })
+  await import('./modules.mjs')
+}
+const examples = await compile('examples', 'examples/tsconfig.json')
+console.log(`Compiled ${sources + examples} files in ${(performance.now() / 1000).toFixed(1)} s.\n`)
+await import('../dist/examples/server.js')
