@@ -38,6 +38,8 @@ const shared = {
   isolate: false,
   setupFiles: ['spec/support/sharedProcess.ts'],
   globalSetup: ['spec/support/madeOnce.ts'],
+  // specs wait for the warnings that they cause, and Node would print all of them
+  execArgv: ['--no-warnings'],
   hookTimeout: 60_000,
 }
 const suite = (name: string, include: string[], testTimeout = 45_000) => ({
@@ -84,6 +86,9 @@ export default defineConfig(({ mode }) => ({
     // many files wait for stores and timers: one worker more than there are cores keeps the cores at work
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
+    // what matters: failures, with what they printed
+    silent: 'passed-only',
+    slowTestThreshold: 10_000,
     projects: [
       mode === 'quick' ? quick : unit,
       suite('integration', ['spec/**/*.http.spec.ts']),
