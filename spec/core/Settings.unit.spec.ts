@@ -35,7 +35,7 @@ describe('Settings', () => {
   })
 
   it('A-01 cannot be set by a header', () => {
-    const fields = [['koa-with-auth/settings', '{"csrf":false}']] as const
+    const fields = [['koa-with-auth/exchange', '{"settings":{"csrf":false}}']] as const
     expect(settingsOf(mockRequest({ fields }))).toBe(defaults)
   })
 })

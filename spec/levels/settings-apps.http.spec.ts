@@ -397,4 +397,4 @@ describe('settings of an application, middleware and exceptions', () => {
 })
 
 const settingsRealm = (ctx: object): unknown =>
-  Reflect.get(Object(Reflect.get(ctx, Symbol.for('koa-with-auth/settings'))), 'realm')
+  Reflect.get(Object(Reflect.get(Object(Reflect.get(ctx, Symbol.for('koa-with-auth/exchange'))), 'settings')), 'realm')

@@ -4,7 +4,7 @@
  * Pure data; `koa/settings.ts` checks the settings and puts them there.
  */
 import { STATUS_CODES } from 'node:http'
-import type { Request } from 'koa'
+import type { Context, Request } from 'koa'
 import type { AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { deepFreeze } from './data.js'
@@ -250,15 +250,73 @@ export const defaults: Settings = Object.freeze<Settings>({
   within: undefined,
 })
 
-const key = Symbol.for('koa-with-auth/settings')
-
-/** The settings that a request carries. */
-export const settingsOf = (request: Request): Settings => {
-  const carried: Settings | undefined = request.ctx[key]
-  return carried ?? defaults
+/**
+ * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
+ * field whose type is above this folder belongs to the module that its comment names.
+ */
+export interface Exchange {
+  /** The settings in force where the request is now. */
+  settings: Settings
+  /** The captures of the layer whose guard ran last: the router makes new ones for each layer, see `koa/guard.ts`. */
+  captures: unknown
+  /** Whether the operation threw, see `koa/settings.ts`. */
+  hasThrown: boolean
+  /** What completes the head of the response, see `koa/responseHeaders.ts`. */
+  head: unknown
+  /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
+  decision: unknown
+  /** The applications that the request is in, see `koa/application.ts`. */
+  visits: unknown
+  /** Who is signed in, see `kinds/sessionUser.ts`. */
+  source: unknown
+  /** The session and its changes, see `sessions/RequestSession.ts`. */
+  session: unknown
+  /** The access token that was accepted, see `jwt/tokenKind.ts`. */
+  token: unknown
 }
 
+/** On a Koa context and its response: the record of the request. */
+export const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
+
+interface Carrying {
+  [exchangeMark]?: Exchange
+}
+
+/** The record of a request. The first call makes it. */
+export const exchangeOf = (ctx: object): Exchange => {
+  const carrying: Carrying = ctx
+  return (carrying[exchangeMark] ??= {
+    settings: defaults,
+    captures: undefined,
+    hasThrown: false,
+    head: undefined,
+    decision: undefined,
+    visits: undefined,
+    source: undefined,
+    session: undefined,
+    token: undefined,
+  })
+}
+
+/** The record of a request, or of the request of a response; `undefined` if there is none yet. */
+export const knownExchange = (carrying: object): Exchange | undefined => {
+  const { [exchangeMark]: exchange }: Carrying = carrying
+  return exchange
+}
+
+/**
+ * The record that the response of a request carries. It is that of its first context, because middleware can make
+ * another context for the same response.
+ */
+export const exchangeOfResponse = (ctx: Context): Exchange => {
+  const response: Context['res'] & Carrying = ctx.res
+  return (response[exchangeMark] ??= exchangeOf(ctx))
+}
+
+/** The settings that a request carries. */
+export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
+
 /** Lets a request carry settings. */
-export const carry = (request: Request, settings: Settings): void => {
-  request.ctx[key] = settings
+export const carry = ({ ctx }: Request, settings: Settings): void => {
+  exchangeOf(ctx).settings = settings
 }

@@ -147,9 +147,6 @@ export const levelMark = Symbol.for('koa-with-auth/level')
 /** On a layer: its plan, see `koa/plan.ts`. */
 export const planMark = Symbol.for('koa-with-auth/plan')
 
-/** On a Koa context: the captures of the layer whose guard ran last, see `koa/guard.ts`. */
-export const guardedMark = Symbol.for('koa-with-auth/guarded')
-
 /** On a function: it describes its operation, see `openapi/operation.ts`. */
 export const operationMark = Symbol.for('koa-with-auth/operation')
 
@@ -164,12 +161,6 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
 
 /** On a router: `expectGuarded` is running on it. */
 export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
-
-/** On a response: the headers of the guarded operation that answers, see `koa/responseHeaders.ts`. */
-export const policyMark = Symbol.for('koa-with-auth/header-policy')
-
-/** On a response: what was decided about its request, see `koa/watching.ts`. */
-export const decisionMark = Symbol.for('koa-with-auth/decision')
 
 /**
  * On a router: what was printed about it. On the channel of decisions: that they are printed. See `koa/development.ts`.

@@ -17,6 +17,7 @@ import {
 } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import { andThen, type Evaluation } from '../core/Result.js'
+import { exchangeOf, knownExchange } from '../core/Settings.js'
 import { ownOrGetter } from '../core/data.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge, tokenExpired } from '../kinds/http.js'
@@ -37,15 +38,15 @@ interface Presented {
   readonly resource: ProtectedResource | undefined
 }
 
-const key = Symbol.for('koa-with-auth/token')
-
 /** Puts the token of a request on its context, or removes it. */
 const carryToken = (request: Request, presented: Presented | undefined): void => {
-  request.ctx[key] = presented
+  exchangeOf(request.ctx).token = presented
 }
 
 /** The token that a request presented. */
-export const tokenOf = (ctx: Context): Presented | undefined => ctx[key]
+export const tokenOf = (ctx: Context): Presented | undefined =>
+  // Safe: `carryToken` alone writes it
+  knownExchange(ctx)?.token as Presented | undefined
 
 /** The options of every token kind. */
 export interface TokenOptions<C, R> {

@@ -8,6 +8,7 @@
 import * as t from 'io-ts'
 import type { Context } from 'koa'
 import type { PrincipalFromAnswer } from '../core/Result.js'
+import { exchangeOf, knownExchange } from '../core/Settings.js'
 import { ownOrGetter } from '../core/data.js'
 import type { SignInDigests } from '../core/events.js'
 import { hook, isAsync, maybe, type Check } from '../core/options.js'
@@ -144,9 +145,14 @@ export interface SessionSource {
 
 const sourceMark = Symbol.for('koa-with-auth/session')
 
-/** Puts the source on a context. */
+/** Lets a request carry the source. */
 export const carrySource = (ctx: Context, source: SessionSource): void => {
-  ctx[sourceMark] = source
+  exchangeOf(ctx).source = source
+}
+
+/** Gives an application the source of requests that carry none, because they did not pass its sessions. */
+export const declareSource = ({ context }: { readonly context: object }, source: SessionSource): void => {
+  Reflect.set(context, sourceMark, source)
 }
 
 /** Who is signed in by the session of a context, as records of signing in and out name it. */
@@ -155,8 +161,10 @@ export const signInDigestsOf = (ctx: Context): SignInDigests | undefined => {
   return typeof session === 'object' && session !== null ? sourceOf(ctx)?.digests(session) : undefined
 }
 
-/** The source on a context. */
-export const sourceOf = (ctx: Context): SessionSource | undefined => ctx[sourceMark]
+/** The source of a request; `undefined` if its application has none. */
+export const sourceOf = (ctx: Context): SessionSource | undefined =>
+  // Safe: `carrySource` alone writes it
+  (knownExchange(ctx)?.source as SessionSource | undefined) ?? ctx[sourceMark]
 
 /*
  * The name of the session cookie, for documents and audits that are made without a request.

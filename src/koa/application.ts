@@ -8,7 +8,7 @@
  */
 import type { Context, Next } from 'koa'
 import { aheadOfParams, notWrapped } from '../core/data.js'
-import { carry, settingsOf, type Settings } from '../core/Settings.js'
+import { exchangeOf, type Exchange, type Settings } from '../core/Settings.js'
 import type { Application } from './plan.js'
 import { answerException, type Addition } from './settings.js'
 
@@ -22,13 +22,22 @@ interface Visit {
   seen?: { readonly error: unknown; readonly isForeign: boolean }
 }
 
+// Safe: it is written here alone
+const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, Visit> | undefined
+
 /**
  * Makes an application that adds to the settings around it. `addition` is called for each request, because `onError`
  * may change it.
  */
 export const application = (addition: () => Addition): Application => {
   const key = Symbol('a visit to one application')
-  const visitOf = (ctx: Context & { [key]?: Visit }): Visit => (ctx[key] ??= { isAround: false })
+  const visitIn = (exchange: Exchange): Visit => {
+    const visits = visitsIn(exchange) ?? new Map<symbol, Visit>()
+    exchange.visits = visits
+    const visit = visits.get(key) ?? { isAround: false }
+    visits.set(key, visit)
+    return visit
+  }
 
   let known: { readonly add: Addition; readonly outer: Settings; readonly inner: Settings } | undefined
   const settingsIn = (outer: Settings): Settings => {
@@ -43,13 +52,14 @@ export const application = (addition: () => Addition): Application => {
     if (visit.seen === undefined || visit.seen.error !== error) visit.seen = { error, isForeign }
   }
 
-  const begin = (ctx: Context & { [key]?: Visit }, next: Next): Promise<unknown> => {
-    const outer = settingsOf(ctx.request)
+  const begin = (ctx: Context, next: Next): Promise<unknown> => {
+    const exchange = exchangeOf(ctx)
+    const { settings: outer } = exchange
     const settings = settingsIn(outer)
-    const added = ctx[key]?.added
-    carry(ctx.request, added?.within?.outer === outer ? added : settings)
+    const added = visitsIn(exchange)?.get(key)?.added
+    exchange.settings = added?.within?.outer === outer ? added : settings
     if (settings.exceptionHandlers.size === 0) return next()
-    const visit = visitOf(ctx)
+    const visit = visitIn(exchange)
     return visit.isAround
       ? next().catch((error: unknown) => {
           notice(visit, error, false)
@@ -58,19 +68,20 @@ export const application = (addition: () => Addition): Application => {
       : answering(ctx, next, settings, visit)
   }
 
-  const end = (ctx: Context & { [key]?: Visit }, next: Next): Promise<unknown> => {
-    const inner = settingsOf(ctx.request)
+  const end = (ctx: Context, next: Next): Promise<unknown> => {
+    const exchange = exchangeOf(ctx)
+    const { settings: inner } = exchange
     const outer = outsideOf(inner, key)
     if (outer === undefined) return next()
-    if (inner !== known?.inner) visitOf(ctx).added = inner
-    carry(ctx.request, outer)
+    if (inner !== known?.inner) visitIn(exchange).added = inner
+    exchange.settings = outer
     return next().then(
       (value) => {
-        carry(ctx.request, inner)
+        exchange.settings = inner
         return value
       },
       (error: unknown) => {
-        const visit = ctx[key]
+        const visit = visitsIn(exchange)?.get(key)
         if (visit !== undefined) notice(visit, error, true)
         throw error
       },

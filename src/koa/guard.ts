@@ -13,8 +13,7 @@ import type { Context, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { handlerOf, httpStatusOf, settingsOf } from '../core/Settings.js'
-import { guardedMark } from '../core/data.js'
+import { exchangeOf, handlerOf, httpStatusOf, settingsOf } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
 import { sourceOf } from '../kinds/sessionUser.js'
@@ -73,7 +72,7 @@ const wrapped =
  * another layer ran before in this request.
  */
 const enterOperation = (ctx: Context): boolean => {
-  const context: Context & { [guardedMark]?: unknown } = ctx
+  const exchange = exchangeOf(ctx)
   const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
   if (!isRunning(layers, ctx['routerPath'])) {
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
@@ -82,11 +81,11 @@ const enterOperation = (ctx: Context): boolean => {
   }
   // The router makes a new array of captures for every layer that it runs, so it identifies the layer that runs
   const captures: unknown = ctx['captures']
-  const before = context[guardedMark]
+  const before = exchange.captures
   if (before === captures) {
     throw new Error(`withAuth(...) is in one operation twice; remove one (${wrapped})`)
   }
-  context[guardedMark] = captures
+  exchange.captures = captures
   return before !== undefined
 }
 

@@ -11,8 +11,7 @@ import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
-import { settingsOf } from '../core/Settings.js'
-import { policyMark } from '../core/data.js'
+import { exchangeOfResponse, knownExchange, settingsOf, type Exchange } from '../core/Settings.js'
 
 /*
  * Writes `WWW-Authenticate`. Each challenge is rendered once. If a script sent the request, the challenges open no
@@ -147,38 +146,36 @@ interface Applied {
   readonly writeHead: WriteHead
 }
 
-interface WithPolicy extends ServerResponse {
-  [policyMark]?: Applied
-}
-
 /** Gives a response the headers of an operation; what upstream middleware said about caching is replaced. */
 export const applyPolicy = (ctx: Context, policy: HeaderPolicy, headers: ReadonlyArray<HeaderLine>): void => {
-  const response: WithPolicy = ctx.res
-  const before = response[policyMark]
+  const { res } = ctx
+  const exchange = exchangeOfResponse(ctx)
+  const before = appliedTo(exchange)
   const { realm } = settingsOf(ctx.request)
-  addVary(response, policy.vary)
-  for (const line of headers) response.setHeader(line[0], line[1])
+  addVary(res, policy.vary)
+  for (const line of headers) res.setHeader(line[0], line[1])
   if (before === undefined) {
     // Safe: it is called in the same way
-    const writeHead = response.writeHead as WriteHead
-    response[policyMark] = { ctx, policy, vary: policy.vary, headers, realm, writeHead }
-    response.writeHead = writeCompleteHead
+    const writeHead = res.writeHead as WriteHead
+    exchange.head = { ctx, policy, vary: policy.vary, headers, realm, writeHead } satisfies Applied
+    res.writeHead = writeCompleteHead
     return
   }
   // a later wrapper of `writeHead` is called first, and calls ours
   const vary = union(before.vary, policy.vary)
-  response[policyMark] = { ctx, policy, vary, headers, realm, writeHead: before.writeHead }
+  exchange.head = { ctx, policy, vary, headers, realm, writeHead: before.writeHead } satisfies Applied
 }
+
+// Safe: it is written here alone
+const appliedTo = (exchange: Exchange | undefined) => exchange?.head as Applied | undefined
 
 /** The headers of the guarded operation that answers; `undefined` if none does. */
-export const policyOf = (response: ServerResponse): HeaderPolicy | undefined => {
-  const { [policyMark]: applied }: WithPolicy = response
-  return applied?.policy
-}
+export const policyOf = (response: ServerResponse): HeaderPolicy | undefined =>
+  appliedTo(knownExchange(response))?.policy
 
-function writeCompleteHead(this: WithPolicy, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
+function writeCompleteHead(this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
   // Safe: `applyPolicy` sets it before it installs this function
-  const applied = this[policyMark]!
+  const applied = appliedTo(knownExchange(this))!
   const left = setGiven(this, rest)
   complete(this, status, applied)
   return applied.writeHead.call(this, status, ...left)

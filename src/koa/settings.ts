@@ -8,7 +8,9 @@ import {
   addHandlers,
   carry,
   defaults,
+  exchangeOf,
   handlerOf,
+  knownExchange,
   settingsOf,
   type AuthResponse,
   type ErrorMapper,
@@ -38,15 +40,13 @@ import { policyOf } from './responseHeaders.js'
  * that reveals nothing.
  */
 
-const thrown = Symbol.for('koa-with-auth/thrown')
-
 /** Marks a request whose operation threw. Its session is not saved, even if a handler answers the exception. */
 export const markThrown = (ctx: Context): void => {
-  ctx[thrown] = true
+  exchangeOf(ctx).hasThrown = true
 }
 
 /** Whether the operation threw. */
-export const hasThrown = (ctx: Context): boolean => ctx[thrown] === true
+export const hasThrown = (ctx: Context): boolean => knownExchange(ctx)?.hasThrown === true
 
 /** Lets the registered handler answer. Rejects with the exception if there is none. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {

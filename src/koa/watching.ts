@@ -14,8 +14,7 @@ import type { Authenticator } from '../core/Authenticator.js'
 import type { Evaluation } from '../core/Result.js'
 import { decisions } from '../core/events.js'
 import { decidedBy, witnessed, type Decided, type Draft } from '../core/decided.js'
-import { decisionMark } from '../core/data.js'
-import { settingsOf } from '../core/Settings.js'
+import { exchangeOfResponse, knownExchange, settingsOf, type Exchange } from '../core/Settings.js'
 
 /** Watches the decisions of one guard. */
 interface Watching {
@@ -39,9 +38,8 @@ interface Begun {
 // published
 type Progress = 'undecided' | 'answered' | Draft | 'published'
 
-interface Watched extends ServerResponse {
-  [decisionMark]?: Progress
-}
+// Safe: it is written here alone
+const progressOf = (exchange: Exchange): Progress => (exchange.decision as Progress | undefined) ?? 'undecided'
 
 /** Watches the decisions of an authenticator. */
 export const watching = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Watching => {
@@ -51,7 +49,7 @@ export const watching = (authenticator: Authenticator<unknown>, levels: Readonly
   let decided: Decided | undefined
   return {
     begin: (ctx) => {
-      watch(ctx.res)
+      watch(ctx)
       return { attempt: newAttempt(ctx.request), at: performance.now() }
     },
     evaluate: ({ attempt }) => (witness ??= witnessed(authenticator)).evaluate(attempt.request, attempt),
@@ -63,25 +61,28 @@ export const watching = (authenticator: Authenticator<unknown>, levels: Readonly
       if (attempt.isRecalled) draft.cached = true
       const subject = E.isRight(result) ? subjectOf(request, result.right) : undefined
       if (subject !== undefined) draft.subject = subject
-      note(ctx.res, draft)
+      note(ctx, draft)
     },
     refused: (ctx, { at }) => {
       const draft = draftOf(ctx, level, performance.now() - at)
       draft.outcome = 'refused'
       draft.failure = 'malformed'
-      note(ctx.res, draft)
+      note(ctx, draft)
     },
   }
 }
 
 /** Notes that an operation is public. */
 export const watchPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
-  watch(ctx.res)
-  note(ctx.res, draftOf(ctx, levels.join(' + '), 0))
+  watch(ctx)
+  note(ctx, draftOf(ctx, levels.join(' + '), 0))
 }
 
 /** Notes that a request was answered with a status that its response does not write. */
-export const answeredWith = (response: ServerResponse, status: number): void => settle(response, status)
+export const answeredWith = (response: ServerResponse, status: number): void => {
+  const exchange = knownExchange(response)
+  if (exchange !== undefined) settle(exchange, status)
+}
 
 // `routerPath` is the pattern of the layer that runs; it can be a RegExp
 const draftOf = ({ method, routerPath }: Context, level: string, durationMs: number): Draft => ({
@@ -106,30 +107,32 @@ export const subjectOf = (request: Request, principal: unknown): string | undefi
   }
 }
 
-const watch = (response: Watched): void => {
-  if (response[decisionMark] !== undefined) return
-  response[decisionMark] = 'undecided'
-  response.on('finish', answered)
-  response.on('close', answered)
+const watch = (ctx: Context): void => {
+  const exchange = exchangeOfResponse(ctx)
+  if (exchange.decision !== undefined) return
+  exchange.decision = 'undecided'
+  ctx.res.on('finish', answered)
+  ctx.res.on('close', answered)
 }
 
-const note = (response: Watched, draft: Draft): void => {
-  const progress = response[decisionMark]
+const note = (ctx: Context, draft: Draft): void => {
+  const exchange = exchangeOfResponse(ctx)
+  const progress = progressOf(exchange)
   if (progress === 'published') return
-  response[decisionMark] = draft
-  if (progress === 'answered') settle(response, statusOf(response))
+  exchange.decision = draft
+  if (progress === 'answered') settle(exchange, statusOf(ctx.res))
 }
 
 function answered(this: ServerResponse): void {
-  settle(this, statusOf(this))
+  answeredWith(this, statusOf(this))
 }
 
 // Published when both are there: what was decided, and what was answered
-const settle = (response: Watched, status: number): void => {
-  const progress = response[decisionMark]
-  if (progress === 'undecided') response[decisionMark] = 'answered'
+const settle = (exchange: Exchange, status: number): void => {
+  const progress = progressOf(exchange)
+  if (progress === 'undecided') exchange.decision = 'answered'
   if (typeof progress !== 'object') return
-  response[decisionMark] = 'published'
+  exchange.decision = 'published'
   progress.status = status
   decisions.publish(Object.freeze(progress))
 }

@@ -5,6 +5,7 @@
  * session authenticators read it.
  */
 import type { Context } from 'koa'
+import { exchangeOf } from '../core/Settings.js'
 import { signedIn, signedOut, type SignInDigests } from '../core/events.js'
 import { sessionData } from '../kinds/plainSession.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
@@ -357,15 +358,10 @@ export class RequestSession implements SessionSource {
       : undefined
 }
 
-const key = Symbol.for('koa-with-auth/requestSession')
-
-interface Carrying {
-  [key]?: RequestSession
-}
-
 /** The session of a request. The first call makes it. */
 export const requestSessionOf = (ctx: object): RequestSession => {
-  const carrying: Carrying = ctx
-  carrying[key] ??= new RequestSession()
-  return carrying[key]
+  const exchange = exchangeOf(ctx)
+  exchange.session ??= new RequestSession()
+  // Safe: it is written here alone
+  return exchange.session as RequestSession
 }

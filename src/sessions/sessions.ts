@@ -30,6 +30,7 @@ import {
 import { keysFix, strengthOf, warnOfShortKey } from '../kinds/plainSession.js'
 import {
   carrySource,
+  declareSource,
   declareSessionCookie,
   rightsChecks,
   rightsFrom,
@@ -332,8 +333,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs }
   const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
-  // Safe: it is the prototype of every context. A request that passes the sessions gets its own source
-  carrySource(app.context as Context, misplaced(owner))
+  // a request that passes the sessions carries its own source
+  declareSource(app, misplaced(owner))
   const run = koaSession(
     {
       ...unpolluted,
