@@ -61,8 +61,8 @@ describe('alternativesOf', () => {
         const { description } = build(of)
         const ids = new Map(leaves(description).map((leaf, at) => [leaf, leavesOf(of)[at]!.id]))
         const found = alternativesOf(description)
-        expect(found.map((one) => one.map(({ leaf }) => ids.get(leaf)))).toStrictEqual(byHand(of))
-        for (const { leaf, scopes } of found.flat()) {
+        expect(found.map(({ demands }) => demands.map(({ leaf }) => ids.get(leaf)))).toStrictEqual(byHand(of))
+        for (const { leaf, scopes } of found.flatMap(({ demands }) => demands)) {
           expect(new Set(scopes)).toStrictEqual(scopesAbove(of, ids.get(leaf)!))
           expect(new Set(scopes).size).toBe(scopes.length)
         }
@@ -114,7 +114,7 @@ describe('admitsAnonymous', () => {
         expect(welcomes(of)).toBe(E.isRight(result))
         welcomed[E.isRight(result) ? 'yes' : 'no']++
         // There is then an alternative that demands nothing
-        expect(alternativesOf(made.description).some((one) => one.length === 0)).toBe(E.isRight(result))
+        expect(alternativesOf(made.description).some(({ demands }) => demands.length === 0)).toBe(E.isRight(result))
       }),
       { numRuns: 500 },
     )

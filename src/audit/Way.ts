@@ -4,7 +4,15 @@
  *
  * It says less than a description, but enough to compare which callers two policies let in.
  */
-import { challengesOf, schemeOf, type Description, type Leaf, type SecurityScheme } from '../core/Description.js'
+import {
+  alternativesOf,
+  challengesOf,
+  distinctScopes,
+  schemeOf,
+  type Description,
+  type Leaf,
+  type SecurityScheme,
+} from '../core/Description.js'
 
 /*
  * What an authenticator demands, in words: `bearer, or API key in header X-API-Key`.
@@ -106,37 +114,15 @@ export const anyone: Way = { ...anonymous, takesAnything: true }
 // -------------------------------------------------------------------------------------
 
 /** The ways that an authenticator leaves open, in the order tried. */
-export const waysOf = (description: Description): ReadonlyArray<Way> => {
-  switch (description._tag) {
-    case 'Leaf':
-      return [{ ...anonymous, credentials: [leafInWords(description)] }]
-    case 'AnyOf':
-      return distinct(description.members.flatMap(waysOf))
-    case 'AllOf':
-      return distinct(description.members.map(waysOf).reduce(product, [anonymous]))
-    case 'Optional':
-      return distinct([...waysOf(description.member), description.lenient ? anyone : anonymous])
-    case 'Scoped':
-      return distinct(waysOf(description.member).map((way) => scoped(way, description.scopes)))
-  }
-}
-
-const product = (some: ReadonlyArray<Way>, others: ReadonlyArray<Way>): ReadonlyArray<Way> =>
-  some.flatMap((one) =>
-    others.map((other) => ({
-      credentials: [...one.credentials, ...other.credentials],
-      scopes: union(one.scopes, other.scopes),
-      authorizations: one.authorizations + other.authorizations,
-      takesAnything: one.takesAnything || other.takesAnything,
+export const waysOf = (description: Description): ReadonlyArray<Way> =>
+  distinct(
+    alternativesOf(description).map(({ demands, authorizations, admitsAnything }) => ({
+      credentials: demands.map(({ leaf }) => leafInWords(leaf)),
+      scopes: distinctScopes(demands.flatMap(({ scopes }) => scopes)),
+      authorizations: authorizations.length,
+      takesAnything: admitsAnything,
     })),
   )
-
-const scoped = (way: Way, scopes: ReadonlyArray<string>): Way =>
-  scopes.length > 0 ? { ...way, scopes: union(way.scopes, scopes) } : { ...way, authorizations: way.authorizations + 1 }
-
-const union = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): ReadonlyArray<string> => [
-  ...new Set([...some, ...others]),
-]
 
 const distinct = (ways: ReadonlyArray<Way>): ReadonlyArray<Way> => [
   ...new Map(ways.map((way) => [JSON.stringify(way), way])).values(),

@@ -14,18 +14,12 @@ import { forgetPosition, isGuard, isLayer, originalOf, watched } from '../koa/la
 import { isEntryOf, labelOf, listedName, whyMissing, type AnyRouter, type ReadLayer } from '../koa/operations.js'
 import { guardIndexIn, planOf, write } from '../koa/plan.js'
 import { isSettings } from '../koa/settings.js'
-import type { Audit, AuditedOperation, Shadow } from './Audit.js'
-import { middlewareName, type Route } from './RoutedPath.js'
+import type { Audit, AuditedOperation } from './Audit.js'
+import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './differences.js'
+import { findingsOf, findingsOfPolicy, type Finding } from './findings.js'
 import { linesOf, readPolicy, type PolicyLine } from './policy.js'
 import { auditOf, readingOf, type Reading } from './router.js'
-
-/*
- * The findings for which `seal` refuses a router. Each names the operation and the fix.
- *
- * An operation that lets in anonymous callers must be public on purpose. So it must be listed, also with
- * `optional(...)`. And no unlisted function may answer before a guard.
- */
 
 /** What may be open, and what may run unguarded: the options of `seal`. */
 interface Allowed {
@@ -33,73 +27,53 @@ interface Allowed {
   readonly middleware: ReadonlyArray<Function>
 }
 
-/** Everything about a router that is not allowed. */
-const findingsOf = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
-  const isUnlisted = unlistedAmong(reading, allowed)
-  return [
-    ...audit.operations.flatMap((operation, at) => openness(operation, reading.routes[at]!, allowed)),
-    ...audit.operations.flatMap(shadowing),
-    ...reading.routes.flatMap(({ name, ahead, guard }, at) =>
-      // middleware before the guard of a public operation is as public as the operation
-      guard === undefined || audit.operations[at]?.access !== 'guarded'
-        ? []
-        : ahead.filter(isUnlisted).map(beforeGuard(name)),
-    ),
-    ...reading.middleware
-      .filter(({ guarded }) => guarded === 'no')
-      .flatMap(({ path, functions }) => functions.filter(isUnlisted).map(unguarded(path))),
-    ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations)),
-  ]
-}
-
 /**
- * What no list can allow: operations that are undecided, decided twice or for tests, and guarded ones that an open one answers first.
+ * Everything about a router that its lists do not allow. An operation that lets in anonymous callers must be public on
+ * purpose. So it must be listed, also with `optional(...)`. And no unlisted function may answer before a guard.
  */
-const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> => [
-  ...audit.operations.flatMap((operation, at) => undecided(operation, reading.routes[at]!)),
-  ...audit.operations.flatMap(shadowing),
-]
-
-const undecided = ({ operation, access, decidedBy }: AuditedOperation, route: Route): ReadonlyArray<string> => {
-  if (route.guard?.isForTests === true) {
-    return [`${operation}: withPrincipal admits everyone and is for tests only: seal the original router`]
-  }
-  if (route.functions.filter(isGuard).length > 1) return [`${operation}: withAuth(...) is in it twice; remove one`]
-  if (access !== 'undecided') return []
-  return decidedBy.length > 0
-    ? [`${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`]
-    : [`${operation} is undecided: guard it or its router, or write withAuth(null) and list it`]
-}
-
-const openness = (audited: AuditedOperation, route: Route, allowed: Allowed): ReadonlyArray<string> => {
-  const { operation, access, protection } = audited
-  const never = undecided(audited, route)
-  if (never.length > 0) return never
-  const isListed = allowed.public.some((entry) => isEntryOf(route, entry))
-  if (access === 'guarded' || isListed) return []
-  const fix = `list '${listedName(route)}' in public`
-  return access === 'public'
-    ? [`${operation} is public: guard it, or ${fix}`]
-    : [`${operation} lets anonymous callers in (${protection}): remove that, or ${fix}`]
-}
-
-const shadowing = ({ operation, access, shadowedBy }: AuditedOperation): ReadonlyArray<string> =>
-  access !== 'guarded' ? [] : shadowedBy.filter((shadow) => shadow.access !== 'guarded').map(inFront(operation))
-
-const inFront =
-  (operation: string) =>
-  (shadow: Shadow): string => {
-    const other = `${shadow.operation}, which is ${shadow.access},`
-    const fix = `register ${operation} where it is tried before ${shadow.operation}`
-    switch (shadow.extent) {
-      case 'all':
-        return `${operation} is guarded, but ${other} answers it first: ${fix}`
-      case 'part':
-        return `${operation} is guarded, but ${other} answers ${shadow.example ?? 'some of it'} first: ${fix}`
-      case 'unknown':
-        return `${operation} is guarded, and it is not known whether ${other} answers it first, because of a RegExp or of several captures in one segment: ${fix}`
+const notAllowed = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
+  const isUnlisted = unlistedAmong(reading, allowed)
+  const sentences = sealable(reading, audit).flatMap((finding) => {
+    const { rule, message, fix, at: [at, functionAt] = [-1, undefined] } = finding
+    const route = reading.routes[at]
+    switch (rule) {
+      case 'undecided-operation':
+      case 'answered-first':
+        return [sentence(finding)]
+      case 'open-operation':
+        if (route === undefined || allowed.public.some((entry) => isEntryOf(route, entry))) return []
+        return [`${message}: ${fix}, or list '${listedName(route)}' in public`]
+      case 'unguarded-middleware': {
+        const f = (message.startsWith('use ') ? reading.middleware[at]?.functions : route?.ahead)?.[functionAt ?? -1]
+        return f === undefined || isUnlisted(f) ? [`${message}: ${fix}`] : []
+      }
+      default:
+        return []
     }
-  }
+  })
+  return [...sentences, ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations))]
+}
+
+/** What no list and no policy file can allow. */
+const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> =>
+  sealable(reading, audit)
+    .filter(({ rule }) => rule === 'undecided-operation' || rule === 'answered-first')
+    .map(sentence)
+
+const sentence = ({ message, fix }: Finding): string => (fix === undefined ? message : `${message}: ${fix}`)
+
+/** The routes that are decided twice, or for tests. Nothing else is said about them. */
+const misuse = ({ name, guard, functions }: Route): string | undefined => {
+  if (guard?.isForTests === true)
+    return `${name}: withPrincipal admits everyone and is for tests only: seal the original router`
+  return functions.filter(isGuard).length > 1 ? `${name}: withAuth(...) is in it twice; remove one` : undefined
+}
+
+const sealable = ({ routes }: Reading, audit: Audit): ReadonlyArray<Finding> =>
+  findingsOf(audit).filter(({ rule, at = [-1] }) => {
+    const route = routes[at[0]]
+    return (rule !== 'open-operation' && rule !== 'undecided-operation') || route === undefined || !misuse(route)
+  })
 
 // dd-trace wraps functions when they are added, and keeps their names. So if a listed function is nowhere in the
 // router, a function with its name counts as the listed one.
@@ -112,16 +86,6 @@ const unlistedAmong = ({ routes, middleware }: Reading, allowed: Allowed): ((f: 
     return !isSettings(f) && !allowed.middleware.includes(original) && !isWrapped
   }
 }
-
-const beforeGuard =
-  (operation: string) =>
-  (f: Function): string =>
-    `${operation}: ${middlewareName(f)} runs before the guard: put it after withAuth(...), or list the function in middleware`
-
-const unguarded =
-  (path: string) =>
-  (f: Function): string =>
-    `use ${path}: no guard covers ${middlewareName(f)}: list the function itself in middleware, or remove it`
 
 const listing = (
   entry: string,
@@ -150,10 +114,11 @@ const listing = (
 
 /** Returns the differences of a router from a policy file, as findings. Throws an Error for a file that cannot be read. */
 const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
-  differencesOf(linesIn(place, file), linesOf(audit))
-    .filter(({ is }) => is !== undefined)
-    .filter((difference) => !isOfTheApplication(difference))
-    .map(({ text }) => `${text} (${String(file)})`)
+  findingsOfPolicy(
+    differencesOf(linesIn(place, file), linesOf(audit)).filter(
+      (difference) => difference.is !== undefined && !isOfTheApplication(difference),
+    ),
+  ).map(({ message }) => `${message} (${String(file)})`)
 
 const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> => {
   const bytes = E.tryCatch(
@@ -319,10 +284,12 @@ export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}):
   }
   const reading = readingOf('seal(router)', router)
   const audit = auditOf(reading)
-  const findings =
-    lock === undefined
-      ? findingsOf(reading, audit, { public: [], middleware: [], ...lists })
-      : [...neverAllowed(reading, audit), ...policyFindings('seal(router, { lock })', lock, audit)]
+  const findings = [
+    ...reading.routes.flatMap((route) => misuse(route) ?? []),
+    ...(lock === undefined
+      ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
+      : [...neverAllowed(reading, audit), ...policyFindings('seal(router, { lock })', lock, audit)]),
+  ]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
     throw new TypeError([`seal(router): ${count}`, ...findings].join('\n- '))

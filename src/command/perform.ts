@@ -8,8 +8,9 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import { table, visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
+import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/differences.js'
+import { findingsOf, findingsOfPolicy, rules, type Finding } from '../audit/findings.js'
 import { linesOf, policyText, readPolicy, type PlacedLine } from '../audit/policy.js'
 import { documentDifferences, documentFrom, type DocumentDifference } from './document.js'
 import type { Audited } from './load.js'
@@ -19,36 +20,6 @@ import type { Audited } from './load.js'
  *
  * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
  */
-
-/** How bad a result is (SARIF §3.27.10). */
-type Severity = 'error' | 'warning' | 'note'
-
-/** A finding for a reviewer. Its strings can be printed (`visible`). */
-interface Finding {
-  readonly rule: RuleName
-  /** The operation: `GET /export`. */
-  readonly operation: string
-  readonly text: string
-  readonly severity: Severity
-  /** The line in the file, from 1, if it is known. */
-  readonly line?: number | undefined
-}
-
-/** The rules, with SARIF's `shortDescription`. */
-const rules = {
-  'undecided-operation': 'No level decides who may call an operation.',
-  'open-operation': 'Anonymous callers get into an operation.',
-  'answered-first': 'An open operation answers requests to a guarded one.',
-  'csrf-off': 'Writes from other sites are accepted with credentials that browsers send by themselves.',
-  'unguarded-middleware': 'Middleware runs where no guard covers it.',
-  'policy-opened': 'More callers get in than the policy file says.',
-  'policy-changed': 'An operation is not protected as the policy file says.',
-  'policy-closed': 'Fewer callers get in than the policy file says.',
-  'document-differs': 'The OpenAPI document and the guards differ.',
-} as const
-
-/** The name of a rule. */
-type RuleName = keyof typeof rules
 
 /** The findings about a file as a log; `version` is that of this package. */
 export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version: string): object => ({
@@ -68,19 +39,19 @@ export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version:
   ],
 })
 
-const resultOf = ({ rule, operation, text, severity, line }: Finding, uri: string): object => ({
+const resultOf = ({ rule, operation, message, severity, line }: Finding, uri: string): object => ({
   ruleId: rule,
   ruleIndex: Object.keys(rules).indexOf(rule),
   level: severity,
-  message: { text: escapedMessage(text) },
+  message: { text: escapedMessage(visible(message)) },
   locations: [
     {
       physicalLocation: { artifactLocation: { uri }, region: { startLine: line ?? 1 } },
-      logicalLocations: [{ fullyQualifiedName: operation, kind: 'function' }],
+      logicalLocations: [{ fullyQualifiedName: visible(operation), kind: 'function' }],
     },
   ],
   // so that a finding keeps its identity when lines move
-  partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${operation}`) },
+  partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${visible(operation)}`) },
 })
 
 // §3.11.5: braces are placeholders, unless they are doubled
@@ -95,76 +66,12 @@ const uriOf = (file: string): string => {
   return path.split(sep).map(encodeURIComponent).join('/')
 }
 
-/*
- * The findings of an audit or a comparison that a reviewer should look at.
- *
- * Unlike `seal`, it has no list of what may be open. So an open operation is a note, and an undecided one is an error.
- */
-
-/** The findings of an audit. */
-export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Finding> => [
-  ...operations.flatMap(ofOperation),
-  ...middleware
-    .filter(({ guarded }) => guarded === 'no')
-    .flatMap(({ path, functions }) =>
-      functions.map((name) =>
-        finding('unguarded-middleware', `USE ${path}`, `${name} runs where no guard covers it`, 'note'),
-      ),
-    ),
-]
-
-const ofOperation = (audited: AuditedOperation): ReadonlyArray<Finding> => {
-  const { operation, access, protection, csrf, shadowedBy } = audited
-  const open = shadowedBy.filter((shadow) => access === 'guarded' && shadow.access !== 'guarded')
-  return [
-    ...(access === 'undecided' ? [finding('undecided-operation', operation, `is ${protection}`, 'error')] : []),
-    ...(access === 'public' || access === 'optional'
-      ? [
-          finding(
-            'open-operation',
-            operation,
-            access === 'public' ? `is ${protection}` : `lets anonymous callers in (${protection})`,
-            'note',
-          ),
-        ]
-      : []),
-    ...(csrf === 'off'
-      ? [finding('csrf-off', operation, 'accepts writes from other sites: csrf is off', 'warning')]
-      : []),
-    ...open.map((shadow) =>
-      finding(
-        'answered-first',
-        operation,
-        `is guarded, but ${shadow.operation}, which is ${shadow.access}, answers first${shadow.extent === 'unknown' ? ', perhaps' : ''}`,
-        'error',
-      ),
-    ),
-  ]
-}
-
-const finding = (rule: Finding['rule'], operation: string, what: string, severity: Severity): Finding => ({
-  rule,
-  operation: visible(operation),
-  text: visible(`${operation} ${what}`),
-  severity,
-})
-
-/** Findings for the differences from a policy file. */
-export const findingsOfPolicy = (differences: ReadonlyArray<Difference<PlacedLine>>): ReadonlyArray<Finding> =>
-  differences.map(({ direction, operation, text, was }) => ({
-    rule: `policy-${direction}`,
-    operation,
-    text,
-    severity: ({ opened: 'error', changed: 'warning', closed: 'note' } as const)[direction],
-    line: was?.lineNumber,
-  }))
-
 /** Findings for the differences from a document. */
 export const findingsOfDocument = (differences: ReadonlyArray<DocumentDifference>): ReadonlyArray<Finding> =>
   differences.map(({ isOpener, operation, text }) => ({
     rule: 'document-differs',
     operation,
-    text,
+    message: text,
     severity: isOpener ? 'error' : 'warning',
   }))
 

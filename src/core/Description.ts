@@ -251,12 +251,9 @@ export const explained = (description: Description, error: AuthError): AuthError
   }
 }
 
-/*
- * The credentials that let a client in, as OpenAPI lists them: alternatives. Each alternative is a set of credentials that are sent
- * together.
- *
- * The disjunctive normal form of a description. It says nothing about names; `openapi/` gives them.
- */
+// -------------------------------------------------------------------------------------
+// alternatives: what OpenAPI, the audit, the policy file and debugging list
+// -------------------------------------------------------------------------------------
 
 /** One credential of an alternative, and what must have been granted to it. */
 export interface Demand {
@@ -264,35 +261,60 @@ export interface Demand {
   readonly scopes: ReadonlyArray<string>
 }
 
-/** Credentials that are sent together; empty if anonymous callers pass. */
-export type Alternative = ReadonlyArray<Demand>
+/** One way in: credentials that are sent together, and what else must hold. */
+export interface Alternative {
+  /** Empty if anonymous callers pass. */
+  readonly demands: ReadonlyArray<Demand>
+  /** The functions around them that must allow the principal, too (`authorize`), the innermost first. */
+  readonly authorizations: ReadonlyArray<Scoped>
+  /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
+  readonly admitsAnything: boolean
+  /** Whether a plain function may refuse it. Such a function is never absent, and what it reads is unknown. */
+  readonly mayBeRefused: boolean
+}
 
-/** The alternatives of a description, in the order tried. */
+const noDemands: Alternative = { demands: [], authorizations: [], admitsAnything: false, mayBeRefused: false }
+
+/** The alternatives of a description, in the order tried: its disjunctive normal form. */
 export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
   switch (description._tag) {
     case 'Leaf':
-      return [[{ leaf: description, scopes: [] }]]
+      return [{ ...noDemands, demands: [{ leaf: description, scopes: [] }] }]
     case 'AnyOf':
       return description.members.flatMap(alternativesOf)
     case 'AllOf':
-      return description.members.map(alternativesOf).reduce(product, [[]])
+      return description.members.map(alternativesOf).reduce(product, [noDemands])
     case 'Optional':
-      return [...alternativesOf(description.member), ...(admitsBareRequest(description) ? [[]] : [])]
+      return [...alternativesOf(description.member), withoutCredentials(description)]
     case 'Scoped':
-      return alternativesOf(description.member).map((alternative) => scoped(alternative, description.scopes))
+      return alternativesOf(description.member).map((alternative) => scoped(alternative, description))
   }
 }
 
-// A plain function is never absent. So a member that contains one refuses a request without credentials, unless it is
-// lenient. OpenAPI must not say that anonymous callers pass
-const admitsBareRequest = ({ member, lenient }: Optional): boolean =>
-  lenient || leaves(member).every((leaf) => leaf.isSent !== undefined)
+const withoutCredentials = ({ member, lenient }: Optional): Alternative => ({
+  ...noDemands,
+  admitsAnything: lenient,
+  mayBeRefused: !lenient && leaves(member).some((leaf) => leaf.isSent === undefined),
+})
 
 const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
-  some.flatMap((one) => others.map((other) => [...one, ...other]))
+  some.flatMap((one) =>
+    others.map((other) => ({
+      demands: [...one.demands, ...other.demands],
+      authorizations: [...one.authorizations, ...other.authorizations],
+      admitsAnything: one.admitsAnything || other.admitsAnything,
+      mayBeRefused: one.mayBeRefused || other.mayBeRefused,
+    })),
+  )
 
-const scoped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
-  alternative.map(({ leaf, scopes }) => ({ leaf, scopes: [...new Set([...scopes, ...added])] }))
+const scoped = (alternative: Alternative, around: Scoped): Alternative => ({
+  ...alternative,
+  demands: alternative.demands.map(({ leaf, scopes }) => ({
+    leaf,
+    scopes: distinctScopes([...scopes, ...around.scopes]),
+  })),
+  authorizations: around.scopes.length > 0 ? alternative.authorizations : [...alternative.authorizations, around],
+})
 
 /*
  * What OpenAPI calls the scheme of a kind: the name that its author gave, or one that is derived from the scheme.

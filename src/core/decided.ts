@@ -82,7 +82,7 @@ const namer = (leaf: Leaf): ((request: Request) => string | undefined) => {
 
 // A kind that passed without letting in is a part of an alternative that failed
 const wholesOf = (description: Description) => {
-  const alternatives = alternativesOf(description).map((alternative) => alternative.map(({ leaf }) => leaf))
+  const alternatives = alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => leaf))
   // one credential each: the last that passed is the one that let in
   if (alternatives.every(({ length }) => length <= 1)) return (passed: ReadonlyArray<Leaf>) => passed.slice(-1)
   return (passed: ReadonlyArray<Leaf>): ReadonlyArray<Leaf> => {

@@ -139,8 +139,8 @@ const operationInWords = ({ name, guard, requirement, levels }: RoutedOperation)
 const schemesOf = (requirement: Requirement): string => {
   const authenticator = effective(requirement)
   if (authenticator === undefined) return 'public'
-  const alternatives = alternativesOf(authenticator.description).map((alternative) =>
-    alternative.map(({ leaf }) => schemeNameOf(leaf) ?? 'custom').join(' + '),
+  const alternatives = alternativesOf(authenticator.description).map(({ demands }) =>
+    demands.map(({ leaf }) => schemeNameOf(leaf) ?? 'custom').join(' + '),
   )
   return alternatives.map((one) => (one === '' ? 'anonymous' : one)).join(', or ')
 }

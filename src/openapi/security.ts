@@ -16,7 +16,6 @@ import {
   leaves,
   schemeNameOf,
   schemeOf,
-  type Alternative,
   type Demand,
   type Description,
   type SecurityScheme,
@@ -58,10 +57,12 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
   const description = effective(requirement)?.description
   if (description === undefined) return anyone
   const alternatives = alternativesOf(description)
-    .flatMap(withDiscovery)
-    .map((alternative) => ({
-      anonymous: alternative.length === 0,
-      members: namedIn(alternative, request),
+    // OpenAPI must not say that anonymous callers pass where a plain function may refuse them
+    .filter(({ mayBeRefused }) => !mayBeRefused)
+    .flatMap(({ demands }) => withDiscovery(demands))
+    .map((demands) => ({
+      anonymous: demands.length === 0,
+      members: namedIn(demands, request),
     }))
   // Alternatives of plain functions must not become `{}`, which means that anonymous callers pass
   const listed = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
@@ -90,8 +91,8 @@ const waysToSay = ({ leaf, scopes }: Demand): ReadonlyArray<Demand> => {
   ]
 }
 
-const withDiscovery = (alternative: Alternative): ReadonlyArray<Alternative> =>
-  alternative.reduce<ReadonlyArray<Alternative>>(
+const withDiscovery = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> =>
+  demands.reduce<ReadonlyArray<ReadonlyArray<Demand>>>(
     (some, demand) => some.flatMap((one) => waysToSay(demand).map((way) => [...one, way])),
     [[]],
   )
@@ -100,8 +101,8 @@ interface Member extends NamedScheme {
   readonly scopes: ReadonlyArray<string>
 }
 
-const namedIn = (alternative: Alternative, request: Request | undefined): ReadonlyArray<Member> =>
-  alternative.flatMap(({ leaf, scopes }) => {
+const namedIn = (demands: ReadonlyArray<Demand>, request: Request | undefined): ReadonlyArray<Member> =>
+  demands.flatMap(({ leaf, scopes }) => {
     const scheme = schemeOf(leaf, request)
     const name = schemeNameOf(leaf, request)
     return scheme === undefined || name === undefined ? [] : [{ name, scheme, scopes }]

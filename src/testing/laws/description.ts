@@ -4,7 +4,7 @@
 import { branchesOf, type AuthError } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { BasicCredentials } from '../../core/Credentials.js'
-import { alternativesOf, challengesOf, leaves, type Leaf } from '../../core/Description.js'
+import { alternativesOf, challengesOf, leaves, type Alternative, type Leaf } from '../../core/Description.js'
 import { locationOf, named, putting, valuesAt, without, type CredentialLocation } from '../CredentialLocation.js'
 import { crossSite, mergeRequests, type RequestSpec } from '../requests.js'
 import { letSomebodyIn, type Subject, type Verdict } from './Subject.js'
@@ -24,7 +24,7 @@ const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLoca
 /** Whether a request has a value in a place. */
 const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
 
-const placesOf = (demands: ReadonlyArray<{ readonly leaf: Leaf }>): ReadonlyArray<CredentialLocation | undefined> =>
+const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | undefined> =>
   demands.map(({ leaf }) => locationOf(leaf))
 
 // -------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ export const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
     }
     const offered = challenges.map(({ scheme }) => scheme.toLowerCase())
     // a group offers only the challenges of members that have not passed
-    const group = alternativesOf(description).some((alternative) => alternative.length > 1)
+    const group = alternativesOf(description).some(({ demands }) => demands.length > 1)
     const missing = leaves(description).flatMap((leaf) => {
       const place = locationOf(leaf)
       if (leaf.scheme?.type !== 'http' || offered.includes(leaf.scheme.scheme.toLowerCase())) return []

@@ -1,0 +1,150 @@
+/**
+ * What a reviewer should look at: findings of an audit, and of a comparison with a policy file.
+ *
+ * The command prints them all. `seal` takes off what its lists allow, and refuses a router that has others.
+ */
+import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
+import type { Difference } from './differences.js'
+import type { PlacedLine, PolicyLine } from './policy.js'
+
+/** How bad a finding is (SARIF 2.1.0 §3.27.10). */
+export type Severity = 'error' | 'warning' | 'note'
+
+/** The rules, with SARIF's `shortDescription`. */
+export const rules = {
+  'undecided-operation': 'No level decides who may call an operation.',
+  'open-operation': 'Anonymous callers get into an operation.',
+  'answered-first': 'An open operation answers requests to a guarded one.',
+  'csrf-off': 'Writes from other sites are accepted with credentials that browsers send by themselves.',
+  'unguarded-middleware': 'Middleware runs where no guard covers it.',
+  'policy-opened': 'More callers get in than the policy file says.',
+  'policy-changed': 'An operation is not protected as the policy file says.',
+  'policy-closed': 'Fewer callers get in than the policy file says.',
+  'document-differs': 'The OpenAPI document and the guards differ.',
+} as const
+
+/** The name of a rule. */
+export type RuleName = keyof typeof rules
+
+/** One finding. Its strings are not escaped. */
+export interface Finding {
+  readonly rule: RuleName
+  readonly severity: Severity
+  /** The operation: `GET /export`, or `USE /api/*` for middleware. */
+  readonly operation: string
+  /** A sentence that names the operation. */
+  readonly message: string
+  /** What to do about it. */
+  readonly fix?: string
+  /** The line in the policy file, from 1, if it is known. */
+  readonly line?: number | undefined
+  /** Where it is in the audit: the index of an operation or of a layer of middleware, and of one of its functions. */
+  readonly at?: readonly [index: number, functionIndex?: number]
+}
+
+/** The findings of an audit, in the order of its operations. */
+export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Finding> => [
+  ...operations.flatMap((operation, at) => [...ofAccess(operation, at), ...ofOrder(operation, at)]),
+  ...operations.flatMap(beforeGuard),
+  ...middleware.flatMap(unguarded),
+]
+
+const ofAccess = (audited: AuditedOperation, at: number): ReadonlyArray<Finding> => {
+  const { operation, access, protection, decidedBy, csrf } = audited
+  const open = { rule: 'open-operation', severity: 'note', operation, at: [at] } as const
+  return [
+    ...(access === 'public' ? [{ ...open, message: `${operation} is ${protection}`, fix: 'guard it' }] : []),
+    ...(access === 'optional'
+      ? [{ ...open, message: `${operation} lets anonymous callers in (${protection})`, fix: 'remove that' }]
+      : []),
+    ...(access === 'undecided'
+      ? [{ ...open, rule: 'undecided-operation', severity: 'error', ...undecided(operation, decidedBy) } as const]
+      : []),
+    ...(csrf === 'off'
+      ? [
+          {
+            rule: 'csrf-off',
+            severity: 'warning',
+            operation,
+            message: `${operation} accepts writes from other sites: csrf is off`,
+            at: [at],
+          } as const,
+        ]
+      : []),
+  ]
+}
+
+const undecided = (operation: string, decidedBy: ReadonlyArray<string>): Pick<Finding, 'message' | 'fix'> =>
+  decidedBy.length > 0
+    ? {
+        message: `${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`,
+      }
+    : {
+        message: `${operation} is undecided`,
+        fix: 'guard it or its router, or write withAuth(null) and list it',
+      }
+
+const ofOrder = ({ operation, access, shadowedBy }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
+  access !== 'guarded'
+    ? []
+    : shadowedBy
+        .filter((shadow) => shadow.access !== 'guarded')
+        .map((shadow) => ({
+          rule: 'answered-first',
+          severity: 'error',
+          operation,
+          message: `${operation} is guarded, ${inFront(shadow)}`,
+          fix: `register ${operation} where it is tried before ${shadow.operation}`,
+          at: [at],
+        }))
+
+const inFront = ({ operation, access, extent, example }: Shadow): string => {
+  const other = `${operation}, which is ${access},`
+  switch (extent) {
+    case 'all':
+      return `but ${other} answers it first`
+    case 'part':
+      return `but ${other} answers ${example ?? 'some of it'} first`
+    case 'unknown':
+      return `and it is not known whether ${other} answers it first, because of a RegExp or of several captures in one segment`
+  }
+}
+
+// Middleware before the guard of a public operation is as public as the operation
+const beforeGuard = ({ operation, access, beforeGuard }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
+  access !== 'guarded'
+    ? []
+    : beforeGuard.map((name, functionAt) => ({
+        rule: 'unguarded-middleware',
+        severity: 'note',
+        operation,
+        message: `${operation}: ${name} runs before the guard`,
+        fix: 'put it after withAuth(...), or list the function in middleware',
+        at: [at, functionAt],
+      }))
+
+const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number): ReadonlyArray<Finding> =>
+  guarded !== 'no'
+    ? []
+    : functions.map((name, functionAt) => ({
+        rule: 'unguarded-middleware',
+        severity: 'note',
+        operation: `USE ${path}`,
+        message: `use ${path}: no guard covers ${name}`,
+        fix: 'list the function itself in middleware, or remove it',
+        at: [at, functionAt],
+      }))
+
+const severities = { opened: 'error', changed: 'warning', closed: 'note' } as const
+
+/** The findings for differences from a policy file. */
+export const findingsOfPolicy = (
+  differences: ReadonlyArray<Difference<PolicyLine & Partial<PlacedLine>>>,
+): ReadonlyArray<Finding> =>
+  differences.map(({ direction, operation, text, was }) => ({
+    rule: `policy-${direction}`,
+    severity: severities[direction],
+    operation,
+    message: text,
+    line: was?.lineNumber,
+  }))
