@@ -39,27 +39,81 @@ exports.give = (module) => {
 exports.jose = () => (given ??= require('jose'))`,
 }
 
+// Entry points that need a package that npm does not install with this one
+const optional = {
+  'sessions/index': 'koa-session',
+  'sessions/sqliteStore': '@libsql/client',
+  'keys/sqliteKeyStore': '@libsql/client',
+  'testing/laws/index': 'fast-check',
+  'jwt/index': 'jose',
+}
+
 // What entry points of ES modules import in addition
 const router = { statement: `import given from '@koa/router'`, to: 'koa/newRouter' }
 const jose = { statement: `import * as given from 'jose'`, to: 'jwt/jose' }
-const brought = { index: router, 'openapi/index': router, 'jwt/index': jose }
+const brought = { index: router, 'openapi/index': router, 'jwt/bundled': jose }
 
-const entry = (name, exported) => {
+const entry = (name, exported, of = name) => {
   const from = (module) => {
     const path = posix.relative(posix.dirname(name), `cjs/${module}.js`)
     return path.startsWith('.') ? path : `./${path}`
   }
   const { statement, to } = brought[name] ?? {}
   const bring = statement && [statement, `import { give } from '${from(to)}'`, 'give(given)']
-  return [...(bring ?? []), 'export {', ...exported.map((one) => `  ${one},`), `} from '${from(name)}'`, ''].join('\n')
+  const check = name in optional ? [`import './${posix.basename(name)}.needs.js'`] : []
+  return [
+    ...check,
+    ...(bring ?? []),
+    'export {',
+    ...exported.map((one) => `  ${one},`),
+    `} from '${from(of)}'`,
+    '',
+  ].join('\n')
+}
+
+// Says what to install. An ES module throws it: if CommonJS that an ES module imports throws, Node 20 ends the process at
+// the next import, even if the error was caught.
+const check = (name, entry, needed) => {
+  const isJose = needed === 'jose'
+  write(
+    `cjs/${name}.needs.js`,
+    `'use strict'
+const refuse = (cause) => {
+  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code) || !cause.message.includes("'${needed}'")) ${isJose ? 'return' : 'throw cause'}
+  throw Object.assign(new Error('${entry} needs ${needed}: npm install ${needed}', { cause }), { code: cause.code })
+}
+exports.refuse = refuse
+exports.check = () => {
+  try {
+    ${isJose ? `require('./jose.js').jose()` : `require('${needed}')`}
+  } catch (cause) {
+    refuse(cause)
+  }
+}
+`,
+  )
+  const path = (to) => posix.relative(posix.dirname(name), `cjs/${to}.js`)
+  const given = `import { give } from '${path('jwt/jose')}'
+import { refuse } from '${path(`${name}.needs`)}'
+give(await import('jose').catch(refuse))
+`
+  write(`${name}.needs.js`, isJose ? given : `import { check } from '${path(`${name}.needs`)}'\ncheck()\n`)
+  const own = join(dist, `cjs/${name}.js`)
+  const text = readFileSync(own, 'utf8')
+  const call = `require('./${posix.basename(name)}.needs.js').check()`
+  if (!text.includes(call)) writeFileSync(own, text.replace(/^"use strict";\n/, `"use strict";\n${call};\n`))
 }
 
 write('cjs/package.json', '{ "type": "commonjs" }\n')
 for (const [module, text] of Object.entries(inOtherWords)) write(`cjs/${module}.js`, `'use strict'${text}\n`)
 const require = createRequire(join(root, 'package.json'))
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-for (const built of Object.values(exports)) {
+for (const [path, built] of Object.entries(exports)) {
   if (typeof built === 'string') continue
   const name = built.import.default.replace(/^\.\/dist\/|\.js$/g, '')
-  write(`${name}.js`, entry(name, Object.keys(require(join(root, built.require.default)))))
+  if (name in optional) check(name, `koa-with-auth${path.slice(1)}`, optional[name])
+  const exported = Object.keys(require(join(root, built.require.default)))
+  write(`${name}.js`, entry(name, exported))
+  // Bundlers that make CommonJS know no `await` of a module
+  if (built.import.module !== undefined) write('jwt/bundled.js', entry('jwt/bundled', exported, name))
 }

@@ -76,14 +76,38 @@ describe('the packed package', () => {
     expect(files).toContain('dist/index.js')
   })
 
-  it('contains every module of the sources once, as CommonJS; ES modules are entry points only', () => {
+  it('contains every module of the sources once, as CommonJS; ES modules are entry points, and what they need', () => {
     const modules = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.ts$/.test(path),
     )
     expect(modules.length).toBeGreaterThan(20)
     const built = modules.map((path) => `dist/cjs/${path.replace(/\.ts$/, '.js')}`)
     const points = entries.map((one) => one.built.import.default.slice(2))
-    expect(project.files.filter((file) => file.endsWith('.js')).sort()).toStrictEqual([...built, ...points].sort())
+    const others = /\.needs\.js$|^dist\/jwt\/bundled\.js$/
+    const modulesAndPoints = project.files.filter((file) => file.endsWith('.js') && !others.test(file))
+    expect(modulesAndPoints.sort()).toStrictEqual([...built, ...points].sort())
+  })
+
+  it.each([
+    ['sessions', 'koa-session'],
+    ['sessions/sqlite', '@libsql/client'],
+    ['keys/sqlite', '@libsql/client'],
+    ['testing/laws', 'fast-check'],
+    ['jwt', 'jose'],
+  ])('koa-with-auth/%s without %s says what to install, as often as it is loaded', (entry, needed) => {
+    const message = `koa-with-auth/${entry} needs ${needed}: npm install ${needed}`
+    const run = (code: string, type: string): unknown =>
+      JSON.parse(
+        execFileSync(process.execPath, [`--input-type=${type}`, '-e', code], { cwd: project.folder, encoding: 'utf8' }),
+      )
+    const load = (how: string) => `
+      const messages = []
+      for (let time = 0; time < 2; time += 1) {
+        try { ${how}('koa-with-auth/${entry}') } catch ({ message }) { messages.push(message) }
+      }
+      console.log(JSON.stringify(messages))`
+    expect(run(load('await import'), 'module')).toEqual([message, message])
+    expect(run(load('require'), 'commonjs')).toEqual([message, message])
   })
 
   it('has the same declarations for both module systems, and an entry point needs each of them', () => {
