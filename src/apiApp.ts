@@ -162,11 +162,18 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
   if (docs === false) return
   const place = "apiApp's docs"
   const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
+  // an application that did not ask for the page needs nothing installed
+  const folder = docs === undefined ? findSwaggerUi() : requireSwaggerUi(place)
+  if (folder === undefined && process.env['NODE_ENV'] === 'development') {
+    process.emitWarning(
+      'apiApp has no docs page, because koa-with-auth/openapi needs swagger-ui-dist for it: npm install swagger-ui-dist, or write docs: false',
+      'MissingPackageWarning',
+    )
+  }
   addDocs(router, router, {
     place,
     // public, whatever the application requires: a caller without credentials learns there how to get some
     options: { auth: null, ...own, title, version },
-    // an application that did not ask for the page needs nothing installed
-    folder: docs === undefined ? findSwaggerUi() : requireSwaggerUi(place),
+    folder,
   })
 }

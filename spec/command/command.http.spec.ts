@@ -48,6 +48,12 @@ describe('an application that is audited', () => {
     })
   })
 
+  it.each(['./idiom.cjs', './around.mjs'])('may listen if it is the main module, as %s does', async (path) => {
+    const { code, stdout, stderr } = await project.run('audit', path)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/\nGET \/me +bearer/)
+  })
+
   it('may have timers, connections and output: the command ends, opens no network, and prints only the result', async () => {
     const { code, stdout, stderr } = await project.run('audit', './busy.mjs')
     expect(stdout).toMatch(/^OPERATION /)

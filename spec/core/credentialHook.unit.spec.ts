@@ -78,6 +78,19 @@ describe('the warning about a hook', () => {
   })
 
   it.each([
+    { first: 'username', hook: (username: unknown, password: string) => username === 'anna' && password === 's' },
+    { first: 'token', hook: (token: unknown, _request: unknown) => token === 's' },
+    { first: 'apiKey', hook: async (apiKey: unknown, request = '') => apiKey === request },
+    { first: 'accessToken', hook: function find(accessToken: unknown, _other: unknown) { return accessToken } }, // prettier-ignore
+    { first: 'key', hook: { find(key: unknown, _other: unknown) { return key } }.find }, // prettier-ignore
+  ])('is made if the first of several parameters is called $first', async ({ first, hook }) => {
+    expect(await warningsOf(hook)).toStrictEqual([
+      `httpBearer({ authenticate }) calls its first parameter ${first}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
+    ])
+  })
+
+  it.each([
+    { description: 'another name that begins alike', hook: (keyed: unknown, token: string) => [keyed, token] },
     { description: 'two parameters', hook: (_request: unknown, token: string) => ({ user: token }) },
     { description: 'a default value', hook: (_request: unknown, token = '') => ({ user: token }) },
     {

@@ -47,6 +47,8 @@ const files = {
   'changed.mjs': `${routes(after)}\nexport { router }`,
   'busy.mjs': busy,
   'commonjs.cjs': commonjs,
+  'idiom.cjs': `${commonjs}.app\nif (!module.parent) app.listen(3000)\nif (require.main === module) app.listen(3000)`,
+  'around.mjs': `import app from './idiom.cjs'\nexport default app`,
   'listens.mjs': `import Koa from 'koa'\nexport const app = new Koa()\napp.listen(0, () => process.stdout.write('LISTENS'))`,
   'throws.cjs': `throw new Error('no\\u001b[2J database\\nat all')`,
   'unsealed.mjs': `${routes('')}\nimport { seal } from 'koa-with-auth/audit'\nseal(router)\nexport { router }`,

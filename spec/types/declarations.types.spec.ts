@@ -92,7 +92,7 @@ const modules = {
   node10: { module: 'commonjs', moduleResolution: 'node10' },
   node16: { module: 'node16', moduleResolution: 'node16' },
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
-  bundler: { module: 'esnext', moduleResolution: 'bundler' },
+  bundler: { module: 'esnext', moduleResolution: 'bundler', target: 'es2020' },
 } as const
 // TypeScript 7 is quick, so it checks everything that it knows. 5.9 is the last that knows node10, which old
 // applications have; it has checked nodenext above. 6 has the types of 7. Both take ten seconds, so only continuous

@@ -6,7 +6,7 @@
  */
 import dgram from 'node:dgram'
 import dns from 'node:dns'
-import { syncBuiltinESMExports } from 'node:module'
+import { Module, syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
 
 /** What a module has tried so far. */
@@ -50,8 +50,20 @@ export const isolate = (listened: () => never): Attempts => {
   ] as const) {
     for (const name of namesOf(target).filter(isLookUp)) Reflect.set(target, name, replacement)
   }
+  loadAsPart()
   syncBuiltinESMExports()
   return attempts
+}
+
+// Old programs listen `if (!module.parent)`. The command is the parent of what it imports.
+const loadAsPart = (): void => {
+  const load: unknown = Reflect.get(Module.prototype, 'load')
+  if (typeof load !== 'function') return
+  const loadBelow = function (this: { parent?: unknown }, ...given: ReadonlyArray<unknown>): unknown {
+    this.parent ??= process.mainModule
+    return Reflect.apply(load, this, given)
+  }
+  Reflect.set(Module.prototype, 'load', loadBelow)
 }
 
 // A Resolver also has the methods of the class that it extends

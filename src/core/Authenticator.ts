@@ -99,12 +99,28 @@ export const credentialHook =
   }
 
 const warnUnread = (place: string, hook: Function): void => {
-  if (hook.length > 1 || readsMore(hook) || Reflect.get(hook, unreadMark) === true) return
+  const mistake = hook.length > 1 || readsMore(hook) ? misnamed(hook) : unread(hook)
+  if (mistake === undefined || Reflect.get(hook, unreadMark) === true) return
   if (Object.isExtensible(hook)) Object.defineProperty(hook, unreadMark, { value: true })
   process.emitWarning(
-    `${place} never reads the credential: it has ${hook.length === 0 ? 'no parameter' : 'one parameter'}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
+    `${place} ${mistake}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
     'UnreadCredentialWarning',
   )
+}
+
+const unread = (hook: Function): string =>
+  `never reads the credential: it has ${hook.length === 0 ? 'no parameter' : 'one parameter'}`
+
+const credentialName =
+  /^_?(?:\w*token|jwt|(?:api_?)?key|user|user_?name|login|e?mail|pass(?:word)?|secret|credentials?|session)$/i
+
+// `(username, password) => ...` has as many parameters as it needs, but not the right first one
+const misnamed = (hook: Function): string | undefined => {
+  const source = Function.prototype.toString.call(hook)
+  const [, inParentheses, bare] =
+    /^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*\(\s*([\w$]+)|^(?:async\s+)?([\w$]+)\s*=>/.exec(source) ?? []
+  const name = inParentheses ?? bare ?? ''
+  return credentialName.test(name) ? `calls its first parameter ${name}` : undefined
 }
 
 // Whether it can read more than `length` says: a default, a rest parameter, `arguments`; or its source is not known

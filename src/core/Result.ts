@@ -172,7 +172,7 @@ export class UnavailableError extends Error {
   readonly status = 503
   readonly retryAfter?: number | undefined
   readonly [mark] = true
-  constructor(message: string, options: ErrorOptions & { readonly retryAfter?: number | undefined } = {}) {
+  constructor(message: string, options: { readonly cause?: unknown; readonly retryAfter?: number | undefined } = {}) {
     super(message, options)
     if (options.retryAfter === undefined) return
     positive('new UnavailableError(message, { retryAfter })', options.retryAfter)

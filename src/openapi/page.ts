@@ -275,7 +275,9 @@ export const findSwaggerUi = (from: string | URL = here): string | undefined => 
 export const requireSwaggerUi = (place: string, from?: string | URL): string => {
   const folder = findSwaggerUi(from)
   if (folder === undefined) {
-    throw new TypeError(`${place}: the docs page needs swagger-ui-dist; install it: npm install swagger-ui-dist`)
+    throw new TypeError(
+      `${place}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
+    )
   }
   return folder
 }

@@ -306,7 +306,7 @@ export const signInDigests = ({ request }: WithRequest): SignInDigests | undefin
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused'
   readonly failure: AuthError
-  constructor(failure: AuthError, options?: ErrorOptions) {
+  constructor(failure: AuthError, options?: { readonly cause?: unknown }) {
     super(`the session could not be changed: ${failure._tag}`, options)
     this.failure = failure
   }
