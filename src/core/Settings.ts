@@ -308,9 +308,9 @@ export const knownExchange = (carrying: object): Exchange | undefined => {
  * The record that the response of a request carries. It is that of its first context, because middleware can make
  * another context for the same response.
  */
-export const exchangeOfResponse = (ctx: Context): Exchange => {
+export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Exchange => {
   const response: Context['res'] & Carrying = ctx.res
-  return (response[exchangeMark] ??= exchangeOf(ctx))
+  return (response[exchangeMark] ??= exchange)
 }
 
 /** The settings that a request carries. */

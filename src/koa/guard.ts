@@ -13,7 +13,7 @@ import type { Context, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { exchangeOf, handlerOf, httpStatusOf, settingsOf } from '../core/Settings.js'
+import { exchangeOf, handlerOf, httpStatusOf, type Exchange, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
 import { sourceOf } from '../kinds/sessionUser.js'
@@ -71,8 +71,7 @@ const wrapped =
  * Checks that a guard runs in the layer of a route, as the first guard in it, and throws otherwise. Returns whether a guard of
  * another layer ran before in this request.
  */
-const enterOperation = (ctx: Context): boolean => {
-  const exchange = exchangeOf(ctx)
+const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
   if (!isRunning(layers, ctx['routerPath'])) {
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
@@ -105,17 +104,16 @@ export const enforce = (requirement: Requirement, { levels, then = [] }: Origin)
 }
 
 /** A guard for the layer of a route; it guards no routers. */
-export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Marked => {
-  const run = enforce(requirement, origin)
-  return markGuard((ctx: Context, next: Next) => run(ctx, next), requirement, origin)
-}
+export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Marked =>
+  markGuard(enforce(requirement, origin), requirement, origin)
 
 const admitAnyone =
   (levels: ReadonlyArray<string>): Enforce =>
   (ctx, next) => {
-    const isNested = enterOperation(ctx)
+    const exchange = exchangeOf(ctx)
+    const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) watchPublic(ctx, levels)
-    return runAs(ctx, undefined, isNested, nextOf(ctx, next))
+    return runAs(ctx, exchange, undefined, isNested, nextOf(ctx, next))
   }
 
 const enforceAuthenticator = (
@@ -124,15 +122,24 @@ const enforceAuthenticator = (
   then: ReadonlyArray<Step>,
 ): Enforce => {
   const decide = deciding(authenticator, levels)
-  if (then.length === 0) return (ctx, next) => decide(ctx, next, enterOperation(ctx))
+  if (then.length === 0) {
+    return (ctx, next) => {
+      const exchange = exchangeOf(ctx)
+      return decide(ctx, exchange, next, enterOperation(ctx, exchange))
+    }
+  }
   const run = runBehind(then)
-  return (ctx, next) => decide(ctx, () => run(ctx, next), enterOperation(ctx))
+  return (ctx, next) => {
+    const exchange = exchangeOf(ctx)
+    return decide(ctx, exchange, () => run(ctx, next), enterOperation(ctx, exchange))
+  }
 }
 
 // The status of a request that is refused before it is read; `undefined` for one that is read
 type Unread = (ctx: Context) => number | undefined
 
-const cutOff: Unread = (ctx) => (mayBeCutOff(ctx) ? 431 : undefined)
+/** A decision, and what follows from it. */
+type Decide = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean) => Promise<unknown>
 
 /**
  * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around this
@@ -141,34 +148,30 @@ const cutOff: Unread = (ctx) => (mayBeCutOff(ctx) ? 431 : undefined)
 export const deciding = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
-  unread: Unread = () => undefined,
-) => {
+  unread?: Unread,
+): Decide => {
   const policy = headerPolicyOf(authenticator.description)
+  const { whenAdmitted, whenRefused } = policy
   const watch = watching(authenticator, levels)
   debugDecisions()
 
-  const admit = (ctx: Context, next: Next, isNested: boolean, principal: unknown): Promise<unknown> => {
-    applyPolicy(ctx, policy, policy.whenAdmitted)
-    return runAs(ctx, principal, isNested, nextOf(ctx, next))
+  const conclude = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
+    if (E.isRight(result)) {
+      applyPolicy(ctx, exchange, policy, whenAdmitted)
+      return runAs(ctx, exchange, result.right, isNested, nextOf(ctx, next))
+    }
+    if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
+    applyPolicy(ctx, exchange, policy, whenRefused)
+    const refuse = () => answerFailure(ctx, exchange.settings, result.left, policy)
+    return runAs(ctx, exchange, undefined, isNested, refuse)
   }
 
-  const refuse = (ctx: Context, isNested: boolean, error: AuthError): Promise<unknown> => {
-    applyPolicy(ctx, policy, policy.whenRefused)
-    return runAs(ctx, undefined, isNested, () => answerFailure(ctx, error, policy))
-  }
-
-  const conclude = (ctx: Context, next: Next, isNested: boolean, result: Result): Promise<unknown> => {
-    if (E.isLeft(result)) return refuse(ctx, isNested, result.left)
-    if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
-    return admit(ctx, next, isNested, result.right)
-  }
-
-  return (ctx: Context, next: Next, isNested: boolean): Promise<unknown> => {
+  return (ctx, exchange, next, isNested) => {
     const begun = decisions.hasSubscribers ? watch.begin(ctx) : undefined
-    const status = cutOff(ctx) ?? unread(ctx)
+    const status = mayBeCutOff(ctx) ? 431 : unread?.(ctx)
     if (status !== undefined) {
       if (begun !== undefined) watch.refused(ctx, begun)
-      applyPolicy(ctx, policy, policy.whenRefused)
+      applyPolicy(ctx, exchange, policy, whenRefused)
       return Promise.resolve(respondUnread(ctx, status))
     }
     const before = take(ctx.response)
@@ -176,12 +179,12 @@ export const deciding = (
     if (!(result instanceof Promise)) {
       if (begun !== undefined) watch.settled(ctx, begun, result)
       restore(ctx.response, before)
-      return conclude(ctx, next, isNested, result)
+      return conclude(ctx, exchange, next, isNested, result)
     }
-    return inTime(result, settingsOf(ctx.request).timeout).then((late) => {
+    return inTime(result, exchange.settings.timeout).then((late) => {
       if (begun !== undefined) watch.settled(ctx, begun, late)
       restore(ctx.response, before)
-      return conclude(ctx, next, isNested, late)
+      return conclude(ctx, exchange, next, isNested, late)
     })
   }
 }
@@ -189,8 +192,12 @@ export const deciding = (
 type Result = E.Either<AuthError, unknown>
 
 // An exception of a hook: its handler answers. Without one, an http-errors 4xx keeps its status, any other is Koa's 500
-const answerFailure = async (ctx: Context, error: AuthError, policy: HeaderPolicy): Promise<void> => {
-  const settings = settingsOf(ctx.request)
+const answerFailure = async (
+  ctx: Context,
+  settings: Settings,
+  error: AuthError,
+  policy: HeaderPolicy,
+): Promise<void> => {
   if (error._tag === 'raised') {
     if (handlerOf(settings.exceptionHandlers, error.error) !== undefined) {
       return answerException(ctx, error.error, settings)

@@ -11,7 +11,7 @@ import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
-import { exchangeOfResponse, knownExchange, settingsOf, type Exchange } from '../core/Settings.js'
+import { exchangeOfResponse, knownExchange, type Exchange } from '../core/Settings.js'
 
 /*
  * Writes `WWW-Authenticate`. Each challenge is rendered once. If a script sent the request, the challenges open no
@@ -75,8 +75,6 @@ export type WriteHead = (this: ServerResponse, status: number, ...rest: Readonly
 
 /** Sets the headers among the arguments after the status, and returns the other ones. */
 export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
-  // how Node itself calls it
-  if (rest.length === 0) return rest
   // as Node reads them: a message, then headers; or headers instead of the message
   const at = rest[1] === undefined || rest[1] === null ? 0 : 1
   const headers = rest[at]
@@ -99,7 +97,14 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
   return true
 }
 
-type HeaderLine = readonly [name: string, value: string]
+/** A header. Node finds a name in lower case in half of the time. */
+interface HeaderLine {
+  readonly name: string
+  readonly inLowerCase: string
+  readonly value: string
+}
+
+const lineOf = (name: string, value: string): HeaderLine => ({ name, inLowerCase: name.toLowerCase(), value })
 
 /** The headers of an operation's answers, settled when it is registered. */
 export interface HeaderPolicy {
@@ -118,13 +123,13 @@ export interface HeaderPolicy {
 /** The headers of the operations that an authenticator guards. */
 export const headerPolicyOf = (description: Description): HeaderPolicy => {
   // A key in the URL must not be passed on in Referer (A-28)
-  const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [['Referrer-Policy', 'no-referrer']] : []
+  const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [lineOf('Referrer-Policy', 'no-referrer')] : []
   return {
     description,
     vary: fieldsOf(description).join(', '),
     // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (A-26)
-    whenAdmitted: [['Cache-Control', 'private, no-store'], ...always],
-    whenRefused: [['Cache-Control', 'no-store'], ...always],
+    whenAdmitted: [lineOf('Cache-Control', 'private, no-store'), ...always],
+    whenRefused: [lineOf('Cache-Control', 'no-store'), ...always],
     exposesChallenges: exposingOf(description),
   }
 }
@@ -147,23 +152,28 @@ interface Applied {
 }
 
 /** Gives a response the headers of an operation; what upstream middleware said about caching is replaced. */
-export const applyPolicy = (ctx: Context, policy: HeaderPolicy, headers: ReadonlyArray<HeaderLine>): void => {
+export const applyPolicy = (
+  ctx: Context,
+  exchange: Exchange,
+  policy: HeaderPolicy,
+  headers: ReadonlyArray<HeaderLine>,
+): void => {
   const { res } = ctx
-  const exchange = exchangeOfResponse(ctx)
-  const before = appliedTo(exchange)
-  const { realm } = settingsOf(ctx.request)
+  const { realm } = exchange.settings
   addVary(res, policy.vary)
-  for (const line of headers) res.setHeader(line[0], line[1])
+  for (const { name, value } of headers) res.setHeader(name, value)
+  const carried = exchangeOfResponse(ctx, exchange)
+  const before = appliedTo(carried)
   if (before === undefined) {
     // Safe: it is called in the same way
     const writeHead = res.writeHead as WriteHead
-    exchange.head = { ctx, policy, vary: policy.vary, headers, realm, writeHead } satisfies Applied
+    carried.head = { ctx, policy, vary: policy.vary, headers, realm, writeHead } satisfies Applied
     res.writeHead = writeCompleteHead
     return
   }
   // a later wrapper of `writeHead` is called first, and calls ours
   const vary = union(before.vary, policy.vary)
-  exchange.head = { ctx, policy, vary, headers, realm, writeHead: before.writeHead } satisfies Applied
+  carried.head = { ctx, policy, vary, headers, realm, writeHead: before.writeHead } satisfies Applied
 }
 
 // Safe: it is written here alone
@@ -173,18 +183,27 @@ const appliedTo = (exchange: Exchange | undefined) => exchange?.head as Applied 
 export const policyOf = (response: ServerResponse): HeaderPolicy | undefined =>
   appliedTo(knownExchange(response))?.policy
 
-function writeCompleteHead(this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>): ServerResponse {
+function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {
   // Safe: `applyPolicy` sets it before it installs this function
   const applied = appliedTo(knownExchange(this))!
-  const left = setGiven(this, rest)
+  // how Node itself calls it
+  if (message === undefined && headers === undefined) {
+    complete(this, status, applied)
+    return applied.writeHead.call(this, status)
+  }
+  const left = setGiven(this, [message, headers])
   complete(this, status, applied)
   return applied.writeHead.call(this, status, ...left)
 }
 
 const complete = (response: ServerResponse, status: number, { ctx, policy, vary, headers, realm }: Applied): void => {
-  for (const line of headers) if (!response.hasHeader(line[0])) response.setHeader(line[0], line[1])
+  for (const { name, inLowerCase, value } of headers) {
+    if (!response.hasHeader(inLowerCase)) response.setHeader(name, value)
+  }
   addVary(response, vary)
-  if (ctx.req.headers.origin !== undefined && policy.exposesChallenges?.(ctx.request) === true)
+  const { exposesChallenges } = policy
+  // in this order, because Node makes `headers` when it is first read
+  if (exposesChallenges !== undefined && ctx.req.headers.origin !== undefined && exposesChallenges(ctx.request))
     expose(response, 'WWW-Authenticate')
   // RFC 9110 §15.5.2, whatever wrote the 401
   if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
@@ -201,7 +220,7 @@ const expose = (response: ServerResponse, field: string): void => {
 
 const addVary = (response: ServerResponse, vary: string): void => {
   if (vary === '') return
-  const present = response.getHeader('Vary')
+  const present = response.getHeader('vary')
   if (present === undefined) response.setHeader('Vary', vary)
   else if (present !== vary) response.setHeader('Vary', union(String(present), vary))
 }

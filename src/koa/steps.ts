@@ -7,7 +7,7 @@
  */
 import type { Context, Next } from 'koa'
 import { isAuthenticator } from '../core/Authenticator.js'
-import { settingsOf } from '../core/Settings.js'
+import { exchangeOf, type Exchange } from '../core/Settings.js'
 import { checkHook, checkOptions, maybe, type Check, type Checks } from '../core/options.js'
 import type { AuthContext } from './AuthRouter.js'
 import { isGuard, type Step } from './layer.js'
@@ -23,10 +23,15 @@ import { isRouter } from './router.js'
 type Guarded = Context['request'] & { auth?: unknown }
 
 /** Runs with this principal. `isNested`: whether a guard around this one has set another. */
-export const runAs = <A>(ctx: Context, principal: unknown, isNested: boolean, run: () => Promise<A>): Promise<A> => {
+export const runAs = <A>(
+  ctx: Context,
+  { settings: { state } }: Exchange,
+  principal: unknown,
+  isNested: boolean,
+  run: () => Promise<A>,
+): Promise<A> => {
   // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
-  const { state } = settingsOf(request)
   if (isNested) return runInside(ctx, request, state, principal, run)
   request.auth = principal
   // a public operation does not change what others put there
@@ -132,7 +137,7 @@ export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Nex
           throw error ?? new Error('null or undefined was thrown behind a guard')
         }
       }
-      return isMixed ? runAs(ctx, inherited(principal, step?.above ?? 0), true, run) : run()
+      return isMixed ? runAs(ctx, exchangeOf(ctx), inherited(principal, step?.above ?? 0), true, run) : run()
     }
     return from(0)
   }

@@ -10,7 +10,7 @@ import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { settingsOf } from '../core/Settings.js'
+import { exchangeOf, settingsOf } from '../core/Settings.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,
@@ -383,7 +383,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       // closes a stream that nothing will read
       ctx.body = null
       restore(ctx.response, before)
-      applyPolicy(ctx, anonymous, anonymous.whenRefused)
+      applyPolicy(ctx, exchangeOf(ctx), anonymous, anonymous.whenRefused)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }

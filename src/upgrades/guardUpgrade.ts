@@ -20,6 +20,7 @@ import {
 } from '../core/Authenticator.js'
 import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
+import { exchangeOf } from '../core/Settings.js'
 import { andThen } from '../core/Result.js'
 import { hearingMark, upgradeMark } from '../core/data.js'
 import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
@@ -250,7 +251,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
         admitted = { principal: guarded.auth, request: guarded }
         return Promise.resolve()
       }
-      return decide(ctx, enter, false)
+      return decide(ctx, exchangeOf(ctx), enter, false)
     }
     const stop = hearSignOuts(request, socket)
     const serve = servedBy(app, [conclude, readPlainSession], [...own, admit])
