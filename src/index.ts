@@ -34,7 +34,13 @@ export {
 export { anyOf, type Tagged } from './core/lists.js'
 export { alt, altW } from './core/lists.js'
 export { allOf, type Together } from './core/lists.js'
-export { authorize, requireScopes, type Granted, type RequireScopesOptions } from './core/authorize.js'
+export {
+  authorize,
+  requireScopes,
+  type AuthorizeOptions,
+  type Granted,
+  type RequireScopesOptions,
+} from './core/authorize.js'
 export { firstPresent } from './core/lists.js'
 export { flatMap, map, type Principal } from './core/map.js'
 export { lenient, optional } from './core/optional.js'

@@ -35,7 +35,7 @@ import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
-import { constantFailure, explained, isAmbient, type Description, type SecurityScheme } from './Description.js'
+import { constantFailure, explained, isAmbient, noted, type Description, type SecurityScheme } from './Description.js'
 import {
   concluded,
   failureOf,
@@ -47,6 +47,7 @@ import {
 } from './Result.js'
 import { settingsOf } from './Settings.js'
 import { deepFreeze, frozenCopy, unreadMark } from './data.js'
+import { functionName } from './functionName.js'
 import { checkMember } from './members.js'
 import {
   checkHook,
@@ -381,7 +382,10 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
 ): Authenticator<PrincipalFromAnswer<R>> => ofKind(checkKind(options))
 
 // The options are checked
-const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>): Authenticator<PrincipalFromAnswer<R>> => {
+const ofKind = <X, C, R>(
+  kind: AuthenticatorOptions<X, C, R>,
+  decidedBy?: string,
+): Authenticator<PrincipalFromAnswer<R>> => {
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
@@ -397,6 +401,7 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>): Authenticator<Pri
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
+  if (decidedBy !== undefined) noted(leaf, { decidedBy })
   const reading = extract === anything ? undefined : { extract, decode }
   const conclude = concluding(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
@@ -439,7 +444,9 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   checkMember('fromFunction', member)
   // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
-  return ofKind({ ...custom, authenticate: (request) => member(request) }) as Authenticator<PrincipalOf<M>>
+  return ofKind({ ...custom, authenticate: (request) => member(request) }, functionName(member)) as Authenticator<
+    PrincipalOf<M>
+  >
 }
 
 declareFactory('authenticator', authenticator)

@@ -75,8 +75,25 @@ export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined 
 /** What an authenticator demands. */
 export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
 
+/**
+ * Notes for the audit. They are not enumerable: two authenticators that demand the same have equal descriptions, so `flatMap` of
+ * identity is identity. A copy of a node is made with `wrappedBy`, which keeps them.
+ */
+interface Noted {
+  /**
+   * What else decides about it, in words, the innermost first: `throttled 5/900 s`, `remembered 60 s`,
+   * `recoverUnavailable fromCache`, `flatMap loadUser`.
+   */
+  readonly wrappers?: ReadonlyArray<string>
+  /**
+   * The name of the function that decides: a plain function, or that of `authorize`. It is the option `name`, the function's own
+   * name, or a digest of its text.
+   */
+  readonly decidedBy?: string
+}
+
 /** One kind of credential. */
-export interface Leaf {
+export interface Leaf extends Noted {
   readonly _tag: 'Leaf'
   /** How OpenAPI lists it; `undefined` when it has no scheme (a plain function). */
   readonly scheme: SecurityScheme | undefined
@@ -101,7 +118,7 @@ export interface Leaf {
 }
 
 /** Alternatives, in the order tried. */
-export interface AnyOf {
+export interface AnyOf extends Noted {
   readonly _tag: 'AnyOf'
   readonly members: ReadonlyArray<Description>
   /** Set by `firstPresent`: the first member whose credential is present decides. */
@@ -109,13 +126,13 @@ export interface AnyOf {
 }
 
 /** All of them, in the order tried. */
-export interface AllOf {
+export interface AllOf extends Noted {
   readonly _tag: 'AllOf'
   readonly members: ReadonlyArray<Description>
 }
 
 /** Anonymous callers pass, too. */
-export interface Optional {
+export interface Optional extends Noted {
   readonly _tag: 'Optional'
   readonly member: Description
   /** Whether bad credentials count as none. */
@@ -123,7 +140,7 @@ export interface Optional {
 }
 
 /** An authenticated caller also needs a permission. */
-export interface Scoped {
+export interface Scoped extends Noted {
   readonly _tag: 'Scoped'
   readonly member: Description
   /** The scopes that must have been granted (RFC 6749 §3.3); empty if a function decides. */
@@ -137,8 +154,26 @@ export interface Scoped {
 /** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
 export const anyOf = (members: ReadonlyArray<Description>): Description => ({
   _tag: 'AnyOf',
-  members: members.flatMap((member) => (member._tag === 'AnyOf' && !member.firstPresent ? member.members : [member])),
+  members: members.flatMap((member) => (isPlainList(member) ? member.members : [member])),
 })
+
+const isPlainList = (description: Description): description is AnyOf =>
+  description._tag === 'AnyOf' && !description.firstPresent && description.wrappers === undefined
+
+/** @internal The same node with notes. */
+export const noted = <D extends Description>(description: D, { wrappers, decidedBy }: Noted): D => {
+  if (wrappers !== undefined) Object.defineProperty(description, 'wrappers', { value: wrappers })
+  return decidedBy === undefined ? description : Object.defineProperty(description, 'decidedBy', { value: decidedBy })
+}
+
+/** @internal A copy of a node with one more wrapper, in words, and with other properties. */
+export const wrappedBy = <D extends Description>(description: D, words: string, others: Partial<D> = {}): D => {
+  const { wrappers = [], decidedBy } = description
+  return noted(
+    { ...description, ...others },
+    { wrappers: [...wrappers, words], ...(decidedBy !== undefined && { decidedBy }) },
+  )
+}
 
 // -------------------------------------------------------------------------------------
 // destructors

@@ -11,33 +11,47 @@ import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { combined, decideOf, fromFunction, isAuthenticator, type Authenticator, type Halves } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
-import { constantFailure, distinctScopes, explained, withScopes, type Description, type Scoped } from './Description.js'
+import {
+  constantFailure,
+  distinctScopes,
+  explained,
+  noted,
+  withScopes,
+  type Description,
+  type Scoped,
+} from './Description.js'
 import { deepFreeze } from './data.js'
-import { checkHook, declareFactory, checkOptions, hook } from './options.js'
+import { conditionName, functionName } from './functionName.js'
+import { checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
 import { checkDemanding, checkMember } from './members.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
 type Deciding = (self: Authenticator<unknown>) => Authenticator<unknown>
 
+interface Condition {
+  readonly place: string
+  /** The scopes that it demands; empty if a function decides. */
+  readonly scopes: ReadonlyArray<string>
+  /** The name of the function. */
+  readonly decidedBy?: string
+  readonly decide: Decide
+}
+
 const scoped =
-  (place: string, scopes: ReadonlyArray<string>, decide: Decide): Deciding =>
+  (condition: Condition): Deciding =>
   (self) => {
+    const { place } = condition
     checkMember(`${place}(a)`, self)
     const authenticator = fromFunction(self)
     checkDemanding(`${place}(a)`, authenticator.description)
-    return combined([authenticator] as const, ([member]) => allowedOf(place, scopes, decide, member))
+    return combined([authenticator] as const, ([member]) => allowedOf(condition, member))
   }
 
-const allowedOf = (
-  place: string,
-  scopes: ReadonlyArray<string>,
-  decide: Decide,
-  self: Authenticator<unknown>,
-): Halves => {
+const allowedOf = ({ place, scopes, decidedBy, decide }: Condition, self: Authenticator<unknown>): Halves => {
   const { description: member } = self
   const authenticate = decideOf(self)
-  const description: Scoped = { _tag: 'Scoped', member, scopes }
+  const description = noted<Scoped>({ _tag: 'Scoped', member, scopes }, decidedBy === undefined ? {} : { decidedBy })
   const all = distinctScopes([...scopesAround(member), ...scopes])
   const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
   const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
@@ -98,10 +112,19 @@ const tellingScopes = (scopes: ReadonlyArray<string>) => {
   }
 }
 
+/** How `authorize` names its condition. */
+export interface AuthorizeOptions {
+  /**
+   * What the audit and the policy file call the condition, such as `'admin'`: at most 100 letters, digits, single blanks and
+   * `$_.:/#-`. Default: the name of the function; without one, a digest of its text.
+   */
+  readonly name?: string | undefined
+}
+
 /**
  * Calls `f` to decide whether the principal is allowed. `f` returns `true`, `false` or a promise of one of them. If it is a type
  * guard, it narrows the principal. A principal that is not allowed is `insufficient`, a 403. If `f` throws, or returns a truthy
- * value other than `true`, the failure is `raised`. Throws a TypeError for a function that cannot work.
+ * value other than `true`, the failure is `raised`. Throws a TypeError for a function or a name that cannot work.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -110,19 +133,25 @@ const tellingScopes = (scopes: ReadonlyArray<string>) => {
  * const user = httpBearer({
  *   authenticate: (_request, token) => token === 'supersecret' && { name: 'anna', role: 'editor' },
  * })
- * const editor = pipe(user, authorize(({ role }) => role === 'editor'))
+ * const editor = pipe(user, authorize(({ role }) => role === 'editor', { name: 'editor' }))
  */
 export function authorize<A, B extends A>(
   f: (principal: A, request: Request) => principal is B,
+  options?: AuthorizeOptions,
 ): (self: Authenticator<A>) => Authenticator<B>
 export function authorize<A>(
   f: (principal: A, request: Request) => boolean | Promise<boolean>,
+  options?: AuthorizeOptions,
 ): (self: Authenticator<A>) => Authenticator<A>
-export function authorize(f: Decide): (self: Authenticator<unknown>) => Authenticator<unknown> {
+export function authorize(
+  f: Decide,
+  options: AuthorizeOptions = {},
+): (self: Authenticator<unknown>) => Authenticator<unknown> {
   if (isAuthenticator(f))
     throw new TypeError('authorize(f) takes a function of the principal, not an authenticator; write authorize(f)(a)')
   checkHook('authorize(f)', f, 2)
-  return scoped('authorize(f)', [], f)
+  const { name = functionName(f) } = checkOptions('authorize(f, options)', options, { name: maybe(conditionName) })
+  return scoped({ place: 'authorize(f)', scopes: [], decidedBy: name, decide: f })
 }
 
 /** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
@@ -169,7 +198,9 @@ export const requireScopes = <A>(
     return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
   }
   // Safe: the principal does not change
-  return scoped('requireScopes(...)', demanded, decide) as (self: Authenticator<A>) => Authenticator<A>
+  return scoped({ place: 'requireScopes(...)', scopes: demanded, decide }) as (
+    self: Authenticator<A>,
+  ) => Authenticator<A>
 }
 
 const scopesIn = (granted: unknown): ReadonlySet<unknown> => {

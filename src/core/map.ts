@@ -24,7 +24,7 @@ import {
   type Authenticator,
   type Halves,
 } from './Authenticator.js'
-import { admitsAnonymous, explained } from './Description.js'
+import { admitsAnonymous, explained, wrappedBy } from './Description.js'
 import {
   andThen,
   anonymous,
@@ -41,6 +41,7 @@ import {
   type PrincipalFromAnswer,
   type Result,
 } from './Result.js'
+import { functionName } from './functionName.js'
 import { checkMember } from './members.js'
 import { checkHook, declareFactory } from './options.js'
 
@@ -131,18 +132,23 @@ const noPrincipal = (returned: unknown): string =>
  */
 export const flatMap = <A, B>(f: (principal: A) => B) => {
   checkHook('flatMap(f)', f, 1)
+  const words = `flatMap ${functionName(f)}`
   return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
     checkMember('flatMap(f)(a)', self)
     // The cross-site check has run in `self`, which knows the alternative that passed
     const conclude = concluding(fromFunction(self).description, false)
-    const changed = changing(self, (result, request) => {
+    const check: Change = (result, request) => {
       // Safe: `self` puts an A on the right
       const ask = (): unknown => f(result.right as A)
       if (!isAnonymous(result)) return andThen(answerTo(ask), (answer) => conclude(answer, request))
       return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => keepAnonymous(conclude(answer, request)))
+    }
+    const checked = continued(fromFunction(self), (member) => {
+      const { description, decide } = changed(member, check)
+      return { description: wrappedBy(description, words), decide }
     })
     // Safe: see `authenticator`; an anonymous caller stays anonymous
-    return changed as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
+    return checked as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>
   }
 }
 

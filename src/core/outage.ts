@@ -19,7 +19,9 @@ import {
   type Decide,
   type Halves,
 } from './Authenticator.js'
+import { leaves, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
+import { functionName } from './functionName.js'
 import { checkHook, declareFactory, positive } from './options.js'
 import { checkMember } from './members.js'
 
@@ -82,6 +84,7 @@ export const timeout = (ms: number) => {
  */
 export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) => R) => {
   checkHook('recoverUnavailable(f)', f, 2)
+  const words = `recoverUnavailable ${isAuthenticator(f) ? namesOf(f.description) : functionName(f)}`
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
     const authenticator = fromFunction(self)
@@ -102,11 +105,17 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
         )
       })
     // Safe: what passed is what `self` or `f` let in
-    return make(description, recovered, reading && { ...reading, recovers: true }) as Authenticator<
+    return make(wrappedBy(description, words), recovered, reading && { ...reading, recovers: true }) as Authenticator<
       P | PrincipalFromAnswer<R>
     >
   }
 }
+
+// What else lets in, if it is an authenticator itself
+const namesOf = (description: Description): string =>
+  leaves(description)
+    .map((leaf) => schemeNameOf(leaf) ?? leaf.decidedBy ?? 'custom')
+    .join(' or ')
 
 declareFactory('timeout', timeout)
 declareFactory('recoverUnavailable', recoverUnavailable)

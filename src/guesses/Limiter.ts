@@ -173,3 +173,18 @@ const mostWithin = (limiter: Limiter | undefined, duration: number | undefined):
   if (own === 0) return points
   return duration === 0 ? Infinity : points * (Math.ceil(duration / own) + 1)
 }
+
+/** @internal The limits in words for the audit, such as ` 5/900 s`; `''` if they are unknown. */
+export const limitsOf = ({ accountAndAddress, account, address }: Limiters): string => {
+  const others = [
+    ...(account === undefined ? [] : [`account${limitOf(account)}`]),
+    ...(address === undefined ? [] : [`address${limitOf(address)}`]),
+  ]
+  return `${limitOf(accountAndAddress)}${others.length === 0 ? '' : ` (${others.join(', ')})`}`
+}
+
+const limitOf = (limiter: Limiter): string => {
+  const points = numberIn(limiter, 'points')
+  const duration = numberIn(limiter, 'duration')
+  return points === undefined || duration === undefined ? '' : ` ${points}/${duration} s`
+}

@@ -22,7 +22,7 @@ import type { Attempt } from '../core/Attempt.js'
 import type { AuthError } from '../core/AuthError.js'
 import { decideOf, make, type Authenticator, type Decide } from '../core/Authenticator.js'
 import { isForged } from '../core/CrossOrigin.js'
-import { explained } from '../core/Description.js'
+import { explained, wrappedBy } from '../core/Description.js'
 import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
@@ -244,6 +244,7 @@ export interface Remembered<P> {
  */
 export const remembered = <P = unknown>(options: RememberedOptions): Remembered<P> => {
   const { maxAge, size = 1000 } = checkOptions('remembered', options, { maxAge: positive, size: maybe(positive) })
+  const words = `remembered ${maxAge / 1000} s`
   const secret = randomBytes(32)
   const kept = verifications(maxAge, size)
   const kinds = new WeakMap<Authenticator<unknown>, number>()
@@ -281,7 +282,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
         return E.left(explained(leaf, failureOf(error)))
       }
     }
-    return make(leaf, decide, reading)
+    return make(wrappedBy(leaf, words), decide, reading)
   }
 
   // Safe: the principal is the one that the authenticator itself let in

@@ -34,13 +34,13 @@ import {
   type Reading,
 } from '../core/Authenticator.js'
 import { isForged } from '../core/CrossOrigin.js'
-import { explained, type Leaf } from '../core/Description.js'
+import { explained, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkMember } from '../core/members.js'
 import { checkOptions, declareFactory, hook, maybe, oneOf, unchecked, type Checks } from '../core/options.js'
 import { addressOf, checkGuess, clientAddress, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
-import { checkLimiters, countOne, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
+import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 /*
  * The guesses of an attempt that stay counted.
@@ -187,7 +187,9 @@ export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
   const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
-  const countsOf = countsIn(checkLimiters(limiter))
+  const limiters = checkLimiters(limiter)
+  const countsOf = countsIn(limiters)
+  const words = `throttled${limitsOf(limiters)}`
   const guessOf = keys === undefined ? usernameIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
   const refused = refusedGuesses()
 
@@ -262,7 +264,7 @@ export const throttled = <C = unknown>(
       const guess = guessAt(attempt, sent)
       return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
     }
-    return make({ ...leaf, throttled: true as const }, decide, { ...reading, origin })
+    return make(wrappedBy(leaf, words, { throttled: true }), decide, { ...reading, origin })
   }
   // Safe: the principal is the one that the authenticator itself let in
   const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>

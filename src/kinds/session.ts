@@ -170,7 +170,7 @@ export const sessionKind = (
       return E.left(explained(description, failureOf(error)))
     }
   })
-  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed)) : user
+  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: demands ?? factory })) : user
 }
 
 const unavailable = AuthErrors.unavailable()
