@@ -69,9 +69,12 @@ const originOf = (tree: Tree, world: World): string | undefined => {
   if ('members' in tree) return originOf(tree.members[0]!, world)
   const inner = originOf(tree.member, world)
   if (tree.node !== 'throttled' || inner === undefined) return inner
-  const until = world.refused.get(tree.by)?.get(world.address) ?? 0
+  const until = world.refused.get(tree.by)?.get(countedUnder(world)) ?? 0
   return world.now < until ? undefined : world.address + inner
 }
+
+// What another site made a browser send has counts of its own
+const countedUnder = ({ address, crossSite }: World): string => (crossSite ? `${address} cross-site` : address)
 
 const expiryOf = (principal: unknown): number =>
   typeof principal === 'object' && principal !== null && 'expiresAt' in principal
@@ -127,7 +130,8 @@ const counted = (
   const leaf = leafOf(member)
   if (leaf.sent === 'nothing') return asked()
   if (leaf.ambient === true && world.crossSite) return failed('forged')
-  const { now, address } = world
+  const { now } = world
+  const address = countedUnder(world)
   const sent = sentIn(leaf)
   const isCounted = !world.held.some((one) => one.by === by && one.sent === sent)
   const place = `${by} ${address}`

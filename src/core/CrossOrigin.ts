@@ -44,7 +44,8 @@ const isTopLevelNavigation = (request: Request): boolean =>
   request.get('Sec-Fetch-Dest') === 'document' &&
   request.get('Sec-Purpose') === ''
 
-const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>): boolean => {
+/** Whether a page of another site made a browser send it, whatever its method. The sites whose origins are trusted do not count. */
+export const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>): boolean => {
   const site = request.get('Sec-Fetch-Site')
   const origin = request.get('Origin')
   if (site === 'same-origin' || site === 'none') return false

@@ -7,39 +7,55 @@ import { hash } from 'node:crypto'
 import type { Request } from 'koa'
 import { isThenable } from '../core/Result.js'
 import { checkOptions, maybe, string } from '../core/options.js'
-import { addressShare, type Limiter, type Limiters } from './Limiter.js'
+import { addressShare, networkShare, type Limiter, type Limiters } from './Limiter.js'
 
-/**
+/*
  * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the
  * same name. If a spelling found the same account but had a separate count, it would allow more guesses.
  *
- * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name,
- * repeated blanks, and everything after 256 characters. A letter that a collation sorts as another (`ø`, `æ`, `①`)
- * counts as that one. Two users whose names have the same form share a count, and nothing else: the form never finds an
- * account.
+ * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name and
+ * repeated blanks, however many there are. Of what is left, it ignores everything after 256 characters. A letter that a
+ * collation sorts as another (`ø`, `æ`, `①`) counts as that one. Two users whose names have the same form share a count,
+ * and nothing else: the form never finds an account.
  */
 const MAX_NAME_LENGTH = 256
 
 /** What a name is counted as. */
-export const accountName = (name: string): string => {
-  const start = name.slice(0, MAX_NAME_LENGTH)
-  return plain.test(start) ? start.toLowerCase() : ofAnyScript(start)
-}
+export const accountName = (name: string): string =>
+  name.length <= MAX_NAME_LENGTH && plain.test(name) ? name.toLowerCase() : ofAnyScript(name)
 
 const plain = /^[!-~]*$/
 
+// What is invisible goes before anything is cut. Otherwise each number of invisible characters would make another name
 const ofAnyScript = (name: string): string =>
-  name
-    .normalize('NFKD')
-    // NFKD can turn one character into eighteen
-    .slice(0, MAX_NAME_LENGTH)
-    .replace(/[^\S\ufeff]+/g, ' ')
-    .replace(/[·\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
-    .replace(/[^ -~]/gu, latin)
+  latinized(
+    name
+      .normalize('NFKD')
+      .replace(/[^\S\ufeff]/g, ' ')
+      .replace(/[·\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''),
+  )
     // both, because some letters have only one case
     .toUpperCase()
     .toLowerCase()
+    .slice(0, MAX_NAME_LENGTH)
     .trim()
+
+// The start of a name that is long enough, in which each character is what databases take it for. Each is looked up once
+const latinized = (name: string): string => {
+  const known = new Map<string, string>()
+  let start = ''
+  for (const character of name) {
+    if (character === ' ') {
+      if (start !== '' && !start.endsWith(' ')) start += ' '
+      continue
+    }
+    const found = character <= '~' ? character : (known.get(character) ?? latin(character))
+    known.set(character, found)
+    start += found
+    if (start.length > MAX_NAME_LENGTH) break
+  }
+  return start
+}
 
 const letters = [...'0123456789abcdefghijklmnopqrstuvwxyz']
 let collator: Intl.Collator | undefined
@@ -138,6 +154,22 @@ const ofGroups = (all: ReadonlyArray<number>): string | undefined => {
   return `${prefix.split(':', 4).join(':')}::/64`
 }
 
+// Providers give a household a /56 or a /48 (RFC 6177), and a rented server often a /48
+const DEFAULT_PREFIX = 48
+
+/** @internal The wider network of a /64 network; `undefined` for anything else, such as an IPv4 address. */
+export const widerNetwork = (address: string, prefix: number): string | undefined => {
+  const groups = network64
+    .exec(address)
+    ?.slice(1)
+    .map((group) => parseInt(group, 16))
+  if (groups === undefined) return undefined
+  const masked = groups.map((group, at) => group & (0xffff << Math.min(16, Math.max(0, 16 * (at + 1) - prefix))))
+  return `${masked.map((group) => group.toString(16)).join(':')}::/${prefix}`
+}
+
+const network64 = /^([0-9a-f]{1,4}):([0-9a-f]{1,4}):([0-9a-f]{1,4}):([0-9a-f]{1,4})::\/64$/
+
 /** The account that a credential is a guess at, and where it comes from. */
 export interface Guess {
   /**
@@ -152,6 +184,14 @@ export interface Guess {
   readonly address?: string | undefined
 }
 
+/** Where a guess comes from. */
+export interface Origin {
+  /** An address, or the /64 network of an IPv6 address. */
+  readonly address: string
+  /** Whether another site made a browser send it. Such guesses have counts of their own. */
+  readonly isCrossSite: boolean
+}
+
 /** One count of a guess. */
 export interface Count {
   readonly limiter: Limiter
@@ -164,20 +204,28 @@ export interface Count {
  * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the
  * others.
  */
-export const countsIn = (limiters: Limiters) => {
+export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const share = addressShare(limiters)
-  return (account: string | undefined, address: string): readonly [Count, ...Count[]] => {
-    const from = { limiter: anyAccount ?? accountAndAddress, key: digest('address', address) }
+  const ofNetwork = networkShare(limiters)
+  return (account: string | undefined, { address, isCrossSite }: Origin): readonly [Count, ...Count[]] => {
+    const keyed = (...parts: ReadonlyArray<string>): string =>
+      digest(...(isCrossSite ? ['cross-site', ...parts] : parts))
+    const from = { limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) }
     if (account === undefined) return [from]
     const whose = accountName(account)
     const counts: [Count, ...Count[]] = [
-      { limiter: accountAndAddress, key: digest('account and address', whose, address) },
+      { limiter: accountAndAddress, key: keyed('account and address', whose, address) },
     ]
     if (anyAccount !== undefined) counts.push(from)
     if (everywhere === undefined) return counts
-    if (share !== undefined) counts.push({ limiter: everywhere, key: digest('share', whose, address), atMost: share })
-    return [...counts, { limiter: everywhere, key: digest('account', whose) }]
+    const network = ofNetwork === undefined ? undefined : widerNetwork(address, prefix)
+    if (network !== undefined) {
+      counts.push({ limiter: everywhere, key: keyed('share', whose, network), atMost: ofNetwork })
+    } else if (share !== undefined) {
+      counts.push({ limiter: everywhere, key: keyed('share', whose, address), atMost: share })
+    }
+    return [...counts, { limiter: everywhere, key: keyed('account', whose) }]
   }
 }
 

@@ -162,8 +162,19 @@ export const addressShare = ({ accountAndAddress, account, address }: Limiters):
   const points = numberIn(account, 'points')
   if (points === undefined) return undefined
   const most = Math.min(...[accountAndAddress, address].map((one) => mostWithin(one, numberIn(account, 'duration'))))
-  return most < points ? undefined : Math.max(1, Math.floor((points - 1) / 2))
+  return most < points ? undefined : lessThanHalf(points)
 }
+
+/**
+ * The share of one IPv6 network, which has very many addresses, so the limits of an address are never narrow enough; `undefined` if
+ * the limit of an account is unknown.
+ */
+export const networkShare = ({ account }: Limiters): number | undefined => {
+  const points = numberIn(account, 'points')
+  return points === undefined ? undefined : lessThanHalf(points)
+}
+
+const lessThanHalf = (points: number): number => Math.max(1, Math.floor((points - 1) / 2))
 
 // How many a limiter lets pass in any `duration` seconds; a duration of 0 never ends
 const mostWithin = (limiter: Limiter | undefined, duration: number | undefined): number => {

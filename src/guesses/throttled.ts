@@ -10,11 +10,12 @@
  * | names an account (a user name)    | account and address together; and each alone, if it has a limiter |
  * | names none (a key, a token), or is malformed | its address                                    |
  *
- * In a list, a credential that several kinds read is one guess (`heldGuesses.ts`). A request that another site made a browser send
- * is refused before it is counted. `remembered` around it asks the limiter first if guesses were refused (`refusedGuesses.ts`).
+ * In a list, a credential that several kinds read is one guess. What another site made a browser send has counts of its own, so a page
+ * cannot lock its visitors out; whoever writes those fields himself gets twice the limit. `remembered` around it asks the limiter first
+ * if guesses were refused.
  *
- * A stranger at one address never locks an account out. A guess that is refused for account and address together is not counted for
- * the account. No address can use all guesses of an account (`addressShare.ts`).
+ * A stranger at one address, or in one IPv6 network, never locks an account out. A guess that is refused for account and address
+ * together is not counted for the account. No address and no network can use all guesses of an account.
  *
  * Law (spec/core/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
@@ -33,12 +34,21 @@ import {
   type Decide,
   type Reading,
 } from '../core/Authenticator.js'
-import { isForged } from '../core/CrossOrigin.js'
+import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { explained, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkMember } from '../core/members.js'
-import { checkOptions, declareFactory, hook, maybe, oneOf, unchecked, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  declareFactory,
+  hook,
+  maybe,
+  oneOf,
+  unchecked,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import { addressOf, checkGuess, clientAddress, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
@@ -157,14 +167,25 @@ export interface ThrottledOptions<C> {
    * Default: the `username` of the credentials, if there is one, and the client's address.
    */
   readonly keys?: ((request: Request, credentials: C) => Guess) | undefined
+  /**
+   * The length of the prefix that one IPv6 network has, from 16 to 64. All addresses of a network together get less than half of the
+   * guesses that the limiter `account` allows. Default 48.
+   */
+  readonly networkPrefix?: number | undefined
   /** If a limiter fails: `unavailable` (the default) answers 503; `unthrottled` calls the hook without a limit. */
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
+}
+
+const prefixLength: Check = (place, value) => {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 16 && value <= 64) return
+  throw new TypeError(`${place} must be the length of an IPv6 prefix: a whole number from 16 to 64, such as 48`)
 }
 
 const checks: Checks<ThrottledOptions<unknown>> = {
   limiter: unchecked,
   keys: maybe(hook(2)),
   onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
+  networkPrefix: maybe(prefixLength),
 }
 
 /**
@@ -186,9 +207,9 @@ const checks: Checks<ThrottledOptions<unknown>> = {
 export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
-  const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
+  const { limiter, keys, onStoreError, networkPrefix } = checkOptions('throttled', options, checks)
   const limiters = checkLimiters(limiter)
-  const countsOf = countsIn(limiters)
+  const countsOf = countsIn(limiters, networkPrefix)
   const words = `throttled${limitsOf(limiters)}`
   const guessOf = keys === undefined ? usernameIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
   const refused = refusedGuesses()
@@ -207,7 +228,8 @@ export const throttled = <C = unknown>(
       const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
       const address = addressOf(guess, request)
       if (isGone(request, address)) return undefined
-      const counts = countsOf(guess.account, address)
+      const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
+      const counts = countsOf(guess.account, { address, isCrossSite })
       return { attempt, sent, address, key: counts[0].key, counts: notHeld(attempt, sent, counts) }
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
@@ -243,7 +265,7 @@ export const throttled = <C = unknown>(
       try {
         const sent = extract(request)
         if (O.isNone(sent)) return authenticate(attempt)
-        // a page of another site would use up the guesses of its visitors' addresses, and lock them out
+        // it will not be let in, so it need not be counted
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
         const credentials = decode(sent.value)
         // for the kind itself, which is asked after the limiter

@@ -1,0 +1,206 @@
+/** `throttled`: spellings, networks and other sites are no way to more guesses, and do not lock an account out. */
+import { either as E } from 'fp-ts'
+import {
+  apiKeyCookie,
+  apiKeyQuery,
+  httpBasicAuth,
+  throttled,
+  type Authenticator,
+  type BasicCredentials,
+  type ThrottledOptions,
+} from 'koa-with-auth'
+import { mockRequest } from 'koa-with-auth/testing'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it } from 'vitest'
+import { accountName, widerNetwork } from '../../src/guesses/Guess.js'
+
+type Field = readonly [string, string]
+const from = (address: string, fields: ReadonlyArray<Field>, method = 'GET', url = '/') => {
+  const request = mockRequest({ method, url, fields: [['Host', 'api.example'], ...fields] })
+  Object.defineProperty(request.req.socket, 'remoteAddress', { value: address, configurable: true })
+  return request
+}
+const basicOf = (user: string, password: string): Field => [
+  'Authorization',
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+]
+const memory = (points: number, duration = 900) => new RateLimiterMemory({ points, duration })
+const tagOf = async (a: Authenticator<unknown>, request: Parameters<typeof a.evaluate>[0]) => {
+  const result = await a.evaluate(request)
+  return E.isLeft(result) ? result.left._tag : 'passed'
+}
+const passwords = (options: ThrottledOptions<BasicCredentials>) => {
+  const reached: string[] = []
+  const basic = httpBasicAuth({
+    authenticate: (_request, username, password) => {
+      reached.push(username)
+      return password === 'right' && { username }
+    },
+  })
+  return { a: throttled<BasicCredentials>(options)(basic), reached }
+}
+
+describe('a name has one count', () => {
+  const fillers = [' ', '\u200b', '\u00ad', '\u3164', '\u0301', '\u034f', '\u180e', '\u2063', '\ufe0f', '\u115f']
+
+  it.each(fillers.map((filler) => [`U+${filler.codePointAt(0)?.toString(16)}`, filler]))(
+    'however many of %s are around it',
+    (_name, filler = '') => {
+      for (const count of [1, 100, 250, 255, 256, 257, 300, 5000]) {
+        expect(accountName(filler.repeat(count) + 'anna')).toBe('anna')
+        expect(accountName('anna' + filler.repeat(count))).toBe('anna')
+        if (filler !== ' ') expect(accountName('an' + filler.repeat(count) + 'na')).toBe('anna')
+      }
+    },
+  )
+
+  it('also if normalization makes it longer', () => {
+    // NFKD makes 18 characters of one
+    expect(accountName('\ufdfa'.repeat(20)).length).toBeLessThanOrEqual(256)
+    expect(accountName(' '.repeat(300) + '\u2474'.repeat(50))).toBe(accountName('\u2474'.repeat(50)))
+  })
+
+  it('also with blanks of several kinds in a row', () => {
+    expect(accountName('anna \u200b \u0301\u00a0\t maria')).toBe('anna maria')
+  })
+
+  it('costs little, whatever it is', () => {
+    const every = Array.from({ length: 8192 }, (_, at) => String.fromCodePoint(0x300 + at)).join('')
+    for (const name of ['\ufdfa'.repeat(8192), '\u0301'.repeat(8192), every, ' '.repeat(8192), 'ø'.repeat(8192)]) {
+      const begun = performance.now()
+      accountName(name)
+      expect(performance.now() - begun).toBeLessThan(150)
+    }
+  })
+
+  it('and no more guesses, by keys too', async () => {
+    const spelled = (at: number) => `${' '.repeat(250 + at)}anna${'\u200b'.repeat(256 - at)}`
+    for (const keys of [undefined, (_request: unknown, { username }: BasicCredentials) => ({ account: username })]) {
+      const { a, reached } = passwords({ limiter: memory(5), ...(keys && { keys }) })
+      for (let at = 0; at < 12; at++) await tagOf(a, from('192.0.2.1', [basicOf(spelled(at), 'wrong')]))
+      expect(reached).toHaveLength(5)
+    }
+  })
+})
+
+describe('one network of IPv6 addresses', () => {
+  it.each([
+    ['2001:db8:1:abcd::/64', 48, '2001:db8:1:0::/48'],
+    ['2001:db8:1:abcd::/64', 56, '2001:db8:1:ab00::/56'],
+    ['2001:db8:1:abcd::/64', 60, '2001:db8:1:abc0::/60'],
+    ['2001:db8:1:abcd::/64', 64, '2001:db8:1:abcd::/64'],
+    ['2001:db8:1:abcd::/64', 32, '2001:db8:0:0::/32'],
+    ['2001:db8:1:abcd::/64', 16, '2001:0:0:0::/16'],
+    ['192.0.2.1', 48, undefined],
+    ['', 48, undefined],
+    ['a name from keys', 48, undefined],
+  ])('of %s with a prefix of %i is %s', (address, prefix, network) => {
+    expect(widerNetwork(address, prefix)).toBe(network)
+  })
+
+  const limiters = () => ({
+    accountAndAddress: memory(5),
+    account: memory(100, 86_400),
+    address: memory(1000, 86_400),
+  })
+  const flood = async (a: Authenticator<unknown>, addressOf: (at: number) => string) => {
+    for (let at = 0; at < 120; at++) await tagOf(a, from(addressOf(at), [basicOf('anna', 'wrong')]))
+  }
+
+  it('cannot use up the guesses of an account', async () => {
+    const { a, reached } = passwords({ limiter: limiters() })
+    await flood(a, (at) => `2001:db8:1:${(0xa000 + at * 37).toString(16)}::1`)
+    expect(reached).toHaveLength(49)
+    expect(await tagOf(a, from('2001:db8:2:1::1', [basicOf('anna', 'right')]))).toBe('passed')
+    expect(await tagOf(a, from('192.0.2.1', [basicOf('anna', 'right')]))).toBe('passed')
+    expect(await tagOf(a, from('2001:db8:1:1::1', [basicOf('maria', 'right')]))).toBe('passed')
+  })
+
+  it('has the length that the application gives it', async () => {
+    const { a, reached } = passwords({ limiter: limiters(), networkPrefix: 56 })
+    await flood(a, (at) => `2001:db8:1:${(0xab00 + at).toString(16)}::1`)
+    expect(reached).toHaveLength(49)
+    await flood(a, (at) => `2001:db8:1:${(0xcd00 + at).toString(16)}::1`)
+    expect(reached).toHaveLength(98)
+  })
+
+  it.each([15, 65, 48.5, '48', NaN])('networkPrefix: %s is a TypeError', (networkPrefix) => {
+    // Safe: the types refuse some of them
+    expect(() => throttled({ limiter: memory(1), networkPrefix: networkPrefix as number })).toThrow(
+      /^throttled\(\{ networkPrefix \}\) must be the length of an IPv6 prefix/,
+    )
+  })
+})
+
+describe('what another site makes a browser send', () => {
+  const key = () =>
+    throttled({ limiter: memory(5) })(apiKeyQuery({ authenticate: (_request, sent) => sent === 'good' && { sent } }))
+  const site = (mode: string, dest: string): ReadonlyArray<Field> => [
+    ['Sec-Fetch-Site', 'cross-site'],
+    ['Sec-Fetch-Mode', mode],
+    ['Sec-Fetch-Dest', dest],
+  ]
+  const ways: ReadonlyArray<readonly [string, string, ReadonlyArray<Field>]> = [
+    ['an image', 'GET', site('no-cors', 'image')],
+    ['a frame', 'GET', site('navigate', 'iframe')],
+    ['a form', 'POST', [...site('navigate', 'document'), ['Origin', 'https://evil.example']]],
+    ['a fetch', 'GET', [...site('cors', 'empty'), ['Origin', 'https://evil.example']]],
+    ['HEAD', 'HEAD', site('no-cors', 'empty')],
+    ['an old browser, which sends Origin only', 'POST', [['Origin', 'https://evil.example']]],
+    [
+      'a handshake',
+      'GET',
+      [
+        ['Origin', 'https://evil.example'],
+        ['Upgrade', 'websocket'],
+        ['Connection', 'Upgrade'],
+      ],
+    ],
+    ['a link', 'GET', site('navigate', 'document')],
+  ]
+
+  it.each(ways)('by %s uses up no guess of its visitor', async (_way, method, fields) => {
+    const a = key()
+    for (let at = 0; at < 10; at++) await tagOf(a, from('192.0.2.1', fields, method, `/?key=x${at}`))
+    expect(await tagOf(a, from('192.0.2.1', [], 'GET', '/?key=wrong'))).toBe('invalid')
+    expect(await tagOf(a, from('192.0.2.1', [], 'GET', '/?key=good'))).toBe('passed')
+  })
+
+  it.each(ways)('by %s uses up no guess at the account that it names', async (_way, method, fields) => {
+    const { a } = passwords({ limiter: { accountAndAddress: memory(2), account: memory(50), address: memory(50) } })
+    for (let at = 0; at < 10; at++) await tagOf(a, from('192.0.2.1', [basicOf('anna', `x${at}`), ...fields], method))
+    expect(await tagOf(a, from('192.0.2.1', [basicOf('anna', 'right')]))).toBe('passed')
+  })
+
+  it('nor a stale cookie, nor a malformed key', async () => {
+    const a = throttled({ limiter: memory(2) })(
+      apiKeyCookie({ authenticate: (_request, sent) => sent === 'good' && { sent } }),
+    )
+    for (const sent of ['old', 'old', 'a b', '"', 'old'])
+      await tagOf(a, from('192.0.2.1', [['Cookie', `key=${sent}`], ...site('no-cors', 'image')]))
+    expect(await tagOf(a, from('192.0.2.1', [['Cookie', 'key=good']]))).toBe('passed')
+  })
+
+  it('passes with a good key', async () => {
+    expect(await tagOf(key(), from('192.0.2.1', site('no-cors', 'image'), 'GET', '/?key=good'))).toBe('passed')
+  })
+
+  it('gives a client that writes these fields itself at most twice the guesses', async () => {
+    const { a, reached } = passwords({ limiter: { accountAndAddress: memory(5), account: memory(20) } })
+    const sites = ['cross-site', 'same-site', 'same-origin', 'none', 'x']
+    for (let at = 0; at < 100; at++) {
+      const fields: Field[] = [
+        basicOf('anna', `g${at}`),
+        ['Sec-Fetch-Site', sites[at % 5]!],
+        ['Origin', `https://${at}.example`],
+      ]
+      await tagOf(a, from('192.0.2.1', fields))
+    }
+    expect(reached).toHaveLength(10)
+    for (let at = 0; at < 200; at++) {
+      const fields: Field[] = [basicOf('anna', `g${at}`), ['Sec-Fetch-Site', sites[at % 5]!]]
+      await tagOf(a, from(`192.0.3.${at}`, fields))
+    }
+    expect(reached.length).toBeLessThanOrEqual(40)
+  })
+})
