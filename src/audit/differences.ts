@@ -9,9 +9,10 @@
  * | middleware after its guard was removed           | opened                                         |
  * | an operation is new                              | opened if anonymous callers get in or CSRF is off, else changed |
  * | an operation is gone                             | closed                                         |
- * | CSRF off, an origin trusted, an open operation before it | opened; the reverse closed             |
+ * | CSRF off, an origin trusted                      | opened; the reverse closed                     |
+ * | another operation answers first                  | opened if it lets in others, else changed      |
  */
-import { BEHIND, textOf, waysIn, type PolicyLine } from './policy.js'
+import { aheadIn, BEHIND, textOf, waysIn, type PolicyLine } from './policy.js'
 import { anyone, change, type Way } from './Way.js'
 
 /** What a difference means for callers. */
@@ -39,10 +40,12 @@ export const differencesOf = <L extends PolicyLine>(
 ): ReadonlyArray<Difference<L>> => {
   const [was, is] = [without(before, after), without(after, before)]
   const names = [...new Set([...is, ...was].map(nameOf))]
+  const order = { before: callersIn(before), after: callersIn(after) }
   const all = names.flatMap((name) =>
     paired(
       was.filter((line) => nameOf(line) === name),
       is.filter((line) => nameOf(line) === name),
+      order,
     ),
   )
   return directions.flatMap((direction) => all.filter((one) => one.direction === direction))
@@ -69,11 +72,12 @@ const without = <L extends PolicyLine>(
 const paired = <L extends PolicyLine>(
   was: ReadonlyArray<L>,
   is: ReadonlyArray<PolicyLine>,
+  order: Order,
 ): ReadonlyArray<Difference<L>> =>
   Array.from({ length: Math.max(was.length, is.length) }, (_, at) => {
     const [old, now] = [was[at], is[at]]
     if (old === undefined) return added(now!)
-    return now === undefined ? removed(old) : changed(old, now)
+    return now === undefined ? removed(old) : changed(old, now, order)
   })
 
 const added = (is: PolicyLine): Difference<never> => {
@@ -104,13 +108,13 @@ interface Part {
   readonly text: string
 }
 
-const changed = <L extends PolicyLine>(was: L, is: PolicyLine): Difference<L> => {
+const changed = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Difference<L> => {
   const parts = [
     ...part(was.who, is.who, () => change(waysIn(was.who), waysIn(is.who))),
     ...part(was.by, is.by, () => 'same', 'by'),
     ...part(was.csrf, is.csrf, () => change(waysOfSites(was.csrf), waysOfSites(is.csrf)), 'csrf'),
     ...part(was.docs, is.docs, () => 'same', 'docs'),
-    ...notes(was, is),
+    ...notes(was, is, order),
   ]
   return {
     direction: together(parts.map((one) => one.change)),
@@ -141,21 +145,50 @@ const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
   return (origins?.split(' ') ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
 }
 
+/** Who gets into the operations of each policy, by name. */
+interface Order {
+  readonly before: Callers
+  readonly after: Callers
+}
+
+type Callers = ReadonlyMap<string, ReadonlyArray<string>>
+
+const callersIn = (lines: ReadonlyArray<PolicyLine>): Callers => {
+  const callers = new Map<string, string[]>()
+  for (const { operation, who } of lines) callers.set(operation, [...(callers.get(operation) ?? []), who])
+  return callers
+}
+
 // Middleware before a guard matters only if there is a guard. Middleware after it may refuse, so removing some may open
-const notes = (was: PolicyLine, is: PolicyLine): ReadonlyArray<Part> => [
+const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<Part> => [
   ...is.notes
     .filter((note) => !was.notes.includes(note))
     .map((note): Part => ({
-      change: admitsAnonymous(was) || isBehind(note) ? 'same' : 'opened',
+      change: admitsAnonymous(was) || isBehind(note) ? 'same' : nowFirst(changesBy(is, note, after)),
       text: `is now ${note}`,
     })),
   ...was.notes
     .filter((note) => !is.notes.includes(note))
     .map((note): Part => ({
-      change: isBehind(note) ? 'opened' : admitsAnonymous(is) ? 'same' : 'closed',
+      change: isBehind(note) ? 'opened' : noLongerFirst(changesBy(was, note, before), admitsAnonymous(is)),
       text: `is no longer ${note}`,
     })),
 ]
+
+/** How the callers differ who get into the operation that a note names; empty if the policy has no such operation. */
+const changesBy = ({ who }: PolicyLine, note: string, callers: Callers): ReadonlyArray<Change> =>
+  (callers.get(aheadIn(note) ?? '') ?? []).map((ahead) => change(waysIn(who), waysIn(ahead)))
+
+// One that only refuses callers does not open
+const nowFirst = (changes: ReadonlyArray<Change>): Change =>
+  changes.length > 0 && changes.every((one) => one === 'closed' || one === 'same') ? 'other' : 'opened'
+
+// One that only let in more kept no caller out
+const noLongerFirst = (changes: ReadonlyArray<Change>, isOpen: boolean): Change => {
+  if (changes.includes('closed')) return 'opened'
+  if (changes.includes('other')) return 'other'
+  return isOpen ? 'same' : 'closed'
+}
 
 const isBehind = (note: string): boolean => note.startsWith(BEHIND)
 

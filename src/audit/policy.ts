@@ -31,9 +31,13 @@ export interface PolicyLine {
 // -------------------------------------------------------------------------------------
 
 /** The lines of an audit, in their order in the file. */
-export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> =>
-  sorted([
-    ...operations.map(lineOf),
+export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
+  const callers = new Map<string, Set<string>>()
+  for (const audited of operations) {
+    callers.set(audited.operation, (callers.get(audited.operation) ?? new Set()).add(whoOf(audited)))
+  }
+  return sorted([
+    ...operations.map((audited) => lineOf(audited, (name) => [...(callers.get(name) ?? [])])),
     ...middleware
       .filter(({ guarded }) => guarded === 'no')
       .flatMap(({ path, functions }) =>
@@ -44,26 +48,35 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
         })),
       ),
   ])
+}
 
-const lineOf = (audited: AuditedOperation): PolicyLine => {
-  const { method, path, ways, protection, decidedBy, csrf, trustedOrigins, docs, shadowedBy } = audited
-  const { beforeGuard, behindGuard } = audited
+const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => ReadonlyArray<string>): PolicyLine => {
+  const { method, path, decidedBy, csrf, trustedOrigins, docs, shadowedBy, beforeGuard, behindGuard } = audited
+  const who = whoOf(audited)
   return {
     operation: `${field(method)} ${field(path)}`,
-    who: ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR),
+    who,
     by: `by ${decidedBy.length === 0 ? 'nothing' : decidedBy.map(field).join(' + ')}`,
     csrf: `csrf ${csrf}${trustedOrigins.length > 0 ? ` except from ${[...trustedOrigins].sort().map(field).join(' ')}` : ''}`,
     docs: `docs ${docs}`,
     notes: [
       ...(beforeGuard.length > 0 ? [`before its guard ${beforeGuard.map(field).join(', ')}`] : []),
       ...(behindGuard.length > 0 ? [`${BEHIND} ${behindGuard.map(field).join(', ')}`] : []),
-      ...(audited.access === 'guarded' ? shadowedBy.filter(({ access }) => access !== 'guarded').map(inNote) : []),
+      // where the same callers get in, the order does not matter
+      ...shadowedBy.filter(({ operation }) => callersOf(operation).some((ahead) => ahead !== who)).map(inNote),
     ],
   }
 }
 
+const whoOf = ({ ways, protection }: AuditedOperation): string =>
+  ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR)
+
 /** The beginning of a note about middleware after the guard, which may refuse, too. */
 export const BEHIND = 'behind its guard'
+
+/** The operation that a note says answers first; `undefined` for another note. */
+export const aheadIn = (note: string): string | undefined =>
+  /^(?:partly |perhaps )?answered first by (.+)$/.exec(note)?.[1]
 
 const inNote = ({ operation, extent }: Shadow): string =>
   `${{ all: '', part: 'partly ', unknown: 'perhaps ' }[extent]}answered first by ${field(operation)}`

@@ -18,7 +18,7 @@ import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './differences.js'
 import { findingsOf, findingsOfPolicy, type Finding } from './findings.js'
-import { linesOf, readPolicy, type PolicyLine } from './policy.js'
+import { aheadIn, linesOf, readPolicy, type PolicyLine } from './policy.js'
 import { auditOf, readingOf, type Reading } from './router.js'
 
 /** What may be open, and what may run unguarded: the options of `seal`. */
@@ -113,12 +113,19 @@ const listing = (
  */
 
 /** Returns the differences of a router from a policy file, as findings. Throws an Error for a file that cannot be read. */
-const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
-  findingsOfPolicy(
-    differencesOf(linesIn(place, file), linesOf(audit)).filter(
-      (difference) => difference.is !== undefined && !isOfTheApplication(difference),
-    ),
+const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
+  const lines = linesOf(audit)
+  const own = new Set(lines.map(({ operation }) => operation))
+  // operations of other routers answer first in the application only
+  const before = linesIn(place, file).map((line) => ({
+    ...line,
+    notes: line.notes.filter((note) => own.has(aheadIn(note) ?? line.operation)),
+  }))
+  const differences = differencesOf(before, lines)
+  return findingsOfPolicy(
+    differences.filter((difference) => difference.is !== undefined && !isOfTheApplication(difference)),
   ).map(({ message }) => `${message} (${String(file)})`)
+}
 
 const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> => {
   const bytes = E.tryCatch(
