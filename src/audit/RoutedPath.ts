@@ -4,6 +4,7 @@
  * For patterns of path-to-regexp, the relation is known. For a RegExp, only trying paths shows something, and the rest
  * is `unknown`.
  */
+import { sealedMark } from '../core/data.js'
 import { withoutPosition } from '../koa/layer.js'
 import {
   functionName,
@@ -155,7 +156,17 @@ export const pathLayersOf = (place: string, router: AnyRouter): ReadonlyArray<Pa
 
 /** The operations among layers, in the order of registration. */
 export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route> =>
-  layers.flatMap((layer) => operationsIn(layer).map((operation) => ({ ...operation, accepted: layer.accepted })))
+  layers.flatMap((layer) =>
+    operationsIn(layer).map((operation) => ({
+      ...operation,
+      ahead: operation.ahead.filter((f) => !isOfSeal(f)),
+      functions: operation.functions.filter((f) => !isOfSeal(f)),
+      accepted: layer.accepted,
+    })),
+  )
+
+/** Whether `seal` put a function into a router, where nobody wrote it. */
+export const isOfSeal = (f: Function): boolean => sealedMark in f
 
 /*
  * Finds operations that answer first what another one matches, too. All that match a request run in turn, so the first

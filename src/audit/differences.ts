@@ -12,7 +12,7 @@
  * | CSRF off, an origin trusted                      | opened; the reverse closed                     |
  * | another operation answers first                  | opened if it lets in others, else changed      |
  */
-import { aheadIn, BEHIND, textOf, waysIn, type PolicyLine } from './policy.js'
+import { aheadIn, BEHIND, originsIn, textOf, waysIn, type PolicyLine } from './policy.js'
 import { anyone, change, type Way } from './Way.js'
 
 /** What a difference means for callers. */
@@ -141,8 +141,7 @@ const part = (was = '', is = '', how: () => Change, name = ''): ReadonlyArray<Pa
 // The sites whose writes get in, as ways in: every site if the check is off
 const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
   if (csrf === 'csrf off') return [anyone]
-  const [, origins] = /^csrf checked except from (.+)$/.exec(csrf) ?? []
-  return (origins?.split(' ') ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
+  return (originsIn(csrf) ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
 }
 
 /** Who gets into the operations of each policy, by name. */

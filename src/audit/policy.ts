@@ -51,10 +51,10 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
 }
 
 const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => ReadonlyArray<string>): PolicyLine => {
-  const { method, path, decidedBy, csrf, trustedOrigins, docs, shadowedBy, beforeGuard, behindGuard } = audited
+  const { decidedBy, csrf, trustedOrigins, docs, shadowedBy, beforeGuard, behindGuard } = audited
   const who = whoOf(audited)
   return {
-    operation: `${field(method)} ${field(path)}`,
+    operation: nameInFile(audited),
     who,
     by: `by ${decidedBy.length === 0 ? 'nothing' : decidedBy.map(field).join(' + ')}`,
     csrf: `csrf ${csrf}${trustedOrigins.length > 0 ? ` except from ${[...trustedOrigins].sort().map(field).join(' ')}` : ''}`,
@@ -68,7 +68,11 @@ const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => Rea
   }
 }
 
-const whoOf = ({ ways, protection }: AuditedOperation): string =>
+/** What the file calls an operation. */
+export const nameInFile = ({ method, path }: AuditedOperation): string => `${field(method)} ${field(path)}`
+
+/** Who may call an operation, in words. */
+export const whoOf = ({ ways, protection }: AuditedOperation): string =>
   ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR)
 
 /** The beginning of a note about middleware after the guard, which may refuse, too. */
@@ -137,6 +141,12 @@ export const lineFrom = (text: string): PolicyLine | undefined => {
     /^docs (?:listed|hidden|page)$/.test(docs) &&
     notes.every((note) => /^(?:(?:before|behind) its guard|(?:partly |perhaps )?answered first by) ./.test(note))
   return isLine ? { operation, who, by, csrf, docs, notes } : undefined
+}
+
+/** The other origins whose writes are accepted, from the field `csrf`; `undefined` if the check is off or not needed. */
+export const originsIn = (csrf: string): ReadonlyArray<string> | undefined => {
+  const [, origins] = /^csrf checked(?: except from (.+))?$/.exec(csrf) ?? [undefined, undefined]
+  return csrf.startsWith('csrf checked') ? (origins?.split(' ') ?? []) : undefined
 }
 
 /** The ways into an operation, from the words of a line. */

@@ -15,6 +15,7 @@ import { additionOf } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
 import {
   aheadOf,
+  isOfSeal,
   middlewareName,
   middlewareOf,
   orderOf,
@@ -50,7 +51,8 @@ const settingsAt = (
     entered.add(begin)
     return addition()(settings)
   }
-  const under = (settings: Settings, f: Function): Settings => additionOf(f)?.(settings) ?? settings
+  const under = (settings: Settings, f: Function): Settings =>
+    isOfSeal(f) ? settings : (additionOf(f)?.(settings) ?? settings)
   const above = layers
     .filter(({ layer }) => layer.methods.length === 0)
     .filter((one) => runsFirst(one, route) && one.plan.applications.every((each) => applications.includes(each)))

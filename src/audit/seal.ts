@@ -7,18 +7,19 @@
 import { readFileSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Requirement } from '../core/Requirement.js'
-import { sealedMark } from '../core/data.js'
+import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { aheadOfParams, sealedMark } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
 import { forgetPosition, isGuard, isLayer, originalOf, watched } from '../koa/layer.js'
 import { isEntryOf, labelOf, listedName, whyMissing, type AnyRouter, type ReadLayer } from '../koa/operations.js'
-import { guardIndexIn, planOf, write } from '../koa/plan.js'
-import { isSettings } from '../koa/settings.js'
+import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
+import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './differences.js'
 import { findingsOf, findingsOfPolicy, type Finding } from './findings.js'
-import { aheadIn, linesOf, readPolicy, type PolicyLine } from './policy.js'
+import { aheadIn, linesOf, nameInFile, originsIn, readPolicy, whoOf, type PolicyLine } from './policy.js'
 import { auditOf, readingOf, type Reading } from './router.js'
 
 /** What may be open, and what may run unguarded: the options of `seal`. */
@@ -139,6 +140,24 @@ const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> =
   return read.right
 }
 
+/** The cross-site check of each layer for which the file says that it is on. */
+const sitesIn = (
+  lines: ReadonlyArray<PolicyLine>,
+  { routes }: Reading,
+  { operations }: Audit,
+): ReadonlyMap<unknown, CrossOriginPolicy> =>
+  new Map(
+    routes.flatMap(({ layer }, at) => {
+      const named = lines.filter(({ operation }) => operation === nameInFile(operations[at]!))
+      const own = named.filter(({ who }) => who === whoOf(operations[at]!))
+      const origins = (own.length > 0 ? own : named).map(({ csrf = '' }) => originsIn(csrf))
+      const [first] = origins
+      return first === undefined || origins.includes(undefined)
+        ? []
+        : [[layer, { csrf: true, trustedOrigins: new Set(first) }] as const]
+    }),
+  )
+
 const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
   direction === 'closed' && was?.who === is?.who && was?.by === is?.by && was?.docs === is?.docs
 
@@ -166,12 +185,12 @@ interface Sealed {
   readonly requirement: Requirement
 }
 
-/** Closes a router. */
-const close = (router: AnyRouter): void => {
+/** Closes a router. `csrf`: the cross-site check of each operation in its policy file. */
+const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>, file: string): void => {
   // Safe: reading it has checked that it is a router of @koa/router
   const closed = router as unknown as RouterInstance & { readonly [sealedMark]?: boolean }
   if (closed[sealedMark] === true) return
-  for (const layer of closed.stack) closeLayer(layer)
+  for (const layer of closed.stack) closeLayer(layer, csrf.get(layer), file)
   const { match } = closed
   Object.defineProperties(closed, {
     // not writable, because the router reads it for each request
@@ -191,10 +210,16 @@ const close = (router: AnyRouter): void => {
   })
 }
 
-const closeLayer = (layer: Layer & { readonly [sealedMark]?: Sealed }): void => {
+const closeLayer = (
+  layer: Layer & { readonly [sealedMark]?: Sealed },
+  csrf: CrossOriginPolicy | undefined,
+  file: string,
+): void => {
   if (Object.isFrozen(layer)) return
   forgetPosition(layer)
-  const plan = planOf(layer)
+  const found = planOf(layer)
+  const plan =
+    csrf === undefined ? found : planned({ ...found, ahead: [...found.ahead, obeying(csrf, labelOf(layer), file)] })
   write(layer, plan)
   const index = guardIndexIn(plan)
   if (plan.guard !== undefined) {
@@ -205,6 +230,29 @@ const closeLayer = (layer: Layer & { readonly [sealedMark]?: Sealed }): void => 
   Object.seal(watched(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
   Object.freeze(layer.methods)
   Object.freeze(layer)
+}
+
+/**
+ * Settings right before a guard: the cross-site check is at least as strict as the policy file says. `seal` cannot know the settings
+ * above the router, so they are compared here.
+ */
+const obeying = ({ trustedOrigins }: CrossOriginPolicy, operation: string, file: string): Function => {
+  let isWarned = false
+  const settings = applySettings((outer) => {
+    const others = [...outer.trustedOrigins].filter((origin) => !trustedOrigins.has(origin))
+    if (outer.csrf && others.length === 0) return outer
+    if (!isWarned) {
+      isWarned = true
+      const what = outer.csrf ? `trust ${others.join(', ')}, too` : 'switch it off'
+      process.emitWarning(
+        `seal(router, { lock }): ${operation}: ${file} says that the cross-site check is on, and settings above the router ${what}; the file is obeyed. If they are meant, export the application and write the file again: koa-with-auth audit --write`,
+        'SealedPolicyWarning',
+      )
+    }
+    const both = [...outer.trustedOrigins].filter((origin) => trustedOrigins.has(origin))
+    return { ...outer, csrf: true, trustedOrigins: new Set(outer.csrf ? both : trustedOrigins) }
+  })
+  return Object.assign(settings, { param: aheadOfParams, [sealedMark]: true })
 }
 
 const checkGuard = (layer: ReadLayer & { readonly [sealedMark]?: Sealed }): void => {
@@ -301,7 +349,11 @@ export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}):
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
     throw new TypeError([`seal(router): ${count}`, ...findings].join('\n- '))
   }
-  close(router)
+  close(
+    router,
+    lock === undefined ? new Map() : sitesIn(linesIn('seal(router, { lock })', lock), reading, audit),
+    String(lock),
+  )
   return router
 }
 
