@@ -30,13 +30,6 @@ exports.give = (Router) => {
   given = Router
 }
 exports.newRouter = (options = {}) => new (given ??= required())(options)`,
-  // The same for jose, because some CommonJS loaders do not require ES modules
-  'jwt/jose': `
-let given
-exports.give = (module) => {
-  given = module
-}
-exports.jose = () => (given ??= require('jose'))`,
 }
 
 // Entry points that need a package that npm does not install with this one
@@ -45,15 +38,13 @@ const optional = {
   'sessions/sqliteStore': '@libsql/client',
   'keys/sqliteKeyStore': '@libsql/client',
   'testing/laws/index': 'fast-check',
-  'jwt/index': 'jose',
 }
 
 // What entry points of ES modules import in addition
 const router = { statement: `import given from '@koa/router'`, to: 'koa/newRouter' }
-const jose = { statement: `import * as given from 'jose'`, to: 'jwt/jose' }
-const brought = { index: router, 'openapi/index': router, 'jwt/bundled': jose }
+const brought = { index: router, 'openapi/index': router }
 
-const entry = (name, exported, of = name) => {
+const entry = (name, exported) => {
   const from = (module) => {
     const path = posix.relative(posix.dirname(name), `cjs/${module}.js`)
     return path.startsWith('.') ? path : `./${path}`
@@ -66,7 +57,7 @@ const entry = (name, exported, of = name) => {
     ...(bring ?? []),
     'export {',
     ...exported.map((one) => `  ${one},`),
-    `} from '${from(of)}'`,
+    `} from '${from(name)}'`,
     '',
   ].join('\n')
 }
@@ -74,30 +65,25 @@ const entry = (name, exported, of = name) => {
 // Says what to install. An ES module throws it: if CommonJS that an ES module imports throws, Node 20 ends the process at
 // the next import, even if the error was caught.
 const check = (name, entry, needed) => {
-  const isJose = needed === 'jose'
   write(
     `cjs/${name}.needs.js`,
     `'use strict'
 const refuse = (cause) => {
-  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code) || !cause.message.includes("'${needed}'")) ${isJose ? 'return' : 'throw cause'}
+  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code) || !cause.message.includes("'${needed}'")) throw cause
   throw Object.assign(new Error('${entry} needs ${needed}: npm install ${needed}', { cause }), { code: cause.code })
 }
 exports.refuse = refuse
 exports.check = () => {
   try {
-    ${isJose ? `require('./jose.js').jose()` : `require('${needed}')`}
+    require('${needed}')
   } catch (cause) {
     refuse(cause)
   }
 }
 `,
   )
-  const path = (to) => posix.relative(posix.dirname(name), `cjs/${to}.js`)
-  const given = `import { give } from '${path('jwt/jose')}'
-import { refuse } from '${path(`${name}.needs`)}'
-give(await import('jose').catch(refuse))
-`
-  write(`${name}.needs.js`, isJose ? given : `import { check } from '${path(`${name}.needs`)}'\ncheck()\n`)
+  const needs = posix.relative(posix.dirname(name), `cjs/${name}.needs.js`)
+  write(`${name}.needs.js`, `import { check } from '${needs}'\ncheck()\n`)
   const own = join(dist, `cjs/${name}.js`)
   const text = readFileSync(own, 'utf8')
   const call = `require('./${posix.basename(name)}.needs.js').check()`
@@ -114,6 +100,4 @@ for (const [path, built] of Object.entries(exports)) {
   if (name in optional) check(name, `koa-with-auth${path.slice(1)}`, optional[name])
   const exported = Object.keys(require(join(root, built.require.default)))
   write(`${name}.js`, entry(name, exported))
-  // Bundlers that make CommonJS know no `await` of a module
-  if (built.import.module !== undefined) write('jwt/bundled.js', entry('jwt/bundled', exported, name))
 }

@@ -113,7 +113,8 @@ describe('requireScopes', () => {
         expect(E.isRight(once.result)).toBe(E.isRight(both.result))
         if (E.isRight(once.result)) allowed.yes++
         const bearer = httpBearer({ authenticate: () => 'anna' })
-        const scopesOf = (made: typeof bearer) => alternativesOf(made.description).map(({ demands: [one] }) => one!.scopes)
+        const scopesOf = (made: typeof bearer) =>
+          alternativesOf(made.description).map(({ demands: [one] }) => one!.scopes)
         expect(scopesOf(pipe(bearer, demand(first, granted), demand(second, granted)) as typeof bearer)).toStrictEqual(
           scopesOf(demand(union, granted)(bearer) as typeof bearer),
         )

@@ -11,6 +11,7 @@ import { httpJwt } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
 import { stoppedClock, type Clock } from '../support/clock.js'
 import { API, identityProvider, signedWith, signingKey, type SigningKey } from '../support/identityProvider.js'
+import { countedVerifications } from '../support/verifications.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const TOLERANCE = 5
@@ -85,6 +86,7 @@ describe('the verified cache', () => {
         ),
       ),
     )
+    const verified = countedVerifications()
     const met = { hit: 0, refused: 0, admitted: 0, stale: 0 }
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (steps, isSmall) => {
@@ -114,9 +116,9 @@ describe('the verified cache', () => {
           if (one.what !== 'send') continue
           const token = tokens[one.token]!
           const now = Date.now()
-          const evaluation = jwt.evaluate(requestWith(token))
-          const isHit = !(evaluation instanceof Promise)
-          const result = await evaluation
+          const before = verified()
+          const result = await jwt.evaluate(requestWith(token))
+          const isHit = verified() === before
           // If the provider failed, any key that was ever published may be in use
           const inForce = published
             .filter(({ until }) => hasFailed || until.at > performance.now() - MAX_AGE)
@@ -176,12 +178,21 @@ describe('the verified cache', () => {
   it('accepts a verified token without another verification; a refused token is verified again', async () => {
     const { provider, ask } = await settled()
     const [good, bad] = [await provider.token(), await signedWith(await signingKey('ES256', 'k1'), provider.claims())]
+    const verified = countedVerifications()
     for (const token of [good, bad]) await ask(token)
-    expect(ask(good)).not.toBeInstanceOf(Promise)
-    expect(ask(bad)).toBeInstanceOf(Promise)
-    const { ask: never } = await settled({ verified: false })
-    await never(good)
-    expect(never(good)).toBeInstanceOf(Promise)
+    expect(verified()).toBe(2)
+    await ask(good)
+    expect(verified()).toBe(2)
+    await ask(bad)
+    expect(verified()).toBe(3)
+  })
+
+  it('keeps nothing if `verified` is false', async () => {
+    const { provider, ask } = await settled({ verified: false })
+    const token = await provider.token()
+    const verified = countedVerifications()
+    for (let time = 0; time < 2; time++) expect(E.isRight(await ask(token))).toBe(true)
+    expect(verified()).toBe(2)
   })
 
   it('keeps a token until exp or maxAge, and keeps at most `size` tokens', async () => {
@@ -191,18 +202,24 @@ describe('the verified cache', () => {
     const tokens = await Promise.all(
       [10, 1000, 1001].map((left) => provider.token({ exp: now + left, iat: now, jti: String(left) })),
     )
-    const isKept = (at: number) => !(ask(tokens[at]!) instanceof Promise)
+    const verified = countedVerifications()
+    const isKept = async (at: number) => {
+      const before = verified()
+      await ask(tokens[at]!)
+      return verified() === before
+    }
     for (const at of [0, 1]) await ask(tokens[at]!)
-    expect([isKept(0), isKept(1)]).toEqual([true, true])
+    expect([await isKept(0), await isKept(1)]).toEqual([true, true])
     clock.move(now * 1000 + 10_000 - Date.now())
-    expect([isKept(0), isKept(1)]).toEqual([false, true])
+    expect([await isKept(0), await isKept(1)]).toEqual([false, true])
     clock.move(21_001)
-    expect(isKept(1)).toBe(false)
+    expect(await isKept(1)).toBe(false)
     for (const at of [1, 2]) await ask(tokens[at]!)
-    expect([isKept(1), isKept(2)]).toEqual([true, true])
+    expect([await isKept(1), await isKept(2)]).toEqual([true, true])
     const more = await provider.token({ exp: now + 1002, iat: now })
     await ask(more)
-    expect([isKept(1), isKept(2)]).toEqual([false, true])
+    // the younger one first, because a token that is verified again drops the oldest one
+    expect([await isKept(2), await isKept(1)]).toEqual([true, false])
   })
 
   it('a hook cannot change the claims that are kept', async () => {

@@ -1,18 +1,9 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { createPublicKey, KeyObject } from 'node:crypto'
-import type { JSONWebKeySet } from 'jose'
 import { bare, checkOptions, named, nonEmpty, unchecked } from '../core/options.js'
 import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
-import {
-  fetchedKeys,
-  fixedKeys,
-  keysIn,
-  signingKeysOf,
-  type KeyEvents,
-  type KeyPolicy,
-  type Keys,
-  type KeySource,
-} from './keySet.js'
+import { fetchedKeys, fixedKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
+import { keysIn, publicKey, secretKey, signingKeysOf, type Keys, type SigningKeySet } from './signature.js'
 
 /*
  * The algorithms that a token may be signed with (RFC 7518 §3.1, RFC 8725 §3.1), and the keys that fit them.
@@ -98,6 +89,11 @@ const checkPublicKey = (place: string, key: KeyObject, algorithms: ReadonlyArray
 
 /* The option `issuer`: who may issue tokens, and where the keys come from. */
 
+/** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
+export interface JsonWebKeySet {
+  readonly keys: ReadonlyArray<object>
+}
+
 /** One string or several. */
 export type OneOrMore = string | readonly [string, ...string[]]
 
@@ -122,7 +118,7 @@ export type IssuerWithKeys =
       readonly secret?: undefined
     })
   | (Asymmetric & {
-      readonly jwks: JSONWebKeySet
+      readonly jwks: JsonWebKeySet
       readonly jwksUri?: undefined
       readonly publicKey?: undefined
       readonly secret?: undefined
@@ -188,14 +184,13 @@ const keysFrom = (
     case 'publicKey': {
       const key = publicKeyOf(place, value)
       checkPublicKey(place, key, algorithms)
-      return fixedKeys({ find: () => key })
+      return fixedKeys(publicKey(key))
     }
     case 'secret': {
       const secret = typeof value === 'string' ? Buffer.from(value, 'utf8') : value
       if (!(secret instanceof Uint8Array)) throw new TypeError(`${place}({ secret }) must be bytes or a string`)
       checkSecret(place, secret, algorithms)
-      const own = Uint8Array.from(secret)
-      return fixedKeys({ find: () => own })
+      return fixedKeys(secretKey(secret))
     }
   }
 }
@@ -228,7 +223,7 @@ const publicKeyOf = (place: string, value: unknown): KeyObject => {
 // fetching
 // -------------------------------------------------------------------------------------
 
-const fetchKeys = async (url: string, signal: AbortSignal): Promise<JSONWebKeySet> => {
+const fetchKeys = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
   const headers = { Accept: 'application/json, application/jwk-set+json' }
   const jwks = signingKeysOf(await fetchJson(url, { signal, headers }))
   if (jwks === undefined) throw new Outage('answered a key set without a key for signatures', true)
@@ -238,7 +233,7 @@ const fetchKeys = async (url: string, signal: AbortSignal): Promise<JSONWebKeySe
 /** Fetches the keys of an issuer whose discovery document says where they are. */
 const discoveredKeys = (issuer: string, maxAge: number) => {
   const { find, forget } = discovery(issuer, 'jwks_uri', maxAge)
-  return async (signal: AbortSignal): Promise<JSONWebKeySet> => {
+  return async (signal: AbortSignal): Promise<SigningKeySet> => {
     const url = await find(signal)
     try {
       return await fetchKeys(url, signal)

@@ -108,7 +108,7 @@ export const isOfType = (header: Json, profile: ClaimRules['profile']): boolean 
 }
 
 /*
- * Reads the compact form of a token (RFC 7515 §7.1) strictly. jose would accept blanks and padding.
+ * Reads the compact form of a token (RFC 7515 §7.1) strictly: no blanks, no padding, one spelling.
  *
  * Nothing here is verified. It may only be used to choose a key set, and to refuse.
  */
@@ -119,6 +119,9 @@ export interface Compact {
   readonly claims: Json
   /** The claims as they are written. */
   readonly payload: string
+  /** What is signed: header and payload, as they were sent. */
+  readonly signed: string
+  readonly signature: Buffer
 }
 
 const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
@@ -130,7 +133,8 @@ export const readCompact = (token: string): Compact | undefined => {
   if (header === undefined || payload === undefined || signature === undefined) return undefined
   const [said, claimed] = [objectIn(header), objectIn(payload)]
   if (said === undefined || claimed === undefined) return undefined
-  return { header: said, claims: claimed, payload: payload.toString('utf8') }
+  const signed = token.slice(0, token.lastIndexOf('.'))
+  return { header: said, claims: claimed, payload: payload.toString('utf8'), signed, signature }
 }
 
 // RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, so that a token has one spelling

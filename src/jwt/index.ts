@@ -1,5 +1,5 @@
 /**
- * koa-with-auth/jwt: access tokens of an identity provider, with jose.
+ * koa-with-auth/jwt: access tokens of an identity provider.
  *
  * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules.
  * `keySet.ts` fetches keys, and decides what happens in an outage. `protectedResource.ts` is what MCP requires of a

@@ -1,6 +1,6 @@
 /**
  * The keys of a provider that are fetched by HTTP: when they are fetched, how long they can be used, and what happens
- * while the provider is down. jose has no stale-if-error, and no pause after a failed fetch, so both are here.
+ * while the provider is down: there is stale-if-error, and a pause after a failed fetch.
  *
  * | the known keys are       | and                             | so                                                  |
  * |--------------------------|---------------------------------|-----------------------------------------------------|
@@ -10,15 +10,13 @@
  * | none, or too old         | it failed less than `retry` ago | 503, without a fetch                                |
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { CompactVerifyGetKey, JSONWebKeySet } from 'jose'
 import { unavailable, type AuthError } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
-import { ageOf, ownField, thisMoment, type Moment } from '../core/data.js'
+import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { providerKeys, report } from '../core/events.js'
 import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
-import { objectOf, type Json } from './claims.js'
 import { Outage } from './fetching.js'
-import { jose } from './jose.js'
+import { keysIn, type Keys, type SigningKeySet } from './signature.js'
 
 /*
  * The options `keys`, `verified` and `cache` with their defaults, in milliseconds.
@@ -90,75 +88,6 @@ export const cachePolicyOf = (
     ? undefined
     : { size: 1000, maxAge, ...checkOptions(place, options, { size: maybe(positive), maxAge: maybe(positive) }) }
 
-/*
- * Checks a token's signature, with jose.
- */
-
-/** A set of keys. Sets are compared by identity. */
-export interface Keys {
-  /** Finds the key for a token's header. */
-  readonly find: CompactVerifyGetKey
-}
-
-/** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
-type Signature = 'good' | 'bad' | 'unknown key'
-
-/** Checks a signature. Never throws. */
-export const checkSignature = async (
-  token: string,
-  { find }: Keys,
-  algorithms: ReadonlyArray<string>,
-): Promise<Signature> => {
-  const { compactVerify, errors } = jose()
-  const options = { algorithms: [...algorithms] }
-  try {
-    await compactVerify(token, find, options)
-    return 'good'
-  } catch (error) {
-    if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key'
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return 'bad'
-    // the token has no `kid`, and several keys could have signed it
-    for await (const key of error) {
-      try {
-        await compactVerify(token, key, options)
-        return 'good'
-      } catch {
-        // the next key may be the right one
-      }
-    }
-    return 'bad'
-  }
-}
-
-// RFC 7518 §6: the members of a public key
-const members: Readonly<Record<string, ReadonlyArray<string>>> = {
-  RSA: ['n', 'e'],
-  EC: ['crv', 'x', 'y'],
-  OKP: ['crv', 'x'],
-}
-
-const isSigningKey = (jwk: Json): boolean => {
-  const kty = ownField(jwk, 'kty')
-  const parts = typeof kty === 'string' && Object.hasOwn(members, kty) ? members[kty] : undefined
-  const use = ownField(jwk, 'use')
-  const isForSigning = use === undefined || use === 'sig'
-  return parts !== undefined && isForSigning && parts.every((part) => typeof ownField(jwk, part) === 'string')
-}
-
-/**
- * The keys of a JSON Web Key Set that can verify a signature; `undefined` if it is not such a set, or has no such key.
- */
-export const signingKeysOf = (value: unknown): JSONWebKeySet | undefined => {
-  const keys = ownField(objectOf(value) ?? {}, 'keys')
-  if (!Array.isArray(keys)) return undefined
-  const signing = keys.map(objectOf).filter((jwk) => jwk !== undefined && isSigningKey(jwk))
-  // Safe: `isSigningKey` has checked what jose needs, and jose checks the rest
-  return signing.length === 0 ? undefined : ({ keys: signing } as unknown as JSONWebKeySet)
-}
-
-/** Makes a set of keys, which are found by the header's `kid` and `alg`. */
-export const keysIn = (jwks: JSONWebKeySet): Keys => ({ find: jose().createLocalJWKSet(jwks) })
-
 /** Where the keys of an issuer come from. */
 export interface KeySource {
   /** The current keys; a promise if they must be fetched first. */
@@ -214,7 +143,7 @@ export interface KeyEvents {
 
 /** Keys that are fetched. */
 export const fetchedKeys = (
-  fetch: (signal: AbortSignal) => Promise<JSONWebKeySet>,
+  fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   { maxAge, cooldown, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
   { issuer, failed, replaced }: KeyEvents,
 ): KeySource => {
@@ -243,7 +172,7 @@ export const fetchedKeys = (
     } catch (error) {
       const isNew = state.failedAt === undefined
       state.failedAt = thisMoment()
-      const problem = error instanceof Outage ? error.message : 'answered keys that jose does not take'
+      const problem = error instanceof Outage ? error.message : 'answered keys that cannot be read'
       if (isNew) failed(problem)
       const servesForMs =
         state.known === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(state.known.loadedAt))

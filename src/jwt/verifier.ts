@@ -7,6 +7,7 @@
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { andThen, type Evaluation } from '../core/Result.js'
 import { ageOf, ownField, thisMoment, type Moment } from '../core/data.js'
 import type { Provider } from './Provider.js'
 import {
@@ -18,7 +19,7 @@ import {
   type Compact,
   type Json,
 } from './claims.js'
-import { checkSignature, type Keys } from './keySet.js'
+import { checkSignature, type Keys, type Signature } from './signature.js'
 
 /*
  * Keeps results about tokens for a while, by the SHA-256 of the token, so that no token is kept.
@@ -89,13 +90,14 @@ type Result = E.Either<AuthError, Good>
 const malformedToken: Result = E.left(malformed)
 const refused: Result = E.left(invalid)
 const over: Result = E.left(expired)
+const notSigned: E.Either<AuthError, never> = E.left(invalid)
 
 /** Decides about tokens, sync for those that are remembered. The promise never rejects. */
 export const verifier = (
   providers: ReadonlyMap<string, Provider>,
   rules: ClaimRules,
   cache: TokenCache<Verified> | undefined,
-): ((token: string) => Result | Promise<Result>) => {
+): ((token: string) => Evaluation<Good>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
   const stillGood = ({ payload, keys }: Verified, current: Keys): Result | undefined => {
     if (keys !== current) return undefined
@@ -104,19 +106,22 @@ export const verifier = (
     return refusalByTime(claims, rules, Date.now() / 1000) === undefined ? E.right({ payload, claims }) : undefined
   }
 
-  const verify = async (token: string, key: string): Promise<Result> => {
+  const verify = (token: string, key: string): Evaluation<Good> => {
     const compact = readCompact(token)
     if (compact === undefined) return malformedToken
     const provider = providerOf(compact)
     if (provider === undefined) return refused
     const began = provider.keys.begun()
-    const keys = await provider.keys.current()
-    if (E.isLeft(keys)) return keys
-    const kept = cache?.get(key)
-    const known = kept && stillGood(kept, keys.right)
-    if (known !== undefined) return known
-    const signed = await signedBy(token, provider, keys.right, began)
-    return E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right)
+    return andThen(provider.keys.current(), (keys) => {
+      if (E.isLeft(keys)) return keys
+      const kept = cache?.get(key)
+      return (
+        (kept && stillGood(kept, keys.right)) ??
+        andThen(signedBy(compact, provider, keys.right, began), (signed) =>
+          E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right),
+        )
+      )
+    })
   }
 
   // The provider that the token names, if everything but its signature and its expiry is right
@@ -124,7 +129,7 @@ export const verifier = (
     const iss = ownField(claims, 'iss')
     const provider = typeof iss === 'string' ? providers.get(iss) : undefined
     if (provider === undefined || !isOfType(header, rules.profile)) return undefined
-    // RFC 7797 §7: not allowed in a JWT; jose refuses other extensions (RFC 7515 §4.1.11)
+    // RFC 7797 §7: not allowed in a JWT
     const b64 = ownField(header, 'b64')
     if (b64 !== undefined && b64 !== true) return undefined
     const alg = ownField(header, 'alg')
@@ -133,19 +138,18 @@ export const verifier = (
     return isGood && refusalByTime(claims, rules, Date.now() / 1000) !== 'invalid' ? provider : undefined
   }
 
-  const signedBy = async (
-    token: string,
-    { keys: source, algorithms }: Provider,
-    keys: Keys,
-    began: number,
-  ): Promise<E.Either<AuthError, Keys>> => {
-    const first = await checkSignature(token, keys, algorithms)
-    if (first !== 'unknown key') return first === 'good' ? E.right(keys) : E.left(invalid)
+  const signedBy = (compact: Compact, provider: Provider, keys: Keys, began: number): Evaluation<Keys> => {
+    const judged = (first: Signature): Evaluation<Keys> =>
+      first === 'unknown key' ? afterMiss(compact, provider, keys, began) : first === 'good' ? E.right(keys) : notSigned
+    const first = checkSignature(compact, keys)
+    return first instanceof Promise ? first.then(judged) : judged(first)
+  }
+
+  const afterMiss = async (compact: Compact, { keys: source }: Provider, keys: Keys, began: number) => {
     const others = await source.afterMiss(keys, began)
     if (E.isLeft(others)) return others
-    if (others.right === undefined) return E.left(invalid)
-    const second = await checkSignature(token, others.right, algorithms)
-    return second === 'good' ? E.right(others.right) : E.left(invalid)
+    if (others.right === undefined) return notSigned
+    return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
   }
 
   const conclude = ({ payload, claims }: Compact, key: string, provider: Provider, keys: Keys): Result => {

@@ -1,0 +1,290 @@
+/**
+ * Signatures, compared with jose: no token is accepted here and refused there, or the reverse. The only difference is `crit`, which jose
+ * accepts for `b64`, an extension that is not allowed in a JWT (RFC 7797 §7).
+ */
+import {
+  createHmac,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  type SignKeyObjectInput,
+} from 'node:crypto'
+import fc from 'fast-check'
+import { compactVerify, createLocalJWKSet, type JWK } from 'jose'
+import { describe, expect, it } from 'vitest'
+import { readCompact } from '../../src/jwt/claims.js'
+import { checkSignature, keysIn, secretKey, signingKeysOf } from '../../src/jwt/signature.js'
+import { samples } from '../support/samples.js'
+
+const SECRET = Buffer.alloc(64, 7)
+
+interface Pair {
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+}
+
+// Through DER, because Node 20 can hang when it exports a key that it has just generated
+const exchanged = ({ privateKey, publicKey }: Pair): Pair => ({
+  privateKey,
+  publicKey: createPublicKey({ key: publicKey.export({ type: 'spki', format: 'der' }), type: 'spki', format: 'der' }),
+})
+const rsa = (modulusLength: number) => exchanged(generateKeyPairSync('rsa', { modulusLength }))
+const ec = (namedCurve: string) => exchanged(generateKeyPairSync('ec', { namedCurve }))
+const [big, other, short] = [rsa(2048), rsa(2048), rsa(1024)]
+const pairs: Readonly<Record<string, Pair>> = {
+  RS: big,
+  PS: big,
+  ES256: ec('P-256'),
+  ES384: ec('P-384'),
+  ES512: ec('P-521'),
+  Ed: exchanged(generateKeyPairSync('ed25519')),
+}
+const hashOf = (alg: string) => `sha${alg.slice(2)}`
+const pairOf = (alg: string): Pair => pairs[alg] ?? pairs[alg.slice(0, 2)] ?? big
+
+const part = (data: unknown) => Buffer.from(JSON.stringify(data)).toString('base64url')
+
+const signedBytes = (alg: string, input: string, key: KeyObject, options: Partial<SignKeyObjectInput> = {}): Buffer => {
+  if (alg.startsWith('HS')) return createHmac(hashOf(alg), SECRET).update(input).digest()
+  if (alg.startsWith('Ed')) return sign(null, Buffer.from(input), key)
+  const padding = alg.startsWith('PS') ? { padding: 6, saltLength: -1 } : {}
+  return sign(hashOf(alg), Buffer.from(input), { key, dsaEncoding: 'ieee-p1363', ...padding, ...options })
+}
+
+type Change = (bytes: Buffer) => Buffer
+const flipped =
+  (at: number): Change =>
+  (bytes) => {
+    const copy = Buffer.from(bytes)
+    const index = at % copy.length
+    copy[index] = (copy[index] ?? 0) ^ (1 << (at % 8))
+    return copy
+  }
+const changes: fc.Arbitrary<Change> = fc.oneof(
+  { weight: 12, arbitrary: fc.constant<Change>((bytes) => bytes) },
+  { weight: 3, arbitrary: fc.nat(600).map(flipped) },
+  fc.nat(8).map(
+    (less): Change =>
+      (bytes) =>
+        bytes.subarray(0, bytes.length - less),
+  ),
+  fc.nat(8).map(
+    (more): Change =>
+      (bytes) =>
+        Buffer.concat([bytes, Buffer.alloc(more)]),
+  ),
+  fc.nat(8).map(
+    (more): Change =>
+      (bytes) =>
+        Buffer.concat([Buffer.alloc(more), bytes]),
+  ),
+  fc.constant<Change>((bytes) => Buffer.alloc(bytes.length)),
+  fc.constant<Change>((bytes) => Buffer.alloc(bytes.length, 255)),
+  // r and s exchanged
+  fc.constant<Change>((bytes) =>
+    Buffer.concat([bytes.subarray(bytes.length / 2), bytes.subarray(0, bytes.length / 2)]),
+  ),
+  fc.uint8Array({ maxLength: 300 }).map(
+    (random): Change =>
+      () =>
+        Buffer.from(random),
+  ),
+)
+
+const jwkOf = (key: KeyObject, more: object): JWK => ({ ...(key.export({ format: 'jwk' }) as JWK), ...more })
+
+const headers = (alg: string) =>
+  fc.record(
+    {
+      kid: fc.constantFrom('k', 'k', 'k', 'other', 7, null, ''),
+      typ: fc.constantFrom('JWT', 'at+jwt', 1),
+      cty: fc.constant('x'),
+      jku: fc.constant('https://elsewhere.example'),
+      jwk: fc.constant(jwkOf(pairOf(alg).publicKey, {})),
+    },
+    { requiredKeys: [] },
+  )
+
+// Extensions are refused by both, so few tokens have one
+const withCrit = (alg: string) =>
+  fc.oneof(
+    { weight: 9, arbitrary: fc.constant({ kid: 'k' }) },
+    { weight: 9, arbitrary: headers(alg) },
+    fc.constantFrom(['exp'], [], 'exp', null).map((crit) => ({ crit })),
+  )
+
+const sets = (alg: string): fc.Arbitrary<ReadonlyArray<JWK>> => {
+  const { publicKey } = pairOf(alg)
+  const more = fc.record(
+    {
+      kid: fc.constantFrom('k', 'k', 'k', 'k', 'other', 7),
+      alg: fc.constantFrom(alg, alg, alg, 'RS256', 'ES256', 'PS512', 7),
+      use: fc.constantFrom('sig', 'sig', 'sig', 'enc'),
+      key_ops: fc.constantFrom(
+        ['verify'],
+        ['verify'],
+        ['verify'],
+        ['verify', 'verify'],
+        'verify',
+        ['sign'],
+        [],
+        ['sign', 'verify'],
+      ),
+      ext: fc.constantFrom(true, false, true, 'x'),
+    },
+    { requiredKeys: [] },
+  )
+  const keys = [
+    publicKey,
+    publicKey,
+    publicKey,
+    other.publicKey,
+    short.publicKey,
+    ...Object.values(pairs).map((one) => one.publicKey),
+  ]
+  return fc.array(
+    fc
+      .tuple(fc.constantFrom(...keys), fc.oneof({ weight: 2, arbitrary: fc.constant({ kid: 'k' }) }, more))
+      .map(([key, fields]) => jwkOf(key, fields)),
+    {
+      minLength: 1,
+      maxLength: 4,
+    },
+  )
+}
+
+const joseAccepts = async (token: string, keys: ReadonlyArray<JWK>, alg: string): Promise<boolean> => {
+  const find = createLocalJWKSet({ keys: [...keys] })
+  const options = { algorithms: [alg] }
+  try {
+    await compactVerify(token, find, options)
+    return true
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS')) return false
+    // Safe: this error of jose yields the keys
+    for await (const key of error as unknown as AsyncIterable<Parameters<typeof compactVerify>[1] & object>) {
+      const isGood = await compactVerify(token, key, options).then(
+        () => true,
+        () => false,
+      )
+      if (isGood) return true
+    }
+    return false
+  }
+}
+
+const accepts = async (token: string, keys: ReadonlyArray<JWK>): Promise<boolean> => {
+  const compact = readCompact(token)
+  const set = signingKeysOf({ keys })
+  return compact !== undefined && set !== undefined && (await checkSignature(compact, keysIn(set))) === 'good'
+}
+
+const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
+const RUNS = process.env['SIGNATURES'] === undefined ? samples(900) : Number(process.env['SIGNATURES'])
+
+describe('the signature of a token', () => {
+  it.each(asymmetric)(
+    '%s: is accepted exactly where jose accepts it',
+    async (alg) => {
+      const met = { accepted: 0, refused: 0 }
+      const cases = fc.record({
+        header: withCrit(alg),
+        keys: sets(alg),
+        change: changes,
+        claims: fc.dictionary(fc.string(), fc.string()),
+      })
+      await fc.assert(
+        fc.asyncProperty(
+          cases,
+          fc.constantFrom(alg, alg, alg, 'none', 'HS256'),
+          async ({ header, keys, change, claims }, said) => {
+            const input = `${part({ ...header, alg: said })}.${part(claims)}`
+            const signature = change(signedBytes(alg, input, pairOf(alg).privateKey))
+            const token = `${input}.${signature.toString('base64url')}`
+            const expected = await joseAccepts(token, keys, alg)
+            expect(said === alg && (await accepts(token, keys))).toBe(expected)
+            met[expected ? 'accepted' : 'refused']++
+          },
+        ),
+        { numRuns: RUNS },
+      )
+      expect(met.accepted).toBeGreaterThan(RUNS / 50)
+      expect(met.refused).toBeGreaterThan(RUNS / 50)
+    },
+    300_000,
+  )
+
+  it.each(['HS256', 'HS384', 'HS512'])(
+    '%s: is accepted exactly where jose accepts it',
+    async (alg) => {
+      await fc.assert(
+        fc.asyncProperty(headers('RS256'), changes, async (header, change) => {
+          const input = `${part({ ...header, alg })}.${part({})}`
+          const token = `${input}.${change(signedBytes(alg, input, big.privateKey)).toString('base64url')}`
+          const expected = await compactVerify(token, SECRET, { algorithms: [alg] }).then(
+            () => true,
+            () => false,
+          )
+          const compact = readCompact(token)
+          expect(compact !== undefined && (await checkSignature(compact, secretKey(SECRET))) === 'good').toBe(expected)
+        }),
+        { numRuns: RUNS },
+      )
+    },
+    300_000,
+  )
+
+  it('PS256: of a salt of another length is refused, as by jose (RFC 7518 §3.5)', async () => {
+    for (const saltLength of [0, 20, 64]) {
+      const input = `${part({ alg: 'PS256' })}.${part({})}`
+      const bytes = sign('sha256', Buffer.from(input), { key: big.privateKey, padding: 6, saltLength })
+      const token = `${input}.${bytes.toString('base64url')}`
+      const keys = [jwkOf(big.publicKey, {})]
+      expect([await accepts(token, keys), await joseAccepts(token, keys, 'PS256')]).toStrictEqual([false, false])
+    }
+  })
+
+  it('ES256: in DER is refused (RFC 7518 §3.4)', async () => {
+    const { privateKey, publicKey } = pairOf('ES256')
+    const input = `${part({ alg: 'ES256' })}.${part({})}`
+    const token = `${input}.${signedBytes('ES256', input, privateKey, { dsaEncoding: 'der' }).toString('base64url')}`
+    expect(await accepts(token, [jwkOf(publicKey, {})])).toBe(false)
+  })
+
+  it('`crit` for b64 is the only difference: jose accepts it', async () => {
+    const { privateKey, publicKey } = pairOf('ES256')
+    const input = `${part({ alg: 'ES256', crit: ['b64'], b64: true })}.${part({})}`
+    const token = `${input}.${signedBytes('ES256', input, privateKey).toString('base64url')}`
+    const keys = [jwkOf(publicKey, {})]
+    expect([await accepts(token, keys), await joseAccepts(token, keys, 'ES256')]).toStrictEqual([false, true])
+  })
+
+  it('of a key that takes longer than half a millisecond is checked on the thread pool', async () => {
+    const { privateKey, publicKey } = rsa(8192)
+    const keys = keysIn({ keys: [{ ...jwkOf(publicKey, {}) }] })
+    const input = `${part({ alg: 'RS256' })}.${part({})}`
+    const compact = readCompact(`${input}.${signedBytes('RS256', input, privateKey).toString('base64url')}`)!
+    const results = []
+    for (let time = 0; time < 4; time++) {
+      const begun = performance.now()
+      const result = checkSignature(compact, keys)
+      results.push({ isLate: result instanceof Promise, ms: performance.now() - begun })
+      expect(await result).toBe('good')
+    }
+    const shortest = Math.min(...results.slice(0, 3).map(({ ms }) => ms))
+    expect(results.at(-1)?.isLate).toBe(shortest > 0.5)
+  }, 120_000)
+
+  it('of a token without a `kid` is tried with every key that fits, most of them on the thread pool', async () => {
+    const many = Array.from({ length: 6 }, () => ec('P-256'))
+    const last = many.at(-1)!
+    const keys = keysIn({ keys: many.map(({ publicKey }) => ({ ...jwkOf(publicKey, {}) })) })
+    const input = `${part({ alg: 'ES256' })}.${part({})}`
+    const compact = readCompact(`${input}.${signedBytes('ES256', input, last.privateKey).toString('base64url')}`)!
+    const result = checkSignature(compact, keys)
+    expect(result).toBeInstanceOf(Promise)
+    expect(await result).toBe('good')
+  })
+})

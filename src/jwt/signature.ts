@@ -1,0 +1,276 @@
+/**
+ * The keys that verify tokens, and the check of a signature (RFC 7515 §5.2, RFC 7518 §3).
+ *
+ * A signature is checked with node:crypto in the same tick, because the promises of WebCrypto cost more than the check. A key whose
+ * check takes longer than half a millisecond, such as RSA with 16384 bits, is used on the thread pool, so that other requests go on.
+ *
+ * | algorithm       | key                       | what is checked here                                             |
+ * |-----------------|---------------------------|------------------------------------------------------------------|
+ * | RS256 to RS512  | RSA, 2048 bits or more    | PKCS #1 v1.5                                                     |
+ * | PS256 to PS512  | RSA, 2048 bits or more    | PSS, with a salt as long as the hash (RFC 7518 §3.5)             |
+ * | ES256 to ES512  | the curve of that name    | R and S, each as long as the curve's order (RFC 7518 §3.4)       |
+ * | EdDSA, Ed25519  | Ed25519                   | 64 bytes (RFC 8037 §3.1)                                         |
+ * | HS256 to HS512  | a secret                  | in constant time                                                 |
+ */
+import {
+  constants,
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  timingSafeEqual,
+  verify,
+  type VerifyKeyObjectInput,
+} from 'node:crypto'
+import { ownField } from '../core/data.js'
+import { objectOf, type Compact, type Json } from './claims.js'
+
+/** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
+export type Signature = 'good' | 'bad' | 'unknown key'
+
+/** A set of keys. Sets are compared by identity. */
+export interface Keys {
+  readonly all: ReadonlyArray<VerificationKey>
+}
+
+/** One key of a set. */
+interface VerificationKey {
+  /** The only `kid` that a token may name; `undefined` for a key that is alone, which any `kid` may mean. */
+  readonly kid: unknown
+  /** The only algorithm that it may be used for, if its owner says so. */
+  readonly alg: unknown
+  /** The family of the key: its type, or its curve. */
+  readonly family: string
+  /** Checks a signature; `undefined` for a key that cannot be used. */
+  readonly verify: Verify | undefined
+}
+
+/** `isLate`: so many keys were tried in this tick that it must not take longer. */
+type Verify = (signed: Buffer, signature: Buffer, algorithm: Algorithm, isLate: boolean) => boolean | Promise<boolean>
+
+interface Algorithm {
+  readonly family: string
+  readonly hash: 'sha256' | 'sha384' | 'sha512' | undefined
+  readonly padding?: number
+  /** How many bytes a signature has; `undefined` for RSA, whose modulus says so. */
+  readonly bytes?: number
+}
+
+const hashes = { 256: 'sha256', 384: 'sha384', 512: 'sha512' } as const
+
+const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_DIGEST } = constants
+
+const rsa = (padding: number, bits: keyof typeof hashes): Algorithm => ({ family: 'RSA', hash: hashes[bits], padding })
+
+const algorithms: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
+  ['RS256', rsa(RSA_PKCS1_PADDING, 256)],
+  ['RS384', rsa(RSA_PKCS1_PADDING, 384)],
+  ['RS512', rsa(RSA_PKCS1_PADDING, 512)],
+  ['PS256', rsa(RSA_PKCS1_PSS_PADDING, 256)],
+  ['PS384', rsa(RSA_PKCS1_PSS_PADDING, 384)],
+  ['PS512', rsa(RSA_PKCS1_PSS_PADDING, 512)],
+  ['ES256', { family: 'P-256', hash: 'sha256', bytes: 64 }],
+  ['ES384', { family: 'P-384', hash: 'sha384', bytes: 96 }],
+  ['ES512', { family: 'P-521', hash: 'sha512', bytes: 132 }],
+  ['EdDSA', { family: 'Ed25519', hash: undefined, bytes: 64 }],
+  ['Ed25519', { family: 'Ed25519', hash: undefined, bytes: 64 }],
+  ['HS256', { family: 'secret', hash: 'sha256', bytes: 32 }],
+  ['HS384', { family: 'secret', hash: 'sha384', bytes: 48 }],
+  ['HS512', { family: 'secret', hash: 'sha512', bytes: 64 }],
+])
+
+// RFC 7518 §3.3
+const MIN_RSA_BITS = 2048
+
+// The longest time that a check may keep other requests waiting, in milliseconds
+const MAX_TICK = 0.5
+
+// The first checks also compile code, so the shortest of these is the time of a key
+const TRIALS = 3
+
+// A token without a `kid` is tried with every key that fits; more of them go to the thread pool
+const MAX_IN_TICK = 4
+
+const publicVerify = (key: KeyObject): Verify | undefined => {
+  const { modulusLength } = key.asymmetricKeyDetails ?? {}
+  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) return undefined
+  const inputs = new Map<number | undefined, VerifyKeyObjectInput>()
+  const inputOf = (padding: number | undefined): VerifyKeyObjectInput => {
+    let input = inputs.get(padding)
+    if (input === undefined) {
+      input = {
+        key,
+        dsaEncoding: 'ieee-p1363',
+        ...(padding !== undefined && { padding }),
+        ...(padding === RSA_PKCS1_PSS_PADDING && { saltLength: RSA_PSS_SALTLEN_DIGEST }),
+      }
+      inputs.set(padding, input)
+    }
+    return input
+  }
+  let trials = 0
+  let shortest = Infinity
+  return (signed, signature, { hash, padding, bytes }, isLate) => {
+    if (bytes !== undefined && signature.length !== bytes) return false
+    const input = inputOf(padding)
+    if (isLate || (trials >= TRIALS && shortest > MAX_TICK)) return elsewhere(hash, signed, input, signature)
+    if (trials >= TRIALS) return verify(hash, signed, input, signature)
+    const begun = performance.now()
+    const isGood = verify(hash, signed, input, signature)
+    shortest = Math.min(shortest, performance.now() - begun)
+    trials++
+    return isGood
+  }
+}
+
+// On the thread pool
+const elsewhere = (
+  hash: Algorithm['hash'],
+  signed: Buffer,
+  input: VerifyKeyObjectInput,
+  signature: Buffer,
+): Promise<boolean> =>
+  new Promise((resolve) => {
+    verify(hash, signed, input, signature, (error, isGood) => resolve(error === null && isGood))
+  })
+
+const secretVerify =
+  (secret: Buffer): Verify =>
+  (signed, signature, { hash, bytes }) =>
+    hash !== undefined &&
+    signature.length === bytes &&
+    timingSafeEqual(createHmac(hash, secret).update(signed).digest(), signature)
+
+/** One secret, for any `kid`. It is copied. */
+export const secretKey = (secret: Uint8Array): Keys => ({
+  all: [{ kid: undefined, alg: undefined, family: 'secret', verify: secretVerify(Buffer.from(secret)) }],
+})
+
+const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
+
+const familyOf = ({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string => {
+  if (asymmetricKeyType === 'rsa') return 'RSA'
+  if (asymmetricKeyType === 'ed25519') return 'Ed25519'
+  return curves[asymmetricKeyDetails.namedCurve ?? ''] ?? String(asymmetricKeyType)
+}
+
+/** One public key, for any `kid`. */
+export const publicKey = (key: KeyObject): Keys => ({
+  all: [{ kid: undefined, alg: undefined, family: familyOf(key), verify: publicVerify(key) }],
+})
+
+// RFC 7518 §6: the members of a public key
+const members: Readonly<Record<string, ReadonlyArray<string>>> = {
+  RSA: ['n', 'e'],
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+}
+
+const isSigningKey = (jwk: Json): boolean => {
+  const kty = ownField(jwk, 'kty')
+  const parts = typeof kty === 'string' && Object.hasOwn(members, kty) ? members[kty] : undefined
+  const use = ownField(jwk, 'use')
+  const isForSigning = use === undefined || use === 'sig'
+  return parts !== undefined && isForSigning && parts.every((part) => typeof ownField(jwk, part) === 'string')
+}
+
+/** A JSON Web Key Set whose keys can verify signatures. */
+export interface SigningKeySet {
+  readonly keys: ReadonlyArray<Json>
+}
+
+/** The keys of a JSON Web Key Set that can verify a signature; `undefined` if it is not such a set, or has no such key. */
+export const signingKeysOf = (value: unknown): SigningKeySet | undefined => {
+  const keys = ownField(objectOf(value) ?? {}, 'keys')
+  if (!Array.isArray(keys)) return undefined
+  const signing = keys
+    .map(objectOf)
+    .filter((jwk) => jwk !== undefined)
+    .filter(isSigningKey)
+  return signing.length === 0 ? undefined : { keys: signing }
+}
+
+/** Makes the keys of a set. A key that cannot be used refuses every token that names it. */
+export const keysIn = ({ keys }: SigningKeySet): Keys => ({ all: keys.filter(mayVerify).map(fromJwk) })
+
+// RFC 7517 §4.3, §4.5
+const mayVerify = (jwk: Json): boolean => {
+  const [operations, ext] = [ownField(jwk, 'key_ops'), ownField(jwk, 'ext')]
+  if (ext !== undefined && typeof ext !== 'boolean') return false
+  if (operations === undefined) return true
+  return Array.isArray(operations) && operations.includes('verify') && new Set(operations).size === operations.length
+}
+
+const fromJwk = (jwk: Json): VerificationKey => {
+  const [kid, alg, kty, crv] = ['kid', 'alg', 'kty', 'crv'].map((name) => ownField(jwk, name))
+  return {
+    // a key without a `kid` is not found by one
+    kid: kid ?? null,
+    alg,
+    family: String(kty === 'RSA' ? kty : crv),
+    verify: usable(jwk),
+  }
+}
+
+// RFC 7518 §6.2.2, §6.3.2: a private key, or one of several primes, is not what a provider publishes
+const usable = (jwk: Json): Verify | undefined => {
+  if (Object.hasOwn(jwk, 'd') || Object.hasOwn(jwk, 'oth')) return undefined
+  // WebCrypto: a public key has no other use
+  const operations = ownField(jwk, 'key_ops')
+  if (Array.isArray(operations) && operations.length > 1) return undefined
+  // Only these, so that nothing that a key set holds beside is interpreted
+  const parts = ['kty', 'crv', 'x', 'y', 'n', 'e'].map((name) => [name, ownField(jwk, name)] as const)
+  const given = Object.fromEntries(parts.filter(([, value]) => typeof value === 'string'))
+  try {
+    return publicVerify(createPublicKey({ key: given, format: 'jwk' }))
+  } catch {
+    // such as a point that is not on its curve
+    return undefined
+  }
+}
+
+const canHaveSigned =
+  (alg: string, family: string, kid: unknown) =>
+  (key: VerificationKey): boolean =>
+    key.family === family &&
+    (key.alg === undefined || key.alg === alg) &&
+    (kid === undefined || key.kid === undefined || (typeof kid === 'string' && key.kid === kid))
+
+/**
+ * Checks the signature of a token, in the same tick unless the key is slow. The caller has checked that `alg` is allowed. It never
+ * throws, and its promise never rejects. `crit` is refused, because no extension is understood (RFC 7515 §4.1.11).
+ */
+export const checkSignature = (
+  { header, signed, signature }: Compact,
+  { all }: Keys,
+): Signature | Promise<Signature> => {
+  const [alg, kid] = [ownField(header, 'alg'), ownField(header, 'kid')]
+  const algorithm = typeof alg === 'string' ? algorithms.get(alg) : undefined
+  if (typeof alg !== 'string' || algorithm === undefined || Object.hasOwn(header, 'crit')) return 'bad'
+  const candidates = all.filter(canHaveSigned(alg, algorithm.family, kid))
+  if (candidates.length === 0) return 'unknown key'
+  const bytes = Buffer.from(signed)
+  const from = (at: number): Signature | Promise<Signature> => {
+    for (let next = at; next < candidates.length; next++) {
+      const isGood = checked(candidates[next]?.verify, bytes, signature, algorithm, next >= MAX_IN_TICK)
+      if (isGood instanceof Promise) return isGood.then((late) => (late ? 'good' : from(next + 1)))
+      if (isGood) return 'good'
+    }
+    return 'bad'
+  }
+  return from(0)
+}
+
+const checked = (
+  verify: Verify | undefined,
+  signed: Buffer,
+  signature: Buffer,
+  algorithm: Algorithm,
+  isLate: boolean,
+): boolean | Promise<boolean> => {
+  try {
+    return verify?.(signed, signature, algorithm, isLate) ?? false
+  } catch {
+    // OpenSSL throws for some signatures that cannot be one
+    return false
+  }
+}
