@@ -23,6 +23,7 @@ const entries = {
   '/sessions': 'sessions/index',
   '/sessions/sqlite': 'sessions/sqliteStore',
   '/sessions/redis': 'sessions/redisStore',
+  '/sign-in': 'sign-in/index',
   '/keys': 'keys/index',
   '/keys/sqlite': 'keys/sqliteKeyStore',
   '/keys/redis': 'keys/redisKeyStore',

@@ -33,14 +33,17 @@ export interface WatchedStore extends SessionStore {
   /** The ids that it got. */
   readonly ids: Set<string>
   /** What a method does instead of asking the store; `undefined` means that it works. */
-  readonly instead: { [M in keyof SessionStore]?: SessionStore[M] | undefined }
+  readonly instead: { [M in Method]?: SessionStore[M] | undefined }
 }
+
+const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+type Method = (typeof methods)[number]
 
 export const watchedStore = (store: () => SessionStore): WatchedStore => {
   const asked: string[] = []
   const ids = new Set<string>()
   const instead: WatchedStore['instead'] = {}
-  const method = <M extends keyof SessionStore>(name: M): SessionStore[M] => {
+  const method = <M extends Method>(name: M): SessionStore[M] => {
     const ask = (...args: unknown[]): unknown => {
       asked.push(name)
       if (name !== 'markOf' && name !== 'mark') ids.add(String(args[0]))
@@ -49,7 +52,6 @@ export const watchedStore = (store: () => SessionStore): WatchedStore => {
     // Safe: it has the parameters and the result of the method of that name
     return ask as SessionStore[M]
   }
-  const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
   // Safe: all methods are there
   return {
     ...(Object.fromEntries(methods.map((name) => [name, method(name)])) as object as SessionStore),

@@ -43,7 +43,26 @@ interface Failure<Tag extends string> {
   readonly branches?: ReadonlyArray<AuthError>
   /** Set on a branch that was not asked, because another one had decided. It is listed for its challenge. */
   readonly skipped?: true
+  /** Why a sign-in was not finished. Such a failure is a 400 or a 403, as the reason says. */
+  readonly reason?: UnfinishedReason
 }
+
+/**
+ * Why a sign-in was not finished (`koa-with-auth/sign-in`).
+ *
+ * | reason           | meaning                                                               | status |
+ * |------------------|-----------------------------------------------------------------------|--------|
+ * | `unknown`        | the handle is unknown, forged, of another browser, or was used already | 400    |
+ * | `late`           | it was begun too long ago                                             | 400    |
+ * | `declined`       | the user cancelled it                                                 | 400    |
+ * | `provider`       | what the provider sent is wrong                                       | 400    |
+ * | `wrong`          | the code is wrong                                                     | 403    |
+ * | `anotherUser`    | another user began it, or it proves another user                      | 403    |
+ * | `anotherBrowser` | it was begun in another browser                                       | 403    |
+ * | `noAccount`      | the application signs in no user for this proof                       | 403    |
+ */
+export type UnfinishedReason =
+  'unknown' | 'late' | 'declined' | 'provider' | 'wrong' | 'anotherUser' | 'anotherBrowser' | 'noAccount'
 
 /** No credentials of this kind were sent. */
 export interface Absent extends Failure<'absent'> {}
@@ -55,9 +74,15 @@ export interface Invalid extends Failure<'invalid'> {}
 export interface Expired extends Failure<'expired'> {}
 /** Good credentials that another site made a browser send. */
 export interface Forged extends Failure<'forged'> {}
-/** Authenticated, but not allowed; `scope` lists what would be needed (RFC 6750 §3.1). */
+/** Authenticated, but not allowed; `scope` lists what would be needed (RFC 6750 §3.1), `proof` which proof. */
 export interface Insufficient extends Failure<'insufficient'> {
   readonly scope?: ReadonlyArray<string>
+  readonly proof?: NeededProof
+}
+/** The proof that a user must give: by one of these methods, at most `maxAge` seconds ago. */
+export interface NeededProof {
+  readonly methods?: ReadonlyArray<string>
+  readonly maxAge?: number
 }
 /** Too many guesses were made, so the credential was not looked at; `retryAfter` is in seconds (RFC 6585 §4). */
 export interface Throttled extends Failure<'throttled'> {
@@ -99,6 +124,23 @@ export const forged: AuthError = deepFreeze({ _tag: 'forged' })
 export const insufficient = (scope?: ReadonlyArray<string>): AuthError =>
   deepFreeze(scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope: frozenCopy(scope) })
 
+/** @internal Authenticated, but without the proof that is needed. */
+export const unproven = (proof: NeededProof): AuthError => deepFreeze({ _tag: 'insufficient', proof: frozenCopy(proof) })
+
+const tags: Readonly<Record<UnfinishedReason, 'invalid' | 'expired' | 'insufficient'>> = {
+  unknown: 'invalid',
+  late: 'expired',
+  declined: 'invalid',
+  provider: 'invalid',
+  wrong: 'invalid',
+  anotherUser: 'insufficient',
+  anotherBrowser: 'insufficient',
+  noAccount: 'insufficient',
+}
+
+/** @internal A sign-in that was not finished. */
+export const unfinished = (reason: UnfinishedReason): AuthError => deepFreeze({ _tag: tags[reason], reason })
+
 /** @see Throttled */
 export const throttled = (retryAfter?: number): AuthError =>
   deepFreeze(retryAfter === undefined ? { _tag: 'throttled' } : { _tag: 'throttled', retryAfter })
@@ -138,11 +180,11 @@ export const hasExactKeys = (error: AuthError): boolean =>
   Object.hasOwn(error, '_tag') &&
   Reflect.ownKeys(error).every(
     (key) =>
-      (commonKeys.has(key) || key === ownKeys[error._tag]) &&
+      (commonKeys.has(key) || key === ownKeys[error._tag] || (key === 'proof' && error._tag === 'insufficient')) &&
       Object.getOwnPropertyDescriptor(error, key)?.get === undefined,
   )
 
-const commonKeys: ReadonlySet<unknown> = new Set(['_tag', 'challenge', 'branches', 'skipped'])
+const commonKeys: ReadonlySet<unknown> = new Set(['_tag', 'challenge', 'branches', 'skipped', 'reason'])
 
 const ownKeys: { readonly [Tag in AuthError['_tag']]?: string } = {
   insufficient: 'scope',

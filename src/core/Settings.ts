@@ -5,7 +5,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Context, Request } from 'koa'
-import type { AuthError } from './AuthError.js'
+import type { AuthError, UnfinishedReason } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { deepFreeze } from './data.js'
 import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
@@ -24,6 +24,8 @@ import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } fro
  * | throttled                            | 429    |
  * | unavailable                          | 503    |
  * | raised                               | the HTTP error's own, else 500 |
+ *
+ * A failure with a `reason` (`koa-with-auth/sign-in`) is a 400 or a 403 whose body has the reason.
  *
  * @example
  * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
@@ -60,12 +62,30 @@ const unauthorized = deepFreeze(problem(401))
 const insufficient = deepFreeze(problem(403))
 const forged = deepFreeze(problem(403, 'CSRF check Failed'))
 
+const unfinishedStatuses: Readonly<Record<UnfinishedReason, 400 | 403>> = {
+  unknown: 400,
+  late: 400,
+  declined: 400,
+  provider: 400,
+  wrong: 403,
+  anotherUser: 403,
+  anotherBrowser: 403,
+  noAccount: 403,
+}
+
+const withMembers = (response: AuthResponse, members: object): AuthResponse => ({
+  ...response,
+  body: Object.assign({}, response.body, members),
+})
+
 // RFC 9110 §10.2.3: a whole number of seconds
 const retryAfter = (seconds: number | undefined): string =>
   String(seconds !== undefined && seconds >= 0 && seconds < MAX_RETRY_AFTER ? Math.ceil(seconds) : DEFAULT_RETRY_AFTER)
 
 /** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized". */
 export const defaultErrorMapper: ErrorMapper = (error) => {
+  const { reason } = error
+  if (reason !== undefined) return withMembers(problem(unfinishedStatuses[reason]), { reason })
   switch (error._tag) {
     case 'absent':
     case 'malformed':
@@ -73,7 +93,9 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
     case 'expired':
       return unauthorized
     case 'insufficient':
-      return insufficient
+      return error.proof === undefined
+        ? insufficient
+        : withMembers(insufficient, { reason: 'insufficient', proof: error.proof })
     case 'forged':
       return forged
     case 'throttled':

@@ -1,7 +1,7 @@
 /**
  * The session of a request, which koa-session put on the context, and warnings about how it was set up.
  */
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
@@ -143,6 +143,15 @@ export const signed = (keys: unknown, text: string): string => {
   const [first]: ReadonlyArray<unknown> = Array.isArray(keys) ? keys : []
   if (typeof first !== 'string') throw new TypeError(keysFix)
   return hmac(first, text)
+}
+
+/**
+ * Keys for another purpose, one for each signing key, the first first. A Keygrip does not show its older keys, so it
+ * gives one.
+ */
+export const derivedFrom = (keys: unknown, purpose: string): ReadonlyArray<Buffer> => {
+  const each: ReadonlyArray<unknown> = Array.isArray(keys) ? keys.map((key: unknown) => [key]) : [keys]
+  return each.map((key) => createHash('sha256').update(signed(key, purpose)).digest())
 }
 
 /** Which key made a signature: the first, one of the others, or none. */

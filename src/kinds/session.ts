@@ -17,6 +17,7 @@ import * as Challenge from '../core/Challenge.js'
 import { constantFailure, documentation, documented, explained, type ApiKeyScheme } from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
+import { isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
 import { changing } from '../core/map.js'
 import {
@@ -28,7 +29,9 @@ import {
   maybe,
   nameLike,
   oneOf,
+  positive,
   token,
+  type Check,
   type Checks,
 } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
@@ -63,6 +66,12 @@ export interface SessionKindOptions {
   readonly schemeName?: string | undefined
   /** The description in OpenAPI, such as how to get one; CommonMark. */
   readonly description?: string | undefined
+  /**
+   * What the user must have proved in this session, besides being signed in: by one of `methods`, at most `maxAge`
+   * milliseconds ago. Otherwise the request is refused with 403 and says which proof is needed. Needs
+   * `koa-with-auth/sessions`.
+   */
+  readonly proof?: ProofDemand | undefined
 }
 
 /** The options of a kind that demands a right. */
@@ -74,7 +83,23 @@ export interface RefuseOptions {
   readonly refuse?: 'invalid' | 'insufficient' | undefined
 }
 
-const checks: Checks<SessionKindOptions> = { realm: maybe(credential.realm), ...documentation }
+const method: Check = (place, value) => {
+  const isList = Array.isArray(value) && value.length > 0
+  if (isList && value.every((one) => typeof one === 'string' && one !== '')) return
+  throw new TypeError(`${place} must be an array of methods, such as ['passkey', 'totp']`)
+}
+
+const proof: Check = (place, value) => {
+  // Safe: anything but an object is refused
+  const demand = checkOptions(place, value as ProofDemand, { methods: maybe(method), maxAge: maybe(positive) })
+  if (Object.keys(demand).length === 0) throw new TypeError(`${place} must have methods or maxAge`)
+}
+
+const checks: Checks<SessionKindOptions> = {
+  realm: maybe(credential.realm),
+  ...documentation,
+  proof: maybe(proof),
+}
 const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
 
 /** The right that a kind demands. The user must also be active. */
@@ -125,11 +150,12 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
 
 /** Makes a kind. The options are checked. */
 export const sessionKind = (
-  { name: factory, demands, isMet }: Demanded,
+  { name: factory, demands: right, isMet }: Demanded,
   users: Users,
   options: SessionKindOptions & RefuseOptions,
 ): Authenticator<unknown> => {
-  const { realm, refuse } = options
+  const { realm, refuse, proof } = options
+  const demands = demandsOf(right, proof)
   const { cookieName, needsUsername } = users
   const { scheme, ...named } = documented({ ...cookieScheme, name: cookieName ?? DEFAULT_COOKIE }, options)
   const session = authenticator({
@@ -154,6 +180,8 @@ export const sessionKind = (
   })
   const { description } = session
   const invalid = constantFailure(description, AuthErrors.invalid)
+  const unproven =
+    proof === undefined ? invalid : E.left(explained(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
   const isAllowed = (user: unknown, { ctx }: Request): boolean => isMet(user as object, rightsFor(ctx, users))
   const user = changing(session, (result, request) => {
@@ -165,12 +193,32 @@ export const sessionKind = (
       // Safe: see `isAllowed`
       const isActive =
         !(needsUsername && ownOrGetter(user as object, 'username') === '') && rights.isActive(user as object)
-      return isActive && (refuse === 'insufficient' || isAllowed(user, request)) ? result : invalid
+      if (!isActive || (refuse !== 'insufficient' && !isAllowed(user, request))) return invalid
+      return proof === undefined || isProvenIn(factory, request.ctx, proof) ? result : unproven
     } catch (error) {
       return E.left(explained(description, failureOf(error)))
     }
   })
   return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: demands ?? factory })) : user
+}
+
+// What the audit and OpenAPI say that the caller must be
+const demandsOf = (right: string | undefined, proof: ProofDemand | undefined): string | undefined => {
+  if (proof === undefined) return right
+  const by = proof.methods === undefined ? '' : ` by ${proof.methods.join(' or ')}`
+  const within = proof.maxAge === undefined ? '' : `, at most ${ageInWords(proof.maxAge)} old`
+  return `${right ?? 'a user'} with a proof${by}${within}`
+}
+
+const ageInWords = (ms: number): string =>
+  ms % 60_000 === 0 ? `${ms / 60_000} min` : ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`
+
+const isProvenIn = (factory: string, ctx: Context, demand: ProofDemand): boolean => {
+  const proofsOf = sourceOf(ctx)?.proofs
+  if (proofsOf === undefined) {
+    throw new Error(`${factory}({ proof }): only sessions(app, ...) of koa-with-auth/sessions keep proofs`)
+  }
+  return isProven(proofsOf(ctx['session'] as object), demand, Date.now())
 }
 
 const unavailable = AuthErrors.unavailable()

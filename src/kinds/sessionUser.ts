@@ -8,6 +8,7 @@
 import * as t from 'io-ts'
 import type { Context } from 'koa'
 import type { PrincipalFromAnswer } from '../core/Result.js'
+import type { Proof } from '../core/Proof.js'
 import { exchangeOf, knownExchange } from '../core/Settings.js'
 import { ownOrGetter } from '../core/data.js'
 import type { SignInDigests } from '../core/events.js'
@@ -139,6 +140,8 @@ export interface SessionSource {
   readonly isSignedIn: (session: object) => boolean
   /** Loads the user who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
   readonly load: (session: object) => unknown
+  /** What the user who is signed in has proved. */
+  readonly proofs?: (session: object) => ReadonlyArray<Proof>
   /** Who is signed in, as records of signing in and out name it. */
   readonly digests: (session: object) => SignInDigests | undefined
 }

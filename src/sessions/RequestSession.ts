@@ -7,16 +7,22 @@
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Settings.js'
 import { signedIn, signedOut, type SignInDigests } from '../core/events.js'
+import type { Proof } from '../core/Proof.js'
 import { sessionData } from '../kinds/plainSession.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
+import type { SessionStore } from './SessionStore.js'
 import {
   areSame,
   bind,
   boundBy,
+  detailsOf,
   digestsOf,
+  proofsIn,
   randomId,
   signedInOf,
+  textOfDetails,
   SignInReports,
+  type Details,
   type Ended,
   type NextSignIn,
   type SessionIds,
@@ -52,6 +58,22 @@ export const textOf = (session: KoaSession | null): string | null =>
  * What a session knows of the call of `sessions` that it belongs to.
  */
 
+/** What a call of `sessions` lends to `koa-with-auth/sign-in`. */
+export interface SessionHost {
+  readonly keys: () => unknown
+  /** The application's name. */
+  readonly name: string
+  /** With its time limit. */
+  readonly store: SessionStore
+  /** The public origin; left out if the application has none. */
+  readonly origin: string | undefined
+  readonly isProduction: boolean
+  /** Whether cookies are `Secure`; `undefined`: as the request. */
+  readonly https: boolean | undefined
+  /** The identifier of a user. */
+  readonly identify: (user: unknown) => string
+}
+
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
   /** The signing keys, as they are now. */
@@ -63,6 +85,7 @@ export interface SessionOwner {
   readonly rights: Rights
   /** The functions that sign in and out. */
   readonly signing: () => Signing<never>
+  readonly host: SessionHost
   /** The sessions whose end a request showed. */
   readonly ended: Ended
 }
@@ -197,6 +220,7 @@ export class RequestSession implements SessionSource {
   #id: string | undefined
   #signingIn: NextSignIn | undefined
   #signedIn: SignedIn | undefined
+  #changed: Details | undefined
   #isSignedByOlderKey = false
   #reports: SignInReports | undefined
 
@@ -242,7 +266,7 @@ export class RequestSession implements SessionSource {
     const isOpen = this.#koaSession !== undefined
     const next = this.#signingIn
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
-    const signIn = next ?? (goesOn ? this.#present(ctx) : undefined)
+    const signIn = next ?? (goesOn ? this.#changedOf(this.#present(ctx)) : undefined)
     const id = this.#owner?.ids.made(signIn?.id) ?? randomId()
     this.#id = id
     this.#signedIn = undefined
@@ -250,6 +274,17 @@ export class RequestSession implements SessionSource {
     if (next !== undefined) this.#reports?.made(id, next.id, next.subject)
     else if (signIn !== undefined) this.#reports?.recognized(id, signIn.id)
     return id
+  }
+
+  /** The sign-in has other details under the next id. */
+  changing(details: Details | undefined): void {
+    this.#changed = details
+  }
+
+  /** The sign-in has other details under the same id. */
+  noted(ctx: Context, details: Details): void {
+    const present = this.#present(ctx)
+    if (present !== undefined) this.#bind(ctx, { ...present, details: textOfDetails(details) })
   }
 
   /** The record was bound again, by the first key. */
@@ -285,6 +320,12 @@ export class RequestSession implements SessionSource {
   /** The request is over, and its changes of the session are saved. */
   kept(): void {
     this.#reports?.kept()
+  }
+
+  #changedOf(signIn: SignedIn | undefined): SignIn | undefined {
+    return signIn === undefined || this.#changed === undefined
+      ? signIn
+      : { ...signIn, details: textOfDetails(this.#changed) }
   }
 
   #present(ctx: Context): SignedIn | undefined {
@@ -336,6 +377,24 @@ export class RequestSession implements SessionSource {
   get signing(): Signing<never> | undefined {
     return this.#owner?.signing()
   }
+
+  /** What the application lends to `koa-with-auth/sign-in`; `undefined` if it belongs to no call of `sessions`. */
+  get host(): SessionHost | undefined {
+    return this.#owner?.host
+  }
+
+  /** The sign-in of the user who is signed in by the session of the context. */
+  present(ctx: Context): SignIn | undefined {
+    return this.#present(ctx)
+  }
+
+  /** The details of that sign-in. */
+  details(ctx: Context): Details {
+    return detailsOf(this.#present(ctx))
+  }
+
+  readonly proofs = (session: object): ReadonlyArray<Proof> =>
+    this.isSignedIn(session) && this.#signedIn !== undefined ? proofsIn(this.#signedIn) : []
 
   readonly isUnavailable = (): boolean => this.stored.error !== undefined
 

@@ -5,7 +5,7 @@
  *
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { declareFactory } from '../core/options.js'
 import { within } from '../stores/within.js'
 
@@ -23,7 +23,41 @@ export interface SessionStore {
   readonly markOf: (user: string) => Promise<string>
   /** Sets another mark, and keeps it for `lifetime`. Sessions that carry an older mark have ended. */
   readonly mark: (user: string, mark: string, lifetime: number) => Promise<void>
+  /** Keeps an id for `lifetime`, and resolves to `true` for one caller only. Left out: `insert` and `read` do it. */
+  readonly spend?: (id: string, lifetime: number) => Promise<boolean>
+  /** Adds an entry to the set of a user, for `lifetime`. Only for `sessions(app, { list: true })`. */
+  readonly enlist?: (user: string, entry: string, lifetime: number) => Promise<void>
+  /** The entries in the set of a user that have not expired, in any order. */
+  readonly listed?: (user: string) => Promise<ReadonlyArray<string>>
 }
+
+/** One-time ids: `spend` resolves to `true` for one caller only, however many processes race. It rejects in an outage. */
+export interface Spent {
+  readonly spend: (id: string, lifetime: number) => Promise<boolean>
+}
+
+/**
+ * One-time ids in a store of sessions. `lifetime` is in milliseconds; after it, an id can be spent again. The store gets
+ * a digest of the id. An outage rejects.
+ *
+ * @example
+ * import { memoryStore } from 'koa-with-auth/sessions'
+ * import { spentOver } from 'koa-with-auth/sign-in'
+ *
+ * const { spend } = spentOver(memoryStore())
+ * const isFirst = await spend('delivery 7', 60_000)
+ * assert.deepStrictEqual([isFirst, await spend('delivery 7', 60_000)], [true, false])
+ */
+export const spentOver = (store: SessionStore): Spent => ({
+  spend: async (id, lifetime) => {
+    const key = digestOf(`koa-with-auth/spent\n${id}`)
+    if (store.spend !== undefined) return (await store.spend(key, lifetime)) === true
+    // an insert does nothing if the id is known, so one of the strings stays
+    const mine = randomBytes(16).toString('base64url')
+    await store.insert(key, mine, lifetime)
+    return (await store.read(key)) === mine
+  },
+})
 
 /** The digest of an id, which a backend gets instead of the id. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
@@ -35,6 +69,9 @@ export const digestOf = (id: string): string => createHash('sha256').update(id).
 /** A store that rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
 export const timedStore = (store: SessionStore, timeout: number): SessionStore => {
   const timed = within('sessions', timeout)
+  const spend = store.spend?.bind(store)
+  const enlist = store.enlist?.bind(store)
+  const listed = store.listed?.bind(store)
   return {
     read: (id) => timed(() => store.read(id)),
     insert: (id, text, lifetime) => timed(() => store.insert(id, text, lifetime)),
@@ -42,6 +79,9 @@ export const timedStore = (store: SessionStore, timeout: number): SessionStore =
     end: (id, lifetime) => timed(() => store.end(id, lifetime)),
     markOf: (user) => timed(() => store.markOf(user)),
     mark: (user, mark, lifetime) => timed(() => store.mark(user, mark, lifetime)),
+    ...(spend !== undefined && { spend: (id, lifetime) => timed(() => spend(id, lifetime)) }),
+    ...(enlist !== undefined && { enlist: (user, entry, lifetime) => timed(() => enlist(user, entry, lifetime)) }),
+    ...(listed !== undefined && { listed: (user) => timed(() => listed(user)) }),
   }
 }
 
@@ -68,6 +108,7 @@ const SWEEP_EVERY = 1000
 export const memoryStore = (): SessionStore => {
   const sessions = new Map<string, Kept>()
   const marks = new Map<string, Kept>()
+  const lists = new Map<string, Map<string, number>>()
   let writes = 0
   const live = (kept: Map<string, Kept>, key: string): Kept | undefined => {
     const found = kept.get(key)
@@ -79,6 +120,13 @@ export const memoryStore = (): SessionStore => {
     for (const all of [sessions, marks]) {
       for (const [one, { until }] of all) if (until <= Date.now()) all.delete(one)
     }
+    for (const user of lists.keys()) liveEntries(user)
+  }
+  const liveEntries = (user: string): ReadonlyArray<string> => {
+    const entries = lists.get(user)
+    for (const [entry, until] of entries ?? []) if (until <= Date.now()) entries?.delete(entry)
+    if (entries?.size === 0) lists.delete(user)
+    return [...(entries?.keys() ?? [])]
   }
   const done = Promise.resolve()
   return {
@@ -101,6 +149,11 @@ export const memoryStore = (): SessionStore => {
       keep(marks, user, mark, lifetime)
       return done
     },
+    enlist: (user, entry, lifetime) => {
+      lists.set(user, (lists.get(user) ?? new Map<string, number>()).set(entry, Date.now() + lifetime))
+      return done
+    },
+    listed: (user) => Promise.resolve(liveEntries(user)),
   }
 }
 

@@ -11,6 +11,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
+import type { Proof, ProofGiven } from '../core/Proof.js'
 import { ownField } from '../core/data.js'
 import {
   report,
@@ -29,7 +30,37 @@ export interface SignIn {
   readonly id: string
   readonly at: number
   readonly mark: string
+  /** What else is known of it, as JSON (`DetailsOf`). Left out in sessions of older releases. */
+  readonly details?: string | undefined
 }
+
+/** What else a sign-in knows. The MAC covers it. */
+export interface Details {
+  /** Left out: the user signed in by a method that the application did not tell. */
+  readonly proofs?: ReadonlyArray<Proof>
+  /** The ceremonies that were finished in this session, the last one last. */
+  readonly finished?: ReadonlyArray<string>
+  /** The lifetimes of this session, in milliseconds, if they are not those of the application. */
+  readonly idle?: number
+  readonly absolute?: number
+  /** The public id in the list of sessions, which stays the same when the session gets another id. */
+  readonly listed?: string
+}
+
+const noDetails: Details = Object.freeze({})
+
+/** The details of a record. */
+export const detailsOf = (signIn: SignIn | undefined): Details =>
+  // Safe: only `withDetails` writes them, and the MAC covers them
+  signIn?.details === undefined ? noDetails : (JSON.parse(signIn.details) as Details)
+
+/** The details as a record holds them. */
+export const textOfDetails = (details: Details): string | undefined =>
+  Object.values(details).some((value) => value !== undefined) ? JSON.stringify(details) : undefined
+
+/** The proofs of a sign-in. Without any, it is one by another method, at the sign-in. */
+export const proofsIn = (signIn: SignIn): ReadonlyArray<Proof> =>
+  detailsOf(signIn).proofs ?? [{ method: 'other', at: signIn.at }]
 
 /** The same as the session holds it. */
 export interface SignedIn extends SignIn {
@@ -56,26 +87,28 @@ export interface SignInBinding {
 export const signedInOf = (session: object): SignedIn | undefined => {
   const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
-  const [id, at, mark, mac] = ['id', 'at', 'mark', 'mac'].map((name) => ownField(auth, name))
+  const [id, at, mark, mac, details] = ['id', 'at', 'mark', 'mac', 'details'].map((name) => ownField(auth, name))
   return typeof id === 'string' &&
     id !== '' &&
     typeof at === 'number' &&
     typeof mark === 'string' &&
-    typeof mac === 'string'
-    ? { id, at, mark, mac }
+    typeof mac === 'string' &&
+    (details === undefined || typeof details === 'string')
+    ? { id, at, mark, mac, ...(details !== undefined && { details }) }
     : undefined
 }
 
 /** Whether two records are equal. */
 export const areSame = (one: SignedIn, other: SignedIn): boolean =>
-  one.id === other.id && one.at === other.at && one.mark === other.mark && one.mac === other.mac
+  one.id === other.id && one.at === other.at && one.mark === other.mark && one.mac === other.mac && one.details === other.details
 
 /** Makes the record. Throws a TypeError if there is no signing key. */
-export const bind = ({ id, at, mark }: SignIn, binding: SignInBinding): SignedIn => ({
+export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding): SignedIn => ({
   id,
   at,
   mark,
-  mac: signed(binding.keys, boundText({ id, at, mark }, binding)),
+  ...(details !== undefined && { details }),
+  mac: signed(binding.keys, boundText({ id, at, mark, details }, binding)),
 })
 
 /** Which key bound a record: the first, an older one, or none. With none, it is a forgery. */
@@ -84,8 +117,16 @@ export const boundBy = (auth: SignedIn, binding: SignInBinding): ReturnType<type
 
 // A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
 // cookie fits
-const boundText = ({ id, at, mark }: SignIn, { name, sessionId }: SignInBinding): string =>
-  JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark])
+const boundText = ({ id, at, mark, details }: SignIn, { name, sessionId }: SignInBinding): string =>
+  JSON.stringify([
+    'koa-with-auth/sessions',
+    name,
+    sessionId,
+    id,
+    at,
+    mark,
+    ...(details === undefined ? [] : [details]),
+  ])
 
 /*
  * The ids of sessions. An id that is made at a sign-in also contains who signed in, encrypted with a key of the
@@ -252,6 +293,14 @@ export const contextOf = (place: string, given: WithRequest | undefined): Reques
 export interface LogInOptions {
   /** Keys of the old session that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
+  /** What the user proved. Default: the method `other`. */
+  readonly proof?: ProofGiven | undefined
+  /** Further proofs, such as the first of two factors. */
+  readonly before?: ReadonlyArray<ProofGiven> | undefined
+  /** How long this session lasts unused, in milliseconds. Default: as `sessions(app, { idle })` says. */
+  readonly idle?: number | undefined
+  /** How long it lasts after signing in, used or not. Default: as `sessions(app, { absolute })` says. */
+  readonly absolute?: number | undefined
 }
 
 /** How an application signs its users in and out. */
@@ -268,6 +317,14 @@ export interface Signing<U> {
   readonly logOut: (ctx: WithRequest) => Promise<void>
   /** Ends all sessions of a user, who is named by the identifier. Rejects with `SignInRefused` in an outage. */
   readonly logOutEverywhere: (id: string) => Promise<void>
+  /**
+   * Adds a proof to the session of the user who is signed in. The session gets another id, and keeps its data and its
+   * other proofs; an older proof of the same method, issuer and subject is replaced. Rejects as `logIn` does, also if no
+   * user is signed in.
+   */
+  readonly addProof: (ctx: WithRequest, proof: ProofGiven) => Promise<void>
+  /** The proofs of the user who is signed in, the last one last; empty if no user is. */
+  readonly proofsOf: (ctx: WithRequest) => ReadonlyArray<Proof>
 }
 
 /*
@@ -311,6 +368,9 @@ export class SignInRefused extends Error {
     this.failure = failure
   }
 }
+
+/** No user is signed in, or the session was ended meanwhile. */
+export const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
 
 /** Another site made the browser ask. */
 export const forged = (): SignInRefused => new SignInRefused(AuthErrors.forged)

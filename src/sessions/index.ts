@@ -6,12 +6,13 @@
  * by one request, `StoredSession.ts` what the store has of it. `SignedIn.ts` binds a sign-in to its session.
  * `SessionStore.ts` is the interface of a database, `koaSessionStore.ts` makes koa-session's store of it.
  */
-export { logIn, logOut } from './signing.js'
+export { addProof, logIn, logOut, proofsOf } from './signing.js'
 export { memoryStore } from './SessionStore.js'
 export type { SessionsOptions } from './sessions.js'
 export { sessions, type Sessions } from './sessions.js'
 export type { SessionStore } from './SessionStore.js'
 export { signInDigests } from './SignIn.js'
 export type { SessionKinds } from './signing.js'
+export type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'
 export type { LogInOptions, Signing, WithRequest } from './SignIn.js'
 export { SignInRefused } from './SignIn.js'

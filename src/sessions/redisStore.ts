@@ -28,6 +28,11 @@ if not kept or string.sub(kept, 1, 1) ~= '${live}' then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
 
+const enlist = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[2])
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+return 1`
+
 const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(lifetime)))
 
 const checks = { command: hook(2), prefix: maybe(string) }
@@ -60,6 +65,7 @@ const checks = { command: hook(2), prefix: maybe(string) }
 export const redisStore = (options: RedisStoreOptions): SessionStore => {
   const { command, prefix = 'koa-with-auth:' } = checkOptions('redisStore', options, checks)
   const sessionKey = (id: string) => `${prefix}session:${id}`
+  const listKey = (user: string) => `${prefix}list:${user}`
   const userKey = (user: string) => `${prefix}user:${user}`
   const read = async (key: string): Promise<string | undefined> => {
     const kept = await command(['GET', key], key)
@@ -85,6 +91,22 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
     end: (id, lifetime) => write(sessionKey(id), ended, lifetime),
     markOf: async (user) => (await read(userKey(user))) ?? '',
     mark: (user, mark, lifetime) => write(userKey(user), mark, lifetime),
+    spend: async (id, lifetime) => {
+      const key = sessionKey(id)
+      const set = await command(['SET', key, live, 'PX', milliseconds(lifetime), 'NX'], key)
+      return String(set) === 'OK'
+    },
+    enlist: async (user, entry, lifetime) => {
+      const key = listKey(user)
+      const now = Date.now()
+      await command(['EVAL', enlist, '1', key, entry, String(now), String(now + lifetime), milliseconds(lifetime)], key)
+    },
+    listed: async (user) => {
+      const key = listKey(user)
+      const entries = await command(['ZRANGEBYSCORE', key, `(${Date.now()}`, '+inf'], key)
+      if (!Array.isArray(entries)) throw new TypeError('redisStore({ command }): ZRANGEBYSCORE must resolve to an array')
+      return entries.map(String)
+    },
   }
 }
 

@@ -41,12 +41,12 @@ import {
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { hasThrown } from '../koa/settings.js'
-import { requestSessionOf, type SessionOwner } from './RequestSession.js'
+import { requestSessionOf, type SessionHost, type SessionOwner } from './RequestSession.js'
 import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
 import { rememberedEnds, sessionIds, SignInRefused, type Signing } from './SignIn.js'
 import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
-import { signing, typedKinds, type SessionKinds } from './signing.js'
+import { duration, signing, typedKinds, type SessionKinds } from './signing.js'
 
 /*
  * The default name of an application: the name of the package whose program runs.
@@ -144,6 +144,12 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly sameSite?: 'lax' | 'strict' | undefined
   /** The longest session, in characters of its JSON. Default 16384. */
   readonly maxLength?: number | undefined
+  /**
+   * The public origin of the application, such as `https://shop.example`, for links in mails and redirects of
+   * `koa-with-auth/sign-in`. It is never read from the Host field. Without it, signing in by `begin` is a 500, except on
+   * loopback in development.
+   */
+  readonly origin?: string | undefined
 }
 
 /** The options with their defaults. */
@@ -162,15 +168,16 @@ interface Decided {
   readonly cookieName: string
   readonly sameSite: 'lax' | 'strict'
   readonly maxLength: number
+  readonly origin: string | undefined
+  readonly isProduction: boolean
 }
 
 const HOUR = 3_600_000
-const MAX_DAYS = 400
 
-const duration: Check = (place, value) => {
-  // RFC 6265bis: browsers keep no cookie longer
-  if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * 24 * HOUR) return
-  throw new TypeError(`${place} must be a number of milliseconds, at most ${MAX_DAYS} days`)
+const origin: Check = (place, value) => {
+  const { origin: serialized } = typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
+  if (value === serialized && /^https?:/.test(String(value))) return
+  throw new TypeError(`${place} must be the public origin of the application, such as "https://shop.example"`)
 }
 
 const sessionStore = withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
@@ -188,6 +195,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
   cookieName: maybe(nameLike(token)),
   sameSite: maybe(oneOf('lax', 'strict')),
   maxLength: maybe(positive),
+  origin: maybe(origin),
 }
 
 const usernameOf = (user: unknown): unknown =>
@@ -226,6 +234,8 @@ const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     cookieName,
     sameSite,
     maxLength,
+    origin: given.origin,
+    isProduction,
   }
 }
 
@@ -330,7 +340,23 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const keys = () => app.keys
   const ids = sessionIds(keys)
   const { loadUser } = settled
-  const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs }
+  const host: SessionHost = {
+    keys,
+    name,
+    store,
+    origin: settled.origin,
+    isProduction: settled.isProduction,
+    https,
+    identify: (user) => {
+      // Safe: `identify` takes what `loadUser` loads
+      const id = settled.identify(user as never)
+      if (typeof id === 'string' && id !== '') return id
+      throw new TypeError(
+        'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns',
+      )
+    },
+  }
+  const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs, host }
   const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
   // a request that passes the sessions carries its own source
@@ -392,7 +418,6 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
   const signs = signing<PrincipalFromAnswer<R>>({
     owner,
-    identify: settled.identify,
     store,
     https: https === true,
     absolute,

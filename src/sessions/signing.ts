@@ -9,7 +9,8 @@ import { isForgedChange } from '../core/CrossOrigin.js'
 import { settingsOf } from '../core/Settings.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
-import { checkOptions, declareFactory, unchecked } from '../core/options.js'
+import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
+import { bare, checkOptions, declareFactory, list, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import {
   anyUser,
@@ -28,6 +29,10 @@ import type { SessionStore } from './SessionStore.js'
 import {
   contextOf,
   forged,
+  notSignedIn,
+  proofsIn,
+  textOfDetails,
+  type Details,
   reportEverywhere,
   unavailable,
   type LogInOptions,
@@ -39,11 +44,19 @@ import { changing, checkSecure } from './commit.js'
 /** The options of the application that signing needs. */
 interface SigningOptions {
   readonly owner: SessionOwner
-  readonly identify: (user: never) => unknown
   readonly store: SessionStore
   readonly https: boolean
   /** In milliseconds. */
   readonly absolute: number
+}
+
+const HOUR = 3_600_000
+const MAX_DAYS = 400
+
+/** A time that a browser keeps a cookie (RFC 6265bis: at most 400 days). */
+export const duration: Check = (place, value) => {
+  if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * 24 * HOUR) return
+  throw new TypeError(`${place} must be a number of milliseconds, at most ${MAX_DAYS} days`)
 }
 
 // A mark is kept longer than any session that could carry an older one
@@ -66,30 +79,49 @@ const begin = (given: WithRequest, owner: SessionOwner): Begun => {
   return { ctx, session }
 }
 
+const logInChecks: Checks<LogInOptions> = {
+  keep: unchecked,
+  proof: unchecked,
+  before: maybe(list),
+  idle: maybe(duration),
+  absolute: maybe(duration),
+}
+
+const detailsFrom = (options: LogInOptions): Details => {
+  const now = Date.now()
+  const { proof, before = [], idle, absolute } = bare(options)
+  const given = [...before, ...(proof === undefined ? [] : [proof])]
+  const proofs = given
+    .map((one) => proofFrom('logIn(ctx, user, { proof })', one, now))
+    .reduce<ReadonlyArray<Proof>>(addedTo, [])
+  return {
+    ...(proofs.length > 0 && { proofs }),
+    ...(idle !== undefined && { idle }),
+    ...(absolute !== undefined && { absolute }),
+  }
+}
+
 /** Makes the functions. */
-export const signing = <U>({ owner, identify, store, https, absolute }: SigningOptions): Signing<U> => ({
+export const signing = <U>({ owner, store, https, absolute }: SigningOptions): Signing<U> => ({
   logIn: async (context, user, options = {}) => {
-    checkOptions('logIn(ctx, user, options)', options, { keep: unchecked })
+    checkOptions('logIn(ctx, user, options)', options, logInChecks)
     const keep: unknown = ownField(options, 'keep') ?? []
     if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
+    const details = detailsFrom(options)
     const { ctx, session } = begin(context, owner)
-    // Safe: `identify` takes what `loadUser` loads
-    const id = identify(user as never)
-    if (typeof id !== 'string' || id === '') {
-      throw new TypeError(
-        'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns',
-      )
-    }
+    const id = owner.host.identify(user)
     checkSecure(ctx, https)
     const subject = signedIn.hasSubscribers ? subjectOf(ctx.request, user) : undefined
     await changing(session, async () => {
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
+      const { finished } = session.details(ctx)
+      const kept = finished === undefined ? {} : { finished }
       const old = sessionOf(ctx)
       const data = old === null ? {} : sessionData(old)
       for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
       ctx['session'] = data
-      session.signingIn({ id, at: Date.now(), mark, subject })
+      session.signingIn({ id, at: Date.now(), mark, subject, details: textOfDetails({ ...details, ...kept }) })
       try {
         await sessionOf(ctx)?.regenerate()
       } finally {
@@ -110,6 +142,30 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
       session.signedOut()
     })
     ctx.set('Cache-Control', 'no-store')
+  },
+  addProof: async (context, given) => {
+    const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
+    const { ctx, session } = begin(context, owner)
+    await changing(session, async () => {
+      const signIn = session.present(ctx)
+      if (signIn === undefined) throw notSignedIn()
+      checkSecure(ctx, https)
+      session.changing({ ...session.details(ctx), proofs: addedTo(proofsIn(signIn), proof) })
+      try {
+        await sessionOf(ctx)?.regenerate()
+      } finally {
+        session.changing(undefined)
+      }
+      // another request has ended the session meanwhile
+      if (session.stored.isLost) throw notSignedIn()
+      session.stored.kept(ctx)
+    })
+    ctx.set('Cache-Control', 'no-store')
+  },
+  proofsOf: (context) => {
+    const ctx = contextOf('proofsOf(ctx)', context)
+    const signIn = requestSessionOf(ctx).present(ctx)
+    return signIn === undefined ? [] : proofsIn(signIn)
   },
   logOutEverywhere: async (id) => {
     if (typeof id !== 'string' || id === '') {
@@ -146,6 +202,13 @@ export const signing = <U>({ owner, identify, store, https, absolute }: SigningO
 export const logIn = async <U extends object>(ctx: WithRequest, user: U, options?: LogInOptions): Promise<void> =>
   // Safe: `identify` of the application refuses what it cannot identify
   signingOf('logIn(ctx, user)', ctx).logIn(ctx, user as never, options)
+
+/** Calls the `addProof` of the same application. */
+export const addProof = async (ctx: WithRequest, proof: ProofGiven): Promise<void> =>
+  signingOf('addProof(ctx, proof)', ctx).addProof(ctx, proof)
+
+/** Calls the `proofsOf` of the same application. */
+export const proofsOf = (ctx: WithRequest): ReadonlyArray<Proof> => signingOf('proofsOf(ctx)', ctx).proofsOf(ctx)
 
 /** Calls the `logOut` of the same application. Rejects if the request came through no sessions. */
 export const logOut = async (ctx: WithRequest): Promise<void> => signingOf('logOut(ctx)', ctx).logOut(ctx)

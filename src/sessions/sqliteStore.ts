@@ -23,10 +23,12 @@ export const tables = `
   create index if not exists auth_sessions_until on auth_sessions (until);
   create table if not exists auth_marks (user text primary key, mark text not null, until integer not null) without rowid;
   create index if not exists auth_marks_until on auth_marks (until);
+  create table if not exists auth_lists (user text, entry text, until integer not null, primary key (user, entry)) without rowid;
+  create index if not exists auth_lists_until on auth_lists (until);
 `
 
 /** Fails if a table is missing. */
-export const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1'
+export const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1; select 1 from auth_lists limit 1'
 
 const sweep = (table: string, key: string) =>
   `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
@@ -42,7 +44,10 @@ export const statements = {
   markOf: 'select mark from auth_marks where user = ? and until > ?',
   mark: 'insert into auth_marks values (?, ?, ?) on conflict do update set mark = excluded.mark, until = excluded.until',
   sweepSessions: sweep('auth_sessions', 'id'),
+  enlist: 'insert into auth_lists values (?, ?, ?) on conflict do update set until = excluded.until',
+  listed: 'select entry from auth_lists where user = ? and until > ?',
   sweepMarks: sweep('auth_marks', 'user'),
+  sweepLists: `delete from auth_lists where (user, entry) in (select user, entry from auth_lists where until <= ? limit ${SWEPT_AT_ONCE})`,
 }
 
 /** Whether a sweep deleted as many rows as it may, so there may be more. */
@@ -81,7 +86,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     const now = Date.now()
     if (now - swept < SWEEP_EVERY) return
     swept = now
-    for (const sql of [statements.sweepSessions, statements.sweepMarks]) {
+    for (const sql of [statements.sweepSessions, statements.sweepMarks, statements.sweepLists]) {
       // the next write sweeps the rest
       if (isFull(await file.tryWrite(sql, [now]))) swept = 0
     }
@@ -113,6 +118,13 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     },
     mark: async (user, mark, lifetime) => {
       await write(statements.mark, [user, mark, Date.now() + lifetime])
+    },
+    enlist: async (user, entry, lifetime) => {
+      await write(statements.enlist, [user, entry, Date.now() + lifetime])
+    },
+    listed: async (user) => {
+      const { rows } = await file.read(statements.listed, [user, Date.now()])
+      return rows.map((row) => text(row['entry']) ?? '')
     },
     close: () => file.close(),
   }

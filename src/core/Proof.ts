@@ -1,0 +1,89 @@
+/**
+ * What a user has proved, and when. A session keeps its proofs, so an operation can ask for a fresh one or for a second
+ * factor.
+ */
+import { ownField } from './data.js'
+import type { NeededProof } from './AuthError.js'
+
+/** What was proved. It never says which user of the application that is. */
+export interface Proof {
+  /** How: `password`, `mail`, `totp`, `recovery`, `passkey`, `oidc`, `oauth2`, `other`, or a name of your own. */
+  readonly method: string
+  /** When, in milliseconds since 1970. */
+  readonly at: number
+  /** Who says so, such as the issuer of an ID token. */
+  readonly issuer?: string
+  /** Whom the method identifies; with an issuer, in the words of that issuer. */
+  readonly subject?: string
+  /** Whether an authenticator verified its user (WebAuthn). */
+  readonly userVerified?: boolean
+  /** Whether a passkey is backed up (WebAuthn). */
+  readonly backedUp?: boolean
+  /** The authentication context class and methods that a provider told (OpenID Connect Core §2). */
+  readonly acr?: string
+  readonly amr?: ReadonlyArray<string>
+  /** When the user signed in at the provider, in milliseconds since 1970; never later than `at`. */
+  readonly authTime?: number
+  /** The session at the provider. */
+  readonly sid?: string
+}
+
+/** A proof to be kept; `at` is now if it is left out, and never in the future. */
+export type ProofGiven = Omit<Proof, 'at'> & { readonly at?: number | undefined }
+
+/** Which proof an operation asks for; `maxAge` is in milliseconds. */
+export interface ProofDemand {
+  readonly methods?: ReadonlyArray<string> | undefined
+  readonly maxAge?: number | undefined
+}
+
+const types: Readonly<Record<string, (u: unknown) => boolean>> = {
+  method: (u) => typeof u === 'string' && u !== '',
+  at: Number.isFinite,
+  issuer: (u) => typeof u === 'string',
+  subject: (u) => typeof u === 'string',
+  userVerified: (u) => typeof u === 'boolean',
+  backedUp: (u) => typeof u === 'boolean',
+  acr: (u) => typeof u === 'string',
+  amr: (u) => Array.isArray(u) && u.every((one) => typeof one === 'string'),
+  authTime: Number.isFinite,
+  sid: (u) => typeof u === 'string',
+}
+
+/** The proof with only its own members, dated now at the latest. Throws a TypeError for a member of a wrong type. */
+export const proofFrom = (place: string, given: ProofGiven, now: number): Proof => {
+  if (typeof given !== 'object' || given === null) throw new TypeError(`${place} must be an object { method, ... }`)
+  const proof: Record<string, unknown> = {}
+  for (const [name, isRight] of Object.entries(types)) {
+    const value = ownField(given, name) ?? (name === 'at' ? now : undefined)
+    if (value === undefined) continue
+    if (!isRight(value)) throw new TypeError(`${place}: ${name} has a wrong type`)
+    proof[name] = name === 'at' || name === 'authTime' ? Math.min(Number(value), now) : value
+  }
+  if (proof['method'] === undefined) throw new TypeError(`${place} must have a method, such as 'password'`)
+  // Safe: each member was checked
+  return proof as unknown as Proof
+}
+
+const isSameWay = (one: Proof, other: Proof): boolean =>
+  one.method === other.method && one.issuer === other.issuer && one.subject === other.subject
+
+/** Adds a proof. A newer one replaces an older one of the same method, issuer and subject, so the list stays short. */
+export const addedTo = (proofs: ReadonlyArray<Proof>, proof: Proof): ReadonlyArray<Proof> => {
+  const older = proofs.find((one) => isSameWay(one, proof))
+  if (older !== undefined && older.at > proof.at) return proofs
+  return [...proofs.filter((one) => one !== older), proof]
+}
+
+/** Whether some proof is what is demanded. A proof whose time lies ahead of the clock is not fresh. */
+export const isProven = (proofs: ReadonlyArray<Proof>, { methods, maxAge }: ProofDemand, now: number): boolean =>
+  proofs.some(
+    ({ method, at }) =>
+      (methods === undefined || methods.includes(method)) && at <= now && (maxAge === undefined || now - at <= maxAge),
+  )
+
+/** The demand as a failure carries it. */
+export const neededBy = ({ methods, maxAge }: ProofDemand): NeededProof => ({
+  ...(methods !== undefined && { methods: [...methods] }),
+  ...(maxAge !== undefined && { maxAge: maxAge / 1000 }),
+})

@@ -1,0 +1,408 @@
+/**
+ * A sign-in of several requests: begin, a sealed handle goes out, finish spends it.
+ *
+ * Nothing is stored at the beginning. What must be remembered travels in the handle, which is encrypted under a key of
+ * the application, the kind and the browser. So any number of tabs can begin, and a visitor costs the store nothing.
+ *
+ * The order in `finish` is the security: open, end, subject, spend, check, complete. A step that fails runs no later
+ * one. This file knows no Koa; `signIn.ts` is the glue.
+ */
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError, UnfinishedReason } from '../core/AuthError.js'
+import type { Proof, ProofGiven } from '../core/Proof.js'
+import { failureOf } from '../core/Result.js'
+import { constantTimeEqual } from '../core/data.js'
+import { derivedFrom } from '../kinds/plainSession.js'
+import type { Spent } from '../sessions/SessionStore.js'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+/** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
+export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
+
+/** A request as kinds see it. */
+export interface Incoming {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  /** The members of a JSON object or the fields of a form; without a prototype, and empty if nothing was sent. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** The principal of the operation, if there is one. */
+  readonly principal: unknown
+  /** The address of the client, as Koa says it. */
+  readonly address: string
+}
+
+/** One ceremony, as its kind sees it. */
+export interface Ceremony {
+  readonly intent: Intent
+  /** The identifier of the user whom it is about: who began it, or who gave the first proof. */
+  readonly subject: string | undefined
+  /** The public origin of the application, for links and redirects. */
+  readonly origin: string
+  /** The path of this origin that follows. */
+  readonly returnTo: string
+  /** When it ends, in milliseconds since 1970. */
+  readonly until: number
+  /**
+   * 256 secret bits in base64url for a purpose, such as `nonce`. They are derived from the key of the handle, and are
+   * the same at the beginning and at the end. No other ceremony has them.
+   */
+  readonly secret: (purpose: string) => string
+}
+
+/** What goes out at the beginning: a redirect (303), or a body that is answered as JSON. */
+export type Sent = { readonly redirect: string } | { readonly body: object }
+
+/** What a kind begins: what the handle keeps (JSON), and what goes out with the handle. */
+export interface Begun<Kept> {
+  readonly kept: Kept
+  readonly send: (handle: string) => Sent | Promise<Sent>
+}
+
+/** What a request answers: the handle, and what the kind checks. */
+export interface Answered<Answer> {
+  readonly handle: string
+  readonly answer: Answer
+  /** What a handle is that cannot be opened in this browser. Default `unknown`; only for what is known to be genuine. */
+  readonly elsewhere?: UnfinishedReason
+}
+
+/** Signs strings for one kind, such as the links in its mails. The signatures fit no other kind. */
+export interface Signer {
+  readonly sign: (text: string) => string
+  readonly verify: (text: string, signature: string) => boolean
+}
+
+/**
+ * One way to prove something. It knows neither cookies nor stores nor users. Every function may throw: an
+ * `UnavailableError` is an outage (503), anything else a 500.
+ *
+ * `Ask` is what `begin(kind, { ask })` may say, `Kept` what the handle keeps, `Answer` what is read at the end.
+ */
+export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
+  /** Such as `oidc:https://accounts.example`. A handle opens in no kind of another name. */
+  readonly name: string
+  /** How long it lasts, in milliseconds. */
+  readonly lifetime: number
+  /** How many answers are checked. Default 1; more only for codes that people type. */
+  readonly tries?: number
+  /** Whether only the browser that began can finish. Default `true`. Otherwise it can only `reset` and `verify`. */
+  readonly bound?: boolean
+  /** What it is good for. Default `signIn`, `link` and `stepUp`; if not bound, `reset` and `verify`. */
+  readonly intents?: ReadonlyArray<Intent>
+  /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
+  readonly posted?: ReadonlyArray<string>
+  /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
+  readonly leadsAgain?: boolean
+  /** Begins. It may ask the network, and must not write. */
+  readonly begin: (
+    incoming: Incoming,
+    ceremony: Ceremony,
+    ask: Ask | undefined,
+    signer: Signer,
+  ) => E.Either<AuthError, Begun<Kept>> | Promise<E.Either<AuthError, Begun<Kept>>>
+  /** Finds the handle and the answer in a request. Sync, without effects. `undefined`: there is none (`unknown`). */
+  readonly read: (incoming: Incoming, signer: Signer) => Answered<Answer> | undefined
+  /** Checks the answer, after it was spent. It may ask the network. */
+  readonly check: (
+    kept: Kept,
+    answer: Answer,
+    ceremony: Ceremony,
+  ) => E.Either<AuthError, P> | Promise<E.Either<AuthError, P>>
+}
+
+/** A ceremony whose answer was right. */
+export interface Finished<P extends ProofGiven = ProofGiven> {
+  readonly proof: P & Proof
+  /** The proofs that were given before: the first of two factors. */
+  readonly before: ReadonlyArray<Proof>
+  readonly intent: Intent
+  readonly subject: string | undefined
+  /** The mark of the user when the first proof was given. */
+  readonly mark: string | undefined
+  readonly returnTo: string
+  /** A digest that identifies the ceremony. */
+  readonly id: string
+}
+
+/** What is known when a ceremony begins. */
+export interface Beginning<Ask> {
+  readonly incoming: Incoming
+  /** The secret of the browser. */
+  readonly browser: string
+  readonly intent: Intent
+  readonly subject: string | undefined
+  readonly returnTo: unknown
+  readonly ask?: Ask | undefined
+  readonly before?: ReadonlyArray<Proof>
+  readonly mark?: string | undefined
+}
+
+/** What is known when a ceremony ends. */
+export interface Finishing<P extends ProofGiven, A> {
+  readonly incoming: Incoming
+  readonly browser: string | undefined
+  /** Who is signed in. */
+  readonly subject: string | undefined
+  /** Whether the session of this browser was made or changed by a ceremony. */
+  readonly isFinishedHere: (id: string) => boolean
+  /** Lets the application decide, and signs in. */
+  readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, A>>
+}
+
+/** What became of a ceremony: it was completed, or it had been before. */
+export type Ended<A> = { readonly returnTo: string; readonly completed?: A }
+
+/** What ceremonies need of an application. */
+export interface CeremonyHost {
+  /** The signing keys, as they are now. */
+  readonly keys: () => unknown
+  /** The application's name. */
+  readonly name: string
+  readonly origin: string
+  readonly spent: Spent
+  /** The clock, in milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+// -------------------------------------------------------------------------------------
+// handles
+// -------------------------------------------------------------------------------------
+
+/** What a handle holds. */
+interface Content {
+  readonly salt: string
+  readonly until: number
+  readonly intent: Intent
+  readonly subject: string | undefined
+  readonly returnTo: string
+  readonly before: ReadonlyArray<Proof>
+  readonly mark: string | undefined
+  readonly kept: unknown
+}
+
+const NONCE = 12
+const TAG = 16
+const MAX_HANDLE = 8192
+
+// A JSON array, so that different parts never make the same string
+const derive = (key: Buffer, ...parts: ReadonlyArray<string>): Buffer =>
+  Buffer.from(hkdfSync('sha256', key, '', JSON.stringify(parts), 32))
+
+const seal = (key: Buffer, content: Content): string => {
+  const { salt, until, intent, subject = null, returnTo, before, mark = null, kept } = content
+  const nonce = randomBytes(NONCE)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  const text = JSON.stringify([salt, until, intent, subject, returnTo, before, mark, kept])
+  return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+}
+
+const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, raw.subarray(0, NONCE), { authTagLength: TAG })
+    decipher.setAuthTag(raw.subarray(-TAG))
+    const text = Buffer.concat([decipher.update(raw.subarray(NONCE, -TAG)), decipher.final()]).toString()
+    // Safe: only `seal` has the key
+    const [salt, until, intent, subject, returnTo, before, mark, kept] = JSON.parse(text) as [
+      ...[string, number, Intent, string | null, string, ReadonlyArray<Proof>, string | null, unknown],
+    ]
+    return { salt, until, intent, subject: subject ?? undefined, returnTo, before, mark: mark ?? undefined, kept }
+  } catch {
+    // another key made it, or nobody did
+    return undefined
+  }
+}
+
+// A handle has one spelling: base64url without padding, blanks, or other last bits
+const bytesOf = (handle: unknown): Buffer | undefined => {
+  if (typeof handle !== 'string' || handle.length > MAX_HANDLE) return undefined
+  const raw = Buffer.from(handle, 'base64url')
+  return raw.length > NONCE + TAG && raw.toString('base64url') === handle ? raw : undefined
+}
+
+// -------------------------------------------------------------------------------------
+// return paths
+// -------------------------------------------------------------------------------------
+
+const MAX_PATH = 2000
+
+/**
+ * A path of this origin for every parser of URLs; `/` for anything else. A good path is returned as it is.
+ *
+ * @example
+ * import { localPath } from 'koa-with-auth/sign-in'
+ *
+ * assert.strictEqual(localPath('/basket?page=2'), '/basket?page=2')
+ * assert.strictEqual(localPath('//evil.example'), '/')
+ */
+export const localPath = (given: unknown): string => {
+  if (typeof given !== 'string' || given.length > MAX_PATH) return '/'
+  // printable ASCII without a blank and a backslash, which some parsers read as a slash
+  if (!/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(given)) return '/'
+  const [path = ''] = given.split(/[?#]/)
+  if (/%(?:2f|5c|[01][0-9a-f]|7f)/i.test(path)) return '/'
+  const base = 'https://local.invalid'
+  const { origin, pathname } = new URL(given, base)
+  // `/.//host` is resolved to `//host`
+  return origin === base && !pathname.startsWith('//') ? given : '/'
+}
+
+// -------------------------------------------------------------------------------------
+// ceremonies
+// -------------------------------------------------------------------------------------
+
+// An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
+const MARGIN = 60_000
+
+/** Begins and finishes the ceremonies of an application. */
+export interface Ceremonies {
+  readonly begin: <Ask, Kept>(
+    kind: Kind<Ask, Kept, never>,
+    beginning: Beginning<Ask>,
+  ) => Promise<E.Either<AuthError, Sent>>
+  readonly finish: <Kept, Answer, P extends ProofGiven, A>(
+    kind: Kind<never, Kept, Answer, P>,
+    finishing: Finishing<P, A>,
+  ) => Promise<E.Either<AuthError, Ended<A>>>
+}
+
+const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
+
+/** What a kind is good for. */
+export const intentsOf = ({ intents, bound }: Pick<Kind<never, never, never>, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
+  const possible: ReadonlyArray<Intent> = bound === false ? ['reset', 'verify'] : ['signIn', 'link', 'stepUp']
+  return intents === undefined ? possible : intents.filter((intent) => possible.includes(intent))
+}
+
+/** Whether an intent is for the user who is signed in. */
+export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
+
+/** Makes the ceremonies of an application. */
+export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: CeremonyHost): Ceremonies => {
+  const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
+  // answers that are being checked, so that the same one at the same time leads to the same place
+  const running = new Map<string, Promise<E.Either<AuthError, unknown>>>()
+  const browserOf = ({ bound }: { readonly bound?: boolean }, browser: string) => (bound === false ? '' : browser)
+  const secretOf =
+    (root: Buffer, kind: string, browser: string, salt: string) =>
+    (purpose: string): string =>
+      derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
+  const signerOf = (kind: string): Signer => {
+    const mac = (root: Buffer, text: string) =>
+      createHmac('sha256', derive(root, 'signer', name, kind)).update(text).digest('base64url')
+    return {
+      sign: (text) => mac(firstOf(roots()), text),
+      verify: (text, signature) => roots().some((root) => constantTimeEqual(mac(root, text), signature)),
+    }
+  }
+  const open = (kind: string, browser: string, handle: unknown) => {
+    const raw = bytesOf(handle)
+    if (raw === undefined) return undefined
+    for (const root of roots()) {
+      const content = unseal(derive(root, 'handle', name, kind, browser), raw)
+      if (content !== undefined) return { content, root }
+    }
+    return undefined
+  }
+  const ceremonyOf = ({ intent, subject, returnTo, until }: Content, secret: Ceremony['secret']): Ceremony => ({
+    intent,
+    subject,
+    origin,
+    returnTo,
+    until,
+    secret,
+  })
+  // the first free try; `undefined` if there is none
+  const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
+    for (let at = 0; at < tries; at++) if (await spent.spend(`${id}.${at}`, lifetime)) return true
+    return false
+  }
+  const attempt = async <Kept, Answer, P extends ProofGiven, A>(
+    kind: Kind<never, Kept, Answer, P>,
+    { content, root }: { readonly content: Content; readonly root: Buffer },
+    { answer, browser, id }: { readonly answer: Answer; readonly browser: string; readonly id: string },
+    { isFinishedHere, complete }: Finishing<P, A>,
+  ): Promise<E.Either<AuthError, Ended<A>>> => {
+    const { tries = 1 } = kind
+    const { salt, until, intent, subject, returnTo, before, mark } = content
+    const lasting = until - now() + MARGIN
+    if (!(await spendTry(id, tries, lasting))) {
+      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo }) : unfinished('unknown')
+    }
+    const secret = secretOf(root, kind.name, browser, salt)
+    // Safe: the same kind made it
+    const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, secret))
+    if (E.isLeft(checked)) return checked
+    if (tries > 1 && !(await spent.spend(`${id}.done`, lasting))) return unfinished('unknown')
+    const at = now()
+    const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
+    const completed = await complete({ proof, before, intent, subject, mark, returnTo, id })
+    return E.isLeft(completed) ? completed : E.right({ returnTo, completed: completed.right })
+  }
+  return {
+    begin: (kind, { incoming, browser: given, intent, subject, returnTo, ask, before = [], mark }) =>
+      caught(async () => {
+        const root = firstOf(roots())
+        const browser = browserOf(kind, given)
+        const salt = randomBytes(16).toString('base64url')
+        const content = { salt, until: now() + kind.lifetime, intent, subject, returnTo: localPath(returnTo) }
+        const opened: Content = { ...content, before, mark, kept: undefined }
+        const ceremony = ceremonyOf(opened, secretOf(root, kind.name, browser, salt))
+        const begun = await kind.begin(incoming, ceremony, ask, signerOf(kind.name))
+        if (E.isLeft(begun)) return begun
+        const key = derive(root, 'handle', name, kind.name, browser)
+        return E.right(await begun.right.send(seal(key, { ...opened, kept: begun.right.kept })))
+      }),
+    finish: (kind, finishing) =>
+      caught(async () => {
+        const answered = kind.read(finishing.incoming, signerOf(kind.name))
+        if (answered === undefined) return unfinished('unknown')
+        const { handle, answer, elsewhere = 'unknown' } = answered
+        const { browser: sent, subject } = finishing
+        if (kind.bound !== false && sent === undefined) return unfinished(elsewhere)
+        const browser = browserOf(kind, sent ?? '')
+        const opened = open(kind.name, browser, handle)
+        if (opened === undefined) return unfinished(elsewhere)
+        const { content } = opened
+        if (content.until <= now()) return unfinished('late')
+        if (!intentsOf(kind).includes(content.intent)) return unfinished('unknown')
+        if (isForSubject(content.intent) && (subject === undefined || content.subject !== subject)) {
+          return unfinished('anotherUser')
+        }
+        const id = createHash('sha256').update(`${kind.name}\n${content.salt}`).digest('base64url').slice(0, 22)
+        const run = () => attempt(kind, opened, { answer, browser, id }, finishing)
+        if (kind.leadsAgain !== true) return run()
+        const same = running.get(id)
+        if (same !== undefined) {
+          return E.isRight(await same) ? E.right({ returnTo: content.returnTo }) : unfinished('unknown')
+        }
+        const result = caught(run)
+        running.set(id, result)
+        try {
+          return await result
+        } finally {
+          running.delete(id)
+        }
+      }),
+  }
+}
+
+const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
+  const [first] = roots
+  if (first === undefined) throw new TypeError('app.keys holds no key')
+  return first
+}
+
+// An exception is a failure: of a store, an outage
+const caught = async <A>(f: () => Promise<E.Either<AuthError, A>>): Promise<E.Either<AuthError, A>> => {
+  try {
+    return await f()
+  } catch (error) {
+    return E.left(failureOf(error))
+  }
+}

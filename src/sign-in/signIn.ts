@@ -1,0 +1,423 @@
+/**
+ * `begin` and `finish`: middleware for the ceremonies of a sign-in. It is the only file of this folder that knows Koa.
+ *
+ * It finds the application by the request's session. It reads the request, keeps the secret of the browser in a cookie,
+ * and answers. What may happen in which order is decided in `ceremony.ts`.
+ */
+import { randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Context, Middleware, Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
+import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
+import { fromCookie } from '../core/RequestFields.js'
+import { fromAnswer } from '../core/Result.js'
+import { settingsOf } from '../core/Settings.js'
+import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked } from '../core/options.js'
+import { respondFailure } from '../koa/respond.js'
+import { headerPolicyOf } from '../koa/responseHeaders.js'
+import { requestSessionOf, type RequestSession, type SessionHost } from '../sessions/RequestSession.js'
+import { spentOver } from '../sessions/SessionStore.js'
+import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import {
+  ceremonies,
+  intentsOf,
+  isForSubject,
+  type Ceremonies,
+  type Finished,
+  type Incoming,
+  type Intent,
+  type Kind,
+  type Sent,
+} from './ceremony.js'
+import { bodyOf } from './body.js'
+
+// -------------------------------------------------------------------------------------
+// the application
+// -------------------------------------------------------------------------------------
+
+interface Application {
+  readonly ceremonies: Ceremonies
+  readonly session: RequestSession
+  readonly host: SessionHost
+}
+
+const known = new WeakMap<SessionHost, Ceremonies>()
+
+const isLoopback = (host: string): boolean =>
+  /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
+
+const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): string => {
+  if (origin !== undefined) return origin
+  if (!isProduction && isLoopback(request.host)) return `${request.protocol}://${request.host}`
+  throw new Error(
+    'koa-with-auth/sign-in: write sessions(app, { origin: "https://shop.example" }), the public origin of the application; it is never read from the Host field',
+  )
+}
+
+const applicationOf = (place: string, ctx: Context): Application => {
+  const session = requestSessionOf(ctx)
+  const { host } = session
+  if (host === undefined) {
+    throw new Error(`${place}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`)
+  }
+  const { keys, name, store } = host
+  const origin = originOf(host, ctx)
+  const { spend } = spentOver(store)
+  const make = () => ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
+  // without a configured origin, it is that of the request
+  if (host.origin === undefined) return { ceremonies: make(), session, host }
+  const made = known.get(host) ?? make()
+  known.set(host, made)
+  return { ceremonies: made, session, host }
+}
+
+// -------------------------------------------------------------------------------------
+// the browser
+// -------------------------------------------------------------------------------------
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+
+const cookieOf = ({ https }: SessionHost): string => (https === true ? '__Host-browser' : 'browser')
+
+// Of two cookies with this name, one may be a forgery
+const browserOf = (host: SessionHost, request: Request): string | undefined => {
+  const sent = fromCookie(cookieOf(host))(request)
+  return O.isSome(sent) && typeof sent.value === 'string' && /^[A-Za-z0-9_-]{43}$/.test(sent.value)
+    ? sent.value
+    : undefined
+}
+
+// One cookie for a browser, however many ceremonies. Another one would end those that are pending in other tabs
+const browserFor = (ctx: Context, host: SessionHost, lifetime: number): string => {
+  const browser = browserOf(host, ctx.request) ?? randomBytes(32).toString('base64url')
+  ctx.cookies.set(cookieOf(host), browser, {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: host.https ?? ctx.secure,
+    path: '/',
+    signed: false,
+    overwrite: true,
+    maxAge: Math.max(DAY, lifetime + HOUR),
+  })
+  return browser
+}
+
+// -------------------------------------------------------------------------------------
+// requests and responses
+// -------------------------------------------------------------------------------------
+
+const incomingOf = (ctx: Context, body: Incoming['body']): Incoming => ({
+  method: ctx.method,
+  path: ctx.path,
+  query: new URLSearchParams(ctx.querystring),
+  body,
+  principal: 'auth' in ctx.request ? ctx.request.auth : undefined,
+  address: ctx.ip,
+})
+
+// HEAD, a prefetch, an image and a frame must neither begin nor finish anything, on the same site, too
+const isNoVisit = ({ method, request }: Context): boolean => {
+  if (!isSafe(method)) return false
+  const destination = request.get('Sec-Fetch-Dest')
+  return method !== 'GET' || request.get('Sec-Purpose') !== '' || !['', 'document', 'empty'].includes(destination)
+}
+
+const isRefused = (ctx: Context): boolean => isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
+
+// Anonymous callers can sign in, so there is no challenge
+const anonymous = headerPolicyOf({ _tag: 'AnyOf', members: [] })
+
+/** Answers a failure by the error mapper; an exception is thrown again. */
+export const respondUnfinished = (ctx: Context, failure: AuthError): void => {
+  if (failure._tag === 'raised') throw failure.error
+  respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
+  ctx.set('Cache-Control', 'no-store')
+}
+
+/** Whether a browser asks for a page. */
+export const isNavigation = ({ request }: Context): boolean =>
+  request.get('Accept') !== '' && request.accepts('json', 'html') === 'html'
+
+const leadTo = (ctx: Context, path: string): void => {
+  ctx.status = 303
+  ctx.set('Location', path)
+  ctx.body = null
+  ctx.status = 303
+}
+
+const isUnanswered = ({ response }: Context): boolean =>
+  response.status === 404 && (response.body === undefined || response.body === null)
+
+// -------------------------------------------------------------------------------------
+// begin
+// -------------------------------------------------------------------------------------
+
+/** How a ceremony begins. */
+export interface BeginOptions<Ask> {
+  /** What it is for. Default `signIn`; for a kind that is not good for that, the first that it is good for. */
+  readonly intent?: Intent | undefined
+  /** What the kind is asked, such as `{ prompt: 'none' }`, or a function that says so. */
+  readonly ask?: Ask | ((ctx: Context) => Ask) | undefined
+}
+
+const beginChecks = {
+  intent: maybe(oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
+  ask: unchecked,
+}
+
+// Names a kind in messages
+const checkKind = (place: string, kind: unknown): void => {
+  const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
+  if (!isKind) throw new TypeError(`${place}: the first argument must be a kind, such as mailed({ ... })`)
+}
+
+interface Starting<Ask> {
+  readonly intent: Intent
+  readonly ask: Ask | undefined
+  readonly subject: string | undefined
+  readonly before?: ReadonlyArray<Proof>
+  readonly mark?: string
+}
+
+const start = async <Ask, Kept>(
+  ctx: Context,
+  { ceremonies, host }: Application,
+  kind: Kind<Ask, Kept, never>,
+  starting: Starting<Ask>,
+): Promise<E.Either<AuthError, Sent>> => {
+  const incoming = incomingOf(ctx, await bodyOf(ctx))
+  const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
+  const returnTo = incoming.body['returnTo'] ?? incoming.query.get('returnTo')
+  ctx.set('Cache-Control', 'no-store')
+  return ceremonies.begin(kind, { incoming, browser, returnTo, ...starting })
+}
+
+/**
+ * Middleware that begins a ceremony: it redirects to a provider (303), or answers with what the kind sends (200). Nothing
+ * is stored. `returnTo` of the query or of the body is the path that follows; a path of this origin, else `/`. Requests
+ * that another site caused, prefetches and HEAD are a 403. Throws a TypeError for an intent that the kind is not good for.
+ *
+ * `link` and `stepUp` are for the user who is signed in: write them behind `withAuth(sessionAuth({ proof }))`.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { begin, type Kind } from 'koa-with-auth/sign-in'
+ *
+ * declare const google: Kind<unknown, unknown, unknown> // such as oidc({ ... })
+ * const routes = (router: Router) => router.get('/sign-in/google', withAuth(null), begin(google))
+ */
+export const begin = <Ask, Kept>(kind: Kind<Ask, Kept, never>, options: BeginOptions<Ask> = {}): Middleware => {
+  checkKind('begin(kind, options)', kind)
+  const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
+  const [usual = 'signIn'] = intentsOf(kind)
+  const { intent = usual, ask } = given
+  if (!intentsOf(kind).includes(intent)) {
+    throw new TypeError(`begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`)
+  }
+  return async (ctx) => {
+    const application = applicationOf('begin(kind)', ctx)
+    if (isRefused(ctx)) return respondUnfinished(ctx, AuthErrors.forged)
+    const { session } = application
+    const subject = session.present(ctx)?.id
+    if (isForSubject(intent)) {
+      if (session.isUnavailable()) return respondUnfinished(ctx, AuthErrors.unavailable())
+      if (subject === undefined) return respondUnfinished(ctx, AuthErrors.absent)
+    }
+    // Safe: a function is called, anything else is what is asked
+    const asked = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
+    const sent = await start(ctx, application, kind, {
+      intent,
+      ask: asked,
+      subject: isForSubject(intent) ? subject : undefined,
+    })
+    if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
+    if ('redirect' in sent.right) return leadTo(ctx, sent.right.redirect)
+    ctx.body = sent.right.body
+  }
+}
+
+/** The first of two factors. */
+export interface FirstFactor<U> {
+  /** Who gave it. */
+  readonly user: U
+  readonly proof: ProofGiven
+}
+
+/**
+ * Begins the second factor of a user who gave the first one. Nobody is signed in: the first proof travels sealed, and
+ * `finish` of the second kind signs in once, with both. What it resolves to is what the browser needs, such as `{ handle }`.
+ * If all sessions of the user are ended meanwhile (`logOutEverywhere`), it cannot be finished. Rejects with
+ * `SignInRefused`, which is answered like a failure of `logIn`.
+ *
+ * @example
+ * import type { Context } from 'koa'
+ * import { secondly, type Kind } from 'koa-with-auth/sign-in'
+ *
+ * declare const code: Kind<unknown, unknown, unknown> // codes({ ... })
+ * const next = async (ctx: Context, user: { username: string }) => {
+ *   ctx.body = { next: 'code', ...(await secondly(ctx, code, { user, proof: { method: 'password' } })) }
+ * }
+ */
+export const secondly = async <Ask, Kept, U extends object>(
+  given: WithRequest,
+  kind: Kind<Ask, Kept, never>,
+  { user, proof }: FirstFactor<U>,
+): Promise<object> => {
+  checkKind('secondly(ctx, kind, first)', kind)
+  const ctx = contextOf('secondly(ctx, kind, first)', given)
+  const application = applicationOf('secondly(ctx, kind, first)', ctx)
+  if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
+  const { host } = application
+  const subject = host.identify(user)
+  const mark = await host.store.markOf(subject).catch((cause: unknown) => {
+    throw new SignInRefused(AuthErrors.unavailable(), { cause })
+  })
+  const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
+  const sent = await start(ctx, application, kind, { intent: 'signIn', ask: undefined, subject, before, mark })
+  if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
+  return 'redirect' in sent.right ? sent.right : sent.right.body
+}
+
+// -------------------------------------------------------------------------------------
+// finish
+// -------------------------------------------------------------------------------------
+
+/** What was finished, for the hook of the application. */
+export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P>, 'proof' | 'intent' | 'returnTo'> {
+  /** The identifier of the user whom it is about; for `signIn` only after a first factor. */
+  readonly subject: string | undefined
+  /** The proofs before, such as a first factor. */
+  readonly before: ReadonlyArray<Proof>
+  /** The members that were sent with the answer. */
+  readonly body: Incoming['body']
+}
+
+/** How a ceremony ends. */
+export interface FinishOptions {
+  /** Keys of the session before that the new one keeps, such as a basket. Default none. */
+  readonly keep?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * Middleware that finishes a ceremony. It refuses what another site caused, opens the handle, spends it, and checks the
+ * answer. Then it asks the hook, which returns the user of the application whom the proof identifies: a value, a promise,
+ * an Option, an Either or a TaskEither. By its intent the user is signed in (`signIn`), or gets the proof (`stepUp`). For
+ * `link`, `reset` and `verify` the hook does what is to be done, and any truthy value is a success. A falsy value is a
+ * 403 with the reason `noAccount`, unless the hook has written another response.
+ *
+ * If the hook wrote no response, a browser is led to the path of the beginning (303), and others get `{ returnTo }`.
+ * Failures are answered by the error mapper: 400 `unknown`, `late`, `declined`, `provider`, 403 `wrong`, `anotherUser`,
+ * `anotherBrowser`, `noAccount`, 503 in an outage.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { finish, type Kind } from 'koa-with-auth/sign-in'
+ *
+ * declare const google: Kind<unknown, unknown, unknown> // such as oidc({ ... })
+ * declare const accounts: { of: (issuer?: string, subject?: string) => { username: string } | undefined }
+ * const routes = (router: Router) =>
+ *   router.get(
+ *     '/sign-in/google/callback',
+ *     withAuth(null),
+ *     finish(google, (_ctx, { proof }) => accounts.of(proof.issuer, proof.subject)),
+ *   )
+ */
+export const finish = <Kept, Answer, P extends ProofGiven>(
+  kind: Kind<never, Kept, Answer, P>,
+  userOf: (ctx: Context, done: Done<P>) => unknown,
+  options: FinishOptions = {},
+): Middleware => {
+  checkKind('finish(kind, hook)', kind)
+  checkHook('finish(kind, hook): hook', userOf, 2)
+  const { keep = [] } = checkOptions<FinishOptions>('finish(kind, hook, options)', options, { keep: maybe(list) })
+  return async (ctx) => {
+    const application = applicationOf('finish(kind)', ctx)
+    const { ceremonies, session, host } = application
+    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
+    if (isRefused(ctx)) return respondUnfinished(ctx, AuthErrors.forged)
+    const incoming = incomingOf(ctx, await bodyOf(ctx))
+    ctx.set('Cache-Control', 'no-store')
+    const subject = session.present(ctx)?.id
+    if (subject === undefined && session.isUnavailable()) return respondUnfinished(ctx, AuthErrors.unavailable())
+    const ended = await ceremonies.finish(kind, {
+      incoming,
+      browser: browserOf(host, ctx.request),
+      subject,
+      isFinishedHere: (id) => session.details(ctx).finished?.includes(id) === true,
+      complete: async (finished) => {
+        const { intent, mark, id } = finished
+        const about = finished.subject
+        // all sessions were ended after the first factor
+        if (mark !== undefined && about !== undefined && (await host.store.markOf(about)) !== mark) {
+          return E.left(AuthErrors.unfinished('unknown'))
+        }
+        const answer = await fromAnswer(userOf(ctx, { ...finished, body: incoming.body }))
+        if (E.isLeft(answer)) {
+          const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
+          return isOwn && !isUnanswered(ctx)
+            ? E.right(false)
+            : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
+        }
+        const user = answer.right
+        if (intent === 'signIn' || intent === 'stepUp') {
+          if (about !== undefined && host.identify(user) !== about) return E.left(AuthErrors.unfinished('anotherUser'))
+        }
+        await completed(ctx, application, finished, user, keep)
+        if (kind.leadsAgain === true) note(ctx, session, id)
+        return E.right(true)
+      },
+    })
+    if (E.isLeft(ended)) return respondUnfinished(ctx, failureIn(ended.left))
+    const { returnTo } = ended.right
+    if (!isUnanswered(ctx)) return
+    if (isNavigation(ctx) || ctx.method === 'GET') return leadTo(ctx, returnTo)
+    ctx.body = { returnTo }
+  }
+}
+
+// What `logIn` refuses is no exception
+const failureIn = (failure: AuthError): AuthError =>
+  failure._tag === 'raised' && failure.error instanceof SignInRefused ? failure.error.failure : failure
+
+const completed = async (
+  ctx: Context,
+  { session }: Application,
+  { intent, proof, before }: Finished,
+  user: unknown,
+  keep: ReadonlyArray<string>,
+): Promise<void> => {
+  const { signing } = session
+  // Safe: `identify` of the application refuses what it cannot identify
+  if (intent === 'signIn') await signing?.logIn(ctx, user as never, { keep, proof, before })
+  else if (intent === 'stepUp') await signing?.addProof(ctx, proof)
+}
+
+const REMEMBERED = 30
+
+const note = (ctx: Context, session: RequestSession, id: string): void => {
+  const details = session.details(ctx)
+  session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
+}
+
+// The cookie is not sent with what another site posts. It is sent with the GET that follows
+const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void> => {
+  const body = await bodyOf(ctx)
+  const query = new URLSearchParams()
+  for (const name of names) {
+    const value = body[name]
+    if (value === undefined) continue
+    if (typeof value !== 'string') return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
+    query.set(name, value)
+  }
+  ctx.set('Cache-Control', 'no-store')
+  leadTo(ctx, `${ctx.path}?${query.toString()}`)
+}
+
+declareFactory('begin', begin)
+declareFactory('finish', finish)
