@@ -33,7 +33,7 @@ export interface Incoming {
   readonly body: Readonly<Record<string, unknown>>
   /** The principal of the operation, if there is one. */
   readonly principal: unknown
-  /** The address of the client, as Koa says it. */
+  /** The address of the client, or its network, as limiters count it. */
   readonly address: string
 }
 
@@ -55,8 +55,8 @@ export interface Ceremony {
   readonly secret: (purpose: string) => string
 }
 
-/** What goes out at the beginning: a redirect (303), or a body that is answered as JSON. */
-export type Sent = { readonly redirect: string } | { readonly body: object }
+/** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
+export type Sent = { readonly redirect: string } | { readonly body: object | null }
 
 /** What a kind begins: what the handle keeps (JSON), and what goes out with the handle. */
 export interface Begun<Kept> {

@@ -1,10 +1,16 @@
 /**
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
- * Reading guide: `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes middleware of it.
+ * Reading guide: `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes middleware of it. The kinds are
+ * in `mail.ts` and `codes.ts`.
  */
 export { begin, finish, secondly } from './signIn.js'
 export type { BeginOptions, Done, FinishOptions, FirstFactor } from './signIn.js'
+export { linkPage, mailAddress, mailed, resetLink, verifyLink } from './mail.js'
+export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkPageOptions, MailedOptions, SignInMail } from './mail.js'
+export { codes, recoveryCodes, totp } from './codes.js'
+export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
+export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'
 export { localPath } from './ceremony.js'
 export type { Answered, Begun, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './ceremony.js'
 export { spentOver, type Spent } from '../sessions/SessionStore.js'

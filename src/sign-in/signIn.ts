@@ -16,6 +16,7 @@ import { fromCookie } from '../core/RequestFields.js'
 import { fromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked } from '../core/options.js'
+import { clientAddress } from '../guesses/Guess.js'
 import { respondFailure } from '../koa/respond.js'
 import { headerPolicyOf } from '../koa/responseHeaders.js'
 import { requestSessionOf, type RequestSession, type SessionHost } from '../sessions/RequestSession.js'
@@ -116,7 +117,7 @@ const incomingOf = (ctx: Context, body: Incoming['body']): Incoming => ({
   query: new URLSearchParams(ctx.querystring),
   body,
   principal: 'auth' in ctx.request ? ctx.request.auth : undefined,
-  address: ctx.ip,
+  address: clientAddress(ctx.request),
 })
 
 // HEAD, a prefetch, an image and a frame must neither begin nor finish anything, on the same site, too
@@ -237,7 +238,8 @@ export const begin = <Ask, Kept>(kind: Kind<Ask, Kept, never>, options: BeginOpt
     })
     if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
     if ('redirect' in sent.right) return leadTo(ctx, sent.right.redirect)
-    ctx.body = sent.right.body
+    if (sent.right.body === null) ctx.status = 204
+    else ctx.body = sent.right.body
   }
 }
 
@@ -280,7 +282,7 @@ export const secondly = async <Ask, Kept, U extends object>(
   const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
   const sent = await start(ctx, application, kind, { intent: 'signIn', ask: undefined, subject, before, mark })
   if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
-  return 'redirect' in sent.right ? sent.right : sent.right.body
+  return 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
 }
 
 // -------------------------------------------------------------------------------------

@@ -1,0 +1,298 @@
+/** The laws of a ceremony (R-S1): random walks over tabs, browsers, kinds, clocks, outages and keys, beside a model. */
+import * as E from 'fp-ts/lib/Either.js'
+import fc from 'fast-check'
+import { localPath, type Intent, type Kind } from 'koa-with-auth/sign-in'
+import { describe, expect, it } from 'vitest'
+import { AuthError, UnavailableError } from 'koa-with-auth'
+import { ceremonies } from '../../src/sign-in/ceremony.js'
+
+const LIFETIME = 600_000
+
+interface Answer {
+  readonly code: string
+  readonly order: string[]
+}
+
+const keyOf = (letter: string) => letter.repeat(32)
+
+/** A kind whose answer is right if it knows a secret of the ceremony. */
+const kind = (name: string, tries: number, order: () => string[]): Kind<string, { who: string }, Answer> => ({
+  name,
+  tries,
+  lifetime: LIFETIME,
+  begin: (_incoming, { secret }, who = 'none') =>
+    E.right({ kept: { who }, send: (handle) => ({ body: { handle, code: secret('code'), nonce: secret('nonce') } }) }),
+  read: ({ body }) => ({ handle: String(body['handle']), answer: { code: String(body['code']), order: order() } }),
+  check: ({ who }, { code }, { secret }) => {
+    order().push('check')
+    return code === secret('code') ? E.right({ method: 'test', subject: who }) : E.left(AuthError.invalid)
+  },
+})
+
+const incoming = (body: Readonly<Record<string, unknown>>) => ({
+  method: 'POST',
+  path: '/',
+  query: new URLSearchParams(),
+  body,
+  principal: undefined,
+  address: '127.0.0.1',
+})
+
+interface Sent {
+  readonly handle: string
+  readonly code: string
+  readonly nonce: string
+}
+
+const world = () => {
+  let now = 1e12
+  let isDown = false
+  let keys = [keyOf('a')]
+  const order: string[] = []
+  const until = new Map<string, number>()
+  const made = ceremonies({
+    keys: () => keys,
+    name: 'shop',
+    origin: 'https://shop.example',
+    now: () => now,
+    spent: {
+      spend: async (id, lifetime) => {
+        order.push('spend')
+        if (isDown) throw new UnavailableError('down')
+        if ((until.get(id) ?? 0) > now) return false
+        until.set(id, now + lifetime)
+        return true
+      },
+    },
+  })
+  const kinds = [kind('a', 1, () => order), kind('b', 1, () => order), kind('code', 3, () => order)] as const
+  return {
+    made,
+    kinds,
+    order,
+    now: () => now,
+    tick: (ms: number) => (now += ms),
+    down: (is: boolean) => (isDown = is),
+    rotate: (to: string[]) => (keys = to),
+    spent: () => until.size,
+    begin: async (which: number, browser: string, intent: Intent = 'signIn', subject?: string): Promise<Sent> => {
+      const given = { incoming: incoming({}), browser, intent, subject, returnTo: '/there', ask: 'who' }
+      const sent = await made.begin(kinds[which]!, given)
+      if (E.isLeft(sent) || !('body' in sent.right)) throw new Error('not begun')
+      return sent.right.body as Sent
+    },
+    finish: (which: number, browser: string | undefined, sent: Partial<Sent>, subject?: string) =>
+      made.finish(kinds[which]!, {
+        incoming: incoming(sent),
+        browser,
+        subject,
+        isFinishedHere: () => false,
+        complete: async (finished) => {
+          order.push('complete')
+          return E.right(finished)
+        },
+      }),
+  }
+}
+
+const reasonOf = (ended: E.Either<AuthError, unknown>) =>
+  E.isLeft(ended) ? (ended.left.reason ?? ended.left._tag) : 'in'
+
+type Step =
+  | { readonly do: 'begin'; readonly kind: number; readonly browser: number; readonly subject: string | undefined }
+  | {
+      readonly do: 'finish'
+      readonly which: number
+      readonly kind: number | undefined
+      readonly browser: number | undefined
+      readonly isRight: boolean
+      readonly subject: string | undefined
+      readonly times: number
+    }
+  | { readonly do: 'tick'; readonly by: number }
+  | { readonly do: 'down'; readonly is: boolean }
+  | { readonly do: 'rotate'; readonly keys: string }
+
+const mostly = <A, B>(usual: A, rarely: fc.Arbitrary<B>) =>
+  fc.oneof({ weight: 5, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: rarely })
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('begin' as const),
+      kind: fc.nat(2),
+      browser: fc.nat(2),
+      subject: fc.constantFrom(undefined, 'anna', 'bob'),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('finish' as const),
+      which: fc.nat(20),
+      kind: mostly(undefined, fc.nat(2)),
+      browser: mostly(undefined, fc.nat(2)),
+      isRight: mostly(true, fc.boolean()),
+      subject: mostly('anna', fc.constantFrom(undefined, 'bob')),
+      times: fc.constantFrom(1, 1, 2, 5),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('tick' as const), by: fc.constantFrom(1000, 300_000, LIFETIME) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('down' as const), is: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('rotate' as const), keys: fc.constantFrom('a', 'b', 'ba', 'ab', 'cb') }) },
+)
+
+describe('R-S1 the laws of a ceremony', () => {
+  it('once, independent, bound, late, kinds, subject, outage, rotation, secrets: agrees with a model', async () => {
+    let successes = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const w = world()
+        let isDown = false
+        let keys = 'a'
+        const open: Array<
+          Sent & { kind: number; browser: number; subject: string | undefined; until: number; key: string; tries: number; isDone: boolean }
+        > = []
+        for (const s of steps) {
+          if (s.do === 'tick') w.tick(s.by)
+          else if (s.do === 'down') w.down((isDown = s.is))
+          else if (s.do === 'rotate') w.rotate([...(keys = s.keys)].map(keyOf))
+          else if (s.do === 'begin') {
+            const before = w.order.length
+            const sent = await w.begin(s.kind, `browser ${s.browser}`, s.subject === undefined ? 'signIn' : 'stepUp', s.subject)
+            expect(w.order.length).toBe(before) // L14
+            expect(open.every(({ code, nonce }) => code !== sent.code && nonce !== sent.nonce)).toBe(true) // L15
+            open.push({ ...s, ...sent, until: w.now() + LIFETIME, key: keys[0]!, tries: s.kind === 2 ? 3 : 1, isDone: false })
+          } else {
+            const c = open[s.which % (open.length || 1)]
+            if (c === undefined) continue
+            const asked = { kind: s.kind ?? c.kind, browser: s.browser ?? c.browser }
+            w.order.length = 0
+            const sent = { handle: c.handle, code: s.isRight ? c.code : 'wrong' }
+            const results = await Promise.all(
+              Array.from({ length: s.times }, () => w.finish(asked.kind, `browser ${asked.browser}`, sent, s.subject)),
+            )
+            const isOpened = asked.kind === c.kind && asked.browser === c.browser && keys.includes(c.key)
+            const isInTime = isOpened && w.now() < c.until
+            const isTheirs = isInTime && (c.subject === undefined || c.subject === s.subject)
+            const checks = w.order.filter((one) => one === 'check').length
+            if (!isTheirs) {
+              const reason = !isOpened ? 'unknown' : !isInTime ? 'late' : 'anotherUser'
+              expect(results.map(reasonOf)).toEqual(results.map(() => reason))
+              expect(w.order).toEqual([]) // L3: nothing is spent
+            } else if (isDown) {
+              expect(results.map(reasonOf)).toEqual(results.map(() => 'unavailable'))
+              expect(checks).toBe(0) // L7
+            } else {
+              expect(checks).toBe(Math.min(s.times, c.tries)) // L1
+              const wins = results.filter(E.isRight).length
+              successes += wins
+              expect(wins).toBe(s.isRight && !c.isDone && c.tries > 0 ? 1 : 0)
+              c.tries -= checks
+              c.isDone ||= wins > 0
+            }
+          }
+        }
+      }),
+      { numRuns: 400 },
+    )
+    expect(successes).toBeGreaterThan(50)
+  })
+
+  it('order: spend, then check, then complete; and nothing after a step that fails', async () => {
+    const w = world()
+    const first = await w.begin(0, 'mine')
+    expect(reasonOf(await w.finish(0, 'mine', { ...first, code: 'wrong' }))).toBe('invalid')
+    expect(w.order.splice(0)).toEqual(['spend', 'check'])
+    expect(reasonOf(await w.finish(0, 'mine', first))).toBe('unknown')
+    expect(w.order.splice(0)).toEqual(['spend'])
+    const second = await w.begin(0, 'mine')
+    expect(reasonOf(await w.finish(0, 'mine', second))).toBe('in')
+    expect(w.order).toEqual(['spend', 'check', 'complete'])
+  })
+
+  it('late: at the end, not a millisecond later, whatever the store thinks of time', async () => {
+    const w = world()
+    const sent = await w.begin(0, 'mine')
+    w.tick(LIFETIME)
+    expect(reasonOf(await w.finish(0, 'mine', sent))).toBe('late')
+    const other = await w.begin(0, 'mine')
+    w.tick(LIFETIME - 1)
+    expect(reasonOf(await w.finish(0, 'mine', other))).toBe('in')
+    // the id is remembered longer than the handle can be opened
+    expect(reasonOf(await w.finish(0, 'mine', other))).toBe('unknown')
+  })
+
+  it('silence: unknown, forged, foreign and spent are one failure', async () => {
+    const w = world()
+    const sent = await w.begin(0, 'mine')
+    await w.finish(0, 'mine', sent)
+    const failures = await Promise.all([
+      w.finish(0, 'mine', { handle: 'AAAA' }),
+      w.finish(0, 'mine', { ...sent, handle: `${sent.handle.slice(0, -3)}AAA` }),
+      w.finish(0, 'other', sent),
+      w.finish(0, undefined, sent),
+      w.finish(1, 'mine', sent),
+      w.finish(0, 'mine', sent),
+    ])
+    expect(new Set(failures.map((one) => JSON.stringify(one))).size).toBe(1)
+  })
+
+  it('a handle has one spelling', async () => {
+    const w = world()
+    const { handle, code } = await w.begin(0, 'mine')
+    const last = handle.at(-1)!
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const bytes = Buffer.from(handle, 'base64url')
+    const sameBytes = [...alphabet].map((one) => handle.slice(0, -1) + one).filter((one) => Buffer.from(one, 'base64url').equals(bytes))
+    const others = [`${handle}=`, ` ${handle}`, `${handle} `, handle.replaceAll('-', '+').replaceAll('_', '/') + '=', ...sameBytes.filter((one) => !one.endsWith(last))]
+    for (const one of others) expect(reasonOf(await w.finish(0, 'mine', { handle: one, code }))).toBe('unknown')
+    expect(w.spent()).toBe(0)
+    expect(reasonOf(await w.finish(0, 'mine', { handle, code }))).toBe('in')
+  })
+
+  it('cost: 2,000 beginnings call no store', async () => {
+    const w = world()
+    for (let at = 0; at < 2000; at++) await w.begin(at % 3, `browser ${at}`)
+    expect([w.order, w.spent()]).toEqual([[], 0])
+  })
+
+  it('a proof is never of the future, and the return path was fixed at the beginning', async () => {
+    const w = world()
+    const sent = await w.begin(0, 'mine')
+    const ended = await w.finish(0, 'mine', { ...sent, ...{ returnTo: 'https://evil.example' } })
+    expect(E.isRight(ended) && ended.right).toMatchObject({
+      returnTo: '/there',
+      completed: { proof: { method: 'test', at: 1e12, subject: 'who' }, intent: 'signIn', before: [] },
+    })
+  })
+})
+
+describe('R-S1 the return path', () => {
+  const bad: ReadonlyArray<unknown> = [
+    ...['https://e.example', '//e.example', '/\\e.example', '/\t/e.example', '\\\\e.example', '/%2f%2fe.example', '/%2F/e'],
+    ...['/%5ce.example', '/%5C', '/ /e', 'javascript:alert(1)', '', '/a\r\nSet-Cookie: x', '/%0d%0a', '/..//e.example'],
+    ...['/.//e.example', '/%2e%2e//e.example', 'http:e.example', 'https:/e', '/\u2028/e', '///e', '/ä', '/%00', '/%1f', '/%7f'],
+    ...[undefined, null, {}, ['/a'], 7, `/${'a'.repeat(2000)}`, 'basket', '?a', '#a', '/a\u0000', '/\u00a0'],
+  ]
+  it.each(bad.map((one) => [one]))('%j is /', (one) => {
+    expect(localPath(one)).toBe('/')
+  })
+
+  it.each(['/', '/a/b?c=%2F&d=//x', '/a#f', '/a%20b', `/${'a'.repeat(1999)}`, '/a?x=/%5c'])('%s stays', (one) => {
+    expect(localPath(one)).toBe(one)
+  })
+
+  it('is of this origin for the URL parser, whatever it is made of', () => {
+    const piece = fc.constantFrom(...['/', '\\', '.', '..', '%2e', '%2f', '%5C', '\t', ':', '@', 'e.example', '?', '#', 'a', ';'])
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const path = localPath(`/${pieces.join('')}`)
+        const base = 'https://shop.example'
+        expect(new URL(path, base).origin).toBe(base)
+        expect(new URL(new URL(path, base).pathname, base).origin).toBe(base)
+      }),
+    )
+  })
+})

@@ -1,0 +1,333 @@
+/**
+ * Second factors: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. `codes` makes one kind of them,
+ * which finishes a sign-in that `secondly` began.
+ */
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import { constantTimeEqual } from '../core/data.js'
+import { checkOptions, declareFactory, hook, list, maybe, nonEmpty, positive, unchecked, withMethods, type Check } from '../core/options.js'
+import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import { clientAddress } from '../guesses/Guess.js'
+import { derivedFrom, keysFix, strengthOf } from '../kinds/plainSession.js'
+import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
+import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import type { Kind } from './ceremony.js'
+import { counting } from './counting.js'
+import { typedDigits } from './mail.js'
+
+/** One way to give a second factor by a code. */
+export interface CodeFactor {
+  /** The method of its proof. */
+  readonly method: string
+  /** Whether a code is right, and was not used before. It is used up. Rejects in an outage. */
+  readonly verify: (user: string, code: unknown) => Promise<boolean>
+}
+
+const store: Check = withMethods(['read', 'insert'], 'pass the store of sessions(app, { store })')
+
+/** The keys of an application: `() => app.keys`. The first seals, all open. */
+type Keys = () => unknown
+
+const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
+  const now = keys()
+  if (strengthOf(now) === 'weak') throw new TypeError(keysFix)
+  return derivedFrom(now, `koa-with-auth/${purpose}`)
+}
+
+// -------------------------------------------------------------------------------------
+// TOTP
+// -------------------------------------------------------------------------------------
+
+const STEP = 30_000
+const WINDOW = 1
+const DIGITS = 6
+const SECRET_BYTES = 20
+
+/** The code of a step: RFC 4226 §5.3, by SHA-1 as the apps demand (RFC 6238 §4). */
+export const codeOfStep = (secret: Buffer, step: number, digits = DIGITS, hash = 'sha1'): string => {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac(hash, secret).update(counter).digest()
+  const offset = (mac.at(-1) ?? 0) & 0xf
+  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** digits).padStart(digits, '0')
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** RFC 4648 §6, without padding. */
+export const base32 = (bytes: Buffer): string => {
+  let bits = ''
+  for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
+  return (bits.match(/.{1,5}/g) ?? []).map((five) => alphabet[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')
+}
+
+/** How codes of an authenticator app work. */
+export interface TotpOptions {
+  /** The name of the service, which the app shows. */
+  readonly issuer: string
+  /** The keys that encrypt secrets at rest: `() => app.keys`. The first encrypts, all decrypt. */
+  readonly keys: Keys
+  /** The sealed secret of a user, as `enrol` made it, once it is active; `undefined` if there is none. */
+  readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
+  /** Where used codes are remembered: the store of the sessions. */
+  readonly store: SessionStore
+}
+
+/** A secret for an app. */
+export interface Enrolment {
+  /** In base32, to type it. */
+  readonly secret: string
+  /** `otpauth://`, to show it as a QR code. */
+  readonly uri: string
+  /** To be kept: the encrypted secret. It is active once `confirm` resolved to `true`. */
+  readonly sealed: string
+}
+
+/** Codes of an authenticator app. */
+export interface Totp extends CodeFactor {
+  /** Makes a secret for a user; `account` is the name that the app shows. */
+  readonly enrol: (user: string, account?: string) => Enrolment
+  /** Whether the first code of a secret is right. It is used up. Then the application makes the secret active. */
+  readonly confirm: (user: string, sealed: string, code: unknown) => Promise<boolean>
+}
+
+/**
+ * Codes of an authenticator app: six digits, 30 seconds, SHA-1, a window of one step. A code is good once; after it, no
+ * older one is. Secrets are encrypted for their user, and cannot be exchanged in the database. Throws a TypeError for
+ * options that cannot work.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { memoryStore } from 'koa-with-auth/sessions'
+ * import { totp } from 'koa-with-auth/sign-in'
+ *
+ * const app = new Koa({ keys: ['at least 32 characters, and kept outside the code'] })
+ * const secrets = new Map<string, string>()
+ * const app2fa = totp({
+ *   issuer: 'Shop',
+ *   keys: () => app.keys,
+ *   secretOf: (user) => secrets.get(user),
+ *   store: memoryStore(), // the store of sessions(app, { store })
+ * })
+ * const { uri, sealed } = app2fa.enrol('anna')
+ */
+export const totp = (options: TotpOptions): Totp => {
+  const given = checkOptions('totp', options, { issuer: nonEmpty, keys: hook(0), secretOf: hook(1), store })
+  const { issuer, keys, secretOf } = given
+  const { spend } = spentOver(given.store)
+  const seal = (user: string, secret: Buffer): string => {
+    const nonce = randomBytes(12)
+    const [root] = rootsOf(keys, 'totp')
+    // Safe: strong keys are at least one
+    const cipher = createCipheriv('aes-256-gcm', root as Buffer, nonce).setAAD(Buffer.from(user))
+    return Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+  }
+  const open = (user: string, sealed: string): Buffer => {
+    const raw = Buffer.from(sealed, 'base64url')
+    for (const root of rootsOf(keys, 'totp')) {
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', root, raw.subarray(0, 12), { authTagLength: 16 })
+        decipher.setAAD(Buffer.from(user)).setAuthTag(raw.subarray(-16))
+        return Buffer.concat([decipher.update(raw.subarray(12, -16)), decipher.final()])
+      } catch {
+        // another key made it
+      }
+    }
+    throw new Error('totp: no key of app.keys opens the secret of this user; keep old keys in the list')
+  }
+  const confirm = async (user: string, sealed: string, typed: unknown): Promise<boolean> => {
+    const secret = open(user, sealed)
+    const code = typedDigits(typed) ?? ''
+    const now = Math.floor(Date.now() / STEP)
+    let found: number | undefined
+    // every step is compared, so the time does not show which one fits
+    for (let step = now - WINDOW; step <= now + WINDOW; step++) {
+      if (constantTimeEqual(code, codeOfStep(secret, step))) found = step
+    }
+    if (found === undefined) return false
+    const id = createHash('sha256').update(secret).digest('base64url')
+    const isFirst = await spend(JSON.stringify(['totp', user, id, found]), 5 * STEP)
+    if (!isFirst) return false
+    // no older code is good after a newer one
+    for (let step = found - 1; step >= now - WINDOW; step--) {
+      await spend(JSON.stringify(['totp', user, id, step]), 5 * STEP)
+    }
+    return true
+  }
+  return {
+    method: 'totp',
+    enrol: (user, account = user) => {
+      const bytes = randomBytes(SECRET_BYTES)
+      const secret = base32(bytes)
+      const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`
+      const uri = `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`
+      return { secret, uri, sealed: seal(user, bytes) }
+    },
+    confirm,
+    verify: async (user, code) => {
+      const sealed = await secretOf(user)
+      return sealed !== undefined && confirm(user, sealed, code)
+    },
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// recovery codes
+// -------------------------------------------------------------------------------------
+
+const COUNT = 10
+const CHARACTERS = 10
+
+/** How recovery codes work. */
+export interface RecoveryCodesOptions {
+  /** The keys that digest codes: `() => app.keys`. */
+  readonly keys: Keys
+  /**
+   * Removes one of these digests from those of a user, and resolves to whether one was there. In one step, so that a code
+   * is used once: `delete from recovery where user = ? and digest in (...)`.
+   */
+  readonly use: (user: string, digests: ReadonlyArray<string>) => boolean | Promise<boolean>
+}
+
+/** A new set of codes. */
+export interface RecoverySet {
+  /** To be shown once. */
+  readonly codes: ReadonlyArray<string>
+  /** To be kept instead of the set before. */
+  readonly digests: ReadonlyArray<string>
+}
+
+/** Recovery codes. */
+export interface RecoveryCodes extends CodeFactor {
+  /** Makes ten codes of 50 random bits. */
+  readonly make: (user: string) => RecoverySet
+}
+
+/**
+ * Recovery codes, for users who have lost their authenticator app. The application keeps digests only, and each code is
+ * good once. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { recoveryCodes } from 'koa-with-auth/sign-in'
+ *
+ * const app = new Koa({ keys: ['at least 32 characters, and kept outside the code'] })
+ * const kept = new Map<string, Set<string>>()
+ * const recovery = recoveryCodes({
+ *   keys: () => app.keys,
+ *   use: (user, digests) => digests.some((digest) => kept.get(user)?.delete(digest) === true),
+ * })
+ * const { codes, digests } = recovery.make('anna')
+ * kept.set('anna', new Set(digests))
+ */
+export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
+  const { keys, use } = checkOptions('recoveryCodes', options, { keys: hook(0), use: hook(2) })
+  const digestsOf = (user: string, code: string): ReadonlyArray<string> =>
+    rootsOf(keys, 'recovery').map((root) =>
+      createHmac('sha256', root).update(JSON.stringify([user, code])).digest('base64url'),
+    )
+  return {
+    method: 'recovery',
+    make: (user) => {
+      const made = Array.from({ length: COUNT }, () => base32(randomBytes(7)).slice(0, CHARACTERS))
+      return {
+        codes: made.map((code) => `${code.slice(0, CHARACTERS / 2)}-${code.slice(CHARACTERS / 2)}`),
+        digests: made.flatMap((code) => digestsOf(user, code).slice(0, 1)),
+      }
+    },
+    verify: async (user, typed) => {
+      const code = typeof typed === 'string' && typed.length <= 64 ? typed.replace(/[\s-]/g, '').toUpperCase() : ''
+      return /^[A-Z2-7]{10}$/.test(code) && (await use(user, digestsOf(user, code))) === true
+    },
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// the kind
+// -------------------------------------------------------------------------------------
+
+/** How codes finish a sign-in. */
+export interface CodesOptions {
+  /** Such as `[totp({ ... }), recoveryCodes({ ... })]`. */
+  readonly factors: ReadonlyArray<CodeFactor>
+  /** Counts wrong codes, by user and address of the client. */
+  readonly limiter: Limiter | Limiters
+  /** How long a half sign-in can be finished, in milliseconds. Default 10 minutes. */
+  readonly lifetime?: number | undefined
+}
+
+interface CodesAnswer {
+  readonly code: unknown
+  readonly from: string
+}
+
+/** A kind whose answer is a code. */
+export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string; subject: string }> {
+  /**
+   * The proof by a code of a user who is signed in, for `addProof`. Wrong codes are counted by the same limiter. Rejects
+   * with `SignInRefused` for a wrong code (403), for too many (429), and in an outage (503).
+   */
+  readonly prove: (ctx: WithRequest, user: string, code: unknown) => Promise<{ method: string; subject: string }>
+}
+
+const TRIES = 5
+
+/**
+ * A kind whose answer is a code of a second factor. `secondly(ctx, code, { user, proof })` begins it, and answers
+ * `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong ones are counted. Throws a TypeError for options that
+ * cannot work.
+ *
+ * @example
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ * import { codes, finish, type CodeFactor } from 'koa-with-auth/sign-in'
+ *
+ * declare const factors: CodeFactor[] // [totp({ ... }), recoveryCodes({ ... })]
+ * const users = new Map([['anna', { username: 'anna' }]])
+ * const make = () => {
+ *   const code = codes({ factors, limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }) })
+ *   return finish(code, (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/code
+ * }
+ */
+export const codes = (options: CodesOptions): Codes => {
+  const { factors, limiter, lifetime = 600_000 } = checkOptions('codes', options, {
+    factors: list,
+    limiter: unchecked,
+    lifetime: maybe(positive),
+  })
+  const count = counting(limiter)
+  type Proven = { method: string; subject: string }
+  const check = (user: string, code: unknown, from: string): Promise<E.Either<AuthError, Proven>> =>
+    count(user, from, async () => {
+      for (const { method, verify } of factors) {
+        if ((await verify(user, code)) === true) return E.right({ method, subject: user })
+      }
+      return E.left(AuthErrors.unfinished('wrong'))
+    })
+  return {
+    name: 'code',
+    lifetime,
+    tries: TRIES,
+    begin: (_incoming, { subject }) => {
+      if (subject === undefined) throw new TypeError('codes: begin it by secondly(ctx, code, { user, proof })')
+      return E.right({ kept: null, send: (handle) => ({ body: { handle } }) })
+    },
+    read: ({ method, body, address }) =>
+      method === 'POST' && typeof body['handle'] === 'string'
+        ? { handle: body['handle'], answer: { code: body['code'], from: address } }
+        : undefined,
+    check: (_kept, { code, from }, { subject = '' }) => check(subject, code, from),
+    prove: async (given, user, code) => {
+      const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
+      const proven = await check(user, code, clientAddress(request))
+      if (E.isLeft(proven)) throw new SignInRefused(proven.left)
+      return proven.right
+    },
+  }
+}
+
+declareFactory('totp', totp)
+declareFactory('recoveryCodes', recoveryCodes)
+declareFactory('codes', codes)

@@ -1,0 +1,395 @@
+/**
+ * Codes and links by mail. This library sends no mail: `send` is a hook.
+ *
+ * `mailed` signs in. One mail holds a link and a code, and they are one ceremony. Only the browser that asked can finish
+ * it: by the link if the mail is opened there, else by the code, which is typed where it began. So neither a scanner that
+ * opens links nor a person who is talked into asking for a mail signs in anybody else.
+ *
+ * `resetLink` and `verifyLink` are pressed in any browser, and sign nobody in. Their links carry a stamp of what they
+ * change, so a change ends them.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Middleware } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import { constantTimeEqual } from '../core/data.js'
+import { checkOptions, declareFactory, hook, maybe, positive, unchecked, type Check, type Checks } from '../core/options.js'
+import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import type { Incoming, Kind } from './ceremony.js'
+import { counting } from './counting.js'
+
+// -------------------------------------------------------------------------------------
+// addresses and links
+// -------------------------------------------------------------------------------------
+
+const MAX_ADDRESS = 254
+
+/**
+ * The address of a mail, trimmed and in lower case; `undefined` for what is not exactly one address in ASCII (RFC 5321
+ * without quoted names). So two spellings are one account, and no second recipient comes along.
+ *
+ * @example
+ * import { mailAddress } from 'koa-with-auth/sign-in'
+ *
+ * assert.strictEqual(mailAddress(' Anna@Shop.example '), 'anna@shop.example')
+ * assert.strictEqual(mailAddress('a@x.example,b@x.example'), undefined)
+ */
+export const mailAddress = (given: unknown): string | undefined => {
+  if (typeof given !== 'string' || given.length > MAX_ADDRESS + 10) return undefined
+  const address = given.trim().toLowerCase()
+  if (address.length > MAX_ADDRESS) return undefined
+  return /^[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(address) ? address : undefined
+}
+
+const pathCheck: Check = (place, value) => {
+  if (typeof value === 'string' && /^\/(?!\/)[!-~]*$/.test(value) && !/[?#\\]/.test(value)) return
+  throw new TypeError(`${place} must be the path of a route, such as '/sign-in/mail/link'`)
+}
+
+const linkTo = (origin: string, path: string, handle: string, key: string): string =>
+  `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
+
+// The hidden members of the page's form, or the link itself
+const membersOf = ({ method, body, query }: Incoming): Readonly<Record<string, unknown>> | undefined =>
+  method !== 'POST'
+    ? undefined
+    : { handle: body['handle'] ?? query.get('handle'), key: body['key'] ?? query.get('key'), code: body['code'] }
+
+const TIMEOUT = 30_000
+
+// What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it
+const sendLater = (place: string, timeout: number, send: () => unknown): void => {
+  const failed = (why: string) => process.emitWarning(`${place}: send ${why}`, 'SignInWarning')
+  setImmediate(() => {
+    const timer = setTimeout(() => failed(`did not end within ${timeout} ms`), timeout)
+    timer.unref()
+    Promise.resolve()
+      .then(send)
+      .catch((error: unknown) => failed(`failed: ${error instanceof Error ? error.name : 'not an Error'}`))
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+// -------------------------------------------------------------------------------------
+// signing in
+// -------------------------------------------------------------------------------------
+
+/** A mail that signs in. */
+export interface SignInMail {
+  /** One address, as `mailAddress` writes it. */
+  readonly address: string
+  readonly link: string
+  /** Eight digits. */
+  readonly code: string
+}
+
+/** How mails sign in. */
+export interface MailedOptions {
+  /**
+   * Sends the mail if the address has an account, and does nothing otherwise. It runs after the response, so neither its
+   * time nor its failure shows which addresses exist. A failure is a process warning without the address.
+   */
+  readonly send: (mail: SignInMail) => unknown
+  /** The path of the link: a GET shows `linkPage`, a POST is `finish(mail, ...)`. */
+  readonly path: string
+  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. */
+  readonly limiter: Limiter | Limiters
+  /** How long a mail is good, in milliseconds. Default 10 minutes. */
+  readonly lifetime?: number | undefined
+  /** After which time `send` is reported as too slow, in milliseconds. Default 30 seconds. */
+  readonly timeout?: number | undefined
+}
+
+const MINUTE = 60_000
+const TRIES = 3
+const DIGITS = 8
+
+const mailChecks: Checks<MailedOptions> = {
+  send: hook(1),
+  path: pathCheck,
+  limiter: unchecked,
+  lifetime: maybe(positive),
+  timeout: maybe(positive),
+}
+
+// 48 bits of a secret: the remainder favours no code noticeably
+const codeFrom = (secret: string): string =>
+  String(Buffer.from(secret, 'base64url').readUIntBE(0, 6) % 10 ** DIGITS).padStart(DIGITS, '0')
+
+/** What a person typed, without blanks; `undefined` if it is not a string of ASCII digits. */
+export const typedDigits = (u: unknown): string | undefined => {
+  if (typeof u !== 'string' || u.length > 64) return undefined
+  const digits = u.replace(/\s/g, '')
+  return /^[0-9]+$/.test(digits) ? digits : undefined
+}
+
+type MailAnswer = { readonly link: true } | { readonly code: unknown; readonly from: string }
+
+/**
+ * A kind that signs in by a mail with a link and a code. `begin` reads `address` of the body, and answers `{ handle }`,
+ * for unknown addresses, too. `finish` takes `{ handle, code }`, or the link by POST. Three tries; the link takes one.
+ * The proof is `{ method: 'mail', subject: address }`. Pressed in another browser, the link is a 403 `anotherBrowser`, and
+ * nothing is spent. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ * import { withAuth } from 'koa-with-auth'
+ * import { begin, finish, linkPage, mailed } from 'koa-with-auth/sign-in'
+ *
+ * const users = new Map([['anna@shop.example', { username: 'anna' }]])
+ * const mail = mailed({
+ *   path: '/sign-in/mail/link',
+ *   limiter: new RateLimiterMemory({ points: 10, duration: 15 * 60 }),
+ *   send: async ({ address, link, code }) => {
+ *     if (users.has(address)) console.log(address, link, code) // your mailer
+ *   },
+ * })
+ * const signIn = finish(mail, (_ctx, { proof }) => users.get(proof.subject))
+ * const router = new Router()
+ * router.post('/sign-in/mail', withAuth(null), begin(mail))
+ * router.post('/sign-in/mail/code', withAuth(null), signIn)
+ * router.get('/sign-in/mail/link', withAuth(null), linkPage({ title: 'Sign in', button: 'Sign in' }))
+ * router.post('/sign-in/mail/link', withAuth(null), signIn)
+ */
+export const mailed = (
+  options: MailedOptions,
+): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
+  const { send, path, limiter, lifetime = 10 * MINUTE, timeout = TIMEOUT } = checkOptions('mailed', options, mailChecks)
+  const count = counting(limiter)
+  return {
+    name: 'mail',
+    lifetime,
+    tries: TRIES,
+    begin: (incoming, { origin, secret }, ask, signer) => {
+      const address = mailAddress(ask ?? incoming.body['address'])
+      if (address === undefined) return E.left(AuthErrors.unfinished('unknown'))
+      const begun = {
+        kept: { address },
+        send: (handle: string) => {
+          const link = linkTo(origin, path, handle, signer.sign(handle))
+          sendLater('mailed', timeout, () => send({ address, link, code: codeFrom(secret('code')) }))
+          return { body: { handle } }
+        },
+      }
+      return count(address, incoming.address, () => E.right(begun), true)
+    },
+    read: (incoming, signer) => {
+      const members = membersOf(incoming)
+      if (typeof members?.['handle'] !== 'string') return undefined
+      const { handle, key, code } = members
+      if (typeof key !== 'string') return { handle, answer: { code, from: incoming.address } }
+      return signer.verify(handle, key) ? { handle, answer: { link: true }, elsewhere: 'anotherBrowser' } : undefined
+    },
+    check: ({ address }, answer, { secret }) => {
+      const proof = E.right({ method: 'mail', subject: address })
+      if ('link' in answer) return proof
+      return count(address, answer.from, () => {
+        const code = typedDigits(answer.code)
+        const isRight = code !== undefined && constantTimeEqual(code, codeFrom(secret('code')))
+        return isRight ? proof : E.left(AuthErrors.unfinished('wrong'))
+      })
+    },
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// resetting and verifying
+// -------------------------------------------------------------------------------------
+
+/** A mail with a link. */
+export interface LinkMail {
+  readonly address: string
+  readonly link: string
+}
+
+/** Whom a link is about. */
+export interface LinkAccount {
+  /** The identifier of the user. */
+  readonly id: string
+  /** What the link changes, such as the hash of the password, and the address. A change ends the link. */
+  readonly stamp: string
+}
+
+/** How links by mail work. */
+export interface LinkOptions {
+  /** The account of an address; `undefined` if there is none, so that no mail is sent. */
+  readonly accountOf: (address: string) => LinkAccount | undefined | Promise<LinkAccount | undefined>
+  /** Sends the mail. It runs after the response; see `mailed`. */
+  readonly send: (mail: LinkMail) => unknown
+  /** The path of the link: a GET shows `linkPage`, a POST is `finish(link, ...)`. */
+  readonly path: string
+  /** Counts what asks for mails, by address of the mail and of the client. */
+  readonly limiter: Limiter | Limiters
+  /** How long a link is good, in milliseconds. Default 1 hour. */
+  readonly lifetime?: number | undefined
+  /** After which time `send` is reported as too slow, in milliseconds. Default 30 seconds. */
+  readonly timeout?: number | undefined
+}
+
+const linkChecks: Checks<LinkOptions> = { ...mailChecks, accountOf: hook(1) }
+
+interface LinkAnswer {
+  readonly isGenuine: (stamp: string) => boolean
+}
+
+/** A kind that is pressed in any browser. */
+export type LinkKind = Kind<string, { readonly address: string }, LinkAnswer, { method: string; subject: string }>
+
+const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind => {
+  const place = `${intent}Link`
+  const given = checkOptions(place, options, linkChecks)
+  const { accountOf, send, path, limiter, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
+  const count = counting(limiter)
+  return {
+    name: intent,
+    lifetime,
+    bound: false,
+    intents: [intent],
+    begin: (incoming, { origin }, ask, signer) => {
+      const address = mailAddress(ask ?? incoming.body['address'])
+      if (address === undefined) return E.left(AuthErrors.unfinished('unknown'))
+      const begun = {
+        kept: { address },
+        send: (handle: string) => {
+          sendLater(place, timeout, async () => {
+            const account = await accountOf(address)
+            if (account === undefined) return
+            const key = signer.sign(JSON.stringify([handle, account.stamp]))
+            await send({ address, link: linkTo(origin, path, handle, key) })
+          })
+          return { body: null }
+        },
+      }
+      return count(address, incoming.address, () => E.right(begun), true)
+    },
+    read: (incoming, signer) => {
+      const members = membersOf(incoming)
+      if (members === undefined) return undefined
+      const { handle, key } = members
+      if (typeof handle !== 'string' || typeof key !== 'string') return undefined
+      return { handle, answer: { isGenuine: (stamp) => signer.verify(JSON.stringify([handle, stamp]), key) } }
+    },
+    check: async ({ address }, { isGenuine }) => {
+      const account = await accountOf(address)
+      return account !== undefined && isGenuine(account.stamp)
+        ? E.right({ method: 'mail', subject: account.id })
+        : E.left(AuthErrors.unfinished('unknown'))
+    },
+  }
+}
+
+/**
+ * A kind that lets a user set a new password by a link. `begin` reads `address` of the body, and answers 204, for unknown
+ * addresses, too. The hook of `finish` gets the user's identifier as `proof.subject`, and what was sent as `body`. It
+ * must compare the stamp in the write, set the password, and call `logOutEverywhere`. Nobody is signed in. Throws a
+ * TypeError for options that cannot work.
+ *
+ * @example
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ * import { resetLink } from 'koa-with-auth/sign-in'
+ *
+ * const users = new Map([['anna@shop.example', { id: 'anna', hash: '$argon2id$...' }]])
+ * const reset = resetLink({
+ *   path: '/reset/link',
+ *   limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }),
+ *   accountOf: (address) => {
+ *     const user = users.get(address)
+ *     return user && { id: user.id, stamp: `${user.hash} ${address}` }
+ *   },
+ *   send: ({ address, link }) => console.log(address, link), // your mailer
+ * })
+ */
+export const resetLink = (options: LinkOptions): LinkKind => linkKind('reset', options)
+
+/**
+ * A kind that verifies the address of a user by a link. `begin(verify, { ask: (ctx) => address })`, behind `sessionAuth()`;
+ * it answers 204. The hook of `finish` gets the user's identifier as `proof.subject`. Nobody is signed in. Throws a
+ * TypeError for options that cannot work.
+ *
+ * @example
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ * import { verifyLink } from 'koa-with-auth/sign-in'
+ *
+ * const users = new Map([['anna@shop.example', { id: 'anna', isVerified: false }]])
+ * const verify = verifyLink({
+ *   path: '/verify/link',
+ *   limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }),
+ *   accountOf: (address) => {
+ *     const user = users.get(address)
+ *     return user && { id: user.id, stamp: `${user.id} ${address} ${user.isVerified}` }
+ *   },
+ *   send: ({ address, link }) => console.log(address, link), // your mailer
+ * })
+ */
+export const verifyLink = (options: LinkOptions): LinkKind => linkKind('verify', options)
+
+// -------------------------------------------------------------------------------------
+// the page of a link
+// -------------------------------------------------------------------------------------
+
+/** What the page of a link says. */
+export interface LinkPageOptions {
+  readonly title: string
+  /** Below the title. */
+  readonly text?: string | undefined
+  /** What the button says. */
+  readonly button: string
+  /** Whether it asks for a new password, which is sent as `password`; its label. */
+  readonly password?: string | undefined
+}
+
+const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+
+/**
+ * Middleware for the GET of a link: a page with one form, which sends the link by POST. It changes nothing, so a program
+ * that opens the links of mails uses nothing up. The page is not stored, sends no Referer, loads nothing, and works
+ * without scripts.
+ *
+ * @example
+ * import { linkPage } from 'koa-with-auth/sign-in'
+ *
+ * const page = linkPage({ title: 'New password', button: 'Save', password: 'New password' })
+ */
+export const linkPage = (options: LinkPageOptions): Middleware => {
+  const string: Check = (place, value) => {
+    if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string that is not empty`)
+  }
+  const { title, text, button, password } = checkOptions('linkPage', options, {
+    title: string,
+    text: maybe(string),
+    button: string,
+    password: maybe(string),
+  })
+  return (ctx) => {
+    const query = new URLSearchParams(ctx.querystring)
+    const hidden = ['handle', 'key'].map(
+      (name) => `<input type="hidden" name="${name}" value="${escaped(query.get(name) ?? '')}">`,
+    )
+    const field =
+      password === undefined
+        ? ''
+        : `<p><label>${escaped(password)} <input type="password" name="password" autocomplete="new-password" required></label></p>`
+    ctx.set({
+      'Cache-Control': 'no-store',
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
+      'Content-Security-Policy':
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    })
+    ctx.type = 'html'
+    ctx.body = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escaped(title)}</title>
+<style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:26rem;margin:15vh auto;padding:0 1rem}button,input{font:inherit;padding:.5rem .75rem}input{width:100%;box-sizing:border-box}</style>
+</head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<p>${escaped(text)}</p>`}
+<form method="post" action="${escaped(ctx.path)}">${hidden.join('')}${field}<button>${escaped(button)}</button></form>
+</main></body></html>
+`
+  }
+}
+
+declareFactory('mailed', mailed)
+declareFactory('resetLink', resetLink)
+declareFactory('verifyLink', verifyLink)
+declareFactory('linkPage', linkPage)
