@@ -130,3 +130,11 @@ export const describeLastingStores = (suite: (store: () => SessionStore) => void
     describeClient('the official client', ({ url }) => official(url, 3), redisServer(), suite)
   })
 }
+
+/** Runs a suite on memory, on SQLite, and on Redis by one client. */
+export const describeEveryOther = (suite: (store: () => SessionStore) => void): void => {
+  describeEmbedded(suite)
+  describeWithRedis('redisStore', () => {
+    describeClient('the official client', ({ url }) => official(url, 3), redisServer(), suite)
+  })
+}

@@ -116,6 +116,9 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
   ) => E.Either<AuthError, P> | Promise<E.Either<AuthError, P>>
 }
 
+/** The half of a kind that begins. */
+export type Beginner<Ask, Kept> = Omit<Kind<Ask, Kept, never>, 'read' | 'check'>
+
 /** A ceremony whose answer was right. */
 export interface Finished<P extends ProofGiven = ProofGiven> {
   readonly proof: P & Proof
@@ -262,7 +265,7 @@ const MARGIN = 60_000
 /** Begins and finishes the ceremonies of an application. */
 export interface Ceremonies {
   readonly begin: <Ask, Kept>(
-    kind: Kind<Ask, Kept, never>,
+    kind: Beginner<Ask, Kept>,
     beginning: Beginning<Ask>,
   ) => Promise<E.Either<AuthError, Sent>>
   readonly finish: <Kept, Answer, P extends ProofGiven, A>(

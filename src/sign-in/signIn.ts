@@ -26,6 +26,7 @@ import {
   ceremonies,
   intentsOf,
   isForSubject,
+  type Beginner,
   type Ceremonies,
   type Finished,
   type Incoming,
@@ -187,7 +188,7 @@ interface Starting<Ask> {
 const start = async <Ask, Kept>(
   ctx: Context,
   { ceremonies, host }: Application,
-  kind: Kind<Ask, Kept, never>,
+  kind: Beginner<Ask, Kept>,
   starting: Starting<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
   const incoming = incomingOf(ctx, await bodyOf(ctx))
@@ -212,7 +213,7 @@ const start = async <Ask, Kept>(
  * declare const google: Kind<unknown, unknown, unknown> // such as oidc({ ... })
  * const routes = (router: Router) => router.get('/sign-in/google', withAuth(null), begin(google))
  */
-export const begin = <Ask, Kept>(kind: Kind<Ask, Kept, never>, options: BeginOptions<Ask> = {}): Middleware => {
+export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask> = {}): Middleware => {
   checkKind('begin(kind, options)', kind)
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
@@ -267,7 +268,7 @@ export interface FirstFactor<U> {
  */
 export const secondly = async <Ask, Kept, U extends object>(
   given: WithRequest,
-  kind: Kind<Ask, Kept, never>,
+  kind: Beginner<Ask, Kept>,
   { user, proof }: FirstFactor<U>,
 ): Promise<object> => {
   checkKind('secondly(ctx, kind, first)', kind)

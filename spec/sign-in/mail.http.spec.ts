@@ -1,0 +1,283 @@
+/** R-S4: codes and links by mail, over HTTP (rows M of the traps of signing in). */
+import { describe, expect, it } from 'vitest'
+import { anna, expectAnonymousAt, expectUser } from '../support/signedIn.js'
+import { pathOf, sendJson, signInSite } from '../support/signInSite.js'
+import { describeEveryOther } from '../support/sessionStores.js'
+import { setCookies } from '../support/sessionsApp.js'
+
+const ask = { address: anna }
+
+describeEveryOther((store) => {
+  describe('R-S4 a mail that signs in', () => {
+    it('the code, typed where it began, signs in once', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const begun = await sendJson(visitor, '/sign-in/mail', { ...ask, returnTo: '/basket' })
+      expect([begun.status, Object.keys(begun.body as object)]).toEqual([200, ['handle']])
+      const { handle } = begun.body as { handle: string }
+      const { code, link } = await site.mail()
+      expect(code).toMatch(/^\d{8}$/)
+      expect(link.startsWith('https://shop.example/sign-in/mail/link?')).toBe(true)
+      const before = visitor.copy()
+      const answer = await sendJson(visitor, '/sign-in/mail/code', { handle, code: ` ${code.slice(0, 4)} ${code.slice(4)}` })
+      expect([answer.status, answer.body, answer.headers['cache-control']]).toEqual([200, { returnTo: '/basket' }, 'no-store'])
+      await expectUser(visitor, 'anna')
+      expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'mail', subject: anna }])
+      const again = await sendJson(before, '/sign-in/mail/code', { handle, code })
+      expect([again.status, again.body]).toMatchObject([400, { reason: 'unknown' }])
+      await expectAnonymousAt(before)
+      // either ends the other
+      const pressed = await before.ask(pathOf(link), { method: 'POST' })
+      expect(pressed.status).toBe(400)
+      expect(site.hooks()).toBe(1)
+    })
+
+    it('M1 a GET and a HEAD of the link use nothing up', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await sendJson(visitor, '/sign-in/mail', ask)
+      const { link } = await site.mail()
+      site.store.asked.length = 0
+      for (let at = 0; at < 20; at++) {
+        const page = await visitor.ask(pathOf(link), { method: at % 2 === 0 ? 'GET' : 'HEAD' })
+        expect([page.status, setCookies(page)]).toEqual([200, []])
+      }
+      expect(site.store.asked).toEqual([])
+      expect((await visitor.ask(pathOf(link), { method: 'POST', headers: { Accept: 'text/html' } })).status).toBe(303)
+      await expectUser(visitor, 'anna')
+    })
+
+    it('M2 the link pressed in another browser, or without a cookie, is refused, and spends nothing', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+      const other = site.visitor()
+      await sendJson(other, '/sign-in/mail', { address: 'bert@shop.example' })
+      const { link, code } = await site.mail()
+      for (const one of [other, site.visitor()]) {
+        for (let at = 0; at < 4; at++) {
+          const answer = await one.ask(pathOf(link), { method: 'POST' })
+          expect([answer.status, answer.body]).toMatchObject([403, { reason: 'anotherBrowser' }])
+          const typed = await sendJson(one, '/sign-in/mail/code', { handle, code })
+          expect([typed.status, typed.body]).toMatchObject([400, { reason: 'unknown' }])
+        }
+        await expectAnonymousAt(one)
+      }
+      expect(site.hooks()).toBe(0)
+      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(200)
+      await expectUser(visitor, 'anna')
+    })
+
+    it('M4 after three wrong codes the right one is refused', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+      const { code, link } = await site.mail()
+      const wrong = code === '00000000' ? '00000001' : '00000000'
+      for (const one of [wrong, 'abc', 12345678]) {
+        const answer = await sendJson(visitor, '/sign-in/mail/code', { handle, code: one })
+        expect([answer.status, answer.body]).toMatchObject([403, { reason: 'wrong' }])
+      }
+      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(400)
+      expect((await visitor.ask(pathOf(link), { method: 'POST' })).status).toBe(400)
+      await expectAnonymousAt(visitor)
+    })
+
+    it('M4 ten right and wrong codes in parallel: one signs in, at most three are checked', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+      const { code } = await site.mail()
+      const sent = Array.from({ length: 10 }, () => sendJson(visitor.copy(), '/sign-in/mail/code', { handle, code }))
+      const statuses = (await Promise.all(sent)).map(({ status }) => status)
+      expect(statuses.filter((status) => status === 200)).toHaveLength(1)
+      expect(site.hooks()).toBe(1)
+    })
+
+    it('two tabs finish in any order, with one cookie', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const first = (await sendJson(visitor, '/sign-in/mail', { ...ask, returnTo: '/one' })).body as { handle: string }
+      const cookie = visitor.cookies.get('browser')
+      const mailOne = await site.mail()
+      const second = (await sendJson(visitor, '/sign-in/mail', { ...ask, returnTo: '/two' })).body as { handle: string }
+      const mailTwo = await site.mail()
+      expect(visitor.cookies.get('browser')).toBe(cookie)
+      expect((await sendJson(visitor, '/sign-in/mail/code', { ...first, code: mailOne.code })).body).toEqual({ returnTo: '/one' })
+      expect((await sendJson(visitor, '/sign-in/mail/code', { ...second, code: mailTwo.code })).body).toEqual({ returnTo: '/two' })
+      await expectUser(visitor, 'anna')
+      expect(visitor.cookies.get('browser')).toBe(cookie)
+    })
+
+    it('a sign-in gives another id, drops the data but what is kept, and a store that is down is 503 before any check', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await visitor.post('/set?basket=pear&seen=1')
+      const attacker = visitor.copy()
+      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+      const { code } = await site.mail()
+      site.store.instead.insert = async () => Promise.reject(new Error('down'))
+      const down = await sendJson(visitor, '/sign-in/mail/code', { handle, code })
+      expect([down.status, down.headers['retry-after'], site.hooks()]).toEqual([503, '5', 0])
+      delete site.store.instead.insert
+      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(200)
+      expect((await visitor.ask('/read')).body).toMatchObject({ basket: 'pear' })
+      expect((await visitor.ask('/read')).body).not.toHaveProperty('seen')
+      await expectAnonymousAt(attacker)
+    })
+  })
+})
+
+describe('R-S4 asking for a mail', () => {
+  it('M6, M13 the same answer for unknown addresses, and for a mailer that throws or never ends', async () => {
+    const answers: unknown[] = []
+    for (const send of [undefined, () => Promise.reject(new Error('smtp')), () => new Promise(() => {})]) {
+      const site = await signInSite(undefined, send === undefined ? {} : { send })
+      for (const address of [anna, 'nobody@shop.example']) {
+        const answer = await sendJson(site.visitor(), '/sign-in/mail', { address })
+        const { handle } = answer.body as { handle: string }
+        answers.push([answer.status, typeof handle, Object.keys(answer.headers).filter((name) => name !== 'date')])
+      }
+    }
+    expect(new Set(answers.map((one) => JSON.stringify(one))).size).toBe(1)
+  })
+
+  it('M5 is counted by the same limiter as tries, so asking again gives no new ones', async () => {
+    const site = await signInSite(undefined, { limit: 5 })
+    const visitor = site.visitor()
+    const statuses: number[] = []
+    for (let at = 0; at < 4; at++) {
+      const begun = await sendJson(visitor, '/sign-in/mail', ask)
+      statuses.push(begun.status)
+      if (begun.status !== 200) continue
+      const { handle } = begun.body as { handle: string }
+      for (let wrong = 0; wrong < 2; wrong++) {
+        statuses.push((await sendJson(visitor, '/sign-in/mail/code', { handle, code: '1' })).status)
+      }
+    }
+    expect(statuses).toEqual([200, 403, 403, 200, 403, 429, 429, 429])
+    const refused = await sendJson(visitor, '/sign-in/mail', ask)
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    // another account is not concerned
+    expect((await sendJson(visitor, '/sign-in/mail', { address: 'bert@shop.example' })).status).toBe(200)
+  })
+
+  it('M7 takes exactly one address, trimmed and in lower case', async () => {
+    const site = await signInSite()
+    const bad = ['a@x.example,b@x.example', 'a@x.example\nBcc: b@x.example', [anna], { a: 1 }, '', 'anna', '@x', `${'a'.repeat(1000)}@x.example`, 'ann\u0430@shop.example', 'a@b@c', 'a b@x.example', undefined]
+    for (const address of bad) expect((await sendJson(site.visitor(), '/sign-in/mail', { address })).status).toBe(400)
+    expect(site.mails).toEqual([])
+    await sendJson(site.visitor(), '/sign-in/mail', { address: '  ANNA@Shop.Example ' })
+    expect((await site.mail()).address).toBe(anna)
+  })
+
+  it('M8 the link has the configured origin, whatever Host says', async () => {
+    const site = await signInSite()
+    await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' })
+    expect(new URL((await site.mail()).link).origin).toBe('https://shop.example')
+  })
+
+  it('without an origin it is a 500, but for loopback in development', async () => {
+    const site = await signInSite(undefined, { origin: undefined })
+    const foreign = await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'shop.example' })
+    expect([foreign.status, String(site.errors.at(-1))]).toEqual([500, expect.stringContaining('origin')])
+    expect((await sendJson(site.visitor(), '/sign-in/mail', ask)).status).toBe(200)
+  })
+
+  it('another site, HEAD, a prefetch and a frame begin nothing, and get no cookie', async () => {
+    const site = await signInSite()
+    for (const headers of [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }, { 'Sec-Fetch-Site': 'same-site' }] as Array<Record<string, string>>) {
+      const answer = await sendJson(site.visitor(), '/sign-in/mail', ask, headers)
+      expect([answer.status, setCookies(answer)]).toEqual([403, []])
+    }
+    expect(site.mails).toEqual([])
+  })
+
+  it('a body that is too large is 413, and one that is no JSON 400', async () => {
+    const site = await signInSite()
+    const large = await sendJson(site.visitor(), '/sign-in/mail', { ...ask, more: 'x'.repeat(70_000) })
+    expect(large.status).toBe(413)
+    const broken = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{' }
+    expect((await site.visitor().ask('/sign-in/mail', broken)).status).toBe(400)
+  })
+})
+
+describe('R-S4 the page of a link', () => {
+  it('M12 is not stored, sends no Referer, loads nothing, and escapes what it repeats', async () => {
+    const site = await signInSite()
+    const page = await site.visitor().ask('/sign-in/mail/link?handle=%22%3E%3Cscript%3E&key=%27x')
+    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+    expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+    expect(String(page.body)).not.toContain('<script')
+    expect(String(page.body)).not.toMatch(/https?:|src=|href=/)
+    expect(/<title>([^<]*)/.exec(String(page.body))?.[1]).toBe('Sign in')
+  })
+})
+
+describeEveryOther((store) => {
+  describe('R-S5 reset and verification', () => {
+    const resetting = async (site: Awaited<ReturnType<typeof signInSite>>) => {
+      expect((await sendJson(site.visitor(), '/reset', ask)).status).toBe(204)
+      return pathOf((await site.mail()).link)
+    }
+
+    it('M10 works in any browser, ends all sessions, and signs nobody in', async () => {
+      const site = await signInSite(store)
+      const signedIn = site.visitor()
+      await sendJson(signedIn, '/sign-in/password', { username: 'anna', password: 'anna-secret' })
+      await expectUser(signedIn, 'anna')
+      const link = await resetting(site)
+      const other = site.visitor()
+      expect((await other.ask(link)).status).toBe(200)
+      const answer = await sendJson(other, link, { password: 'changed' })
+      expect([answer.status, setCookies(answer).filter((line) => line.startsWith('session'))]).toEqual([204, []])
+      await expectAnonymousAt(other)
+      await expectAnonymousAt(signedIn)
+      expect(site.people.get('anna')?.password).toBe('changed')
+    })
+
+    it('M9 used twice, after a change of the password or of the address, forged: refused', async () => {
+      const site = await signInSite(store)
+      const used = await resetting(site)
+      const older = await resetting(site)
+      const other = await resetting(site)
+      expect((await sendJson(site.visitor(), older, { password: 'one' })).status).toBe(204)
+      for (const link of [older, used, other]) expect((await sendJson(site.visitor(), link, { password: 'two' })).status).toBe(400)
+      const moved = await resetting(site)
+      site.people.get('anna')!.address = 'moved@shop.example'
+      expect((await sendJson(site.visitor(), moved, { password: 'two' })).status).toBe(400)
+      site.people.get('anna')!.address = anna
+      const forged = (await resetting(site)).replace(/key=[^&]*/, 'key=AAAA')
+      expect((await sendJson(site.visitor(), forged, { password: 'two' })).status).toBe(400)
+      expect([site.people.get('anna')?.password, site.hooks()]).toEqual(['one', 1])
+    })
+
+    it('M6 an unknown address gets the same answer and no mail', async () => {
+      const site = await signInSite(store)
+      expect((await sendJson(site.visitor(), '/reset', { address: 'nobody@shop.example' })).status).toBe(204)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      expect(site.mails).toEqual([])
+    })
+
+    it('M11 an address is verified by POST only, in any browser', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await sendJson(visitor, '/sign-in/password', { username: 'anna', password: 'anna-secret' })
+      expect((await visitor.post('/verify')).status).toBe(204)
+      const link = pathOf((await site.mail()).link)
+      await site.visitor().ask(link)
+      expect(site.people.get('anna')?.isVerified).toBe(false)
+      expect((await site.visitor().post(link)).status).toBe(200)
+      expect(site.people.get('anna')?.isVerified).toBe(true)
+      expect((await site.visitor().post(link)).status).toBe(400)
+    })
+
+    it('a link of one kind is unknown to another', async () => {
+      const site = await signInSite(store)
+      const reset = await resetting(site)
+      const answer = await site.visitor().post(reset.replace('/reset/link', '/verify/link'))
+      expect(answer.status).toBe(400)
+      expect((await site.visitor().post(reset.replace('/reset/link', '/sign-in/mail/link'))).status).toBe(400)
+    })
+  })
+})
