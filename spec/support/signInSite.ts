@@ -36,6 +36,8 @@ export interface SignInSite extends SessionsApp {
   /** Resolves to the next mail. */
   readonly mail: () => Promise<SignInMail>
   readonly begun: (visitor: Visitor, path: string, body: object, headers?: Record<string, string>) => Promise<Answer>
+  /** What `POST /forge` does to the data of the session. */
+  forge: (data: object) => unknown
   /** How often a hook of `finish` ran. */
   readonly hooks: () => number
 }
@@ -75,6 +77,7 @@ export const signInSite = async (
   const byAddress = (address: string) => [...people.values()].find((one) => one.address === address)
   const mails: Array<SignInMail | LinkMail> = []
   let hooks = 0
+  let result: SignInSite | undefined
   const inMemory = memoryStore()
   const counted = <A>(value: A): A => {
     hooks++
@@ -174,6 +177,10 @@ export const signInSite = async (
         await addProof(ctx, await code.prove(ctx, userOf(ctx), typed))
         ctx.status = 204
       })
+      router.post('/forge', open, (ctx) => {
+        result?.forge(ctx['session'] as object)
+        ctx.status = 204
+      })
       router.get('/proofs', open, (ctx) => (ctx.body = proofsOf(ctx)))
       router.get('/vault', withAuth(sessionAuth({ proof: { methods: ['totp', 'recovery'] } })), (ctx) => (ctx.body = 'gold'))
       router.post('/transfer', withAuth(sessionAuth({ proof: { maxAge: 300_000 } })), (ctx) => (ctx.body = { done: true }))
@@ -181,8 +188,9 @@ export const signInSite = async (
     },
   })
   site.users.set('bert', { username: 'bert' })
-  return {
+  result = {
     ...site,
+    forge: () => {},
     people,
     mails,
     hooks: () => hooks,
@@ -196,4 +204,5 @@ export const signInSite = async (
       throw new Error('no mail came')
     },
   }
+  return result
 }

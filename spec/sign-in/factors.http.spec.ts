@@ -1,0 +1,317 @@
+/** R-S2, R-S6: proofs, fresh proofs and second factors, over HTTP (rows T of the traps of signing in). */
+import { createHash } from 'node:crypto'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { totp } from 'koa-with-auth/sign-in'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { base32, codeOfStep } from '../../src/sign-in/codes.js'
+import { expectAnonymousAt, expectUser } from '../support/signedIn.js'
+import { pathOf, sendJson, signInSite, type SignInSite } from '../support/signInSite.js'
+import { strongKey, type Visitor } from '../support/sessionsApp.js'
+import { describeEveryOther } from '../support/sessionStores.js'
+
+const password = { username: 'anna', password: 'anna-secret' }
+
+const bytesOf = (secret: string): Buffer => {
+  const bits = [...secret].map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0')).join('')
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+}
+
+const codeOf = (secret: string, offset = 0): string => codeOfStep(bytesOf(secret), Math.floor(Date.now() / 30_000) + offset)
+
+/** Signs in by password, and sets the second factor up. The code of the step before is used up. */
+const enrolled = async (site: SignInSite): Promise<{ visitor: Visitor; secret: string; recovery: string[] }> => {
+  const visitor = site.visitor()
+  expect((await sendJson(visitor, '/sign-in/password', password)).status).toBe(204)
+  const { secret } = (await visitor.post('/factors/totp')).body as { secret: string }
+  const confirmed = await sendJson(visitor, '/factors/totp/confirm', { code: codeOf(secret, -1) })
+  expect(confirmed.status).toBe(200)
+  return { visitor, secret, recovery: (confirmed.body as { recovery: string[] }).recovery }
+}
+
+/** The first factor. */
+const half = async (visitor: Visitor): Promise<string> => {
+  const answer = await sendJson(visitor, '/sign-in/password', password)
+  expect(answer.body).toMatchObject({ next: 'code' })
+  return (answer.body as { handle: string }).handle
+}
+
+describe('R-S6 codes of an authenticator app', () => {
+  it('T1 are those of RFC 4226 D and of RFC 6238 B', () => {
+    const key = Buffer.from('12345678901234567890')
+    const hotp = '755224 287082 359152 969429 338314 254676 287922 162583 399871 520489'.split(' ')
+    expect(hotp.map((_, at) => codeOfStep(key, at))).toEqual(hotp)
+    const seeds = { sha1: 20, sha256: 32, sha512: 64 }
+    const vectors: ReadonlyArray<readonly [number, string, string, string]> = [
+      [59, '94287082', '46119246', '90693936'],
+      [1111111109, '07081804', '68084774', '25091201'],
+      [1111111111, '14050471', '67062674', '99943326'],
+      [1234567890, '89005924', '91819424', '93441116'],
+      [2000000000, '69279037', '90698825', '38618901'],
+      [20000000000, '65353130', '77737706', '47863826'],
+    ]
+    for (const [time, ...codes] of vectors) {
+      const made = Object.entries(seeds).map(([hash, length]) =>
+        codeOfStep(Buffer.from('1234567890'.repeat(7).slice(0, length)), Math.floor(time / 30), 8, hash),
+      )
+      expect(made).toEqual(codes)
+    }
+  })
+
+  it('base32 is that of RFC 4648', () => {
+    const vectors = { f: 'MY', fo: 'MZXQ', foo: 'MZXW6', foob: 'MZXW6YQ', fooba: 'MZXW6YTB', foobar: 'MZXW6YTBOI' }
+    for (const [text, encoded] of Object.entries(vectors)) expect(base32(Buffer.from(text))).toBe(encoded)
+  })
+
+  const clocked = (store: SessionStore = memoryStore()) => {
+    vi.useFakeTimers({ now: 1_700_000_010_000, toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let keys = [strongKey]
+    const secrets = new Map<string, string>()
+    const app = totp({ issuer: 'My Shop', keys: () => keys, secretOf: (user) => secrets.get(user), store })
+    const { secret, sealed, uri } = app.enrol('anna', 'anna@shop.example')
+    secrets.set('anna', sealed)
+    return { app, secret, sealed, uri, secrets, rotate: (to: string[]) => (keys = to) }
+  }
+
+  it('T2 a code is good once, also in parallel', async () => {
+    const { app, secret } = clocked()
+    const results = await Promise.all(Array.from({ length: 20 }, () => app.verify('anna', codeOf(secret))))
+    expect(results.filter(Boolean)).toHaveLength(1)
+  })
+
+  it('T3 the step before and after are good, others not, and never backwards', async () => {
+    for (const [offset, isGood] of [[-2, false], [-1, true], [0, true], [1, true], [2, false]] as const) {
+      const { app, secret } = clocked()
+      expect([offset, await app.verify('anna', codeOf(secret, offset))]).toEqual([offset, isGood])
+    }
+    const { app, secret } = clocked()
+    expect(await app.verify('anna', codeOf(secret, 0))).toBe(true)
+    expect(await app.verify('anna', codeOf(secret, -1))).toBe(false)
+    expect(await app.verify('anna', codeOf(secret, 1))).toBe(true)
+    expect(await app.verify('anna', codeOf(secret, 0))).toBe(false)
+  })
+
+  it('T4 blanks are ignored; other lengths, letters, other digits and numbers are refused', async () => {
+    const { app, secret } = clocked()
+    const code = codeOf(secret)
+    const arabic = [...code].map((one) => String.fromCodePoint(0x660 + Number(one))).join('')
+    for (const one of [`${code}0`, code.slice(1), arabic, Number(code), [code], null, undefined, `${code}a`, '']) {
+      expect(await app.verify('anna', one)).toBe(false)
+    }
+    expect(await app.verify('anna', ` ${code.slice(0, 3)} ${code.slice(3)} `)).toBe(true)
+  })
+
+  it('the secret is encrypted for its user; every key of the list opens it', async () => {
+    const { app, secret, sealed, secrets, uri, rotate } = clocked()
+    expect(uri).toBe(`otpauth://totp/My%20Shop:anna%40shop.example?secret=${secret}&issuer=My%20Shop`)
+    expect(Buffer.from(sealed, 'base64url').includes(bytesOf(secret))).toBe(false)
+    rotate(['another key that is long enough, for tests', strongKey])
+    expect(await app.verify('anna', codeOf(secret))).toBe(true)
+    secrets.set('bert', sealed)
+    await expect(app.verify('bert', codeOf(secret, 1))).rejects.toThrow('no key')
+    rotate(['another key that is long enough, for tests'])
+    await expect(app.verify('anna', codeOf(secret, 1))).rejects.toThrow('no key')
+    expect(await app.verify('nobody', '123456')).toBe(false)
+  })
+
+  it('an outage rejects', async () => {
+    const { app, secret } = clocked({ ...memoryStore(), insert: () => Promise.reject(new Error('down')) })
+    await expect(app.verify('anna', codeOf(secret))).rejects.toThrow('down')
+  })
+})
+
+describeEveryOther((store) => {
+  describe('R-S6 a second factor', () => {
+    it('T6 after the password alone nobody is signed in; the code signs in once, with both proofs', async () => {
+      const site = await signInSite(store)
+      const { secret } = await enrolled(site)
+      const visitor = site.visitor()
+      await visitor.post('/set?basket=pear')
+      const before = visitor.cookies.get('session')
+      const handle = await half(visitor)
+      await expectAnonymousAt(visitor)
+      expect(visitor.cookies.get('session')).toBe(before)
+      const answer = await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })
+      expect([answer.status, answer.body]).toEqual([200, { returnTo: '/' }])
+      await expectUser(visitor, 'anna')
+      expect(visitor.cookies.get('session')).not.toBe(before)
+      const proofs = (await visitor.ask('/proofs')).body as ReadonlyArray<{ method: string }>
+      expect(proofs.map(({ method }) => method)).toEqual(['password', 'totp'])
+      expect((await visitor.ask('/vault')).status).toBe(200)
+      // T2: through another route, in another half
+      const other = site.visitor()
+      const refused = await sendJson(other, '/sign-in/code', { handle: await half(other), code: codeOf(secret) })
+      expect([refused.status, refused.body]).toMatchObject([403, { reason: 'wrong' }])
+      expect((await sendJson(visitor, '/prove/code', { code: codeOf(secret) })).status).toBe(403)
+    })
+
+    it('T5 takes five tries, also in parallel', async () => {
+      const site = await signInSite(store)
+      const { secret } = await enrolled(site)
+      const visitor = site.visitor()
+      const handle = await half(visitor)
+      const sent = Array.from({ length: 10 }, () => sendJson(visitor, '/sign-in/code', { handle, code: '1' }))
+      const statuses = (await Promise.all(sent)).map(({ status }) => status).sort()
+      expect(statuses).toEqual([...Array<number>(5).fill(400), ...Array<number>(5).fill(403)])
+      expect((await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(400)
+      await expectAnonymousAt(visitor)
+    })
+
+    it('T7 another browser cannot finish it, and a reset ends it', async () => {
+      const site = await signInSite(store)
+      const { secret } = await enrolled(site)
+      const visitor = site.visitor()
+      const handle = await half(visitor)
+      const thief = site.visitor()
+      await half(thief)
+      expect((await sendJson(thief, '/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(400)
+      await sendJson(site.visitor(), '/reset', { address: 'anna@shop.example' })
+      expect((await sendJson(site.visitor(), pathOf((await site.mail()).link), { password: 'new' })).status).toBe(204)
+      const late = await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })
+      expect([late.status, late.body]).toMatchObject([400, { reason: 'unknown' }])
+      await expectAnonymousAt(visitor)
+    })
+
+    it('T8 a recovery code is good once, and a new set ends the old one', async () => {
+      const site = await signInSite(store)
+      const { recovery } = await enrolled(site)
+      expect(recovery).toHaveLength(10)
+      expect(new Set(recovery).size).toBe(10)
+      const visitor = site.visitor()
+      const [code = ''] = recovery
+      const sent = { handle: await half(visitor), code: ` ${code.toLowerCase().replace('-', ' ')} ` }
+      expect((await sendJson(visitor, '/sign-in/code', sent)).status).toBe(200)
+      await expectUser(visitor, 'anna')
+      expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'password' }, { method: 'recovery' }])
+      const other = site.visitor()
+      expect((await sendJson(other, '/sign-in/code', { handle: await half(other), code })).status).toBe(403)
+      const digests = [...(site.people.get('anna')?.recovery ?? [])]
+      expect(digests).toHaveLength(9)
+      expect(digests).not.toContain(createHash('sha256').update(recovery[1]!.replace('-', '')).digest('base64url'))
+    })
+
+    it('T9 an enrolment without its first code is not active', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await sendJson(visitor, '/sign-in/password', password)
+      const old = (await visitor.post('/factors/totp')).body as { secret: string }
+      await visitor.post('/factors/totp')
+      expect((await sendJson(visitor, '/factors/totp/confirm', { code: codeOf(old.secret) })).status).toBe(403)
+      expect((await sendJson(site.visitor(), '/sign-in/password', password)).status).toBe(204)
+    })
+
+    it('wrong codes are counted for the account: then 429', async () => {
+      const site = await signInSite(store, { limit: 6 })
+      const { secret } = await enrolled(site)
+      const statuses: number[] = []
+      for (let at = 0; at < 2; at++) {
+        const visitor = site.visitor()
+        const handle = await half(visitor)
+        for (let wrong = 0; wrong < 4; wrong++) statuses.push((await sendJson(visitor, '/sign-in/code', { handle, code: '1' })).status)
+      }
+      expect(statuses).toEqual([403, 403, 403, 403, 403, 403, 429, 429])
+      const visitor = site.visitor()
+      expect((await sendJson(visitor, '/sign-in/code', { handle: await half(visitor), code: codeOf(secret) })).status).toBe(429)
+      await expectAnonymousAt(visitor)
+    })
+
+    it('the store down: 503, and nothing was checked', async () => {
+      const site = await signInSite(store)
+      const { secret } = await enrolled(site)
+      const visitor = site.visitor()
+      const handle = await half(visitor)
+      site.store.instead.insert = async () => Promise.reject(new Error('down'))
+      expect((await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(503)
+      delete site.store.instead.insert
+      expect((await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(200)
+    })
+  })
+
+  describe('R-S2 proofs', () => {
+    it('T13 a step-up gives another id, and keeps the data and the other proofs', async () => {
+      const site = await signInSite(store)
+      const { visitor, secret } = await enrolled(site)
+      await visitor.post('/set?basket=pear')
+      const thief = visitor.copy()
+      expect((await visitor.ask('/vault')).status).toBe(403)
+      const answer = await sendJson(visitor, '/prove/code', { code: codeOf(secret) })
+      expect([answer.status, answer.headers['cache-control']]).toEqual([204, 'no-store'])
+      expect(visitor.cookies.get('session')).not.toBe(thief.cookies.get('session'))
+      await expectUser(visitor, 'anna')
+      await expectAnonymousAt(thief)
+      expect((await visitor.ask('/read')).body).toMatchObject({ basket: 'pear' })
+      expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'password' }, { method: 'totp' }])
+      expect((await visitor.ask('/vault')).status).toBe(200)
+    })
+
+    it('T12 a step-up ends as the user who began it, still signed in', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await sendJson(visitor, '/sign-in/password', password)
+      const begin = async () => {
+        const { handle } = (await sendJson(visitor, '/prove/mail', {})).body as { handle: string }
+        return { handle, code: (await site.mail()).code }
+      }
+      const first = await begin()
+      expect((await sendJson(visitor, '/prove/mail/code', first)).status).toBe(200)
+      expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'password' }, { method: 'mail' }])
+      const second = await begin()
+      // at the route that signs in it stays a step-up, for the same user only
+      await visitor.post('/logout')
+      expect((await sendJson(visitor, '/sign-in/mail/code', second)).body).toMatchObject({ reason: 'anotherUser' })
+      await sendJson(visitor, '/sign-in/password', { username: 'bert', password: 'bert-secret' })
+      const answer = await sendJson(visitor, '/prove/mail/code', second)
+      expect([answer.status, answer.body]).toMatchObject([403, { reason: 'anotherUser' }])
+      await expectUser(visitor, 'bert')
+      expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'password' }])
+    })
+
+    it('T11 is fresh at maxAge, not a millisecond later, and never in the future', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const now = Date.now()
+      vi.useFakeTimers({ now, toFake: ['Date'] })
+      onTestFinished(() => void vi.useRealTimers())
+      await sendJson(visitor, '/sign-in/password', password)
+      const transfer = async (at: number) => {
+        vi.setSystemTime(at)
+        return visitor.post('/transfer')
+      }
+      expect((await transfer(now + 300_000)).status).toBe(200)
+      const late = await transfer(now + 300_001)
+      expect([late.status, late.body, late.seen]).toMatchObject([403, { reason: 'insufficient', proof: { maxAge: 300 } }, []])
+      expect((await transfer(now - 1)).status).toBe(403)
+      expect((await transfer(now)).status).toBe(200)
+    })
+
+    it('a session without a proof counts as another method, at its sign-in', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await visitor.post('/login')
+      expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'other' }])
+      expect((await visitor.post('/transfer')).status).toBe(200)
+      expect((await visitor.ask('/vault')).body).toMatchObject({ proof: { methods: ['totp', 'recovery'] } })
+      expect((await site.visitor().ask('/proofs')).body).toEqual([])
+    })
+
+    it('cannot be written into the session by hand', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      await sendJson(visitor, '/sign-in/password', password)
+      const { auth } = (await visitor.ask('/read')).body as { auth: { details: string } }
+      const forged = { ...auth, details: auth.details.replace('password', 'totp') }
+      site.forge = (data) => Object.assign(data, { auth: forged })
+      await visitor.post('/forge')
+      expect((await visitor.ask('/vault')).status).toBe(401)
+    })
+
+    it('a session that was ended meanwhile gets no proof', async () => {
+      const site = await signInSite(store)
+      const { visitor, secret } = await enrolled(site)
+      const copy = visitor.copy()
+      await visitor.post('/logout')
+      expect((await sendJson(copy, '/prove/code', { code: codeOf(secret) })).status).toBe(401)
+      await expectAnonymousAt(copy)
+    })
+  })
+})
