@@ -138,9 +138,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       times: fc.constantFrom(1, 1, 2, 5),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('tick' as const), by: fc.constantFrom(1000, 300_000, LIFETIME) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('tick' as const), by: fc.constantFrom(1000, 300_000, LIFETIME) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('down' as const), is: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('rotate' as const), keys: fc.constantFrom('a', 'b', 'ba', 'ab', 'cb') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('rotate' as const), keys: fc.constantFrom('a', 'b', 'ba', 'ab', 'cb') }),
+  },
 )
 
 describe('R-S1 the laws of a ceremony', () => {
@@ -152,7 +158,15 @@ describe('R-S1 the laws of a ceremony', () => {
         let isDown = false
         let keys = 'a'
         const open: Array<
-          Sent & { kind: number; browser: number; subject: string | undefined; until: number; key: string; tries: number; isDone: boolean }
+          Sent & {
+            kind: number
+            browser: number
+            subject: string | undefined
+            until: number
+            key: string
+            tries: number
+            isDone: boolean
+          }
         > = []
         for (const s of steps) {
           if (s.do === 'tick') w.tick(s.by)
@@ -160,10 +174,22 @@ describe('R-S1 the laws of a ceremony', () => {
           else if (s.do === 'rotate') w.rotate([...(keys = s.keys)].map(keyOf))
           else if (s.do === 'begin') {
             const before = w.order.length
-            const sent = await w.begin(s.kind, `browser ${s.browser}`, s.subject === undefined ? 'signIn' : 'stepUp', s.subject)
+            const sent = await w.begin(
+              s.kind,
+              `browser ${s.browser}`,
+              s.subject === undefined ? 'signIn' : 'stepUp',
+              s.subject,
+            )
             expect(w.order.length).toBe(before) // L14
             expect(open.every(({ code, nonce }) => code !== sent.code && nonce !== sent.nonce)).toBe(true) // L15
-            open.push({ ...s, ...sent, until: w.now() + LIFETIME, key: keys[0]!, tries: s.kind === 2 ? 3 : 1, isDone: false })
+            open.push({
+              ...s,
+              ...sent,
+              until: w.now() + LIFETIME,
+              key: keys[0]!,
+              tries: s.kind === 2 ? 3 : 1,
+              isDone: false,
+            })
           } else {
             const c = open[s.which % (open.length || 1)]
             if (c === undefined) continue
@@ -245,8 +271,16 @@ describe('R-S1 the laws of a ceremony', () => {
     const last = handle.at(-1)!
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const bytes = Buffer.from(handle, 'base64url')
-    const sameBytes = [...alphabet].map((one) => handle.slice(0, -1) + one).filter((one) => Buffer.from(one, 'base64url').equals(bytes))
-    const others = [`${handle}=`, ` ${handle}`, `${handle} `, handle.replaceAll('-', '+').replaceAll('_', '/') + '=', ...sameBytes.filter((one) => !one.endsWith(last))]
+    const sameBytes = [...alphabet]
+      .map((one) => handle.slice(0, -1) + one)
+      .filter((one) => Buffer.from(one, 'base64url').equals(bytes))
+    const others = [
+      `${handle}=`,
+      ` ${handle}`,
+      `${handle} `,
+      handle.replaceAll('-', '+').replaceAll('_', '/') + '=',
+      ...sameBytes.filter((one) => !one.endsWith(last)),
+    ]
     for (const one of others) expect(reasonOf(await w.finish(0, 'mine', { handle: one, code }))).toBe('unknown')
     expect(w.spent()).toBe(0)
     expect(reasonOf(await w.finish(0, 'mine', { handle, code }))).toBe('in')
@@ -271,9 +305,28 @@ describe('R-S1 the laws of a ceremony', () => {
 
 describe('R-S1 the return path', () => {
   const bad: ReadonlyArray<unknown> = [
-    ...['https://e.example', '//e.example', '/\\e.example', '/\t/e.example', '\\\\e.example', '/%2f%2fe.example', '/%2F/e'],
+    ...[
+      'https://e.example',
+      '//e.example',
+      '/\\e.example',
+      '/\t/e.example',
+      '\\\\e.example',
+      '/%2f%2fe.example',
+      '/%2F/e',
+    ],
     ...['/%5ce.example', '/%5C', '/ /e', 'javascript:alert(1)', '', '/a\r\nSet-Cookie: x', '/%0d%0a', '/..//e.example'],
-    ...['/.//e.example', '/%2e%2e//e.example', 'http:e.example', 'https:/e', '/\u2028/e', '///e', '/ä', '/%00', '/%1f', '/%7f'],
+    ...[
+      '/.//e.example',
+      '/%2e%2e//e.example',
+      'http:e.example',
+      'https:/e',
+      '/\u2028/e',
+      '///e',
+      '/ä',
+      '/%00',
+      '/%1f',
+      '/%7f',
+    ],
     ...[undefined, null, {}, ['/a'], 7, `/${'a'.repeat(2000)}`, 'basket', '?a', '#a', '/a\u0000', '/\u00a0'],
   ]
   it.each(bad.map((one) => [one]))('%j is /', (one) => {
@@ -285,7 +338,9 @@ describe('R-S1 the return path', () => {
   })
 
   it('is of this origin for the URL parser, whatever it is made of', () => {
-    const piece = fc.constantFrom(...['/', '\\', '.', '..', '%2e', '%2f', '%5C', '\t', ':', '@', 'e.example', '?', '#', 'a', ';'])
+    const piece = fc.constantFrom(
+      ...['/', '\\', '.', '..', '%2e', '%2f', '%5C', '\t', ':', '@', 'e.example', '?', '#', 'a', ';'],
+    )
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
         const path = localPath(`/${pieces.join('')}`)

@@ -12,11 +12,14 @@ import { describeEveryOther } from '../support/sessionStores.js'
 const password = { username: 'anna', password: 'anna-secret' }
 
 const bytesOf = (secret: string): Buffer => {
-  const bits = [...secret].map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0')).join('')
+  const bits = [...secret]
+    .map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0'))
+    .join('')
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }
 
-const codeOf = (secret: string, offset = 0): string => codeOfStep(bytesOf(secret), Math.floor(Date.now() / 30_000) + offset)
+const codeOf = (secret: string, offset = 0): string =>
+  codeOfStep(bytesOf(secret), Math.floor(Date.now() / 30_000) + offset)
 
 /** Signs in by password, and sets the second factor up. The code of the step before is used up. */
 const enrolled = async (site: SignInSite): Promise<{ visitor: Visitor; secret: string; recovery: string[] }> => {
@@ -80,7 +83,13 @@ describe('R-S6 codes of an authenticator app', () => {
   })
 
   it('T3 the step before and after are good, others not, and never backwards', async () => {
-    for (const [offset, isGood] of [[-2, false], [-1, true], [0, true], [1, true], [2, false]] as const) {
+    for (const [offset, isGood] of [
+      [-2, false],
+      [-1, true],
+      [0, true],
+      [1, true],
+      [2, false],
+    ] as const) {
       const { app, secret } = clocked()
       expect([offset, await app.verify('anna', codeOf(secret, offset))]).toEqual([offset, isGood])
     }
@@ -207,11 +216,14 @@ describeEveryOther((store) => {
       for (let at = 0; at < 2; at++) {
         const visitor = site.visitor()
         const handle = await half(visitor)
-        for (let wrong = 0; wrong < 4; wrong++) statuses.push((await sendJson(visitor, '/sign-in/code', { handle, code: '1' })).status)
+        for (let wrong = 0; wrong < 4; wrong++)
+          statuses.push((await sendJson(visitor, '/sign-in/code', { handle, code: '1' })).status)
       }
       expect(statuses).toEqual([403, 403, 403, 403, 403, 403, 429, 429])
       const visitor = site.visitor()
-      expect((await sendJson(visitor, '/sign-in/code', { handle: await half(visitor), code: codeOf(secret) })).status).toBe(429)
+      expect(
+        (await sendJson(visitor, '/sign-in/code', { handle: await half(visitor), code: codeOf(secret) })).status,
+      ).toBe(429)
       await expectAnonymousAt(visitor)
     })
 
@@ -279,7 +291,11 @@ describeEveryOther((store) => {
       }
       expect((await transfer(now + 300_000)).status).toBe(200)
       const late = await transfer(now + 300_001)
-      expect([late.status, late.body, late.seen]).toMatchObject([403, { reason: 'insufficient', proof: { maxAge: 300 } }, []])
+      expect([late.status, late.body, late.seen]).toMatchObject([
+        403,
+        { reason: 'insufficient', proof: { maxAge: 300 } },
+        [],
+      ])
       expect((await transfer(now - 1)).status).toBe(403)
       expect((await transfer(now)).status).toBe(200)
     })

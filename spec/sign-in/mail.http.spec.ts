@@ -19,8 +19,15 @@ describeEveryOther((store) => {
       expect(code).toMatch(/^\d{8}$/)
       expect(link.startsWith('https://shop.example/sign-in/mail/link?')).toBe(true)
       const before = visitor.copy()
-      const answer = await sendJson(visitor, '/sign-in/mail/code', { handle, code: ` ${code.slice(0, 4)} ${code.slice(4)}` })
-      expect([answer.status, answer.body, answer.headers['cache-control']]).toEqual([200, { returnTo: '/basket' }, 'no-store'])
+      const answer = await sendJson(visitor, '/sign-in/mail/code', {
+        handle,
+        code: ` ${code.slice(0, 4)} ${code.slice(4)}`,
+      })
+      expect([answer.status, answer.body, answer.headers['cache-control']]).toEqual([
+        200,
+        { returnTo: '/basket' },
+        'no-store',
+      ])
       await expectUser(visitor, 'anna')
       expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'mail', subject: anna }])
       const again = await sendJson(before, '/sign-in/mail/code', { handle, code })
@@ -103,8 +110,12 @@ describeEveryOther((store) => {
       const second = (await sendJson(visitor, '/sign-in/mail', { ...ask, returnTo: '/two' })).body as { handle: string }
       const mailTwo = await site.mail()
       expect(visitor.cookies.get('browser')).toBe(cookie)
-      expect((await sendJson(visitor, '/sign-in/mail/code', { ...first, code: mailOne.code })).body).toEqual({ returnTo: '/one' })
-      expect((await sendJson(visitor, '/sign-in/mail/code', { ...second, code: mailTwo.code })).body).toEqual({ returnTo: '/two' })
+      expect((await sendJson(visitor, '/sign-in/mail/code', { ...first, code: mailOne.code })).body).toEqual({
+        returnTo: '/one',
+      })
+      expect((await sendJson(visitor, '/sign-in/mail/code', { ...second, code: mailTwo.code })).body).toEqual({
+        returnTo: '/two',
+      })
       await expectUser(visitor, 'anna')
       expect(visitor.cookies.get('browser')).toBe(cookie)
     })
@@ -164,7 +175,20 @@ describe('R-S4 asking for a mail', () => {
 
   it('M7 takes exactly one address, trimmed and in lower case', async () => {
     const site = await signInSite()
-    const bad = ['a@x.example,b@x.example', 'a@x.example\nBcc: b@x.example', [anna], { a: 1 }, '', 'anna', '@x', `${'a'.repeat(1000)}@x.example`, 'ann\u0430@shop.example', 'a@b@c', 'a b@x.example', undefined]
+    const bad = [
+      'a@x.example,b@x.example',
+      'a@x.example\nBcc: b@x.example',
+      [anna],
+      { a: 1 },
+      '',
+      'anna',
+      '@x',
+      `${'a'.repeat(1000)}@x.example`,
+      'ann\u0430@shop.example',
+      'a@b@c',
+      'a b@x.example',
+      undefined,
+    ]
     for (const address of bad) expect((await sendJson(site.visitor(), '/sign-in/mail', { address })).status).toBe(400)
     expect(site.mails).toEqual([])
     await sendJson(site.visitor(), '/sign-in/mail', { address: '  ANNA@Shop.Example ' })
@@ -186,7 +210,11 @@ describe('R-S4 asking for a mail', () => {
 
   it('another site, HEAD, a prefetch and a frame begin nothing, and get no cookie', async () => {
     const site = await signInSite()
-    for (const headers of [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }, { 'Sec-Fetch-Site': 'same-site' }] as Array<Record<string, string>>) {
+    for (const headers of [
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { Origin: 'https://evil.example' },
+      { 'Sec-Fetch-Site': 'same-site' },
+    ] as Array<Record<string, string>>) {
       const answer = await sendJson(site.visitor(), '/sign-in/mail', ask, headers)
       expect([answer.status, setCookies(answer)]).toEqual([403, []])
     }
@@ -242,7 +270,8 @@ describeEveryOther((store) => {
       const older = await resetting(site)
       const other = await resetting(site)
       expect((await sendJson(site.visitor(), older, { password: 'one' })).status).toBe(204)
-      for (const link of [older, used, other]) expect((await sendJson(site.visitor(), link, { password: 'two' })).status).toBe(400)
+      for (const link of [older, used, other])
+        expect((await sendJson(site.visitor(), link, { password: 'two' })).status).toBe(400)
       const moved = await resetting(site)
       site.people.get('anna')!.address = 'moved@shop.example'
       expect((await sendJson(site.visitor(), moved, { password: 'two' })).status).toBe(400)

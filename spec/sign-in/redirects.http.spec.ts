@@ -11,7 +11,12 @@ import type { SessionStore } from 'koa-with-auth/sessions'
 import { AuthError } from 'koa-with-auth'
 
 const browsing = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
-const fromProvider = { ...browsing, 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
+const fromProvider = {
+  ...browsing,
+  'Sec-Fetch-Site': 'cross-site',
+  'Sec-Fetch-Mode': 'navigate',
+  'Sec-Fetch-Dest': 'document',
+}
 
 interface Provider {
   asked: number
@@ -59,7 +64,11 @@ const site = async (store: (() => SessionStore) | undefined, keys: string[] = [s
         return proof.subject === 'stranger' ? undefined : made0(proof.subject)
       }
       const made0 = (subject = '') => (['anna', 'sam'].includes(subject) ? { username: subject } : undefined)
-      router.get('/begin', withAuth(null), begin(kind, { ask: (ctx) => (ctx.query['prompt'] === undefined ? {} : { prompt: 'none' }) }))
+      router.get(
+        '/begin',
+        withAuth(null),
+        begin(kind, { ask: (ctx) => (ctx.query['prompt'] === undefined ? {} : { prompt: 'none' }) }),
+      )
       router.get('/begin/other', withAuth(null), begin(other))
       router.post('/link', withAuth(sessionAuth()), begin(kind, { intent: 'link' }))
       router.all('/callback', withAuth(null), finish(kind, userOf, { keep: ['basket'] }))
@@ -86,7 +95,12 @@ describeEveryOther((store) => {
       const states: string[] = []
       for (let at = 0; at < 20; at++) states.push(await s.start(visitor, `/begin?returnTo=/tab/${at}`))
       expect([...visitor.cookies.keys()]).toEqual(['browser'])
-      for (const at of [7, 0, 19, ...Array.from({ length: 20 }, (_, one) => one).filter((one) => ![7, 0, 19].includes(one))]) {
+      for (const at of [
+        7,
+        0,
+        19,
+        ...Array.from({ length: 20 }, (_, one) => one).filter((one) => ![7, 0, 19].includes(one)),
+      ]) {
         const answer = await s.back(visitor, states[at]!)
         expect([answer.status, answer.headers['location']]).toEqual([303, `/tab/${at}`])
       }
@@ -107,7 +121,9 @@ describeEveryOther((store) => {
       const state = await s.start(visitor, '/begin?returnTo=/basket')
       const copies = Array.from({ length: 10 }, () => visitor.copy())
       const answers = await Promise.all(copies.map((one) => s.back(one, state)))
-      expect(answers.map(({ status, headers }) => [status, headers['location']])).toEqual(copies.map(() => [303, '/basket']))
+      expect(answers.map(({ status, headers }) => [status, headers['location']])).toEqual(
+        copies.map(() => [303, '/basket']),
+      )
       expect([s.provider.asked, s.hooks()]).toEqual([1, 1])
       expect(answers.filter((one) => setCookies(one).some((line) => line.startsWith('session=')))).toHaveLength(1)
     })
@@ -145,7 +161,11 @@ describeEveryOther((store) => {
       delete s.store.instead.insert
       s.provider.instead = async () => Promise.reject(new UnavailableError('the provider is down'))
       const answer = await s.back(visitor, state)
-      expect([answer.status, answer.headers['retry-after'], answer.headers['cache-control']]).toEqual([503, '5', 'no-store'])
+      expect([answer.status, answer.headers['retry-after'], answer.headers['cache-control']]).toEqual([
+        503,
+        '5',
+        'no-store',
+      ])
       s.provider.instead = undefined
       expect((await s.back(visitor, state)).status).toBe(400)
       await expectNobody(visitor)
@@ -206,14 +226,22 @@ describeEveryOther((store) => {
       const state = await s.start(visitor, '/begin?returnTo=/there')
       s.store.asked.length = 0
       const form = new URLSearchParams({ code: 'anna', state, more: 'x' }).toString()
-      const headers = { ...fromProvider, 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://op.example' }
+      const headers = {
+        ...fromProvider,
+        'Content-Type': 'application/x-www-form-urlencoded',
+        Origin: 'https://op.example',
+      }
       // Lax: the cookie is not sent with it
       const answer = await s.visitor().ask('/callback', { method: 'POST', headers, body: form })
       const led = new URLSearchParams({ state, code: 'anna' }).toString()
       expect([answer.status, answer.headers['location'], setCookies(answer)]).toEqual([303, `/callback?${led}`, []])
       expect([s.store.asked, s.provider.asked]).toEqual([[], 0])
-      expect((await visitor.ask(String(answer.headers['location']), { headers: fromProvider })).headers['location']).toBe('/there')
-      const large = await s.visitor().ask('/callback', { method: 'POST', headers, body: `${form}&a=${'x'.repeat(70_000)}` })
+      expect(
+        (await visitor.ask(String(answer.headers['location']), { headers: fromProvider })).headers['location'],
+      ).toBe('/there')
+      const large = await s
+        .visitor()
+        .ask('/callback', { method: 'POST', headers, body: `${form}&a=${'x'.repeat(70_000)}` })
       expect(large.status).toBe(413)
     })
 
@@ -242,7 +270,15 @@ describeEveryOther((store) => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor)
-      for (const query of [`state=${state}&state=${state}`, 'state=', 'state', '', `state=${'a'.repeat(8193)}`, `state=${state}%3D`, 'state=!!']) {
+      for (const query of [
+        `state=${state}&state=${state}`,
+        'state=',
+        'state',
+        '',
+        `state=${'a'.repeat(8193)}`,
+        `state=${state}%3D`,
+        'state=!!',
+      ]) {
         expect((await visitor.ask(`/callback?code=anna&${query}`, { headers: fromProvider })).status).toBe(400)
       }
       expect(s.provider.asked).toBe(0)

@@ -29,9 +29,15 @@ describeEveryStore((store) => {
   it('R-S3 another id is another one, and the store gets a digest', async () => {
     const inserted: string[] = []
     const { spend: _spend, ...plain } = store()
-    const watching = { ...plain, insert: (id: string, text: string, ms: number) => (inserted.push(id), plain.insert(id, text, ms)) }
+    const watching = {
+      ...plain,
+      insert: (id: string, text: string, ms: number) => (inserted.push(id), plain.insert(id, text, ms)),
+    }
     const [one, other] = [newId(), newId()]
-    expect([await spentOver(watching).spend(one, 60_000), await spentOver(watching).spend(other, 60_000)]).toEqual([true, true])
+    expect([await spentOver(watching).spend(one, 60_000), await spentOver(watching).spend(other, 60_000)]).toEqual([
+      true,
+      true,
+    ])
     expect(inserted.join(' ')).not.toContain('id ')
   })
 

@@ -83,6 +83,12 @@ export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefine
   readonly trustedOrigins?: ReadonlyArray<string>
 }
 
+// The parts of a store that it may leave out, as the store itself does them
+const optionalOf = (store: () => SessionStore): Pick<SessionStore, 'enlist' | 'listed'> => ({
+  enlist: async (...args) => store().enlist?.(...args),
+  listed: async (user) => (await store().listed?.(user)) ?? [],
+})
+
 /** Serves an application with sessions until the test has finished. */
 export const sessionsApp = async (
   store: () => SessionStore = (
@@ -107,7 +113,7 @@ export const sessionsApp = async (
       loaded++
       return users.get(id)
     }
-    const signing = sessions(app, { ...options, loadUser, store: watched })
+    const signing = sessions(app, { ...options, loadUser, store: { ...watched, ...optionalOf(store) } })
     made = { app, signing }
     app.use(authSettings({ trustedOrigins }))
     below?.(app, signing)
@@ -117,6 +123,10 @@ export const sessionsApp = async (
       const { user = 'anna', keep } = ctx.query
       await signing.logIn(ctx, users.get(String(user))!, keep === undefined ? {} : { keep: [keep].flat() })
       answering(ctx)
+    })
+    router.post('/login/throw', open, async (ctx) => {
+      await signing.logIn(ctx, users.get('anna')!)
+      throw new Error('after a sign-in')
     })
     router.post('/logout', open, async (ctx) => {
       await signing.logOut(ctx)

@@ -132,13 +132,21 @@ export const signInSite = async (
           ctx.status = 204
         } else ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: one, proof: { method: 'password' } })) }
       })
-      router.post('/sign-in/code', open, finish(code, (_ctx, { proof }) => counted(people.get(proof.subject))))
+      router.post(
+        '/sign-in/code',
+        open,
+        finish(code, (_ctx, { proof }) => counted(people.get(proof.subject))),
+      )
       router.post('/sign-in/mail', open, begin(mail))
       const signIn = finish(mail, (_ctx, { proof }) => counted(byAddress(proof.subject)), { keep: ['basket'] })
       router.post('/sign-in/mail/code', open, signIn)
       router.get('/sign-in/mail/link', open, linkPage({ title: 'Sign in', button: 'Sign in' }))
       router.post('/sign-in/mail/link', open, signIn)
-      router.post('/prove/mail', user, begin(mail, { intent: 'stepUp', ask: (ctx) => people.get(userOf(ctx))!.address }))
+      router.post(
+        '/prove/mail',
+        user,
+        begin(mail, { intent: 'stepUp', ask: (ctx) => people.get(userOf(ctx))!.address }),
+      )
       router.post('/prove/mail/code', user, signIn)
       router.post('/reset', open, begin(reset))
       router.get('/reset/link', open, linkPage({ title: 'New password', button: 'Save', password: 'New password' }))
@@ -155,7 +163,11 @@ export const signInSite = async (
       )
       router.post('/verify', user, begin(verify, { ask: (ctx) => people.get(userOf(ctx))!.address }))
       router.get('/verify/link', open, linkPage({ title: 'Address', button: 'Verify' }))
-      router.post('/verify/link', open, finish(verify, (_ctx, { proof }) => (people.get(proof.subject)!.isVerified = counted(true))))
+      router.post(
+        '/verify/link',
+        open,
+        finish(verify, (_ctx, { proof }) => (people.get(proof.subject)!.isVerified = counted(true))),
+      )
       router.post('/factors/totp', user, (ctx) => {
         const { secret, uri, sealed } = authenticatorApp.enrol(userOf(ctx))
         people.get(userOf(ctx))!.pending = sealed
@@ -182,8 +194,16 @@ export const signInSite = async (
         ctx.status = 204
       })
       router.get('/proofs', open, (ctx) => (ctx.body = proofsOf(ctx)))
-      router.get('/vault', withAuth(sessionAuth({ proof: { methods: ['totp', 'recovery'] } })), (ctx) => (ctx.body = 'gold'))
-      router.post('/transfer', withAuth(sessionAuth({ proof: { maxAge: 300_000 } })), (ctx) => (ctx.body = { done: true }))
+      router.get(
+        '/vault',
+        withAuth(sessionAuth({ proof: { methods: ['totp', 'recovery'] } })),
+        (ctx) => (ctx.body = 'gold'),
+      )
+      router.post(
+        '/transfer',
+        withAuth(sessionAuth({ proof: { maxAge: 300_000 } })),
+        (ctx) => (ctx.body = { done: true }),
+      )
       app.use(router.routes())
     },
   })

@@ -125,7 +125,8 @@ export const insufficient = (scope?: ReadonlyArray<string>): AuthError =>
   deepFreeze(scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope: frozenCopy(scope) })
 
 /** @internal Authenticated, but without the proof that is needed. */
-export const unproven = (proof: NeededProof): AuthError => deepFreeze({ _tag: 'insufficient', proof: frozenCopy(proof) })
+export const unproven = (proof: NeededProof): AuthError =>
+  deepFreeze({ _tag: 'insufficient', proof: frozenCopy(proof) })
 
 const tags: Readonly<Record<UnfinishedReason, 'invalid' | 'expired' | 'insufficient'>> = {
   unknown: 'invalid',

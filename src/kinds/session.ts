@@ -180,8 +180,7 @@ export const sessionKind = (
   })
   const { description } = session
   const invalid = constantFailure(description, AuthErrors.invalid)
-  const unproven =
-    proof === undefined ? invalid : E.left(explained(description, AuthErrors.unproven(neededBy(proof))))
+  const unproven = proof === undefined ? invalid : E.left(explained(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
   const isAllowed = (user: unknown, { ctx }: Request): boolean => isMet(user as object, rightsFor(ctx, users))
   const user = changing(session, (result, request) => {

@@ -4,13 +4,14 @@
  * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
  * session authenticators read it.
  */
-import type { Context } from 'koa'
+import type { Context, Request } from 'koa'
 import { exchangeOf } from '../core/Settings.js'
-import { signedIn, signedOut, type SignInDigests } from '../core/events.js'
+import { signedIn, signedOut, type SignedOutReason, type SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import { sessionData } from '../kinds/plainSession.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionStore } from './SessionStore.js'
+import type { SignInList } from './SignInList.js'
 import {
   areSame,
   bind,
@@ -21,6 +22,7 @@ import {
   randomId,
   signedInOf,
   textOfDetails,
+  unavailable,
   SignInReports,
   type Details,
   type Ended,
@@ -72,6 +74,10 @@ export interface SessionHost {
   readonly https: boolean | undefined
   /** The identifier of a user. */
   readonly identify: (user: unknown) => string
+  /** The list of sessions, if the application keeps one. */
+  readonly list: SignInList | undefined
+  /** The label of a session in that list. */
+  readonly label: ((request: Request) => string | undefined) | undefined
 }
 
 /** The call of `sessions`, as a request sees it. */
@@ -119,6 +125,7 @@ class StoredSession {
   #text: string | null | undefined
   #error: { readonly error: unknown } | undefined
   #isLost = false
+  #isRefused = false
   #changing: Promise<unknown> | undefined
   readonly #ids = new Map<string, StoredId>()
 
@@ -145,6 +152,11 @@ class StoredSession {
   /** The store failed, so the session cannot be read or changed in this request. */
   failed(error: unknown): void {
     this.#error = { error }
+  }
+
+  /** A change was refused because the session could not be read. */
+  refused(): void {
+    this.#isRefused = true
   }
 
   /** JSON was read under an id. */
@@ -202,6 +214,11 @@ class StoredSession {
     return this.#error
   }
 
+  /** Whether a change was refused, even if the operation ignored that. */
+  get isRefused(): boolean {
+    return this.#isRefused
+  }
+
   get isLost(): boolean {
     return this.#isLost
   }
@@ -221,6 +238,7 @@ export class RequestSession implements SessionSource {
   #signingIn: NextSignIn | undefined
   #signedIn: SignedIn | undefined
   #changed: Details | undefined
+  #listed: { readonly id: string; readonly entry: string } | undefined
   #isSignedByOlderKey = false
   #reports: SignInReports | undefined
 
@@ -239,6 +257,14 @@ export class RequestSession implements SessionSource {
   opened(ctx: Context): void {
     this.#koaSession = sessionOf(ctx) ?? undefined
     this.stored.kept(ctx)
+    const { error } = this.stored
+    if (error === undefined || this.#koaSession === undefined) return
+    // koa-session would do nothing, because nothing has changed
+    const refuse = async (): Promise<never> => {
+      this.stored.refused()
+      throw unavailable(error.error)
+    }
+    Object.defineProperty(this.#koaSession, 'manuallyCommit', { value: refuse })
   }
 
   /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
@@ -287,6 +313,16 @@ export class RequestSession implements SessionSource {
     if (present !== undefined) this.#bind(ctx, { ...present, details: textOfDetails(details) })
   }
 
+  /** The sign-in was entered in the list in this request. */
+  listed(id: string, entry: string): void {
+    this.#listed = { id, entry }
+  }
+
+  /** Takes back that entry. Rejects in an outage. */
+  async unlist(): Promise<void> {
+    if (this.#listed !== undefined) await this.host?.list?.end(this.#listed.id, this.#listed.entry)
+  }
+
   /** The record was bound again, by the first key. */
   signedAnew(ctx: Context): void {
     const present = this.#present(ctx)
@@ -307,7 +343,7 @@ export class RequestSession implements SessionSource {
   }
 
   /** The session that was read is over. */
-  seenOver(id: string, data: object, reason: 'idle' | 'absolute' | 'logOutEverywhere'): void {
+  seenOver(id: string, data: object, reason: SignedOutReason): void {
     if (this.#reports !== undefined && this.recognized(id, data) !== undefined) this.#reports.seenOver(id, reason)
   }
 

@@ -45,6 +45,8 @@ export interface Details {
   readonly absolute?: number
   /** The public id in the list of sessions, which stays the same when the session gets another id. */
   readonly listed?: string
+  /** What the list calls it. */
+  readonly label?: string
 }
 
 const noDetails: Details = Object.freeze({})
@@ -100,7 +102,11 @@ export const signedInOf = (session: object): SignedIn | undefined => {
 
 /** Whether two records are equal. */
 export const areSame = (one: SignedIn, other: SignedIn): boolean =>
-  one.id === other.id && one.at === other.at && one.mark === other.mark && one.mac === other.mac && one.details === other.details
+  one.id === other.id &&
+  one.at === other.at &&
+  one.mark === other.mark &&
+  one.mac === other.mac &&
+  one.details === other.details
 
 /** Makes the record. Throws a TypeError if there is no signing key. */
 export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding): SignedIn => ({
@@ -118,15 +124,7 @@ export const boundBy = (auth: SignedIn, binding: SignInBinding): ReturnType<type
 // A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
 // cookie fits
 const boundText = ({ id, at, mark, details }: SignIn, { name, sessionId }: SignInBinding): string =>
-  JSON.stringify([
-    'koa-with-auth/sessions',
-    name,
-    sessionId,
-    id,
-    at,
-    mark,
-    ...(details === undefined ? [] : [details]),
-  ])
+  JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark, ...(details === undefined ? [] : [details])])
 
 /*
  * The ids of sessions. An id that is made at a sign-in also contains who signed in, encrypted with a key of the
@@ -303,6 +301,21 @@ export interface LogInOptions {
   readonly absolute?: number | undefined
 }
 
+/** One session of a user. All times are in milliseconds since 1970. */
+export interface ListedSession {
+  /** Good for `endSession`, and for nothing else. */
+  readonly id: string
+  /** Whether it is the session of the request. */
+  readonly current: boolean
+  readonly signedInAt: number
+  /** At most an hour old. */
+  readonly lastSeenAt: number
+  /** The methods of its proofs. */
+  readonly methods: ReadonlyArray<string>
+  /** What the option `label` said at the sign-in. */
+  readonly label?: string
+}
+
 /** How an application signs its users in and out. */
 export interface Signing<U> {
   /**
@@ -325,6 +338,16 @@ export interface Signing<U> {
   readonly addProof: (ctx: WithRequest, proof: ProofGiven) => Promise<void>
   /** The proofs of the user who is signed in, the last one last; empty if no user is. */
   readonly proofsOf: (ctx: WithRequest) => ReadonlyArray<Proof>
+  /**
+   * The sessions of a user, the newest first. Left out, `id` is the user who is signed in. Needs
+   * `sessions(app, { list: true })`. Rejects with `SignInRefused` in an outage, and if no user is signed in.
+   */
+  readonly listSessions: (ctx: WithRequest, id?: string) => Promise<ReadonlyArray<ListedSession>>
+  /**
+   * Ends one session of a user, whatever it is doing meanwhile; `which` is the id in the list. Resolves to `false` if the
+   * user has no such session: answer 404. Rejects with `SignInRefused` in an outage.
+   */
+  readonly endSession: (id: string, which: string) => Promise<boolean>
 }
 
 /*

@@ -32,9 +32,10 @@ interface TakeBackOptions {
  */
 export const takeBack = async (
   ctx: Context,
-  { stored }: RequestSession,
+  session: RequestSession,
   { store, cookieName, idle, absolute }: TakeBackOptions,
 ): Promise<void> => {
+  const { stored } = session
   await stored.settled()
   dropCookies(ctx, cookieName)
   for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
@@ -45,6 +46,7 @@ export const takeBack = async (
       () => undefined,
     )
   }
+  await session.unlist().catch(() => undefined)
 }
 
 /** Sends no cookie of the session. */
@@ -101,7 +103,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   if (koaSession === undefined) return
   if (stored.error !== undefined) {
     // an operation that needs no session is served during an outage
-    if (now === null || hasData(now)) throw unavailable(stored.error.error)
+    if (now === null || hasData(now) || stored.isRefused) throw unavailable(stored.error.error)
     return
   }
   if (textOf(now) !== stored.text) {
@@ -113,7 +115,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
     })
   }
   if (now === null || ctx.status >= 400 || ctx.headerSent) return
-  if (!isAging(now._expire, idle) && !session.isSignedByOlderKey) return
+  if (!isAging(now._expire, session.details(ctx).idle ?? idle) && !session.isSignedByOlderKey) return
   checkSecure(ctx, https)
   session.signedAnew(ctx)
   // if it cannot be prolonged now, the next request does it

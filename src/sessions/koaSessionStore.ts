@@ -8,7 +8,8 @@
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf } from './RequestSession.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
-import type { SessionIds } from './SignIn.js'
+import { detailsOf, unavailable, type SessionIds } from './SignIn.js'
+import type { SignInList } from './SignInList.js'
 
 /** koa-session's option `store`. `ctx` is the request's context, which koa-session always passes. */
 interface KoaSessionStore {
@@ -43,7 +44,8 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
     if (typeof text !== 'string' || data === undefined) return undefined
     const session = requestSessionOf(ctx)
     session.stored.read(id, text)
-    if (inTime(data, idle)) return data
+    const own = idle === undefined ? undefined : detailsOf(session.recognized(id, data)).idle
+    if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
     session.seenOver(id, data, 'idle')
     return undefined
   },
@@ -135,8 +137,17 @@ export const recognizing = (
   store: SessionStore,
   absolute: number,
   ids: SessionIds,
+  list?: SignInList,
 ): KoaSessionStore => ({
-  ...kept,
+  // what could not be read must not be changed: the old id would stay alive
+  set: async (id, data, maxAge, options) => {
+    checkRead(options.ctx)
+    return kept.set(id, data, maxAge, options)
+  },
+  destroy: async (id, options) => {
+    checkRead(options.ctx)
+    return kept.destroy(id, options)
+  },
   get: async (id, maxAge, options) => {
     const session = requestSessionOf(options.ctx ?? {})
     try {
@@ -149,9 +160,15 @@ export const recognizing = (
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
       else {
         // A sign-in of the future is over, too: the clock was wrong when the user signed in
-        const isOld = Math.abs(Date.now() - auth.at) >= absolute
+        const isOld = Math.abs(Date.now() - auth.at) >= (detailsOf(auth).absolute ?? absolute)
+        const isListed = list === undefined || isOld ? true : list.isLive(auth)
         if (isOld || (await markOf(auth.id)) !== auth.mark) {
           session.seenOver(id, data, isOld ? 'absolute' : 'logOutEverywhere')
+          Promise.resolve(isListed).catch(() => undefined)
+          return undefined
+        }
+        if (!(await isListed)) {
+          session.seenOver(id, data, 'logOut')
           return undefined
         }
       }
@@ -162,6 +179,13 @@ export const recognizing = (
     }
   },
 })
+
+const checkRead = (ctx: object = {}): void => {
+  const { stored } = requestSessionOf(ctx)
+  if (stored.error === undefined) return
+  stored.refused()
+  throw unavailable(stored.error.error)
+}
 
 // Reads the mark of the user who is probably signed in while the session is read: both take one round trip
 const markedAsLikely = (store: SessionStore, likely: string | undefined): ((user: string) => Promise<string>) => {

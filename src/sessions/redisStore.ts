@@ -104,7 +104,8 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
     listed: async (user) => {
       const key = listKey(user)
       const entries = await command(['ZRANGEBYSCORE', key, `(${Date.now()}`, '+inf'], key)
-      if (!Array.isArray(entries)) throw new TypeError('redisStore({ command }): ZRANGEBYSCORE must resolve to an array')
+      if (!Array.isArray(entries))
+        throw new TypeError('redisStore({ command }): ZRANGEBYSCORE must resolve to an array')
       return entries.map(String)
     },
   }

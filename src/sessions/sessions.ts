@@ -4,10 +4,11 @@
  * koa-session finds the cookie, and loads and keeps the data. The rest is done here: when a session is kept, what an outage of the
  * store means, when a session ends, and what a sign-in changes.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type Koa from 'koa'
-import type { Context, Next } from 'koa'
+import type { Context, Next, Request } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { exchangeOf, settingsOf } from '../core/Settings.js'
@@ -44,9 +45,10 @@ import { hasThrown } from '../koa/settings.js'
 import { requestSessionOf, type SessionHost, type SessionOwner } from './RequestSession.js'
 import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
 import { rememberedEnds, sessionIds, SignInRefused, type Signing } from './SignIn.js'
+import { signInList } from './SignInList.js'
 import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
-import { duration, signing, typedKinds, type SessionKinds } from './signing.js'
+import { duration, MARK_LIFETIMES, signing, typedKinds, type SessionKinds } from './signing.js'
 
 /*
  * The default name of an application: the name of the package whose program runs.
@@ -79,6 +81,20 @@ export const applicationName = (): string => {
   const [, program] = process.argv
   return (program === undefined ? undefined : packageNameAt(dirname(program))) ?? packageNameAt(process.cwd()) ?? ''
 }
+
+// Programs without a name would share their sessions on one store with the same keys
+const nameOf = (isProduction: boolean): string => {
+  const found = applicationName()
+  if (found !== '') return found
+  if (isProduction) throw new TypeError(`sessions(app, { name }) is required: ${unnamed}`)
+  process.emitWarning(`sessions(app, { name }) is missing: ${unnamed}`, 'SessionWarning')
+  return `unnamed ${createHash('sha256')
+    .update(JSON.stringify([process.cwd(), process.argv[1]]))
+    .digest('hex')}`
+}
+
+const unnamed =
+  'no package.json with a name was found for this program; give the application a name, such as name: "shop", which its sessions are bound to'
 
 /*
  * The options of `sessions`, and their defaults. Weak options are refused here.
@@ -150,6 +166,12 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * loopback in development.
    */
   readonly origin?: string | undefined
+  /**
+   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). It costs a read of
+   * the store at each request of a user who is signed in. `label` says what the list calls a session; by default it has no
+   * label, because user agent and address are personal data. Default `false`.
+   */
+  readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
 }
 
 /** The options with their defaults. */
@@ -170,12 +192,21 @@ interface Decided {
   readonly maxLength: number
   readonly origin: string | undefined
   readonly isProduction: boolean
+  readonly list: boolean
+  readonly label: ((request: Request) => string | undefined) | undefined
 }
 
 const HOUR = 3_600_000
 
+const listed: Check = (place, value) => {
+  if (typeof value === 'boolean') return
+  // Safe: anything but an object is refused
+  checkOptions(place, value as object, { label: hook(1) })
+}
+
 const origin: Check = (place, value) => {
-  const { origin: serialized } = typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
+  const { origin: serialized } =
+    typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
   if (value === serialized && /^https?:/.test(String(value))) return
   throw new TypeError(`${place} must be the public origin of the application, such as "https://shop.example"`)
 }
@@ -196,6 +227,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
   sameSite: maybe(oneOf('lax', 'strict')),
   maxLength: maybe(positive),
   origin: maybe(origin),
+  list: maybe(listed),
 }
 
 const usernameOf = (user: unknown): unknown =>
@@ -225,7 +257,7 @@ const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     identify,
     needsUsername: given.identify === undefined,
     rights: rightsFrom('sessions(app, { ... })', given),
-    name: name ?? applicationName(),
+    name: name ?? nameOf(isProduction),
     store,
     idle,
     absolute,
@@ -236,6 +268,8 @@ const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     maxLength,
     origin: given.origin,
     isProduction,
+    list: given.list !== undefined && given.list !== false,
+    label: typeof given.list === 'object' ? given.list.label : undefined,
   }
 }
 
@@ -340,7 +374,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const keys = () => app.keys
   const ids = sessionIds(keys)
   const { loadUser } = settled
+  const list = settled.list ? signInList({ name, store, idle, longest: absolute * MARK_LIFETIMES }) : undefined
   const host: SessionHost = {
+    list,
+    label: settled.label,
     keys,
     name,
     store,
@@ -373,7 +410,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       sameSite: settled.sameSite,
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).renamed(ctx),
-      store: recognizing(koaSessionStore(store, limits), store, absolute, ids),
+      store: recognizing(koaSessionStore(store, limits), store, absolute, ids, list),
     },
     app,
   )
@@ -420,6 +457,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     owner,
     store,
     https: https === true,
+    idle,
     absolute,
   })
   return {

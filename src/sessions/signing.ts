@@ -26,6 +26,7 @@ import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
 import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import type { SessionStore } from './SessionStore.js'
+import type { SignInList } from './SignInList.js'
 import {
   contextOf,
   forged,
@@ -47,6 +48,8 @@ interface SigningOptions {
   readonly store: SessionStore
   readonly https: boolean
   /** In milliseconds. */
+  readonly idle: number
+  /** In milliseconds. */
   readonly absolute: number
 }
 
@@ -60,7 +63,7 @@ export const duration: Check = (place, value) => {
 }
 
 // A mark is kept longer than any session that could carry an older one
-const MARK_LIFETIMES = 10
+export const MARK_LIFETIMES = 10
 
 interface Begun {
   readonly ctx: Request['ctx']
@@ -101,8 +104,15 @@ const detailsFrom = (options: LogInOptions): Details => {
   }
 }
 
+const labelled = (label: string | undefined): Details => (label === undefined ? {} : { label })
+
+const listOf = ({ host }: SessionOwner): SignInList => {
+  if (host.list !== undefined) return host.list
+  throw new Error('listSessions, endSession: write sessions(app, { list: true })')
+}
+
 /** Makes the functions. */
-export const signing = <U>({ owner, store, https, absolute }: SigningOptions): Signing<U> => ({
+export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
   logIn: async (context, user, options = {}) => {
     checkOptions('logIn(ctx, user, options)', options, logInChecks)
     const keep: unknown = ownField(options, 'keep') ?? []
@@ -111,23 +121,42 @@ export const signing = <U>({ owner, store, https, absolute }: SigningOptions): S
     const { ctx, session } = begin(context, owner)
     const id = owner.host.identify(user)
     checkSecure(ctx, https)
+    const { list, label } = owner.host
+    const { idle: ownIdle, absolute: ownAbsolute } = details
+    if (ownAbsolute !== undefined && ownAbsolute > absolute * MARK_LIFETIMES) {
+      throw new TypeError(
+        `logIn(ctx, user, { absolute }) must be at most ${MARK_LIFETIMES} times that of sessions(app, { absolute }): logOutEverywhere is remembered that long`,
+      )
+    }
+    const listed: Details =
+      list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), ...labelled(label?.(ctx.request)) }
     const subject = signedIn.hasSubscribers ? subjectOf(ctx.request, user) : undefined
     await changing(session, async () => {
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
-      const { finished } = session.details(ctx)
+      const { finished, listed: before, idle: idleBefore } = session.details(ctx)
+      const userBefore = session.present(ctx)?.id
       const kept = finished === undefined ? {} : { finished }
       const old = sessionOf(ctx)
       const data = old === null ? {} : sessionData(old)
       for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
       ctx['session'] = data
-      session.signingIn({ id, at: Date.now(), mark, subject, details: textOfDetails({ ...details, ...kept }) })
+      if (ownIdle !== undefined || idleBefore !== undefined) {
+        Object.assign(ctx['session'] as object, { maxAge: ownIdle ?? idle })
+      }
+      const text = textOfDetails({ ...details, ...kept, ...listed })
+      session.signingIn({ id, at: Date.now(), mark, subject, details: text })
       try {
         await sessionOf(ctx)?.regenerate()
       } finally {
         session.signingIn(undefined)
       }
       session.stored.kept(ctx)
+      const signIn = session.present(ctx)
+      if (list === undefined || signIn === undefined || listed.listed === undefined) return
+      session.listed(id, listed.listed)
+      await list.begin(signIn)
+      if (before !== undefined && userBefore !== undefined) await list.end(userBefore, before)
     })
     ctx.set('Cache-Control', 'no-store')
   },
@@ -137,6 +166,9 @@ export const signing = <U>({ owner, store, https, absolute }: SigningOptions): S
       const now = sessionOf(ctx)
       if (now === null || !hasData(now)) return
       checkSecure(ctx, https)
+      const signIn = session.present(ctx)
+      const { listed } = session.details(ctx)
+      if (signIn !== undefined && listed !== undefined) await owner.host.list?.end(signIn.id, listed)
       ctx['session'] = null
       await session.koaSession?.manuallyCommit()
       session.signedOut()
@@ -166,6 +198,26 @@ export const signing = <U>({ owner, store, https, absolute }: SigningOptions): S
     const ctx = contextOf('proofsOf(ctx)', context)
     const signIn = requestSessionOf(ctx).present(ctx)
     return signIn === undefined ? [] : proofsIn(signIn)
+  },
+  listSessions: async (context, given) => {
+    const ctx = contextOf('listSessions(ctx)', context)
+    const list = listOf(owner)
+    const session = requestSessionOf(ctx)
+    if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
+    const id = given ?? session.present(ctx)?.id
+    if (id === undefined) throw notSignedIn()
+    return list.of(id, session.details(ctx).listed).catch((error: unknown) => {
+      throw unavailable(error)
+    })
+  },
+  endSession: async (id, which) => {
+    const list = listOf(owner)
+    if (typeof id !== 'string' || typeof which !== 'string') {
+      throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
+    }
+    return list.end(id, which).catch((error: unknown) => {
+      throw unavailable(error)
+    })
   },
   logOutEverywhere: async (id) => {
     if (typeof id !== 'string' || id === '') {

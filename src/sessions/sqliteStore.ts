@@ -28,7 +28,8 @@ export const tables = `
 `
 
 /** Fails if a table is missing. */
-export const check = 'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1; select 1 from auth_lists limit 1'
+export const check =
+  'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1; select 1 from auth_lists limit 1'
 
 const sweep = (table: string, key: string) =>
   `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`

@@ -277,7 +277,10 @@ export interface Ceremonies {
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
 
 /** What a kind is good for. */
-export const intentsOf = ({ intents, bound }: Pick<Kind<never, never, never>, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
+export const intentsOf = ({
+  intents,
+  bound,
+}: Pick<Kind<never, never, never>, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
   const possible: ReadonlyArray<Intent> = bound === false ? ['reset', 'verify'] : ['signIn', 'link', 'stepUp']
   return intents === undefined ? possible : intents.filter((intent) => possible.includes(intent))
 }
@@ -297,7 +300,9 @@ export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: Ceremo
       derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
   const signerOf = (kind: string): Signer => {
     const mac = (root: Buffer, text: string) =>
-      createHmac('sha256', derive(root, 'signer', name, kind)).update(text).digest('base64url')
+      createHmac('sha256', derive(root, 'signer', name, kind))
+        .update(text)
+        .digest('base64url')
     return {
       sign: (text) => mac(firstOf(roots()), text),
       verify: (text, signature) => roots().some((root) => constantTimeEqual(mac(root, text), signature)),

@@ -8,7 +8,18 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { constantTimeEqual } from '../core/data.js'
-import { checkOptions, declareFactory, hook, list, maybe, nonEmpty, positive, unchecked, withMethods, type Check } from '../core/options.js'
+import {
+  checkOptions,
+  declareFactory,
+  hook,
+  list,
+  maybe,
+  nonEmpty,
+  positive,
+  unchecked,
+  withMethods,
+  type Check,
+} from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { clientAddress } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, strengthOf } from '../kinds/plainSession.js'
@@ -227,7 +238,9 @@ export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
   const { keys, use } = checkOptions('recoveryCodes', options, { keys: hook(0), use: hook(2) })
   const digestsOf = (user: string, code: string): ReadonlyArray<string> =>
     rootsOf(keys, 'recovery').map((root) =>
-      createHmac('sha256', root).update(JSON.stringify([user, code])).digest('base64url'),
+      createHmac('sha256', root)
+        .update(JSON.stringify([user, code]))
+        .digest('base64url'),
     )
   return {
     method: 'recovery',
@@ -292,7 +305,11 @@ const TRIES = 5
  * }
  */
 export const codes = (options: CodesOptions): Codes => {
-  const { factors, limiter, lifetime = 600_000 } = checkOptions('codes', options, {
+  const {
+    factors,
+    limiter,
+    lifetime = 600_000,
+  } = checkOptions('codes', options, {
     factors: list,
     limiter: unchecked,
     lifetime: maybe(positive),

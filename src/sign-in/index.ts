@@ -7,7 +7,15 @@
 export { begin, finish, secondly } from './signIn.js'
 export type { BeginOptions, Done, FinishOptions, FirstFactor } from './signIn.js'
 export { linkPage, mailAddress, mailed, resetLink, verifyLink } from './mail.js'
-export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkPageOptions, MailedOptions, SignInMail } from './mail.js'
+export type {
+  LinkAccount,
+  LinkKind,
+  LinkMail,
+  LinkOptions,
+  LinkPageOptions,
+  MailedOptions,
+  SignInMail,
+} from './mail.js'
 export { codes, recoveryCodes, totp } from './codes.js'
 export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
 export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'

@@ -12,7 +12,16 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import { constantTimeEqual } from '../core/data.js'
-import { checkOptions, declareFactory, hook, maybe, positive, unchecked, type Check, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  declareFactory,
+  hook,
+  maybe,
+  positive,
+  unchecked,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import type { Incoming, Kind } from './ceremony.js'
 import { counting } from './counting.js'
@@ -338,8 +347,7 @@ export interface LinkPageOptions {
   readonly password?: string | undefined
 }
 
-const escaped = (text: string): string =>
-  text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
 /**
  * Middleware for the GET of a link: a page with one form, which sends the link by POST. It changes nothing, so a program

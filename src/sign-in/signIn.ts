@@ -63,12 +63,15 @@ const applicationOf = (place: string, ctx: Context): Application => {
   const session = requestSessionOf(ctx)
   const { host } = session
   if (host === undefined) {
-    throw new Error(`${place}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`)
+    throw new Error(
+      `${place}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
+    )
   }
   const { keys, name, store } = host
   const origin = originOf(host, ctx)
   const { spend } = spentOver(store)
-  const make = () => ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
+  const make = () =>
+    ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
   // without a configured origin, it is that of the request
   if (host.origin === undefined) return { ceremonies: make(), session, host }
   const made = known.get(host) ?? make()
@@ -219,7 +222,9 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   const [usual = 'signIn'] = intentsOf(kind)
   const { intent = usual, ask } = given
   if (!intentsOf(kind).includes(intent)) {
-    throw new TypeError(`begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`)
+    throw new TypeError(
+      `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
+    )
   }
   return async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)

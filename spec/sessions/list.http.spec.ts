@@ -1,0 +1,234 @@
+/** R-S7: the list of a user's sessions, and how long a session lasts that says so (rows M14 to M18). */
+import Router from '@koa/router'
+import { withAuth } from 'koa-with-auth'
+import { memoryStore, sessions, type ListedSession, type SessionStore } from 'koa-with-auth/sessions'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import Koa from 'koa'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sessionsApp.js'
+import { expectUser } from '../support/signedIn.js'
+import { describeEveryOther } from '../support/sessionStores.js'
+
+const list = { label: (request: { get: (name: string) => string }) => request.get('User-Agent') || undefined }
+
+const site = async (store?: () => SessionStore, options: SessionsAppOptions = {}) => {
+  const memory = memoryStore()
+  // forgets what was listed, and its entries
+  let isLost = false
+  const lossy: SessionStore = {
+    ...memory,
+    read: async (id) => (isLost && (await memory.read(id))?.startsWith('{"at"') === true ? undefined : memory.read(id)),
+    insert: async (id, text, lifetime) => {
+      if (isLost && text.startsWith('{"at"')) {
+        isLost = false
+        return memory.update(id, text, lifetime).then(() => undefined)
+      }
+      return memory.insert(id, text, lifetime)
+    },
+  }
+  const made = await sessionsApp(store ?? (() => lossy), {
+    list,
+    ...options,
+    below: (app, { logIn, addProof, listSessions, endSession }) => {
+      const router = new Router()
+      router.get('/list', withAuth(null), async (ctx) => {
+        const { of } = ctx.query
+        ctx.body = await (of === undefined ? listSessions(ctx) : listSessions(ctx, String(of)))
+      })
+      router.post('/end', withAuth(null), async (ctx) => {
+        ctx.status = (await endSession(String(ctx.query['of']), String(ctx.query['id']))) ? 204 : 404
+      })
+      router.post('/step', withAuth(null), async (ctx) => {
+        await addProof(ctx, { method: 'totp' })
+        ctx.status = 204
+      })
+      router.post('/long', withAuth(null), async (ctx) => {
+        await logIn(ctx, { username: 'anna' }, { idle: 3_600_000 * 72, absolute: 3_600_000 * 24 * 30 })
+        ctx.status = 204
+      })
+      app.use(router.routes())
+    },
+  })
+  const listed = async (visitor: Visitor, of?: string) =>
+    (await visitor.ask(`/list${of === undefined ? '' : `?of=${of}`}`)).body as ReadonlyArray<ListedSession>
+  return { ...made, listed, lose: () => (isLost = true) }
+}
+
+const isOut = async (visitor: Visitor): Promise<void> => {
+  expect((await visitor.ask('/me')).status).toBe(401)
+}
+
+// the stores are shared by the tests of a suite
+const fresh = async (s: Awaited<ReturnType<typeof site>>, ...users: string[]) => {
+  for (const user of users) await s.signing.logOutEverywhere(user)
+}
+
+describeEveryOther((store) => {
+  describe('R-S7 the list of sessions', () => {
+    it('M14 has each device, the current one marked, and what each of them is', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna', 'sam')
+      const [phone, laptop, other] = [s.visitor(), s.visitor(), s.visitor()]
+      await phone.post('/login', { 'User-Agent': 'phone' })
+      await laptop.post('/login')
+      await other.post('/login?user=sam')
+      const before = Date.now()
+      const seen = await s.listed(phone)
+      expect(seen).toHaveLength(2)
+      expect(seen.find(({ current }) => current)).toMatchObject({ label: 'phone', methods: ['other'] })
+      expect(seen.find(({ current }) => !current)).not.toHaveProperty('label')
+      for (const { signedInAt, lastSeenAt, id } of seen) {
+        expect(Math.abs(before - signedInAt) + Math.abs(before - lastSeenAt)).toBeLessThan(20_000)
+        expect(id).toMatch(/^[\w-]{22}$/)
+      }
+      // ended by the other device
+      const { id } = seen.find(({ current }) => current)!
+      expect((await laptop.post(`/end?of=anna&id=${id}`)).status).toBe(204)
+      await isOut(phone)
+      await expectUser(laptop, 'anna')
+      expect(await s.listed(laptop)).toMatchObject([{ current: true }])
+      expect((await laptop.post(`/end?of=anna&id=${id}`)).status).toBe(404)
+      // signed out
+      await laptop.post('/logout')
+      expect(await s.listed(other, 'anna')).toEqual([])
+      expect((await laptop.ask('/list')).status).toBe(401)
+      // everywhere
+      await phone.post('/login')
+      await laptop.post('/login')
+      expect(await s.listed(other, 'anna')).toHaveLength(2)
+      await s.signing.logOutEverywhere('anna')
+      expect(await s.listed(other, 'anna')).toEqual([])
+      expect(await s.listed(other)).toMatchObject([{ current: true }])
+    })
+
+    it('M15 a session that was ended cannot write itself back, nor by a step-up, nor by another id', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna')
+      const visitor = s.visitor()
+      await visitor.post('/login')
+      const [{ id } = { id: '' }] = await s.listed(visitor)
+      const copy = visitor.copy()
+      const slow = copy.ask('/slow?seen=1', { method: 'POST' })
+      await s.waiting()
+      // the id stays the same through a step-up
+      await visitor.post('/step')
+      expect(await s.listed(visitor)).toMatchObject([{ id, methods: ['other', 'totp'] }])
+      expect((await visitor.post(`/end?of=anna&id=${id}`)).status).toBe(204)
+      s.release()
+      await slow
+      for (const one of [visitor, copy]) {
+        await isOut(one)
+        expect((await one.post('/step')).status).toBe(401)
+        await isOut(one)
+      }
+      expect(await s.listed(visitor, 'anna')).toEqual([])
+    })
+
+    it('M16 a session of another user is not found', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna', 'sam')
+      const [one, other] = [s.visitor(), s.visitor()]
+      await one.post('/login')
+      await other.post('/login?user=sam')
+      const [{ id } = { id: '' }] = await s.listed(one)
+      for (const which of [id, 'x', '']) expect((await other.post(`/end?of=sam&id=${which}`)).status).toBe(404)
+      await expectUser(one, 'anna')
+    })
+
+    it('a sign-in that was taken back is not listed', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna')
+      const visitor = s.visitor()
+      s.app.silent = true
+      await visitor.post('/login/throw')
+      expect(await s.listed(visitor, 'anna')).toEqual([])
+    })
+
+    it('a second sign-in in one browser replaces the first in the list', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna')
+      const visitor = s.visitor()
+      await visitor.post('/login')
+      await visitor.post('/login')
+      expect(await s.listed(visitor)).toMatchObject([{ current: true }])
+    })
+  })
+})
+
+describe('R-S7 a list that was lost', () => {
+  it('M17 heals at the next use', async () => {
+    const s = await site()
+    const visitor = s.visitor()
+    await visitor.post('/login')
+    const [entry] = await s.listed(visitor)
+    s.lose()
+    await expectUser(visitor, 'anna')
+    expect(await s.listed(visitor)).toMatchObject([{ id: entry?.id, current: true, signedInAt: entry?.signedInAt }])
+  })
+
+  it('a store that is down is 503, and a store without lists is a TypeError', async () => {
+    const s = await site()
+    const visitor = s.visitor()
+    await visitor.post('/login')
+    s.store.instead.read = async () => Promise.reject(new Error('down'))
+    expect((await visitor.ask('/list')).status).toBe(503)
+    expect((await visitor.ask('/me')).status).toBe(503)
+    const { enlist: _none, ...plain } = memoryStore()
+    const app = new Koa({ keys: [strongKey] })
+    expect(() =>
+      sessions(app, { loadUser: () => undefined as { username: string } | undefined, store: plain, list: true }),
+    ).toThrow('enlist')
+    expect(() =>
+      sessions(new Koa({ keys: [strongKey] }), {
+        loadUser: () => undefined as { username: string } | undefined,
+        list: 'yes' as never,
+      }),
+    ).toThrow('list')
+  })
+})
+
+describe('R-S7 how long a session lasts', () => {
+  it('M18 a sign-in may last longer, unused and in all; others do not', async () => {
+    const s = await site(undefined, { idle: 3_600_000, absolute: 3_600_000 * 24 * 7 })
+    const start = Date.now()
+    vi.useFakeTimers({ now: start, toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const [long, short] = [s.visitor(), s.visitor()]
+    await long.post('/long')
+    await short.post('/login')
+    const after = async (hours: number, visitor: Visitor) => {
+      vi.setSystemTime(start + hours * 3_600_000)
+      return (await visitor.ask('/me')).status
+    }
+    expect([await after(2, long), await after(2, short)]).toEqual([200, 401])
+    for (let hours = 60; hours < 24 * 30; hours += 60) expect([hours, await after(hours, long)]).toEqual([hours, 200])
+    expect(await after(24 * 30, long)).toBe(401)
+  })
+
+  it('M18 unused for its own time it is over', async () => {
+    const s = await site(undefined, { idle: 3_600_000 })
+    const start = Date.now()
+    vi.useFakeTimers({ now: start, toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const long = s.visitor()
+    await long.post('/long')
+    vi.setSystemTime(start + 3_600_000 * 72)
+    await isOut(long)
+  })
+
+  it('is at most as long as logOutEverywhere is remembered', async () => {
+    const s = await site(undefined, { idle: 1000, absolute: 1000 })
+    s.app.silent = true
+    expect((await s.visitor().post('/long')).status).toBe(500)
+    expect(String(s.errors.at(-1))).toContain('at most 10 times')
+  })
+})
+
+describe('R-S7 a file of an older release', () => {
+  it('gets the table of lists', async () => {
+    const store = sqliteStore({ url: 'file::memory:' })
+    await store.enlist?.('anna', 'one', 1000)
+    expect(await store.listed?.('anna')).toEqual(['one'])
+    store.close()
+  })
+})

@@ -1,0 +1,116 @@
+/**
+ * The list of a user's sessions: `sessions(app, { list: true })`.
+ *
+ * Each sign-in has a public id that stays the same when its session gets another id. Under it, the store has an entry
+ * beside the session. An ended entry ends the sign-in, whatever its session is called now. An entry that was lost is
+ * written again when its session is used.
+ */
+import { ownField } from '../core/data.js'
+import { digestOf, type SessionStore } from './SessionStore.js'
+import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
+
+/** The entries of an application. Every function rejects in an outage. */
+export interface SignInList {
+  /** Writes the entry of a sign-in that has one. */
+  readonly begin: (signIn: SignIn) => Promise<void>
+  /** Whether a sign-in was not ended by its entry. Writes the entry again if it was lost or is old. */
+  readonly isLive: (signIn: SignIn) => Promise<boolean>
+  /** Ends a sign-in; `false` if the user has none with this id. */
+  readonly end: (user: string, id: string) => Promise<boolean>
+  /** The sessions of a user; the newest sign-in first. */
+  readonly of: (user: string, current: string | undefined) => Promise<ReadonlyArray<ListedSession>>
+}
+
+interface ListOptions {
+  readonly name: string
+  readonly store: SessionStore
+  /** In milliseconds. */
+  readonly idle: number
+  /** The longest time for which any session can last, in milliseconds. */
+  readonly longest: number
+}
+
+interface Entry {
+  readonly at: number
+  readonly seen: number
+  readonly methods: ReadonlyArray<string>
+  readonly mark: string
+  readonly label?: string
+}
+
+const HOUR = 3_600_000
+
+/** Makes the list. Throws a TypeError if the store keeps none. */
+export const signInList = ({ name, store, idle, longest }: ListOptions): SignInList => {
+  const { enlist, listed } = store
+  if (enlist === undefined || listed === undefined) {
+    throw new TypeError('sessions(app, { list }): the store has no methods enlist and listed; see SessionStore')
+  }
+  const keyOf = (user: string, id: string) => digestOf(JSON.stringify(['koa-with-auth/list', name, user, id]))
+  const setOf = (user: string) => digestOf(JSON.stringify(['koa-with-auth/lists', name, user]))
+  const idleOf = (signIn: SignIn) => detailsOf(signIn).idle ?? idle
+  const textOf = (signIn: SignIn): string => {
+    const { label } = detailsOf(signIn)
+    const methods = proofsIn(signIn).map(({ method }) => method)
+    const entry: Entry = {
+      at: signIn.at,
+      seen: Date.now(),
+      methods,
+      mark: signIn.mark,
+      ...(label !== undefined && { label }),
+    }
+    return JSON.stringify(entry)
+  }
+  const write = async (signIn: SignIn, id: string): Promise<void> => {
+    await store.insert(keyOf(signIn.id, id), textOf(signIn), idleOf(signIn))
+    await enlist(setOf(signIn.id), id, longest)
+  }
+  return {
+    begin: async (signIn) => {
+      const { listed: id } = detailsOf(signIn)
+      if (id !== undefined) await write(signIn, id)
+    },
+    isLive: async (signIn) => {
+      const { listed: id } = detailsOf(signIn)
+      if (id === undefined) return true
+      const key = keyOf(signIn.id, id)
+      const entry = entryIn(await store.read(key))
+      if (entry === undefined) {
+        await write(signIn, id)
+        // an ended one cannot be written again
+        return (await store.read(key)) !== undefined
+      }
+      const isCurrent = Date.now() - entry.seen < Math.min(HOUR, idleOf(signIn) / 2)
+      const methods = proofsIn(signIn).map(({ method }) => method)
+      if (isCurrent && methods.join() === entry.methods.join()) return true
+      return store.update(key, textOf(signIn), idleOf(signIn))
+    },
+    end: async (user, id) => {
+      const key = keyOf(user, id)
+      if ((await store.read(key)) === undefined) return false
+      await store.end(key, longest)
+      return true
+    },
+    of: async (user, current) => {
+      const [ids, mark] = await Promise.all([listed(setOf(user)), store.markOf(user)])
+      const sessions = await Promise.all(
+        ids.map(async (id): Promise<ReadonlyArray<ListedSession>> => {
+          const entry = entryIn(await store.read(keyOf(user, id)))
+          if (entry === undefined || entry.mark !== mark) return []
+          const { at, seen, methods, label } = entry
+          const session = { id, current: id === current, signedInAt: at, lastSeenAt: seen, methods }
+          return [label === undefined ? session : { ...session, label }]
+        }),
+      )
+      return sessions.flat().sort((one, other) => other.signedInAt - one.signedInAt)
+    },
+  }
+}
+
+const entryIn = (text: string | undefined): Entry | undefined => {
+  if (text === undefined) return undefined
+  const entry: unknown = JSON.parse(text)
+  const isEntry = typeof entry === 'object' && entry !== null && Array.isArray(ownField(entry, 'methods'))
+  // Safe: only `textOf` writes it
+  return isEntry ? (entry as Entry) : undefined
+}
