@@ -16,6 +16,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/sessions': () => import('koa-with-auth/sessions'),
   'koa-with-auth/sessions/redis': () => import('koa-with-auth/sessions/redis'),
   'koa-with-auth/sessions/sqlite': () => import('koa-with-auth/sessions/sqlite'),
+  'koa-with-auth/sign-in': () => import('koa-with-auth/sign-in'),
   'koa-with-auth/testing': () => import('koa-with-auth/testing'),
   'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
   'koa-with-auth/upgrades': () => import('koa-with-auth/upgrades'),

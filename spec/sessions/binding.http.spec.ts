@@ -4,7 +4,7 @@ import Keygrip from 'keygrip'
 import type Koa from 'koa'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { applicationName } from '../../src/sessions/sessions.js'
+import { applicationName } from '../../src/sessions/programName.js'
 import {
   at,
   expectAnonymous,

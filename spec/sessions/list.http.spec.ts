@@ -1,4 +1,4 @@
-/** R-S7: the list of a user's sessions, and how long a session lasts that says so (rows M14 to M18). */
+/** C-07: the list of a user's sessions, and how long a session lasts that says so (rows M14 to M18). */
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type ListedSession, type SessionStore } from 'koa-with-auth/sessions'
@@ -64,7 +64,7 @@ const fresh = async (s: Awaited<ReturnType<typeof site>>, ...users: string[]) =>
 }
 
 describeEveryOther((store) => {
-  describe('R-S7 the list of sessions', () => {
+  describe('C-07 the list of sessions', () => {
     it('M14 has each device, the current one marked, and what each of them is', async () => {
       const s = await site(store)
       await fresh(s, 'anna', 'sam')
@@ -155,7 +155,7 @@ describeEveryOther((store) => {
   })
 })
 
-describe('R-S7 a list that was lost', () => {
+describe('C-07 a list that was lost', () => {
   it('M17 heals at the next use', async () => {
     const s = await site()
     const visitor = s.visitor()
@@ -187,7 +187,7 @@ describe('R-S7 a list that was lost', () => {
   })
 })
 
-describe('R-S7 how long a session lasts', () => {
+describe('C-07 how long a session lasts', () => {
   it('M18 a sign-in may last longer, unused and in all; others do not', async () => {
     const s = await site(undefined, { idle: 3_600_000, absolute: 3_600_000 * 24 * 7 })
     const start = Date.now()
@@ -224,7 +224,7 @@ describe('R-S7 how long a session lasts', () => {
   })
 })
 
-describe('R-S7 a file of an older release', () => {
+describe('C-07 a file of an older release', () => {
   it('gets the table of lists', async () => {
     const store = sqliteStore({ url: 'file::memory:' })
     await store.enlist?.('anna', 'one', 1000)

@@ -1,4 +1,4 @@
-/** R-S8: programs without a name do not share their sessions (S09). */
+/** C-08: programs without a name do not share their sessions (S09). */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ const made = (env: string, program: string, name?: string) => {
   }
 }
 
-describe('R-S8 a program without a name', () => {
+describe('C-08 a program without a name', () => {
   const folder = mkdtempSync(join(tmpdir(), 'unnamed-'))
   afterEach(() => rmSync(join(folder, 'package.json'), { force: true }))
 

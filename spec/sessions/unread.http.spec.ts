@@ -1,4 +1,4 @@
-/** R-S9: a session that could not be read is not changed (S11). */
+/** C-09: a session that could not be read is not changed (S11). */
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
@@ -14,7 +14,7 @@ interface Own {
 }
 
 describeEveryOther((store) => {
-  describe('R-S9 while the session cannot be read', () => {
+  describe('C-09 while the session cannot be read', () => {
     const ways: Readonly<Record<string, (session: Own) => unknown>> = {
       regenerate: (session) => session.regenerate(),
       'regenerate with a callback': (session) => new Promise<void>((resolve) => void session.regenerate(resolve)),

@@ -1,4 +1,4 @@
-/** The laws of a ceremony (R-S1): random walks over tabs, browsers, kinds, clocks, outages and keys, beside a model. */
+/** The laws of a ceremony (C-01): random walks over tabs, browsers, kinds, clocks, outages and keys, beside a model. */
 import * as E from 'fp-ts/lib/Either.js'
 import fc from 'fast-check'
 import { localPath, type Intent, type Kind } from 'koa-with-auth/sign-in'
@@ -149,7 +149,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-describe('R-S1 the laws of a ceremony', () => {
+describe('C-01 the laws of a ceremony', () => {
   it('once, independent, bound, late, kinds, subject, outage, rotation, secrets: agrees with a model', async () => {
     let successes = 0
     await fc.assert(
@@ -303,7 +303,7 @@ describe('R-S1 the laws of a ceremony', () => {
   })
 })
 
-describe('R-S1 the return path', () => {
+describe('C-01 the return path', () => {
   const bad: ReadonlyArray<unknown> = [
     ...[
       'https://e.example',

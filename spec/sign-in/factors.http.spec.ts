@@ -1,4 +1,4 @@
-/** R-S2, R-S6: proofs, fresh proofs and second factors, over HTTP (rows T of the traps of signing in). */
+/** C-02, C-06: proofs, fresh proofs and second factors, over HTTP (rows T of the traps of signing in). */
 import { createHash } from 'node:crypto'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { totp } from 'koa-with-auth/sign-in'
@@ -38,7 +38,7 @@ const half = async (visitor: Visitor): Promise<string> => {
   return (answer.body as { handle: string }).handle
 }
 
-describe('R-S6 codes of an authenticator app', () => {
+describe('C-06 codes of an authenticator app', () => {
   it('T1 are those of RFC 4226 D and of RFC 6238 B', () => {
     const key = Buffer.from('12345678901234567890')
     const hotp = '755224 287082 359152 969429 338314 254676 287922 162583 399871 520489'.split(' ')
@@ -130,7 +130,7 @@ describe('R-S6 codes of an authenticator app', () => {
 })
 
 describeEveryOther((store) => {
-  describe('R-S6 a second factor', () => {
+  describe('C-06 a second factor', () => {
     it('T6 after the password alone nobody is signed in; the code signs in once, with both proofs', async () => {
       const site = await signInSite(store)
       const { secret } = await enrolled(site)
@@ -239,7 +239,7 @@ describeEveryOther((store) => {
     })
   })
 
-  describe('R-S2 proofs', () => {
+  describe('C-02 proofs', () => {
     it('T13 a step-up gives another id, and keeps the data and the other proofs', async () => {
       const site = await signInSite(store)
       const { visitor, secret } = await enrolled(site)

@@ -1,4 +1,4 @@
-/** R-S4: codes and links by mail, over HTTP (rows M of the traps of signing in). */
+/** C-04: codes and links by mail, over HTTP (rows M of the traps of signing in). */
 import { describe, expect, it } from 'vitest'
 import { anna, expectAnonymousAt, expectUser } from '../support/signedIn.js'
 import { pathOf, sendJson, signInSite } from '../support/signInSite.js'
@@ -8,7 +8,7 @@ import { setCookies } from '../support/sessionsApp.js'
 const ask = { address: anna }
 
 describeEveryOther((store) => {
-  describe('R-S4 a mail that signs in', () => {
+  describe('C-04 a mail that signs in', () => {
     it('the code, typed where it began, signs in once', async () => {
       const site = await signInSite(store)
       const visitor = site.visitor()
@@ -139,7 +139,7 @@ describeEveryOther((store) => {
   })
 })
 
-describe('R-S4 asking for a mail', () => {
+describe('C-04 asking for a mail', () => {
   it('M6, M13 the same answer for unknown addresses, and for a mailer that throws or never ends', async () => {
     const answers: unknown[] = []
     for (const send of [undefined, () => Promise.reject(new Error('smtp')), () => new Promise(() => {})]) {
@@ -230,7 +230,7 @@ describe('R-S4 asking for a mail', () => {
   })
 })
 
-describe('R-S4 the page of a link', () => {
+describe('C-04 the page of a link', () => {
   it('M12 is not stored, sends no Referer, loads nothing, and escapes what it repeats', async () => {
     const site = await signInSite()
     const page = await site.visitor().ask('/sign-in/mail/link?handle=%22%3E%3Cscript%3E&key=%27x')
@@ -243,7 +243,7 @@ describe('R-S4 the page of a link', () => {
 })
 
 describeEveryOther((store) => {
-  describe('R-S5 reset and verification', () => {
+  describe('C-05 reset and verification', () => {
     const resetting = async (site: Awaited<ReturnType<typeof signInSite>>) => {
       expect((await sendJson(site.visitor(), '/reset', ask)).status).toBe(204)
       return pathOf((await site.mail()).link)

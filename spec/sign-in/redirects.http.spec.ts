@@ -1,4 +1,4 @@
-/** R-S1: ceremonies that leave the site and come back, as with a provider. The provider is a kind of the test. */
+/** C-01: ceremonies that leave the site and come back, as with a provider. The provider is a kind of the test. */
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
@@ -88,7 +88,7 @@ const site = async (store: (() => SessionStore) | undefined, keys: string[] = [s
 }
 
 describeEveryOther((store) => {
-  describe('R-S1 a provider', () => {
+  describe('C-01 a provider', () => {
     it('P1 twenty tabs finish in any order, and the header does not grow', async () => {
       const s = await site(store)
       const visitor = s.visitor()
@@ -296,7 +296,7 @@ describeEveryOther((store) => {
   })
 })
 
-describe('R-S1 the cookie of the browser', () => {
+describe('C-01 the cookie of the browser', () => {
   it('is one, HttpOnly and Lax, renewed at each beginning, and outlives the lifetime by an hour', async () => {
     const s = await site(undefined)
     const visitor = s.visitor()
@@ -323,7 +323,7 @@ describe('R-S1 the cookie of the browser', () => {
   })
 })
 
-describe('R-S1 mistakes', () => {
+describe('C-01 mistakes', () => {
   it('an intent that the kind is not good for, and what is no kind, are TypeErrors', () => {
     const kind = redirecting('op', { asked: 0, instead: undefined })
     expect(() => begin(kind, { intent: 'reset' })).toThrow('good for signIn, link, stepUp')

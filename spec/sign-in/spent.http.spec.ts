@@ -1,4 +1,4 @@
-/** R-S3: one-time ids on every store of sessions. */
+/** C-03: one-time ids on every store of sessions. */
 import { spentOver } from 'koa-with-auth/sign-in'
 import { expect, it } from 'vitest'
 import { describeEveryStore } from '../support/sessionStores.js'
@@ -7,7 +7,7 @@ let at = 0
 const newId = () => `id ${process.pid} ${at++} ${Math.random()}`
 
 describeEveryStore((store) => {
-  it('R-S3 an id is spent by one of twenty that race', async () => {
+  it('C-03 an id is spent by one of twenty that race', async () => {
     const { spend } = spentOver(store())
     for (let round = 0; round < 5; round++) {
       const id = newId()
@@ -17,7 +17,7 @@ describeEveryStore((store) => {
     }
   })
 
-  it('R-S3 by one of two implementations, and only for its lifetime', async () => {
+  it('C-03 by one of two implementations, and only for its lifetime', async () => {
     const { spend: _spend, ...plain } = store()
     const id = newId()
     const won = await Promise.all([spentOver(store()), spentOver(plain)].map(({ spend }) => spend(id, 300)))
@@ -26,7 +26,7 @@ describeEveryStore((store) => {
     expect(await spentOver(plain).spend(id, 60_000)).toBe(true)
   })
 
-  it('R-S3 another id is another one, and the store gets a digest', async () => {
+  it('C-03 another id is another one, and the store gets a digest', async () => {
     const inserted: string[] = []
     const { spend: _spend, ...plain } = store()
     const watching = {
@@ -41,7 +41,7 @@ describeEveryStore((store) => {
     expect(inserted.join(' ')).not.toContain('id ')
   })
 
-  it('R-S3 an outage rejects', async () => {
+  it('C-03 an outage rejects', async () => {
     const failing = { ...store(), spend: undefined, insert: () => Promise.reject(new Error('down')) }
     const { spend: _none, ...plain } = failing
     await expect(spentOver(plain).spend(newId(), 1000)).rejects.toThrow('down')

@@ -4,14 +4,13 @@
  * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
  * session authenticators read it.
  */
-import type { Context, Request } from 'koa'
+import type { Context } from 'koa'
 import { exchangeOf } from '../core/Settings.js'
 import { signedIn, signedOut, type SignedOutReason, type SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import { sessionData } from '../kinds/plainSession.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
-import type { SessionStore } from './SessionStore.js'
-import type { SignInList } from './SignInList.js'
+import type { SessionHost } from './SignInList.js'
 import {
   areSame,
   bind,
@@ -59,26 +58,6 @@ export const textOf = (session: KoaSession | null): string | null =>
 /*
  * What a session knows of the call of `sessions` that it belongs to.
  */
-
-/** What a call of `sessions` lends to `koa-with-auth/sign-in`. */
-export interface SessionHost {
-  readonly keys: () => unknown
-  /** The application's name. */
-  readonly name: string
-  /** With its time limit. */
-  readonly store: SessionStore
-  /** The public origin; left out if the application has none. */
-  readonly origin: string | undefined
-  readonly isProduction: boolean
-  /** Whether cookies are `Secure`; `undefined`: as the request. */
-  readonly https: boolean | undefined
-  /** The identifier of a user. */
-  readonly identify: (user: unknown) => string
-  /** The list of sessions, if the application keeps one. */
-  readonly list: SignInList | undefined
-  /** The label of a session in that list. */
-  readonly label: ((request: Request) => string | undefined) | undefined
-}
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {

@@ -5,6 +5,7 @@
  * beside the session. An ended entry ends the sign-in, whatever its session is called now. An entry that was lost is
  * written again when its session is used.
  */
+import type { Request } from 'koa'
 import { ownField } from '../core/data.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
@@ -113,4 +114,24 @@ const entryIn = (text: string | undefined): Entry | undefined => {
   const isEntry = typeof entry === 'object' && entry !== null && Array.isArray(ownField(entry, 'methods'))
   // Safe: only `textOf` writes it
   return isEntry ? (entry as Entry) : undefined
+}
+
+/** What a call of `sessions` lends to `koa-with-auth/sign-in`. */
+export interface SessionHost {
+  readonly keys: () => unknown
+  /** The application's name. */
+  readonly name: string
+  /** With its time limit. */
+  readonly store: SessionStore
+  /** The public origin; left out if the application has none. */
+  readonly origin: string | undefined
+  readonly isProduction: boolean
+  /** Whether cookies are `Secure`; `undefined`: as the request. */
+  readonly https: boolean | undefined
+  /** The identifier of a user. */
+  readonly identify: (user: unknown) => string
+  /** The list of sessions, if the application keeps one. */
+  readonly list: SignInList | undefined
+  /** The label of a session in that list. */
+  readonly label: ((request: Request) => string | undefined) | undefined
 }

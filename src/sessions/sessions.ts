@@ -4,9 +4,6 @@
  * koa-session finds the cookie, and loads and keeps the data. The rest is done here: when a session is kept, what an outage of the
  * store means, when a session ends, and what a sign-in changes.
  */
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type Koa from 'koa'
 import type { Context, Next, Request } from 'koa'
 import koaSession from 'koa-session'
@@ -42,59 +39,14 @@ import {
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { hasThrown } from '../koa/settings.js'
-import { requestSessionOf, type SessionHost, type SessionOwner } from './RequestSession.js'
+import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
 import { rememberedEnds, sessionIds, SignInRefused, type Signing } from './SignIn.js'
-import { signInList } from './SignInList.js'
+import { signInList, type SessionHost } from './SignInList.js'
+import { programName } from './programName.js'
 import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
 import { duration, MARK_LIFETIMES, signing, typedKinds, type SessionKinds } from './signing.js'
-
-/*
- * The default name of an application: the name of the package whose program runs.
- *
- * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different
- * ones.
- */
-
-/** The name of the package that a folder belongs to. */
-const packageNameAt = (folder: string): string | undefined => {
-  for (let at = folder; ; at = dirname(at)) {
-    const name = nameIn(join(at, 'package.json'))
-    if (name !== undefined || dirname(at) === at) return name
-  }
-}
-
-const nameIn = (file: string): string | undefined => {
-  try {
-    const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
-    return typeof content.name === 'string' && content.name !== '' ? content.name : undefined
-  } catch {
-    // there is no readable package.json here
-    return undefined
-  }
-}
-
-/** The name of the program's package, else of the working directory's, else `''`. */
-export const applicationName = (): string => {
-  const [, program] = process.argv
-  return (program === undefined ? undefined : packageNameAt(dirname(program))) ?? packageNameAt(process.cwd()) ?? ''
-}
-
-// Programs without a name would share their sessions on one store with the same keys
-const nameOf = (isProduction: boolean): string => {
-  const found = applicationName()
-  if (found !== '') return found
-  if (isProduction) throw new TypeError(`sessions(app, { name }) is required: ${unnamed}`)
-  process.emitWarning(`sessions(app, { name }) is missing: ${unnamed}`, 'SessionWarning')
-  return `unnamed ${createHash('sha256')
-    .update(JSON.stringify([process.cwd(), process.argv[1]]))
-    .digest('hex')}`
-}
-
-const unnamed =
-  'no package.json with a name was found for this program; give the application a name, such as name: "shop", which its sessions are bound to'
 
 /*
  * The options of `sessions`, and their defaults. Weak options are refused here.
@@ -257,7 +209,7 @@ const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     identify,
     needsUsername: given.identify === undefined,
     rights: rightsFrom('sessions(app, { ... })', given),
-    name: name ?? nameOf(isProduction),
+    name: name ?? programName(isProduction),
     store,
     idle,
     absolute,

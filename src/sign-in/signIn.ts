@@ -19,9 +19,10 @@ import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked 
 import { clientAddress } from '../guesses/Guess.js'
 import { respondFailure } from '../koa/respond.js'
 import { headerPolicyOf } from '../koa/responseHeaders.js'
-import { requestSessionOf, type RequestSession, type SessionHost } from '../sessions/RequestSession.js'
+import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { spentOver } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import type { SessionHost } from '../sessions/SignInList.js'
 import {
   ceremonies,
   intentsOf,

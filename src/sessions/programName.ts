@@ -1,0 +1,51 @@
+/**
+ * The default name of an application: the name of the package whose program runs.
+ *
+ * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different
+ * ones.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** The name of the package that a folder belongs to. */
+const packageNameAt = (folder: string): string | undefined => {
+  for (let at = folder; ; at = dirname(at)) {
+    const name = nameIn(join(at, 'package.json'))
+    if (name !== undefined || dirname(at) === at) return name
+  }
+}
+
+const nameIn = (file: string): string | undefined => {
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
+    return typeof content.name === 'string' && content.name !== '' ? content.name : undefined
+  } catch {
+    // there is no readable package.json here
+    return undefined
+  }
+}
+
+/** The name of the program's package, else of the working directory's, else `''`. */
+export const applicationName = (): string => {
+  const [, program] = process.argv
+  return (program === undefined ? undefined : packageNameAt(dirname(program))) ?? packageNameAt(process.cwd()) ?? ''
+}
+
+/**
+ * The default name. Without one, programs would share their sessions on one store with the same keys: in production a
+ * TypeError, otherwise a warning and a name of its own.
+ */
+export const programName = (isProduction: boolean): string => {
+  const found = applicationName()
+  if (found !== '') return found
+  if (isProduction) throw new TypeError(`sessions(app, { name }) is required: ${unnamed}`)
+  process.emitWarning(`sessions(app, { name }) is missing: ${unnamed}`, 'SessionWarning')
+  return `unnamed ${createHash('sha256')
+    .update(JSON.stringify([process.cwd(), process.argv[1]]))
+    .digest('hex')}`
+}
+
+const unnamed =
+  'no package.json with a name was found for this program; give the application a name, such as name: "shop", which its sessions are bound to'
