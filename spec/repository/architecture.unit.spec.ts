@@ -6,11 +6,11 @@ import { cycleOf, importGraph, type Import } from '../support/importGraph.js'
 import { repository } from '../support/typecheck.js'
 
 const graph = importGraph()
-const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
+const folderOf = (path: string) => /^src\/(?:([\w-]+)\/)?/.exec(path)?.[1] ?? 'top'
 const written = (imports: ReadonlyArray<Import>) => imports.map(({ from, to }) => `${from} -> ${to}`)
 // The root, and what `exports` of package.json names beside it
 const entryPoints = sources().filter((path) =>
-  /^src\/(?:(?:\w+\/)*index|(?:sessions|keys)\/(?:sqlite|redis)(?:Key)?Store|command\/main)\.ts$/.test(path),
+  /^src\/(?:(?:[\w-]+\/)*index|(?:sessions|keys)\/(?:sqlite|redis)(?:Key)?Store|command\/main)\.ts$/.test(path),
 )
 const inside = ({ to }: Import) => to.startsWith('src/')
 

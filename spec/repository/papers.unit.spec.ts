@@ -93,7 +93,7 @@ describe('src/README.md', () => {
   })
 
   it('says who imports whom, like the sources', () => {
-    const folderOf = (path: string) => /^src\/(?:(\w+)\/)?/.exec(path)?.[1] ?? 'top'
+    const folderOf = (path: string) => /^src\/(?:([\w-]+)\/)?/.exec(path)?.[1] ?? 'top'
     const found = new Map(sources().map((path) => [folderOf(path), new Set<string>()]))
     for (const { from, to } of importGraph()) {
       if (to.startsWith('src/') && folderOf(from) !== folderOf(to)) found.get(folderOf(from))?.add(folderOf(to))

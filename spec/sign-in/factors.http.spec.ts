@@ -120,7 +120,7 @@ describe('C-06 codes of an authenticator app', () => {
     await expect(app.verify('bert', codeOf(secret, 1))).rejects.toThrow('no key')
     rotate(['another key that is long enough, for tests'])
     await expect(app.verify('anna', codeOf(secret, 1))).rejects.toThrow('no key')
-    expect(await app.verify('nobody', '123456')).toBe(false)
+    expect(await app.verify('stranger', '123456')).toBe(false)
   })
 
   it('an outage rejects', async () => {
@@ -131,7 +131,7 @@ describe('C-06 codes of an authenticator app', () => {
 
 describeEveryOther((store) => {
   describe('C-06 a second factor', () => {
-    it('T6 after the password alone nobody is signed in; the code signs in once, with both proofs', async () => {
+    it('T6 after the password alone no user is signed in; the code signs in once, with both proofs', async () => {
       const site = await signInSite(store)
       const { secret } = await enrolled(site)
       const visitor = site.visitor()

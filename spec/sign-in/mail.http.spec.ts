@@ -144,7 +144,7 @@ describe('C-04 asking for a mail', () => {
     const answers: unknown[] = []
     for (const send of [undefined, () => Promise.reject(new Error('smtp')), () => new Promise(() => {})]) {
       const site = await signInSite(undefined, send === undefined ? {} : { send })
-      for (const address of [anna, 'nobody@shop.example']) {
+      for (const address of [anna, 'stranger@shop.example']) {
         const answer = await sendJson(site.visitor(), '/sign-in/mail', { address })
         const { handle } = answer.body as { handle: string }
         answers.push([answer.status, typeof handle, Object.keys(answer.headers).filter((name) => name !== 'date')])
@@ -249,7 +249,7 @@ describeEveryOther((store) => {
       return pathOf((await site.mail()).link)
     }
 
-    it('M10 works in any browser, ends all sessions, and signs nobody in', async () => {
+    it('M10 works in any browser, ends all sessions, and never signs in', async () => {
       const site = await signInSite(store)
       const signedIn = site.visitor()
       await sendJson(signedIn, '/sign-in/password', { username: 'anna', password: 'anna-secret' })
@@ -283,7 +283,7 @@ describeEveryOther((store) => {
 
     it('M6 an unknown address gets the same answer and no mail', async () => {
       const site = await signInSite(store)
-      expect((await sendJson(site.visitor(), '/reset', { address: 'nobody@shop.example' })).status).toBe(204)
+      expect((await sendJson(site.visitor(), '/reset', { address: 'stranger@shop.example' })).status).toBe(204)
       await new Promise((resolve) => setTimeout(resolve, 50))
       expect(site.mails).toEqual([])
     })

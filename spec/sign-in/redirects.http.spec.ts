@@ -5,7 +5,7 @@ import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { begin, finish, type Kind } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { sessionsApp, setCookies, strongKey, type Visitor } from '../support/sessionsApp.js'
-import { expectAnonymousAt as expectNobody, expectUser } from '../support/signedIn.js'
+import { expectAnonymousAt, expectUser } from '../support/signedIn.js'
 import { describeEveryOther } from '../support/sessionStores.js'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { AuthError } from 'koa-with-auth'
@@ -137,7 +137,7 @@ describeEveryOther((store) => {
       for (const one of [other, s.visitor()]) {
         const answer = await s.back(one, state)
         expect([answer.status, answer.body]).toMatchObject([400, { reason: 'unknown' }])
-        await expectNobody(one)
+        await expectAnonymousAt(one)
       }
       expect([s.provider.asked, s.errors]).toEqual([0, []])
       expect((await s.back(visitor, state)).status).toBe(303)
@@ -168,7 +168,7 @@ describeEveryOther((store) => {
       ])
       s.provider.instead = undefined
       expect((await s.back(visitor, state)).status).toBe(400)
-      await expectNobody(visitor)
+      await expectAnonymousAt(visitor)
       s.provider.instead = async () => Promise.reject(new Error('a bug'))
       expect((await s.back(visitor, await s.start(visitor))).status).toBe(500)
     })
@@ -210,14 +210,14 @@ describeEveryOther((store) => {
       await expectUser(visitor, 'sam')
     })
 
-    it('nobody: a hook that finds no account is 403, and what comes again is unknown', async () => {
+    it('no account: a hook that finds no account is 403, and what comes again is unknown', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor)
       const answer = await s.back(visitor, state, 'stranger')
       expect([answer.status, answer.body]).toMatchObject([403, { reason: 'noAccount' }])
       expect((await s.back(visitor, state)).status).toBe(400)
-      await expectNobody(visitor)
+      await expectAnonymousAt(visitor)
     })
 
     it('P23 a POST of another site is led to a GET, sets no cookie, and changes nothing by itself', async () => {

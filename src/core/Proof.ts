@@ -19,7 +19,7 @@ export interface Proof {
   readonly userVerified?: boolean
   /** Whether a passkey is backed up (WebAuthn). */
   readonly backedUp?: boolean
-  /** The authentication context class and methods that a provider told (OpenID Connect Core §2). */
+  /** The authentication context class and methods that a provider reports (OpenID Connect Core §2). */
   readonly acr?: string
   readonly amr?: ReadonlyArray<string>
   /** When the user signed in at the provider, in milliseconds since 1970; never later than `at`. */

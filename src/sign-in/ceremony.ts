@@ -216,7 +216,7 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
     ]
     return { salt, until, intent, subject: subject ?? undefined, returnTo, before, mark: mark ?? undefined, kept }
   } catch {
-    // another key made it, or nobody did
+    // another key made it, or none
     return undefined
   }
 }

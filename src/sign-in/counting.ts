@@ -23,7 +23,7 @@ export const counting = (limiter: Limiter | Limiters): Counting => {
   const countsOf = countsIn(checkLimiters(limiter))
   return async (account, address, f, stays = false) => {
     const counted: Counted[] = []
-    for (const count of countsOf(account, address)) {
+    for (const count of countsOf(account, { address, isCrossSite: false })) {
       const one = await countOne(count.limiter, count.key, (result) => result)
       counted.push(one)
       const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1

@@ -5,7 +5,7 @@
  * it: by the link if the mail is opened there, else by the code, which is typed where it began. So neither a scanner that
  * opens links nor a person who is talked into asking for a mail signs in anybody else.
  *
- * `resetLink` and `verifyLink` are pressed in any browser, and sign nobody in. Their links carry a stamp of what they
+ * `resetLink` and `verifyLink` are pressed in any browser, and never sign in. Their links carry a stamp of what they
  * change, so a change ends them.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -290,7 +290,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
 /**
  * A kind that lets a user set a new password by a link. `begin` reads `address` of the body, and answers 204, for unknown
  * addresses, too. The hook of `finish` gets the user's identifier as `proof.subject`, and what was sent as `body`. It
- * must compare the stamp in the write, set the password, and call `logOutEverywhere`. Nobody is signed in. Throws a
+ * must compare the stamp in the write, set the password, and call `logOutEverywhere`. No user is signed in. Throws a
  * TypeError for options that cannot work.
  *
  * @example
@@ -312,7 +312,7 @@ export const resetLink = (options: LinkOptions): LinkKind => linkKind('reset', o
 
 /**
  * A kind that verifies the address of a user by a link. `begin(verify, { ask: (ctx) => address })`, behind `sessionAuth()`;
- * it answers 204. The hook of `finish` gets the user's identifier as `proof.subject`. Nobody is signed in. Throws a
+ * it answers 204. The hook of `finish` gets the user's identifier as `proof.subject`. No user is signed in. Throws a
  * TypeError for options that cannot work.
  *
  * @example

@@ -258,7 +258,7 @@ export interface FirstFactor<U> {
 }
 
 /**
- * Begins the second factor of a user who gave the first one. Nobody is signed in: the first proof travels sealed, and
+ * Begins the second factor of a user who gave the first one. The user is not signed in: the first proof travels sealed, and
  * `finish` of the second kind signs in once, with both. What it resolves to is what the browser needs, such as `{ handle }`.
  * If all sessions of the user are ended meanwhile (`logOutEverywhere`), it cannot be finished. Rejects with
  * `SignInRefused`, which is answered like a failure of `logIn`.
