@@ -130,6 +130,11 @@ export interface SessionHost {
   readonly https: boolean | undefined
   /** The identifier of a user. */
   readonly identify: (user: unknown) => string
+  /**
+   * The ceremonies that were finished in this process a moment ago, and until when (milliseconds since 1970) an answer
+   * that came at the same time leads to the same place. Signing out removes them.
+   */
+  readonly finished: Map<string, number>
   /** The list of sessions, if the application keeps one. */
   readonly list: SignInList | undefined
   /** The label of a session in that list. */

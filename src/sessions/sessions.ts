@@ -330,6 +330,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const host: SessionHost = {
     list,
     label: settled.label,
+    finished: new Map(),
     keys,
     name,
     store,

@@ -167,7 +167,8 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       if (now === null || !hasData(now)) return
       checkSecure(ctx, https)
       const signIn = session.present(ctx)
-      const { listed } = session.details(ctx)
+      const { listed, finished = [] } = session.details(ctx)
+      for (const one of finished) owner.host.finished.delete(one)
       if (signIn !== undefined && listed !== undefined) await owner.host.list?.end(signIn.id, listed)
       ctx['session'] = null
       await session.koaSession?.manuallyCommit()

@@ -358,7 +358,8 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
       incoming,
       browser: browserOf(host, ctx.request),
       subject,
-      isFinishedHere: (id) => session.details(ctx).finished?.includes(id) === true,
+      isFinishedHere: (id) =>
+        session.details(ctx).finished?.includes(id) === true || (host.finished.get(id) ?? 0) > Date.now(),
       complete: async (finished) => {
         const { intent, mark, id } = finished
         const about = finished.subject
@@ -378,7 +379,7 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
           if (about !== undefined && host.identify(user) !== about) return E.left(AuthErrors.unfinished('anotherUser'))
         }
         await completed(ctx, application, finished, user, keep)
-        if (kind.leadsAgain === true) note(ctx, session, id)
+        if (kind.leadsAgain === true) note(ctx, application, id)
         return E.right(true)
       },
     })
@@ -409,7 +410,13 @@ const completed = async (
 
 const REMEMBERED = 30
 
-const note = (ctx: Context, session: RequestSession, id: string): void => {
+// How long another answer of the same browser may take that was sent at the same time
+const AT_ONCE = 5000
+
+const note = (ctx: Context, { session, host: { finished } }: Application, id: string): void => {
+  const now = Date.now()
+  for (const [one, until] of finished) if (until <= now) finished.delete(one)
+  finished.set(id, now + AT_ONCE)
   const details = session.details(ctx)
   session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
 }
