@@ -99,9 +99,9 @@ describe('src/README.md', () => {
       if (to.startsWith('src/') && folderOf(from) !== folderOf(to)) found.get(folderOf(from))?.add(folderOf(to))
     }
     const section = text.slice(text.indexOf('## Who may import whom'), text.indexOf('## Private facts'))
-    const said = [...section.matchAll(/^\| (`\w+`|top) +\| ([^|]*)\|/gm)].map(([, folder = '', imports = '']) => [
+    const said = [...section.matchAll(/^\| (`[\w-]+`|top) +\| ([^|]*)\|/gm)].map(([, folder = '', imports = '']) => [
       folder.replaceAll('`', ''),
-      [...imports.matchAll(/`(\w+)`/g)].map(([, name]) => name).sort(),
+      [...imports.matchAll(/`([\w-]+)`/g)].map(([, name]) => name).sort(),
     ])
     const real = [...found].map(([folder, imports]) => [folder, [...imports].sort()])
     expect(said.sort()).toStrictEqual(real.sort())
