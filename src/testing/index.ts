@@ -29,3 +29,19 @@ export {
   type RequestSpec,
 } from './requests.js'
 export { mockRequest, type ContextFactory } from './requests.js'
+
+// passkeys
+export {
+  softwareAuthenticator,
+  type AssertionJson,
+  type CreationOptions,
+  type PasskeyAlgorithm,
+  type RegistrationJson,
+  type RequestOptions,
+  type SoftwareAuthenticator,
+  type SoftwareAuthenticatorOptions,
+  type SoftwarePasskey,
+  type WrongAnswer,
+  type WrongAssertion,
+  type WrongRegistration,
+} from './softwareAuthenticator.js'

@@ -1,0 +1,415 @@
+/**
+ * An authenticator of WebAuthn in software: it registers passkeys and signs with them, as a browser and a phone do together.
+ * So tests of an application with passkeys need no browser.
+ *
+ * It signs with real keys, and a switch for each mistake makes one wrong answer. It has no memory of its own on disk: its
+ * passkeys are gone with it. It is not for production.
+ */
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+
+/** An algorithm of passkeys, by its name in JOSE. In COSE: ES256 is -7, EdDSA is -8, RS256 is -257. */
+export type PasskeyAlgorithm = 'ES256' | 'EdDSA' | 'RS256'
+
+/** What a software authenticator is. */
+export interface SoftwareAuthenticatorOptions {
+  /** The origin of the page, such as `https://shop.example`. It is in every answer. */
+  readonly origin: string
+  /** The algorithm of its keys. Default: the first one that the options of a registration offer. */
+  readonly algorithm?: PasskeyAlgorithm | undefined
+  /**
+   * Whether its passkeys are synced to other devices: they have the flags of a backup, and their counter is always 0. Default
+   * `true`. With `false` the counter is 1 at the registration, and grows by 1 with each signature.
+   */
+  readonly synced?: boolean | undefined
+}
+
+/** The members of `PublicKeyCredentialCreationOptionsJSON` that it reads. */
+export interface CreationOptions {
+  readonly challenge: string
+  readonly rp: { readonly id?: string | undefined }
+  readonly user: { readonly id: string }
+  readonly pubKeyCredParams: ReadonlyArray<{ readonly alg: number }>
+  readonly excludeCredentials?: ReadonlyArray<{ readonly id: string }> | undefined
+}
+
+/** The members of `PublicKeyCredentialRequestOptionsJSON` that it reads. */
+export interface RequestOptions {
+  readonly challenge: string
+  readonly rpId?: string | undefined
+  readonly allowCredentials?: ReadonlyArray<{ readonly id: string }> | undefined
+}
+
+/** What can be wrong in any answer. What is left out is right. */
+export interface WrongAnswer {
+  /** Another challenge than that of the options, in base64url. */
+  readonly challenge?: string | undefined
+  /** Another type than `webauthn.create` or `webauthn.get`. */
+  readonly type?: string | undefined
+  /** Another origin than that of the page. */
+  readonly origin?: string | undefined
+  /** Whether the page was in a frame of another origin. */
+  readonly crossOrigin?: boolean | undefined
+  /** The origin of the page around that frame. */
+  readonly topOrigin?: string | undefined
+  /** The RP id whose hash is signed. */
+  readonly rpId?: string | undefined
+  /** The flag UP. */
+  readonly userPresent?: boolean | undefined
+  /** The flag UV. */
+  readonly userVerified?: boolean | undefined
+  /** The flag BE. */
+  readonly backupEligible?: boolean | undefined
+  /** The flag BS. */
+  readonly backedUp?: boolean | undefined
+  /** The counter of this answer; the next answer counts on as if it had been right. */
+  readonly counter?: number | undefined
+  /** Bytes after the end of the authenticator data. */
+  readonly trailing?: Uint8Array | undefined
+  /** Another id of the credential, in base64url, in the members `id` and `rawId`. */
+  readonly id?: string | undefined
+}
+
+/** What can be wrong in a registration. */
+export interface WrongRegistration extends WrongAnswer {
+  /** An algorithm that the options do not offer. */
+  readonly algorithm?: PasskeyAlgorithm | undefined
+  /** The length of the modulus of RS256 in bits. Default 2048. */
+  readonly modulusLength?: number | undefined
+  /** The public key as COSE, instead of the real one. */
+  readonly publicKey?: Uint8Array | undefined
+  /**
+   * Another attestation than `none`: `none` with a statement, self-attested `packed`, the same with a wrong signature, or a
+   * format that does not exist. Bytes are sent as the whole attestation object.
+   */
+  readonly attestation?: 'statement' | 'packed' | 'packed, wrong' | 'unknown' | Uint8Array | undefined
+}
+
+/** What can be wrong in an assertion. */
+export interface WrongAssertion extends WrongAnswer {
+  /** Another user handle, in base64url; `null`: none. */
+  readonly userHandle?: string | null | undefined
+  /** Whether the signature is of other data. */
+  readonly signature?: 'wrong' | undefined
+}
+
+interface AnswerJson<R> {
+  readonly id: string
+  readonly rawId: string
+  readonly type: 'public-key'
+  readonly authenticatorAttachment: 'platform'
+  readonly clientExtensionResults: { readonly credProps?: { readonly rk: boolean } }
+  readonly response: R
+}
+
+/** A registration, as `toJSON()` of the browser's `PublicKeyCredential` writes it. */
+export type RegistrationJson = AnswerJson<{
+  readonly clientDataJSON: string
+  readonly attestationObject: string
+  readonly authenticatorData: string
+  readonly publicKey: string
+  readonly publicKeyAlgorithm: number
+  readonly transports: 'internal'[]
+}>
+
+/** An assertion, as `toJSON()` of the browser's `PublicKeyCredential` writes it. */
+export type AssertionJson = AnswerJson<{
+  readonly clientDataJSON: string
+  readonly authenticatorData: string
+  readonly signature: string
+  readonly userHandle?: string
+}>
+
+/** A passkey in the authenticator, without its private key. */
+export interface SoftwarePasskey {
+  /** The id of the credential, in base64url. */
+  readonly id: string
+  readonly rpId: string
+  /** In base64url. */
+  readonly userHandle: string
+  readonly algorithm: PasskeyAlgorithm
+  /** The counter of its last answer. */
+  readonly counter: number
+}
+
+/** An authenticator, and the page that it is used on. */
+export interface SoftwareAuthenticator {
+  /**
+   * Registers a passkey, as `navigator.credentials.create` does. A passkey of the same RP and user is replaced. Throws a
+   * `DOMException`: `InvalidStateError` if one of `excludeCredentials` is here, `NotSupportedError` for unknown algorithms.
+   */
+  readonly create: (options: CreationOptions, wrong?: WrongRegistration) => RegistrationJson
+  /**
+   * Signs with the newest passkey that fits, as `navigator.credentials.get` does. Throws a `DOMException`, `NotAllowedError`, if
+   * none fits.
+   */
+  readonly get: (options: RequestOptions, wrong?: WrongAssertion) => AssertionJson
+  /** All passkeys, the oldest first. */
+  readonly passkeys: () => ReadonlyArray<SoftwarePasskey>
+}
+
+// -------------------------------------------------------------------------------------
+// CBOR and COSE
+// -------------------------------------------------------------------------------------
+
+type Cbor = number | string | Uint8Array | ReadonlyMap<number | string, Cbor>
+
+// RFC 8949 §3: the major type, and the shortest form of the argument
+const head = (major: number, argument: number): Buffer => {
+  if (argument < 24) return Buffer.from([(major << 5) | argument])
+  if (argument < 0x100) return Buffer.from([(major << 5) | 24, argument])
+  const bytes = Buffer.alloc(3)
+  bytes.writeUInt8((major << 5) | 25)
+  bytes.writeUInt16BE(argument, 1)
+  return bytes
+}
+
+const cbor = (value: Cbor): Buffer => {
+  if (typeof value === 'number') return value < 0 ? head(1, -1 - value) : head(0, value)
+  if (typeof value === 'string') return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
+  if (value instanceof Uint8Array) return Buffer.concat([head(2, value.length), value])
+  const pairs = [...value].flatMap(([key, one]) => [cbor(key), cbor(one)])
+  return Buffer.concat([head(5, value.size), ...pairs])
+}
+
+// RFC 9052 §7, RFC 9053 §7, RFC 8230 §4: the type of the key, its algorithm, and its parameters in order
+const coseKey = (...values: ReadonlyArray<Cbor>): Buffer =>
+  cbor(new Map(values.map((value, at) => [[1, 3, -1, -2, -3][at] ?? 0, value])))
+
+interface Kind {
+  readonly cose: number
+  readonly hash: 'sha256' | null
+  readonly publicKey: (jwk: Readonly<Record<'x' | 'y' | 'n' | 'e', Buffer>>) => Buffer
+}
+
+const kinds: Readonly<Record<PasskeyAlgorithm, Kind>> = {
+  ES256: { cose: -7, hash: 'sha256', publicKey: ({ x, y }) => coseKey(2, -7, 1, x, y) },
+  EdDSA: { cose: -8, hash: null, publicKey: ({ x }) => coseKey(1, -8, 6, x) },
+  RS256: { cose: -257, hash: 'sha256', publicKey: ({ n, e }) => coseKey(3, -257, n, e) },
+}
+
+const algorithms: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
+
+// As DER, because a key object of `generateKeyPairSync` can hang in `export` as JWK on Node 20
+const publicKeyEncoding = { type: 'spki', format: 'der' } as const
+const privateKeyEncoding = { type: 'pkcs8', format: 'der' } as const
+
+const newKeys = (
+  algorithm: PasskeyAlgorithm,
+  modulusLength: number,
+): { readonly publicKey: Buffer; readonly privateKey: Buffer } => {
+  switch (algorithm) {
+    case 'ES256':
+      return generateKeyPairSync('ec', { namedCurve: 'P-256', publicKeyEncoding, privateKeyEncoding })
+    case 'EdDSA':
+      return generateKeyPairSync('ed25519', { publicKeyEncoding, privateKeyEncoding })
+    case 'RS256':
+      return generateKeyPairSync('rsa', { modulusLength, publicKeyEncoding, privateKeyEncoding })
+  }
+}
+
+const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
+  const jwk = createPublicKey({ key: spki, format: 'der', type: 'spki' }).export({ format: 'jwk' })
+  const member = (name: 'x' | 'y' | 'n' | 'e') => Buffer.from(jwk[name] ?? '', 'base64url')
+  return kinds[algorithm].publicKey({ x: member('x'), y: member('y'), n: member('n'), e: member('e') })
+}
+
+// -------------------------------------------------------------------------------------
+// what is signed
+// -------------------------------------------------------------------------------------
+
+const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
+
+const clientData = (type: string, challenge: string, origin: string, wrong: WrongAnswer): Buffer => {
+  const { crossOrigin = false, topOrigin } = wrong
+  return Buffer.from(
+    JSON.stringify({
+      type: wrong.type ?? type,
+      challenge: wrong.challenge ?? challenge,
+      origin: wrong.origin ?? origin,
+      crossOrigin,
+      ...(topOrigin !== undefined && { topOrigin }),
+    }),
+  )
+}
+
+interface Facts {
+  readonly rpId: string
+  readonly counter: number
+  readonly synced: boolean
+  readonly attested?: Uint8Array
+}
+
+// WebAuthn §6.1
+const authenticatorData = ({ rpId, counter, synced, attested }: Facts, wrong: WrongAnswer): Buffer => {
+  const { userPresent = true, userVerified = true, backupEligible = synced, backedUp = synced } = wrong
+  const flags = [userPresent, false, userVerified, backupEligible, backedUp, false, attested !== undefined]
+  const bits = flags.reduce((sum, flag, at) => sum + (flag ? 1 << at : 0), 0)
+  const counted = Buffer.alloc(5)
+  counted.writeUInt8(bits)
+  counted.writeUInt32BE(wrong.counter ?? counter, 1)
+  return Buffer.concat([
+    sha256(wrong.rpId ?? rpId),
+    counted,
+    attested ?? Buffer.alloc(0),
+    wrong.trailing ?? Buffer.alloc(0),
+  ])
+}
+
+// WebAuthn §6.5.1, with an AAGUID of zeros
+const attestedData = (id: Buffer, publicKey: Uint8Array): Buffer => {
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(id.length)
+  return Buffer.concat([Buffer.alloc(16), length, id, publicKey])
+}
+
+const attestationObject = (
+  attestation: WrongRegistration['attestation'],
+  authData: Buffer,
+  signed: () => Buffer,
+  alg: number,
+): Uint8Array => {
+  if (attestation instanceof Uint8Array) return attestation
+  const statement = (sig: Uint8Array) => new Map<string, Cbor>(Object.entries({ alg, sig }))
+  const object = (fmt: string, attStmt: ReadonlyMap<string, Cbor>) =>
+    cbor(new Map<string, Cbor>(Object.entries({ fmt, attStmt, authData })))
+  switch (attestation) {
+    case undefined:
+      return object('none', new Map())
+    case 'statement':
+      return object('none', statement(signed()))
+    case 'unknown':
+      return object('unknown', statement(signed()))
+    case 'packed':
+      return object('packed', statement(signed()))
+    case 'packed, wrong':
+      return object('packed', statement(Buffer.from(signed()).reverse()))
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// the authenticator
+// -------------------------------------------------------------------------------------
+
+interface Kept extends Omit<SoftwarePasskey, 'counter'> {
+  readonly privateKey: KeyObject
+  counter: number
+}
+
+const fail = (name: 'InvalidStateError' | 'NotAllowedError' | 'NotSupportedError', message: string): never => {
+  throw new DOMException(message, name)
+}
+
+const has = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: string): boolean =>
+  list?.some((one) => one.id === id) ?? false
+
+/**
+ * Makes an authenticator without passkeys, on a page of `origin`.
+ *
+ * @example
+ * import { softwareAuthenticator } from 'koa-with-auth/testing'
+ *
+ * const phone = softwareAuthenticator({ origin: 'https://shop.example' })
+ * const options = {
+ *   challenge: 'AAAA', // these come from your route
+ *   rp: { id: 'shop.example', name: 'Shop' },
+ *   user: { id: 'dXNlcg', name: 'anna', displayName: '' },
+ *   pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
+ * }
+ * const registration = phone.create(options) // send it to your route
+ * const forgotten = phone.get({ challenge: 'BBBB', rpId: 'shop.example' }, { userVerified: false }) // must be refused
+ * assert.strictEqual(forgotten.id, registration.id)
+ */
+export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): SoftwareAuthenticator => {
+  const { origin, algorithm: own, synced = true } = options
+  const host = new URL(origin).hostname
+  const passkeys: Kept[] = []
+  const signedBy = ({ privateKey, algorithm }: Kept, data: Uint8Array): Buffer =>
+    sign(kinds[algorithm].hash, data, privateKey)
+
+  const create = (asked: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
+    const offered = algorithms.filter((one) => asked.pubKeyCredParams.some(({ alg }) => alg === kinds[one].cose))
+    const first = asked.pubKeyCredParams.flatMap(({ alg }) => offered.find((one) => kinds[one].cose === alg) ?? [])[0]
+    const algorithm =
+      wrong.algorithm ??
+      (own === undefined ? first : offered.find((one) => one === own)) ??
+      fail('NotSupportedError', 'none of the offered algorithms is known')
+    if (passkeys.some(({ id }) => has(asked.excludeCredentials, id))) {
+      return fail('InvalidStateError', 'a passkey of this user is here already')
+    }
+    const { publicKey, privateKey } = newKeys(algorithm, wrong.modulusLength ?? 2048)
+    const rawId = randomBytes(16)
+    const made: Kept = {
+      id: rawId.toString('base64url'),
+      rpId: asked.rp.id ?? host,
+      userHandle: asked.user.id,
+      algorithm,
+      privateKey: createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' }),
+      counter: synced ? 0 : 1,
+    }
+    const older = passkeys.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
+    if (older >= 0) passkeys.splice(older, 1)
+    passkeys.push(made)
+    const data = clientData('webauthn.create', asked.challenge, origin, wrong)
+    const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
+    const authData = authenticatorData({ ...made, synced, attested }, wrong)
+    const alg = kinds[algorithm].cose
+    const signed = () => signedBy(made, Buffer.concat([authData, sha256(data)]))
+    const id = wrong.id ?? made.id
+    return {
+      id,
+      rawId: id,
+      type: 'public-key',
+      authenticatorAttachment: 'platform',
+      clientExtensionResults: { credProps: { rk: true } },
+      response: {
+        clientDataJSON: data.toString('base64url'),
+        attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString(
+          'base64url',
+        ),
+        authenticatorData: authData.toString('base64url'),
+        publicKey: publicKey.toString('base64url'),
+        publicKeyAlgorithm: alg,
+        transports: ['internal'],
+      },
+    }
+  }
+
+  const get = (asked: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
+    const rpId = asked.rpId ?? host
+    const { allowCredentials = [] } = asked
+    const kept =
+      passkeys.findLast(
+        (one) => one.rpId === rpId && (allowCredentials.length === 0 || has(allowCredentials, one.id)),
+      ) ?? fail('NotAllowedError', 'no passkey fits')
+    if (!synced) kept.counter += 1
+    const data = clientData('webauthn.get', asked.challenge, origin, wrong)
+    const authData = authenticatorData({ ...kept, synced }, wrong)
+    const signature = signedBy(
+      kept,
+      Buffer.concat([authData, sha256(wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)]),
+    )
+    const userHandle = wrong.userHandle === undefined ? kept.userHandle : wrong.userHandle
+    const id = wrong.id ?? kept.id
+    return {
+      id,
+      rawId: id,
+      type: 'public-key',
+      authenticatorAttachment: 'platform',
+      clientExtensionResults: {},
+      response: {
+        clientDataJSON: data.toString('base64url'),
+        authenticatorData: authData.toString('base64url'),
+        signature: signature.toString('base64url'),
+        ...(userHandle !== null && { userHandle }),
+      },
+    }
+  }
+
+  return {
+    create,
+    get,
+    passkeys: () =>
+      passkeys.map(({ id, rpId, userHandle, algorithm, counter }) => ({ id, rpId, userHandle, algorithm, counter })),
+  }
+}
