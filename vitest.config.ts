@@ -28,6 +28,9 @@ const entries = {
   '/keys/sqlite': 'keys/sqliteKeyStore',
   '/keys/redis': 'keys/redisKeyStore',
   '/passwords': 'passwords/index',
+  '/sign-in/passkeys': 'sign-in/passkeys/index',
+  '/sign-in/passkeys/sqlite': 'sign-in/passkeys/sqlitePasskeyStore',
+  '/sign-in/passkeys/redis': 'sign-in/passkeys/redisPasskeyStore',
   '/upgrades': 'upgrades/index',
 }
 export const alias = Object.entries(entries).map(([entry, file]) => ({

@@ -1,5 +1,5 @@
 /**
- * koa-with-auth/testing/laws: the laws of authenticators, error mappers and stores of API keys, checked with fixed and
+ * koa-with-auth/testing/laws: the laws of authenticators, error mappers, and stores of API keys and of passkeys, checked with fixed and
  * random requests. It needs fast-check, and works in every test runner.
  *
  * Reading guide: `authenticatorLaws.ts` is the list of laws. `Subject.ts` calls the authenticator. `verdicts.ts` checks
@@ -10,4 +10,5 @@ export { checkAuthenticator, lawsOf, type LawTest } from './authenticator.js'
 export type { LawOptions, ValidRequest } from './Subject.js'
 export { checkErrorMapper, lawsOfErrorMapper, type MapperOptions } from './mapper.js'
 export { checkKeyStore, lawsOfKeyStore } from './keyStore.js'
+export { checkPasskeyStore, lawsOfPasskeyStore } from './passkeyStore.js'
 export { LawViolations, type Violation } from '../LawViolations.js'

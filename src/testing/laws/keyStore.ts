@@ -14,28 +14,9 @@
  * | is atomic | a rotation at the same time that outlives a revocation                |
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { inspect, isDeepStrictEqual } from 'node:util'
 import type { KeyRecord, KeyStore } from '../../keys/KeyStore.js'
-import { refuse, type Violation } from '../LawViolations.js'
 import type { LawTest } from './authenticator.js'
-
-/*
- * The laws of a store of API keys. `keyStoreLaws.ts` checks them.
- */
-
-/** A store on trial. */
-interface Trial {
-  readonly store: KeyStore
-  /** Compares the result of a call with the expected one. */
-  readonly expect: (done: string, actual: unknown, expected: unknown) => void
-}
-
-/** A law of a store. */
-interface KeyStoreLaw {
-  readonly name: string
-  readonly fix: string
-  readonly hold: (trial: Trial) => Promise<void>
-}
+import { checkAll, testsOf, type StoreLaw } from './storeLaws.js'
 
 const newDigest = (): string => createHash('sha256').update(randomUUID()).digest('hex')
 const newRecord = (more: Partial<KeyRecord> = {}): KeyRecord => ({
@@ -57,8 +38,7 @@ const kept = async (store: KeyStore, more: Partial<KeyRecord> = {}) => {
 
 const rotationAt = (at: number, until: number) => ({ digest: newDigest(), prefix: 'acme', last4: 'wxyz', at, until })
 
-/** All laws. */
-const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
+const laws: ReadonlyArray<StoreLaw<KeyStore>> = [
   {
     name: 'keeps every field as it was',
     fix: 'keep all fields of KeyRecord, leave out those that are not there, and times to the millisecond',
@@ -218,22 +198,6 @@ const keyStoreLaws: ReadonlyArray<KeyStoreLaw> = [
   },
 ]
 
-class Broken extends Error {}
-
-const violationOf = async ({ name, fix, hold }: KeyStoreLaw, store: KeyStore): Promise<Violation | undefined> => {
-  const expect: Trial['expect'] = (done, actual, expected) => {
-    if (isDeepStrictEqual(actual, expected)) return
-    throw new Broken(`${done}: ${inspect(actual, { depth: 5 })}\nit must be: ${inspect(expected, { depth: 5 })}`)
-  }
-  try {
-    await hold({ store, expect })
-    return undefined
-  } catch (error) {
-    const counterexample = error instanceof Broken ? error.message : `it throws: ${inspect(error)}`
-    return { law: name, counterexample, fix }
-  }
-}
-
 /**
  * Returns the laws of a store of API keys. Each has a name and a check, so you can make a test of it.
  *
@@ -246,14 +210,7 @@ const violationOf = async ({ name, fix, hold }: KeyStoreLaw, store: KeyStore): P
  *   for (const { name, check } of lawsOfKeyStore(memoryKeyStore())) test(name, check)
  * }
  */
-export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> =>
-  keyStoreLaws.map((law) => ({
-    name: law.name,
-    check: async () => {
-      const violation = await violationOf(law, store)
-      refuse('a store of API keys', violation === undefined ? [] : [violation])
-    },
-  }))
+export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> => testsOf('a store of API keys', laws, store)
 
 /**
  * Checks every law of a store of API keys. Rejects with `LawViolations`, which lists all that do not hold.
@@ -264,8 +221,4 @@ export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> =>
  *
  * await checkKeyStore(memoryKeyStore())
  */
-export const checkKeyStore = async (store: KeyStore): Promise<void> => {
-  const violations = []
-  for (const law of keyStoreLaws) violations.push((await violationOf(law, store)) ?? [])
-  refuse('a store of API keys', violations.flat())
-}
+export const checkKeyStore = (store: KeyStore): Promise<void> => checkAll('a store of API keys', laws, store)

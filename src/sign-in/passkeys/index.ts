@@ -1,0 +1,7 @@
+/**
+ * koa-with-auth/sign-in/passkeys: signing in with passkeys (WebAuthn). It needs `@simplewebauthn/server`.
+ *
+ * Reading guide: `passkeys.ts` makes the kinds of ceremonies. `PasskeyStore.ts` is the interface of stores.
+ */
+
+export { memoryPasskeyStore, type PasskeyRecord, type PasskeyStore, type PasskeyUse } from './PasskeyStore.js'

@@ -1,0 +1,76 @@
+/**
+ * Passkeys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sign-in/passkeys/sqlite`.
+ *
+ * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
+ * process undoes nothing.
+ */
+import type { Row } from '@libsql/client'
+import { checkOptions, declareFactory } from '../../core/options.js'
+import { fileUrl, sqliteFile } from '../../stores/sqlite.js'
+import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
+
+/** Which file. */
+export interface SqlitePasskeyStoreOptions {
+  /** `file:` and the path. The file is created if it is missing. The table's name is `auth_passkeys`. */
+  readonly url: string
+}
+
+/** A store that can be closed. */
+export interface SqlitePasskeyStore extends PasskeyStore {
+  readonly close: () => void
+}
+
+const tables = `
+  create table if not exists auth_passkeys (id text primary key, user text not null, record text not null) without rowid;
+  create index if not exists auth_passkeys_user on auth_passkeys (user);
+`
+const check = 'select 1 from auth_passkeys limit 1'
+
+const adding = 'insert into auth_passkeys values (?, ?, ?) on conflict do nothing'
+const field = (name: string): string => `json_extract(record, '$.${name}')`
+const updating = `update auth_passkeys
+  set record = json_set(json_patch(record, ?), '$.lastUsedAt', max(?, coalesce(${field('lastUsedAt')}, 0)))
+  where id = ? and (${field('counter')} < ? or (${field('counter')} = 0 and ? = 0))`
+const removing = 'delete from auth_passkeys where id = ? and user = ?'
+
+const recordIn = (row: Row): PasskeyRecord => {
+  const text = row['record']
+  const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
+  if (isPasskeyRecord(record)) return record
+  throw new TypeError('sqlitePasskeyStore: a row of auth_passkeys is not a record of this store')
+}
+
+/**
+ * A store in an SQLite file, by `@libsql/client`. Several processes of one machine can share it. It can be the file of
+ * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. Throws a
+ * TypeError for options that cannot work.
+ *
+ * @example
+ * import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
+ *
+ * const store = sqlitePasskeyStore({ url: 'file::memory:' })
+ * assert.deepStrictEqual(await store.ofUser('anna'), [])
+ */
+export const sqlitePasskeyStore = (options: SqlitePasskeyStoreOptions): SqlitePasskeyStore => {
+  const { url } = checkOptions('sqlitePasskeyStore', options, {
+    url: fileUrl('several machines share passkeys by redisPasskeyStore'),
+  })
+  const file = sqliteFile({ url, tables, check })
+  return {
+    add: async (record) => (await file.write(adding, [record.id, record.user, JSON.stringify(record)])) === 1,
+    byId: async (id) => {
+      const { rows } = await file.read('select record from auth_passkeys where id = ?', [id])
+      return rows[0] && recordIn(rows[0])
+    },
+    ofUser: async (user) =>
+      (await file.read('select record from auth_passkeys where user = ?', [user])).rows.map(recordIn),
+    update: async (id, { counter, backupEligible, backedUp }, at) => {
+      const use = JSON.stringify({ counter, backupEligible, backedUp })
+      return (await file.write(updating, [use, at, id, counter, counter])) === 1
+    },
+    remove: async (id, user) => (await file.write(removing, [id, user])) === 1,
+    close: () => file.close(),
+  }
+}
+
+declareFactory('sqlitePasskeyStore', sqlitePasskeyStore)
