@@ -1,0 +1,355 @@
+/**
+ * What is checked of the answers of authenticators: what the library checks, and what it leaves to its caller.
+ */
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import * as O from 'fp-ts/lib/Option.js'
+import {
+  softwareAuthenticator,
+  type AssertionJson,
+  type PasskeyAlgorithm,
+  type RegistrationJson,
+  type SoftwareAuthenticatorOptions,
+  type WrongAssertion,
+  type WrongRegistration,
+} from 'koa-with-auth/testing'
+import type { PasskeyRecord } from 'koa-with-auth/sign-in/passkeys'
+import { describe, expect, it } from 'vitest'
+import { assertionIn, registrationIn } from '../../src/sign-in/passkeys/Answer.js'
+import {
+  algorithms,
+  checkAssertion,
+  checkRegistration,
+  type RelyingParty,
+} from '../../src/sign-in/passkeys/RelyingParty.js'
+
+const origin = 'https://shop.example'
+const party: RelyingParty = {
+  id: 'shop.example',
+  name: 'Shop',
+  origins: [origin, 'https://shop.de'],
+  topOrigins: ['https://portal.example'],
+  userVerification: 'required',
+}
+const challenge = 'Y2hhbGxlbmdl'
+const userHandle = 'dXNlcg'
+
+const phoneOf = (options: Partial<SoftwareAuthenticatorOptions> = {}) => softwareAuthenticator({ origin, ...options })
+type Phone = ReturnType<typeof phoneOf>
+
+const created = (phone: Phone, wrong?: WrongRegistration): RegistrationJson =>
+  phone.create(
+    {
+      challenge,
+      rp: { id: party.id },
+      user: { id: userHandle },
+      pubKeyCredParams: algorithms.map((alg) => ({ alg })),
+    },
+    wrong,
+  )
+const registering = (answer: unknown, at: RelyingParty = party) => {
+  const read = registrationIn(answer)
+  return O.isSome(read) ? checkRegistration(at, challenge, read.value) : Promise.resolve('unread')
+}
+const recordOf = async (phone: Phone): Promise<PasskeyRecord> => {
+  const { id } = created(phone)
+  const read = registrationIn(created(phone))
+  const [kept] = phone.passkeys()
+  const made = O.isSome(read) && (await checkRegistration(party, challenge, read.value))
+  if (!made || kept === undefined) throw new Error(`not registered: ${id}`)
+  const { userVerified: _, ...use } = made
+  return { ...use, id: kept.id, user: 'anna', userHandle, rpId: party.id, transports: [], createdAt: 1 }
+}
+const got = (phone: Phone, wrong?: WrongAssertion): AssertionJson => phone.get({ challenge, rpId: party.id }, wrong)
+const signing = async (answer: unknown, record: PasskeyRecord | undefined, at: RelyingParty = party) => {
+  const read = assertionIn(answer)
+  return O.isSome(read) ? await checkAssertion(at, challenge, read.value, record) : 'unread'
+}
+const refused = { _tag: 'Refused' }
+
+const all: ReadonlyArray<PasskeyAlgorithm> = ['EdDSA', 'ES256', 'RS256']
+
+describe('a registration', () => {
+  it.each(all)('with %s is accepted', async (algorithm) => {
+    expect(await registering(created(phoneOf({ algorithm })))).toMatchObject({
+      counter: 0,
+      userVerified: true,
+      backupEligible: true,
+      backedUp: true,
+    })
+  })
+
+  it('gives what the record needs', async () => {
+    const phone = phoneOf({ synced: false })
+    const made = await registering(created(phone))
+    expect(made).toStrictEqual({
+      publicKey: expect.stringMatching(/^[\w-]+$/),
+      aaguid: '00000000-0000-0000-0000-000000000000',
+      counter: 1,
+      backupEligible: false,
+      backedUp: false,
+      userVerified: true,
+    })
+  })
+
+  const cose = (...pairs: ReadonlyArray<readonly [head: string, bytes?: Buffer]>) =>
+    Buffer.concat(pairs.flatMap(([head, bytes = Buffer.alloc(0)]) => [Buffer.from(head, 'hex'), bytes]))
+  // through DER, because a key of generateKeyPairSync can hang in its export as JWK on Node 20
+  const spki = generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+  }).publicKey
+  const { x = '', y = '' } = createPublicKey({ key: spki, format: 'der', type: 'spki' }).export({ format: 'jwk' })
+  const point = [Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')] as const
+  const modulus = (bytes: number) => Buffer.alloc(bytes, 0xc3)
+  const rsa = (n: Buffer, e: Buffer) => {
+    const length = Buffer.alloc(2)
+    length.writeUInt16BE(n.length)
+    return cose(['a401030339010020'], ['59', length], ['', n], [`21${(0x40 + e.length).toString(16)}`, e])
+  }
+
+  const wrongs: Readonly<Record<string, WrongRegistration>> = {
+    'another challenge': { challenge: 'AAAA' },
+    'the type of an assertion': { type: 'webauthn.get' },
+    'an origin over http': { origin: 'http://shop.example' },
+    'another port': { origin: 'https://shop.example:8443' },
+    'a subdomain': { origin: 'https://a.shop.example' },
+    'a trailing dot': { origin: 'https://shop.example.' },
+    'the origin null': { origin: 'null' },
+    'another site': { origin: 'https://evil.example' },
+    'the hash of another RP id': { rpId: 'evil.example' },
+    'a frame of another origin': { crossOrigin: true },
+    'a frame in a page that is not listed': { crossOrigin: true, topOrigin: 'https://evil.example' },
+    'an outer page without a frame': { topOrigin: 'https://portal.example' },
+    'no user presence': { userPresent: false },
+    'no user verification': { userVerified: false },
+    'backed up, but not eligible': { backupEligible: false },
+    'bytes after the end': { trailing: Buffer.from([0]) },
+    'the id of another credential': { id: 'QUFBQQ' },
+    'a modulus of 1024 bits': { algorithm: 'RS256', modulusLength: 1024 },
+    'a modulus of 2047 bits': {
+      publicKey: rsa(Buffer.concat([Buffer.from([0x63]), modulus(255)]), Buffer.from([1, 0, 1])),
+    },
+    'a modulus with zeros before it': {
+      publicKey: rsa(Buffer.concat([Buffer.alloc(200), modulus(56)]), Buffer.from([1, 0, 1])),
+    },
+    'a modulus of 8192 bits': { publicKey: rsa(modulus(1024), Buffer.from([1, 0, 1])) },
+    'the exponent 1': { publicKey: rsa(modulus(256), Buffer.from([1])) },
+    'no modulus': { publicKey: cose(['a2010303390100']) },
+    'no parameters': { publicKey: cose(['a201020326']) },
+    'another curve': { publicKey: cose(['a5010203262002215820'], ['', point[0]], ['225820'], ['', point[1]]) },
+    'a point that is not on the curve': {
+      publicKey: cose(['a5010203262001215820'], ['', Buffer.alloc(32, 7)], ['225820'], ['', Buffer.alloc(32, 7)]),
+    },
+    'an algorithm that was not offered': {
+      publicKey: cose(['a501020338222002215820'], ['', Buffer.alloc(32, 7)], ['225820'], ['', Buffer.alloc(32, 7)]),
+    },
+    'none with a statement': { attestation: 'statement' },
+    'an unknown format': { attestation: 'unknown' },
+    'a wrong signature of its own': { attestation: 'packed, wrong' },
+    'bytes that are not CBOR': { attestation: Buffer.from('rubbish') },
+  }
+  it.each(Object.entries(wrongs))('with %s is refused', async (_name, wrong) => {
+    expect(await registering(created(phoneOf(), wrong))).toBeUndefined()
+  })
+
+  it('that attests itself is accepted', async () => {
+    expect(await registering(created(phoneOf(), { attestation: 'packed' }))).toHaveProperty('publicKey')
+  })
+
+  it('of another listed origin, or in a frame of a listed page, is accepted', async () => {
+    for (const wrong of [{ origin: 'https://shop.de' }, { crossOrigin: true, topOrigin: 'https://portal.example' }]) {
+      expect(await registering(created(phoneOf(), wrong))).toHaveProperty('publicKey')
+    }
+  })
+
+  it('of a point of the curve is accepted, so the cases above are refused for what they name', async () => {
+    const publicKey = cose(['a5010203262001215820'], ['', point[0]], ['225820'], ['', point[1]])
+    expect(await registering(created(phoneOf(), { publicKey }))).toHaveProperty('publicKey')
+  })
+
+  it('without user verification is accepted if it is preferred only', async () => {
+    const preferred: RelyingParty = { ...party, userVerification: 'preferred' }
+    const made = await registering(created(phoneOf(), { userVerified: false }), preferred)
+    expect(made).toMatchObject({ userVerified: false })
+  })
+})
+
+describe('an assertion', () => {
+  it.each(all)('with %s is accepted', async (algorithm) => {
+    const phone = phoneOf({ algorithm })
+    const record = await recordOf(phone)
+    expect(await signing(got(phone), record)).toStrictEqual({
+      _tag: 'Used',
+      used: { counter: 0, userVerified: true, backupEligible: true, backedUp: true },
+    })
+  })
+
+  const wrongs: Readonly<Record<string, WrongAssertion>> = {
+    'another challenge': { challenge: 'AAAA' },
+    'the type of a registration': { type: 'webauthn.create' },
+    'an origin over http': { origin: 'http://shop.example' },
+    'another port': { origin: 'https://shop.example:8443' },
+    'a subdomain': { origin: 'https://a.shop.example' },
+    'a trailing dot': { origin: 'https://shop.example.' },
+    'the origin null': { origin: 'null' },
+    'the hash of another RP id': { rpId: 'evil.example' },
+    'a frame of another origin': { crossOrigin: true },
+    'a frame in a page that is not listed': { crossOrigin: true, topOrigin: 'https://evil.example' },
+    'an outer page without a frame': { topOrigin: 'https://portal.example' },
+    'no user presence': { userPresent: false },
+    'no user verification': { userVerified: false },
+    'backed up, but not eligible': { backupEligible: false },
+    'bytes after the end': { trailing: Buffer.from([0]) },
+    'another user handle': { userHandle: 'b3RoZXI' },
+    'a wrong signature': { signature: 'wrong' },
+  }
+  it.each(Object.entries(wrongs))('with %s is refused', async (_name, wrong) => {
+    const phone = phoneOf()
+    const record = await recordOf(phone)
+    expect(await signing(got(phone, wrong), record)).toStrictEqual(refused)
+    expect(await signing(got(phone), record)).toHaveProperty('used')
+  })
+
+  it.each(all)('with a wrong signature of %s is refused', async (algorithm) => {
+    const phone = phoneOf({ algorithm })
+    const record = await recordOf(phone)
+    expect(await signing(got(phone, { signature: 'wrong' }), record)).toStrictEqual(refused)
+  })
+
+  it('of no record, or with a record of another id, user handle or RP, is refused', async () => {
+    const phone = phoneOf()
+    const record = await recordOf(phone)
+    const others = [undefined, { ...record, id: 'AAAA' }, { ...record, userHandle: 'AAAA' }, { ...record, rpId: 'a' }]
+    for (const other of others) expect(await signing(got(phone), other)).toStrictEqual(refused)
+    const other = await recordOf(phoneOf())
+    expect(await signing(got(phone), { ...record, publicKey: other.publicKey })).toStrictEqual(refused)
+  })
+
+  it.each([
+    { kept: 5, sent: 6, tag: 'Used' },
+    { kept: 0, sent: 0, tag: 'Used' },
+    { kept: 0, sent: 3, tag: 'Used' },
+    { kept: 5, sent: 5, tag: 'Counter' },
+    { kept: 5, sent: 4, tag: 'Counter' },
+    { kept: 5, sent: 0, tag: 'Counter' },
+    { kept: 2 ** 32 - 1, sent: 0, tag: 'Counter' },
+  ])('with the counter $sent after $kept is $tag', async ({ kept, sent, tag }) => {
+    const phone = phoneOf({ synced: false })
+    const record = await recordOf(phone)
+    const checked = await signing(got(phone, { counter: sent }), { ...record, counter: kept })
+    expect(checked).toHaveProperty('_tag', tag)
+  })
+
+  it('with a lower counter and a wrong signature is refused, and no sign of a copy', async () => {
+    const phone = phoneOf({ synced: false })
+    const record = await recordOf(phone)
+    expect(await signing(got(phone, { counter: 1, signature: 'wrong' }), { ...record, counter: 9 })).toStrictEqual(
+      refused,
+    )
+  })
+
+  it('whose flags of a backup changed since the registration is accepted, and gives the new ones', async () => {
+    const phone = phoneOf({ synced: false })
+    const record = await recordOf(phone)
+    expect(record).toMatchObject({ backupEligible: false, backedUp: false })
+    for (const flags of [
+      { backupEligible: true, backedUp: false },
+      { backupEligible: true, backedUp: true },
+    ]) {
+      expect(await signing(got(phone, flags), record)).toMatchObject({ used: flags })
+    }
+  })
+})
+
+describe('what a browser sends', () => {
+  const registration = created(phoneOf())
+  const phone = phoneOf()
+  created(phone)
+  const assertion = got(phone)
+  const client = (data: unknown) => Buffer.from(JSON.stringify(data)).toString('base64url')
+  const text = (length: number) => 'A'.repeat(length)
+
+  it('is read', () => {
+    expect(registrationIn(JSON.parse(JSON.stringify(registration)))).toMatchObject({ _tag: 'Some' })
+    expect(assertionIn(JSON.parse(JSON.stringify(assertion)))).toMatchObject({ _tag: 'Some' })
+  })
+
+  const garbage: ReadonlyArray<readonly [string, unknown]> = [
+    ['undefined', undefined],
+    ['null', null],
+    ['an empty object', {}],
+    ['an array', [assertion]],
+    ['a string', JSON.stringify(assertion)],
+    ['inherited members', Object.create(assertion)],
+    ['members of __proto__', JSON.parse(`{"__proto__":${JSON.stringify(assertion)}}`)],
+    ['no response', { ...assertion, response: undefined }],
+    ['an array as response', { ...assertion, response: [] }],
+    ['another type', { ...assertion, type: 'password' }],
+    ['an id that is no string', { ...assertion, id: 1, rawId: 1 }],
+    ['an id with padding', { ...assertion, id: `${assertion.id}==`, rawId: `${assertion.id}==` }],
+    ['different ids', { ...assertion, rawId: 'AAAA' }],
+    ['a long id', { ...assertion, id: text(1365), rawId: text(1365) }],
+  ]
+  it.each(garbage)('%s is nothing', (_name, sent) => {
+    expect(assertionIn(sent)).toStrictEqual(O.none)
+    expect(registrationIn(sent)).toStrictEqual(O.none)
+  })
+
+  const responses: ReadonlyArray<readonly [string, Readonly<Record<string, unknown>>]> = [
+    ['no client data', { clientDataJSON: undefined }],
+    ['client data that are no JSON', { clientDataJSON: 'AAAA' }],
+    ['client data that are null', { clientDataJSON: client(null) }],
+    ['client data without a challenge', { clientDataJSON: client({ type: 'webauthn.get' }) }],
+    ['a challenge that is no string', { clientDataJSON: client({ challenge: ['a'] }) }],
+    ['crossOrigin that is no boolean', { clientDataJSON: client({ challenge: 'a', crossOrigin: 'false' }) }],
+    ['topOrigin that is no string', { clientDataJSON: client({ challenge: 'a', topOrigin: null }) }],
+    ['long client data', { clientDataJSON: client({ challenge: 'a', x: text(9000) }) }],
+  ]
+  it.each(responses)('%s: nothing', (_name, more) => {
+    expect(assertionIn({ ...assertion, response: { ...assertion.response, ...more } })).toStrictEqual(O.none)
+    expect(registrationIn({ ...registration, response: { ...registration.response, ...more } })).toStrictEqual(O.none)
+  })
+
+  it.each([
+    ['no user handle', { userHandle: undefined }],
+    ['null as user handle', { userHandle: null }],
+    ['an empty user handle', { userHandle: '' }],
+    ['a long user handle', { userHandle: text(87) }],
+    ['no signature', { signature: undefined }],
+    ['a long signature', { signature: text(1025) }],
+    ['long authenticator data', { authenticatorData: text(4097) }],
+    ['authenticator data in base64', { authenticatorData: 'a+/=' }],
+  ])('an assertion with %s is nothing', (_name, more) => {
+    expect(assertionIn({ ...assertion, response: { ...assertion.response, ...more } })).toStrictEqual(O.none)
+  })
+
+  it.each([
+    ['no attestation object', { attestationObject: undefined }],
+    ['an attestation of 1 MB', { attestationObject: text(2 ** 20) }],
+  ])('a registration with %s is nothing', (_name, more) => {
+    expect(registrationIn({ ...registration, response: { ...registration.response, ...more } })).toStrictEqual(O.none)
+  })
+
+  it('has hints of transports, and others are left out', () => {
+    const transports = ['internal', 'hybrid', 'internal', 7, null, 'A', text(99), '__proto__']
+    const read = registrationIn({ ...registration, response: { ...registration.response, transports } })
+    expect(read).toMatchObject({ value: { transports: ['internal', 'hybrid'] } })
+  })
+
+  const depth = (head: number, levels: number) => Buffer.alloc(levels, head)
+  it.each([
+    ['arrays', depth(0x81, 10_000)],
+    ['maps', Buffer.from('a1'.repeat(5000), 'hex')],
+    ['tags', depth(0xc0, 10_000)],
+    ['byte strings without an end', depth(0x5f, 10_000)],
+    ['an array of 4 billion', Buffer.from('9affffffff', 'hex')],
+    ['a string of 4 billion bytes', Buffer.from('7affffffff', 'hex')],
+  ])('CBOR of nested %s is refused within 50 ms of processor time', async (_name, attestation) => {
+    const answer = created(phoneOf(), { attestation })
+    await registering(answer)
+    const before = process.cpuUsage()
+    expect(await registering(answer)).toBeUndefined()
+    expect((process.cpuUsage(before).user + process.cpuUsage(before).system) / 1000).toBeLessThan(50)
+  })
+})

@@ -1,0 +1,175 @@
+/**
+ * A relying party of WebAuthn: who a passkey is for, on which origins it is used, and what its answers must be.
+ *
+ * `@simplewebauthn/server` checks the type, the challenge, the origin, the hash of the RP id, the flags, the counter and the
+ * signature. What it leaves to its caller is checked here: frames of other origins, keys that are weak or no keys, the id of the
+ * response, the user handle, and a signature that is wrong, for which it does not throw.
+ */
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
+import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
+import type { Assertion, Registration } from './Answer.js'
+import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyStore.js'
+
+/** Who a passkey is for, and what is accepted. */
+export interface RelyingParty {
+  readonly id: string
+  readonly name: string
+  readonly origins: ReadonlyArray<string>
+  /** Origins of pages that may contain a frame of ours. */
+  readonly topOrigins: ReadonlyArray<string>
+  readonly userVerification: 'required' | 'preferred'
+}
+
+/** COSE algorithms in the order in which they are offered: EdDSA, ES256, RS256. */
+export const algorithms: ReadonlyArray<number> = [-8, -7, -257]
+
+/** What a registration gives. */
+export interface NewPasskey extends PasskeyUse {
+  readonly publicKey: string
+  readonly aaguid: string
+  readonly userVerified: boolean
+}
+
+/** What a use gives. */
+export interface UsedPasskey extends PasskeyUse {
+  readonly userVerified: boolean
+}
+
+/** What an assertion is: good, refused, or of a counter that did not grow, which a copy of the authenticator would cause. */
+export type Checked = { readonly _tag: 'Used'; readonly used: UsedPasskey } | { readonly _tag: 'Refused' | 'Counter' }
+
+// The library throws for almost everything that is wrong, also by accident
+const attempt = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
+  try {
+    return await check()
+  } catch {
+    return undefined
+  }
+}
+
+// A page in a frame of another origin can be covered, so that a user confirms what they do not see (WebAuthn §13.4.2)
+const isFramedWell = (party: RelyingParty, { client }: Registration | Assertion): boolean =>
+  client.crossOrigin
+    ? client.topOrigin !== undefined && party.topOrigins.includes(client.topOrigin)
+    : client.topOrigin === undefined
+
+const bytesIn = (key: ReadonlyMap<number, unknown>, label: number): Buffer | undefined => {
+  const value = key.get(label)
+  return value instanceof Uint8Array ? Buffer.from(value) : undefined
+}
+const encoded = (bytes: Buffer | undefined): string => bytes?.toString('base64url') ?? ''
+
+// NIST SP 800-131A: 2048 bits; a longer modulus than 4096 only costs time
+const modulusBits = { least: 2048, most: 4096 }
+const isStrongModulus = (modulus: Buffer | undefined): boolean => {
+  const length = modulus === undefined ? 0 : BigInt(`0x${modulus.toString('hex') || '0'}`).toString(2).length
+  return length >= modulusBits.least && length <= modulusBits.most
+}
+// An exponent of 1 makes every signature right
+const isExponent = (exponent: Buffer | undefined): boolean =>
+  exponent !== undefined && exponent.length > 0 && exponent.length <= 4 && exponent.readUIntBE(0, exponent.length) > 2
+
+// The labels are those of RFC 9053 §7 and RFC 8230 §4: 1 the type, 3 the algorithm, the others its parameters
+const jwkOf = (key: ReadonlyMap<number, unknown>): JsonWebKey | undefined => {
+  const [type, algorithm, curve] = [key.get(1), key.get(3), key.get(-1)]
+  const [first, second] = [bytesIn(key, -2), bytesIn(key, -3)]
+  if (type === 2 && algorithm === -7 && curve === 1) {
+    return { kty: 'EC', crv: 'P-256', x: encoded(first), y: encoded(second) }
+  }
+  if (type === 1 && algorithm === -8 && curve === 6) return { kty: 'OKP', crv: 'Ed25519', x: encoded(first) }
+  const modulus = bytesIn(key, -1)
+  if (type === 3 && algorithm === -257 && isStrongModulus(modulus) && isExponent(first)) {
+    return { kty: 'RSA', n: encoded(modulus), e: encoded(first) }
+  }
+  return undefined
+}
+
+// Throws for a point that is not on its curve, and for other bytes that are no key
+const isGoodKey = (cose: Uint8Array<ArrayBuffer>): boolean => {
+  // Safe: a COSE key is a map with integers as labels, and other labels are never read
+  const jwk = jwkOf(decodeCredentialPublicKey(cose) as unknown as ReadonlyMap<number, unknown>)
+  return jwk !== undefined && createPublicKey({ key: jwk, format: 'jwk' }).type === 'public'
+}
+
+const expectedBy = (party: RelyingParty) => ({
+  expectedOrigin: [...party.origins],
+  expectedRPID: party.id,
+  requireUserVerification: party.userVerification === 'required',
+})
+
+/** Checks a registration; `undefined` if anything is wrong with it. Never rejects. */
+export const checkRegistration = (
+  party: RelyingParty,
+  challenge: string,
+  answer: Registration,
+): Promise<NewPasskey | undefined> =>
+  attempt(async () => {
+    if (!isFramedWell(party, answer)) return undefined
+    const { id, clientDataJSON, attestationObject } = answer
+    const { verified, registrationInfo } = await verifyRegistrationResponse({
+      response: {
+        id,
+        rawId: id,
+        type: 'public-key',
+        clientExtensionResults: {},
+        response: { clientDataJSON, attestationObject },
+      },
+      expectedChallenge: challenge,
+      supportedAlgorithmIDs: [...algorithms],
+      ...expectedBy(party),
+    })
+    if (!verified || registrationInfo.credential.id !== id) return undefined
+    const { credential, aaguid, userVerified, credentialDeviceType, credentialBackedUp } = registrationInfo
+    if (!isGoodKey(credential.publicKey)) return undefined
+    return {
+      publicKey: Buffer.from(credential.publicKey).toString('base64url'),
+      aaguid,
+      counter: credential.counter,
+      backupEligible: credentialDeviceType === 'multiDevice',
+      backedUp: credentialBackedUp,
+      userVerified,
+    }
+  })
+
+// A key of P-256 that has no owner: an unknown id takes as long as a known one
+const decoy = 'pQECAyYgASFYIOj13c-V9CDuWXga26rB9TdKjwhnpm5pyPQN90_s4pQRIlggvl-ZY9X-620-GXR9M5pSzd1sB2d-VoOftiToDLTEdzg'
+
+/**
+ * Checks an assertion with the record that has the id of the answer, or without any: then it is refused. Never rejects.
+ */
+export const checkAssertion = async (
+  party: RelyingParty,
+  challenge: string,
+  answer: Assertion,
+  record: PasskeyRecord | undefined,
+): Promise<Checked> => {
+  const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
+  const info = await attempt(async () => {
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: {
+        id,
+        rawId: id,
+        type: 'public-key',
+        clientExtensionResults: {},
+        response: { clientDataJSON, authenticatorData, signature, userHandle },
+      },
+      expectedChallenge: challenge,
+      // the library refuses a lower counter without saying so: it is compared below
+      credential: { id, publicKey: Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url')), counter: 0 },
+      expectedTopOrigin: [...party.topOrigins],
+      ...expectedBy(party),
+    })
+    // a wrong signature does not throw
+    return verified ? authenticationInfo : undefined
+  })
+  const isOurs =
+    record !== undefined && record.id === id && record.rpId === party.id && record.userHandle === userHandle
+  if (info === undefined || !isOurs || !isFramedWell(party, answer)) return { _tag: 'Refused' }
+  const { newCounter: counter, userVerified, credentialDeviceType, credentialBackedUp: backedUp } = info
+  if (!counts(record.counter, counter)) return { _tag: 'Counter' }
+  return {
+    _tag: 'Used',
+    used: { counter, userVerified, backupEligible: credentialDeviceType === 'multiDevice', backedUp },
+  }
+}
