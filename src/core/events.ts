@@ -199,7 +199,7 @@ export const endsSignIn = (record: SignedOutEvent, signIn: SignInDigests): boole
  */
 
 /** What a store keeps. */
-export type StoreContent = 'api-keys' | 'sessions'
+export type StoreContent = 'api-keys' | 'passkeys' | 'sessions'
 
 interface Outage {
   /** What the store keeps. */

@@ -51,6 +51,7 @@ export class StoreUnavailable extends UnavailableError {
 
 const names: Readonly<Record<StoreContent, string>> = {
   'api-keys': 'the store of API keys',
+  passkeys: 'the store of passkeys',
   sessions: 'the session store',
 }
 
