@@ -9,7 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { apiKeyHeader } from 'koa-with-auth'
-import { onApiKey, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
+import { onApiKey, onPasskey, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
@@ -169,6 +169,7 @@ describe('koa-with-auth:store-outage', () => {
 describe('every channel', () => {
   it.each([
     ['onApiKey', onApiKey, 'api-key'],
+    ['onPasskey', onPasskey, 'passkey'],
     ['onProviderKeys', onProviderKeys, 'provider-keys'],
     ['onStoreOutage', onStoreOutage, 'store-outage'],
   ] as const)(

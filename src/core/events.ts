@@ -219,6 +219,22 @@ export type StoreOutageEvent =
       readonly durationMs: number
     })
 
+/**
+ * What happened to a passkey; frozen. `id` is that of its credential, by which the store finds its user.
+ */
+export type PasskeyEvent =
+  | { readonly event: 'registered'; readonly id: string; readonly rpId: string }
+  | {
+      /** Its counter did not grow: perhaps there is a copy of the authenticator. The answer was refused. */
+      readonly event: 'copied'
+      readonly id: string
+      readonly rpId: string
+      /** The counter that is stored. */
+      readonly stored: number
+      /** The counter of the answer, whose signature was right. */
+      readonly received: number
+    }
+
 /*
  * The channels of `node:diagnostics_channel` on which this package reports what happens, one type of record each. Without a
  * subscriber nothing is built.
@@ -240,6 +256,9 @@ export const providerKeys = eventChannel<ProviderKeysEvent>('provider-keys')
 
 /** Each change of an API key. */
 export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
+
+/** Each registration of a passkey, and each answer whose counter did not grow. */
+export const passkeyEvents = eventChannel<PasskeyEvent>('passkey')
 
 /** Each sign-in by a session, when the request is over. */
 export const signedIn = eventChannel<SignedInEvent>('signed-in')

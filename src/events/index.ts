@@ -1,6 +1,7 @@
 import {
   apiKeyChanges,
   decisions,
+  passkeyEvents,
   providerKeys,
   signedIn,
   signedOut,
@@ -8,6 +9,7 @@ import {
   type ApiKeyEvent,
   type Decision,
   type EventChannel,
+  type PasskeyEvent,
   type ProviderKeysEvent,
   type SignedInEvent,
   type SignedOutEvent,
@@ -24,6 +26,7 @@ import { checkHook, declareFactory } from '../core/options.js'
  */
 export type { ApiKeyEvent } from '../core/events.js'
 export type { Decision, DecisionBranch, Outcome } from '../core/events.js'
+export type { PasskeyEvent } from '../core/events.js'
 export type { ProviderKeysEvent } from '../core/events.js'
 export { endsSignIn } from '../core/events.js'
 export type { SignedInEvent, SignedOutEvent, SignedOutReason, SignInDigests } from '../core/events.js'
@@ -104,6 +107,29 @@ export const onDecision = (listener: (decision: Decision) => void): (() => void)
   listening('onDecision', decisions, listener)
 
 declareFactory('onDecision', onDecision)
+
+/*
+ * Listens to passkeys, of `koa-with-auth/sign-in/passkeys`. The channel is `koa-with-auth:passkey`.
+ */
+
+/**
+ * Calls `listener` with a record of each passkey that was `registered`, and of each answer whose signature was right and whose
+ * counter did not grow (`copied`). Returns a function that stops this. If the listener throws, there is a process warning, and
+ * nothing else changes.
+ *
+ * @example
+ * import { onPasskey } from 'koa-with-auth/events'
+ *
+ * const suspicious: string[] = []
+ * const end = onPasskey((record) => {
+ *   if (record.event === 'copied') suspicious.push(record.id)
+ * })
+ * end()
+ */
+export const onPasskey = (listener: (record: PasskeyEvent) => void): (() => void) =>
+  listening('onPasskey', passkeyEvents, listener)
+
+declareFactory('onPasskey', onPasskey)
 
 /*
  * Listens to fetches of providers' keys, of `koa-with-auth/jwt`. The channel is `koa-with-auth:provider-keys`.

@@ -37,7 +37,10 @@ export interface UsedPasskey extends PasskeyUse {
 }
 
 /** What an assertion is: good, refused, or of a counter that did not grow, which a copy of the authenticator would cause. */
-export type Checked = { readonly _tag: 'Used'; readonly used: UsedPasskey } | { readonly _tag: 'Refused' | 'Counter' }
+export type Checked =
+  | { readonly _tag: 'Used'; readonly used: UsedPasskey }
+  | { readonly _tag: 'Refused' }
+  | { readonly _tag: 'Counter'; readonly received: number }
 
 // The library throws for almost everything that is wrong, also by accident
 const attempt = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
@@ -167,7 +170,7 @@ export const checkAssertion = async (
     record !== undefined && record.id === id && record.rpId === party.id && record.userHandle === userHandle
   if (info === undefined || !isOurs || !isFramedWell(party, answer)) return { _tag: 'Refused' }
   const { newCounter: counter, userVerified, credentialDeviceType, credentialBackedUp: backedUp } = info
-  if (!counts(record.counter, counter)) return { _tag: 'Counter' }
+  if (!counts(record.counter, counter)) return { _tag: 'Counter', received: counter }
   return {
     _tag: 'Used',
     used: { counter, userVerified, backupEligible: credentialDeviceType === 'multiDevice', backedUp },

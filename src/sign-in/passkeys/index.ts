@@ -5,3 +5,5 @@
  */
 
 export { memoryPasskeyStore, type PasskeyRecord, type PasskeyStore, type PasskeyUse } from './PasskeyStore.js'
+export { passkeys, type PasskeyKind, type PasskeyProof, type PasskeyRegistration, type Passkeys } from './passkeys.js'
+export type { PasskeysOptions } from './options.js'

@@ -1,0 +1,245 @@
+/** Passkeys in Chromium with its virtual authenticator: what the page of an application does. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { CDPSession, Page } from 'playwright-core'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { browsing, missingBrowser } from '../support/browser.js'
+import {
+  passkeySite,
+  use as signIn,
+  withPasskey,
+  type PasskeySite,
+  type PasskeySiteOptions,
+} from '../support/passkeySite.js'
+
+const missing = missingBrowser()
+const open = missing === undefined ? browsing() : undefined!
+
+// The origin has the port, so the port is known before the application is made
+const started = async (
+  options: PasskeySiteOptions = {},
+  host = 'localhost',
+): Promise<PasskeySite & { readonly url: string }> => {
+  const server = await new Promise<Server>((resolve) => {
+    const starting = createServer().listen(0, () => resolve(starting))
+  })
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  const url = `http://${host}:${(server.address() as AddressInfo).port}`
+  const site = passkeySite({ ...options, origin: url })
+  const answer = site.app.callback()
+  server.on('request', (request, response) => void answer(request, response))
+  return { ...site, url }
+}
+
+const devtools = new WeakMap<Page, CDPSession>()
+const authenticator = async (page: Page, more: Readonly<Record<string, unknown>> = {}) => {
+  const session = devtools.get(page) ?? (await page.context().newCDPSession(page))
+  devtools.set(page, session)
+  await session.send('WebAuthn.enable', { enableUI: false })
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      ctap2Version: 'ctap2_1',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+      ...more,
+    },
+  })
+  return { session, authenticatorId }
+}
+
+interface Reply {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>> | undefined
+}
+
+// What the page sends. The functions run in the browser, whose types this project does not load
+const post = (page: Page, path: string, body: unknown = {}): Promise<Reply> =>
+  page.evaluate(`(async ([path, body]) => {
+    const response = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+  })(${JSON.stringify([path, body])})`)
+
+const credential = (page: Page, how: 'create' | 'get', options: unknown, more: object = {}): Promise<unknown> =>
+  page.evaluate(`(async ([how, options, more]) => {
+    const parse = how === 'create' ? 'parseCreationOptionsFromJSON' : 'parseRequestOptionsFromJSON'
+    try {
+      return (await navigator.credentials[how]({ publicKey: PublicKeyCredential[parse](options), ...more })).toJSON()
+    } catch (error) {
+      return error.name
+    }
+  })(${JSON.stringify([how, options, more])})`)
+
+const register = async (page: Page): Promise<Reply> => {
+  const options = await post(page, '/passkeys/options')
+  return post(page, '/passkeys', await credential(page, 'create', options.body))
+}
+const use = async (page: Page, more: object = {}, at = '/sign-in/passkey'): Promise<Reply> => {
+  const options = await post(page, `${at}/options`, { returnTo: '/basket' })
+  return post(page, at, await credential(page, 'get', options.body, more))
+}
+const userOf = (page: Page): Promise<unknown> => page.evaluate(`fetch('/me').then((r) => (r.ok ? r.json() : r.status))`)
+
+const registered = async (site: { readonly url: string }, user = 'anna') => {
+  const { page } = await open()
+  await page.goto(site.url)
+  const { session, authenticatorId } = await authenticator(page)
+  await post(page, `/sign-in/password/${user}`)
+  expect(await register(page)).toMatchObject({ status: 201, body: { id: expect.any(String) } })
+  return { page, session, authenticatorId }
+}
+
+describe.skipIf(missing !== undefined)('passkeys in Chromium', () => {
+  it('W-01 registers, signs in without a name, and by conditional UI', async () => {
+    const site = await started()
+    const { page } = await registered(site)
+    expect(await site.store.ofUser('anna')).toMatchObject([{ transports: ['internal'] }])
+    for (const more of [{}, { mediation: 'conditional' }]) {
+      await post(page, '/sign-out')
+      expect(await userOf(page)).toBe(401)
+      expect(await use(page, more)).toMatchObject({ status: 200, body: { returnTo: '/basket' } })
+      expect(await userOf(page)).toStrictEqual({ user: 'anna' })
+    }
+    expect(site.calls.signedIn).toBe(2)
+  })
+
+  it('W-01 three tabs of one browser finish in any order', async () => {
+    const site = await started()
+    const { page } = await registered(site)
+    await post(page, '/sign-out')
+    const tabs: Reply[] = []
+    for (const _ of [1, 2, 3]) tabs.push(await post(page, '/sign-in/passkey/options'))
+    for (const at of [2, 0, 1]) {
+      const answer = await credential(page, 'get', tabs[at]?.body)
+      expect(await post(page, '/sign-in/passkey', answer)).toHaveProperty('status', 200)
+    }
+  })
+
+  it('W-02 a replay, and the answer to another ceremony, are refused', async () => {
+    const site = await started()
+    const { page } = await registered(site)
+    const answer = await credential(page, 'get', (await post(page, '/sign-in/passkey/options')).body)
+    expect(await post(page, '/prove/passkey', answer)).toHaveProperty('status', 400)
+    expect(await post(page, '/passkeys', answer)).toHaveProperty('status', 400)
+    expect(await post(page, '/sign-in/passkey', answer)).toHaveProperty('status', 200)
+    expect(await post(page, '/sign-in/passkey', answer)).toMatchObject({ status: 400, body: { reason: 'unknown' } })
+  })
+
+  it('W-04 a copy of the authenticator with a lower counter is refused', async () => {
+    const site = await started()
+    const { page, session, authenticatorId } = await registered(site)
+    const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
+    for (const _ of [1, 2]) expect(await use(page)).toHaveProperty('status', 200)
+    await session.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId })
+    const { authenticatorId: copy } = await authenticator(page)
+    await session.send('WebAuthn.addCredential', {
+      authenticatorId: copy,
+      credential: { ...credentials[0]!, signCount: 1 },
+    })
+    expect(await use(page)).toMatchObject({ status: 400, body: { reason: 'unknown' } })
+    expect(site.calls.signedIn).toBe(2)
+  })
+
+  it('W-05 a passkey that becomes synced is accepted', async () => {
+    const site = await started()
+    const { page, session, authenticatorId } = await registered(site)
+    const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
+    const { credentialId = '' } = credentials[0] ?? {}
+    await session.send('WebAuthn.setCredentialProperties', {
+      authenticatorId,
+      credentialId,
+      backupEligibility: true,
+      backupState: true,
+    })
+    expect(await use(page)).toHaveProperty('status', 200)
+    expect(await site.store.ofUser('anna')).toMatchObject([{ backupEligible: true, backedUp: true }])
+  })
+
+  it('W-06 the authenticator refuses to register twice', async () => {
+    const site = await started()
+    const { page } = await registered(site)
+    const options = await post(page, '/passkeys/options')
+    expect(await credential(page, 'create', options.body)).toBe('InvalidStateError')
+  })
+
+  it('W-03 a user who is not verified does not pass', async () => {
+    const site = await started()
+    const { page, session, authenticatorId } = await registered(site)
+    await post(page, '/sign-out')
+    await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+    const options = await post(page, '/sign-in/passkey/options')
+    const weaker = { ...options.body, userVerification: 'preferred' }
+    expect(await post(page, '/sign-in/passkey', await credential(page, 'get', weaker))).toMatchObject({
+      status: 400,
+      body: { reason: 'unknown' },
+    })
+    expect(await userOf(page)).toBe(401)
+  })
+
+  it('W-03 another port of the same host is refused', async () => {
+    const site = await started()
+    const other = await started()
+    const { session, authenticatorId } = await registered(site)
+    const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
+    const { page } = await open()
+    await page.goto(site.url)
+    const options = await post(page, '/sign-in/passkey/options')
+    await page.goto(other.url)
+    const second = await authenticator(page)
+    await second.session.send('WebAuthn.addCredential', {
+      authenticatorId: second.authenticatorId,
+      credential: { ...credentials[0]!, signCount: 100 },
+    })
+    const answer = await credential(page, 'get', options.body)
+    expect(answer).toHaveProperty('id')
+    await page.goto(site.url)
+    expect(await post(page, '/sign-in/passkey', answer)).toMatchObject({ status: 400, body: { reason: 'unknown' } })
+    expect(site.calls.signedIn).toBe(0)
+  })
+
+  it('W-07 another RP id has its own passkeys', async () => {
+    const site = await started({ passkeys: { rp: { id: 'app.localhost', name: 'App' } } }, 'app.localhost')
+    const { page } = await registered(site)
+    expect(await use(page)).toHaveProperty('status', 200)
+  })
+
+  it('W-02 conditional UI that waits beyond the end is late; the page asks again, and is in', async () => {
+    const site = await started({ passkeys: { lifetime: 300 } })
+    const { page } = await registered(site)
+    await post(page, '/sign-out')
+    const options = await post(page, '/sign-in/passkey/options')
+    await page.waitForTimeout(400)
+    const answer = await credential(page, 'get', options.body, { mediation: 'conditional' })
+    expect(await post(page, '/sign-in/passkey', answer)).toMatchObject({ status: 400, body: { reason: 'late' } })
+    expect(await use(page, { mediation: 'conditional' })).toHaveProperty('status', 200)
+    expect(await userOf(page)).toStrictEqual({ user: 'anna' })
+  })
+
+  it('W-10 steps up', async () => {
+    const site = await started({ fresh: 300 })
+    const { page } = await registered(site)
+    await page.waitForTimeout(350)
+    expect(await post(page, '/passkeys/options')).toHaveProperty('status', 403)
+    expect((await use(page, {}, '/prove/passkey')).status).toBeLessThan(300)
+    expect(await post(page, '/passkeys/options')).toHaveProperty('status', 200)
+  })
+
+  it('accepts this browser and the software authenticator on one server', async () => {
+    const site = await started()
+    const { page } = await registered(site)
+    expect(await use(page)).toHaveProperty('status', 200)
+    const phone = await withPasskey(() => site.url, 'bert', { origin: site.url })
+    expect(await signIn(phone)).toHaveProperty('status', 200)
+    expect(site.calls.signedIn).toBe(2)
+  })
+})

@@ -1,0 +1,646 @@
+/** Passkeys over HTTP, with the software authenticator: registration, sign-in, step-up, and every answer that is refused. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { onPasskey, type PasskeyEvent } from 'koa-with-auth/events'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
+import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } from 'koa-with-auth/testing'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { jsonClient } from '../support/jsonClient.js'
+import {
+  optionsFrom,
+  origin,
+  passkeySite,
+  person,
+  register,
+  rpId,
+  use,
+  withPasskey,
+  type PasskeySiteOptions,
+} from '../support/passkeySite.js'
+import { listen as serve } from '../support/server.js'
+import { repository } from '../support/typecheck.js'
+
+const open: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0)) await close()
+})
+const started = async (options: PasskeySiteOptions = {}) => {
+  const site = passkeySite(options)
+  const { url, close, errors } = await serve(site.app)
+  open.push(close)
+  return { ...site, url: () => url, errors }
+}
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown' }) }
+const signedInAs = async (who: { browser: ReturnType<typeof jsonClient> }) => {
+  const { status, body } = await who.browser.get('/me')
+  return status === 200 ? (body as { user: string }).user : status
+}
+
+describe('W-01 a passkey is registered and signs in', () => {
+  it('registers with a fresh proof, signs in without a name, and leads to the path of the begin', async () => {
+    const { url, store, calls } = await started()
+    const anna = await withPasskey(url, 'anna')
+    expect(await store.ofUser('anna')).toMatchObject([{ id: anna.id, rpId, transports: ['internal'], counter: 0 }])
+    expect((await anna.browser.get('/passkeys')).body).toStrictEqual([{ id: anna.id }])
+    await anna.browser.post('/sign-out')
+    expect(await signedInAs(anna)).toBe(401)
+    const before = anna.browser.cookies.get('session')
+    const options = await optionsFrom(anna, '/sign-in/passkey/options', { returnTo: '/basket' })
+    const reply = await anna.browser.post('/sign-in/passkey', anna.phone.get(options))
+    expect(reply).toMatchObject({ status: 200, body: { returnTo: '/basket' } })
+    expect(await signedInAs(anna)).toBe('anna')
+    expect(anna.browser.cookies.get('session')).not.toBe(before)
+    expect(calls.signedIn).toBe(1)
+    expect(await store.byId(anna.id)).toHaveProperty('lastUsedAt')
+  })
+
+  it('the answer to a registration has the id', async () => {
+    const { url } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    const reply = await register(anna)
+    expect(reply).toMatchObject({ status: 201, body: { id: anna.phone.passkeys()[0]?.id } })
+  })
+
+  it('the options are the JSON of WebAuthn, with these defaults', async () => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna')
+    expect(await optionsFrom(anna, '/passkeys/options')).toStrictEqual({
+      challenge: expect.stringMatching(/^[\w-]{40,}$/),
+      rp: { id: rpId, name: 'Shop' },
+      user: {
+        id: expect.stringMatching(/^[\w-]{43,86}$/),
+        name: 'anna@shop.example',
+        displayName: 'anna@shop.example',
+      },
+      pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: 'public-key', alg })),
+      timeout: 300_000,
+      excludeCredentials: [{ id: anna.id, type: 'public-key', transports: ['internal'] }],
+      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+      attestation: 'none',
+    })
+    expect(await optionsFrom(anna, '/sign-in/passkey/options')).toStrictEqual({
+      challenge: expect.stringMatching(/^[\w-]{40,}$/),
+      rpId,
+      timeout: 300_000,
+      userVerification: 'required',
+    })
+  })
+
+  it('three tabs finish in any order', async () => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna')
+    await anna.browser.post('/sign-out')
+    const tabs = []
+    for (const _ of [1, 2, 3]) tabs.push(anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options')))
+    for (const at of [2, 0, 1])
+      expect(await anna.browser.post('/sign-in/passkey', tabs[at])).toHaveProperty('status', 200)
+  })
+
+  it.each(['ES256', 'EdDSA', 'RS256'] as const)('%s', async (algorithm) => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna', { algorithm })
+    expect(await use(anna)).toHaveProperty('status', 200)
+  })
+
+  it('a user has thirty passkeys, all with one user handle', async () => {
+    const { url, store } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    const phones = Array.from({ length: 30 }, () => ({ ...anna, phone: softwareAuthenticator({ origin }) }))
+    for (const one of phones) expect(await register(one)).toHaveProperty('status', 201)
+    expect(new Set((await store.ofUser('anna')).map(({ userHandle }) => userHandle)).size).toBe(1)
+    for (const one of phones.slice(-2)) expect(await use(one)).toHaveProperty('status', 200)
+  })
+})
+
+describe('W-02 an answer is good once, for its own ceremony, in its own browser', () => {
+  it.each([true, false])('a replay is refused (synced: %s)', async (synced) => {
+    const { url, store, calls } = await started()
+    const anna = person(url, { synced })
+    await anna.browser.post('/sign-in/password/anna')
+    const registration = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
+    expect(await anna.browser.post('/passkeys', registration)).toHaveProperty('status', 201)
+    const kept = await store.byId(registration.id)
+    expect(await anna.browser.post('/passkeys', registration)).toMatchObject(unknown)
+    expect(await store.byId(registration.id)).toStrictEqual(kept)
+    const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
+    expect(await anna.browser.post('/sign-in/passkey', assertion)).toHaveProperty('status', 200)
+    const used = await store.byId(registration.id)
+    expect(await anna.browser.post('/sign-in/passkey', assertion)).toMatchObject(unknown)
+    expect(await store.byId(registration.id)).toStrictEqual(used)
+    expect(calls.signedIn).toBe(1)
+  })
+
+  it('of twenty at the same time one is in', async () => {
+    const { url, calls } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => anna.browser.post('/sign-in/passkey', assertion)),
+    )
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(replies.filter(({ status }) => status === 400)).toHaveLength(19)
+    expect(calls.signedIn).toBe(1)
+  })
+
+  it('registration, sign-in and step-up never take each other’s answer', async () => {
+    const { url, store } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const signIn = () => optionsFrom(anna, '/sign-in/passkey/options')
+    const prove = () => optionsFrom(anna, '/prove/passkey/options')
+    const create = () => optionsFrom(anna, '/passkeys/options')
+    expect(await anna.browser.post('/passkeys', anna.phone.get(await signIn()))).toHaveProperty('status', 400)
+    expect(await anna.browser.post('/prove/passkey', anna.phone.get(await signIn()))).toHaveProperty('status', 400)
+    expect(await anna.browser.post('/sign-in/passkey', anna.phone.get(await prove()))).toHaveProperty('status', 400)
+    // an assertion over the challenge of a registration, and the reverse
+    const crossed = anna.phone.get({ ...(await signIn()), challenge: (await create()).challenge })
+    expect(await anna.browser.post('/sign-in/passkey', crossed)).toMatchObject(unknown)
+    const other = softwareAuthenticator({ origin })
+    const registration = other.create({ ...(await create()), challenge: (await signIn()).challenge })
+    expect(await anna.browser.post('/passkeys', registration)).toMatchObject(unknown)
+    expect(await store.ofUser('anna')).toHaveLength(1)
+  })
+
+  it('the challenge of another browser is unknown, and is still good in its own', async () => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
+    const thief = person(url)
+    expect(await thief.browser.post('/sign-in/passkey', assertion)).toMatchObject(unknown)
+    await optionsFrom(thief, '/sign-in/passkey/options')
+    expect(await thief.browser.post('/sign-in/passkey', assertion)).toMatchObject(unknown)
+    expect(await signedInAs(thief)).toBe(401)
+    expect(await anna.browser.post('/sign-in/passkey', assertion)).toHaveProperty('status', 200)
+  })
+
+  it('a challenge that was not made here is unknown', async () => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna')
+    for (const challenge of ['AAAA', 'Y2hhbGxlbmdl', randomBytes(200).toString('base64url')]) {
+      expect(await use(anna, { challenge })).toMatchObject(unknown)
+    }
+  })
+
+  it('after its time it is late; the page asks again, and is in', async () => {
+    const { url } = await started({ passkeys: { lifetime: 250 } })
+    const anna = await withPasskey(url, 'anna')
+    await anna.browser.post('/sign-out')
+    const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
+    await pause(300)
+    expect(await anna.browser.post('/sign-in/passkey', assertion)).toMatchObject({
+      status: 400,
+      body: { reason: 'late' },
+    })
+    expect(await signedInAs(anna)).toBe(401)
+    expect(await use(anna)).toHaveProperty('status', 200)
+  })
+})
+
+describe('W-03 what is wrong is refused, with one answer for all', () => {
+  const common: Readonly<Record<string, WrongAssertion & WrongRegistration>> = {
+    'the type of the other ceremony': { type: 'webauthn.other' },
+    'an origin over https': { origin: 'https://localhost:4000' },
+    'another port': { origin: 'http://localhost:4001' },
+    'a subdomain': { origin: 'http://a.localhost:4000' },
+    'a trailing dot': { origin: 'http://localhost.:4000' },
+    'the origin null': { origin: 'null' },
+    'a frame of another origin': { crossOrigin: true },
+    'a frame in another page': { crossOrigin: true, topOrigin: 'https://evil.example' },
+    'an outer page': { topOrigin: 'https://evil.example' },
+    'the hash of another RP': { rpId: 'evil.example' },
+    'no user verification': { userVerified: false },
+    'no user presence': { userPresent: false },
+    'another id': { id: 'AAAAAAAAAAAAAAAAAAAAAA' },
+  }
+  it.each(Object.entries(common))('%s', async (_name, wrong) => {
+    const { url, store, calls } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const kept = await store.byId(anna.id)
+    const other = { ...anna, phone: softwareAuthenticator({ origin }) }
+    expect(await register(other, wrong)).toMatchObject(unknown)
+    expect(await store.ofUser('anna')).toStrictEqual([kept])
+    await anna.browser.post('/sign-out')
+    const refused = await use(anna, wrong)
+    expect(refused).toMatchObject(unknown)
+    expect(refused.body).toStrictEqual((await use(anna, { challenge: 'AAAA' })).body)
+    expect(await store.byId(anna.id)).toStrictEqual(kept)
+    expect([calls.signedIn, await signedInAs(anna)]).toEqual([0, 401])
+  })
+
+  const assertions: Readonly<Record<string, WrongAssertion>> = {
+    'another user handle': { userHandle: 'b3RoZXI' },
+    'no user handle': { userHandle: null },
+    'a wrong signature': { signature: 'wrong' },
+  }
+  it.each(Object.entries(assertions))('an assertion with %s', async (_name, wrong) => {
+    const { url, calls } = await started()
+    const anna = await withPasskey(url, 'anna')
+    await anna.browser.post('/sign-out')
+    expect(await use(anna, wrong)).toMatchObject(unknown)
+    expect([calls.signedIn, await signedInAs(anna)]).toEqual([0, 401])
+  })
+
+  const registrations: Readonly<Record<string, WrongRegistration>> = {
+    'a short RSA key': { algorithm: 'RS256', modulusLength: 1024 },
+    'none with a statement': { attestation: 'statement' },
+    'an unknown format': { attestation: 'unknown' },
+    'CBOR nested 10,000 deep': { attestation: Buffer.alloc(10_000, 0x81) },
+    'CBOR of 1 MB': { attestation: Buffer.alloc(2 ** 20, 0x81) },
+  }
+  it.each(Object.entries(registrations))('a registration with %s', async (_name, wrong) => {
+    const { url, store } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    const { status } = await register(anna, wrong)
+    expect([400, 413]).toContain(status)
+    expect(await store.ofUser('anna')).toStrictEqual([])
+  })
+
+  it('a registration that attests itself is accepted', async () => {
+    const { url } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    expect(await register(anna, { attestation: 'packed' })).toHaveProperty('status', 201)
+  })
+
+  it('an algorithm that is not among the options', async () => {
+    const { url, store } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    // ES384
+    const publicKey = Buffer.concat([
+      Buffer.from('a501020338222002215830', 'hex'),
+      Buffer.alloc(48, 1),
+      Buffer.from('225830', 'hex'),
+      Buffer.alloc(48, 2),
+    ])
+    expect(await register(anna, { publicKey })).toMatchObject(unknown)
+    expect(await store.ofUser('anna')).toStrictEqual([])
+  })
+
+  it('a passkey that was removed, and one of a user who is gone', async () => {
+    const { url, store, calls } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const kept = await store.byId(anna.id)
+    expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 204)
+    await anna.browser.post('/sign-out')
+    expect(await use(anna)).toMatchObject(unknown)
+    await store.add({ ...kept!, user: 'gone' })
+    expect(await use(anna)).toMatchObject({ status: 403, body: { reason: 'noAccount' } })
+    expect([calls.signedIn, await signedInAs(anna)]).toEqual([1, 401])
+  })
+
+  const garbage = [
+    '{}',
+    'null',
+    '[]',
+    '"a"',
+    '{',
+    '{"__proto__":{"id":"AAAA","rawId":"AAAA","type":"public-key"}}',
+    '{"constructor":{"prototype":{"id":"AAAA"}}}',
+    '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{}}',
+    '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30"}}',
+    JSON.stringify({ id: 'A'.repeat(2 ** 20) }),
+    JSON.stringify({ a: 'b'.repeat(40_000) }),
+  ]
+  it.each(garbage.map((body) => ({ name: body.slice(0, 60), body })))('garbage: $name', async ({ body }) => {
+    const { url, store, errors } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const kept = await store.byId(anna.id)
+    for (const path of ['/passkeys', '/sign-in/passkey', '/prove/passkey']) {
+      const { status } = await anna.browser.send('POST', path, body)
+      expect([400, 413]).toContain(status)
+    }
+    expect(await store.ofUser('anna')).toStrictEqual([kept])
+    expect(errors.filter((error) => (error as { status?: number }).status === undefined)).toStrictEqual([])
+  })
+})
+
+describe('W-04 the counter', () => {
+  it.each([
+    { before: 5, after: 6, status: 200 },
+    { before: 5, after: 5, status: 400 },
+    { before: 5, after: 4, status: 400 },
+    { before: 5, after: 0, status: 400 },
+    { before: 0, after: 0, status: 200 },
+  ])('$after after $before is $status', async ({ before, after, status }) => {
+    const { url, store, calls } = await started()
+    const anna = await withPasskey(url, 'anna', { synced: before === 0 })
+    expect(await use(anna, { counter: before })).toHaveProperty('status', 200)
+    const reply = await use(anna, { counter: after })
+    expect(reply.status).toBe(status)
+    if (status === 400) expect(reply).toMatchObject(unknown)
+    expect((await store.byId(anna.id))?.counter).toBe(status === 200 ? after : before)
+    expect(calls.signedIn).toBe(status === 200 ? 2 : 1)
+  })
+
+  it('of several answers with one counter at the same time, one is in', async () => {
+    const { url, calls } = await started()
+    const anna = await withPasskey(url, 'anna', { synced: false })
+    const answers = []
+    for (let at = 0; at < 8; at += 1) {
+      answers.push(anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'), { counter: 9 }))
+    }
+    const replies = await Promise.all(answers.map((answer) => anna.browser.post('/sign-in/passkey', answer)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(7).fill(400)])
+    expect(calls.signedIn).toBe(1)
+  })
+})
+
+describe('W-04 events', () => {
+  const records: PasskeyEvent[] = []
+  const validate = new Ajv2020().compile(
+    JSON.parse(readFileSync(`${repository}src/events/passkey.schema.json`, 'utf8')) as object,
+  )
+  const listen = () => {
+    records.length = 0
+    onTestFinished(
+      onPasskey((record) => {
+        expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
+        records.push(record)
+      }),
+    )
+  }
+
+  it('a registration and a counter that does not grow are reported, a wrong signature is not', async () => {
+    listen()
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna', { synced: false })
+    await use(anna, { counter: 7 })
+    await use(anna, { counter: 3 })
+    await use(anna, { counter: 2, signature: 'wrong' })
+    expect(records).toStrictEqual([
+      { event: 'registered', id: anna.id, rpId },
+      { event: 'copied', id: anna.id, rpId, stored: 7, received: 3 },
+    ])
+  })
+
+  it('of several answers with one counter at the same time, all but one are reported', async () => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna', { synced: false })
+    listen()
+    const answers = []
+    for (let at = 0; at < 4; at += 1) {
+      answers.push(anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'), { counter: 9 }))
+    }
+    await Promise.all(answers.map((answer) => anna.browser.post('/sign-in/passkey', answer)))
+    expect(records).toStrictEqual(Array(3).fill({ event: 'copied', id: anna.id, rpId, stored: 9, received: 9 }))
+  })
+})
+
+describe('W-05 flags of a backup', () => {
+  it('that change after the registration are accepted and stored', async () => {
+    const { url, store } = await started()
+    const anna = await withPasskey(url, 'anna', { synced: false })
+    expect(await store.byId(anna.id)).toMatchObject({ backupEligible: false, backedUp: false })
+    expect(await use(anna, { backupEligible: true, backedUp: true })).toHaveProperty('status', 200)
+    expect(await store.byId(anna.id)).toMatchObject({ backupEligible: true, backedUp: true })
+    expect(await use(anna, { backupEligible: false, backedUp: false })).toHaveProperty('status', 200)
+    expect(await store.byId(anna.id)).toMatchObject({ backupEligible: false, backedUp: false })
+  })
+})
+
+describe('W-06 registration', () => {
+  it('is refused without a session, and without a fresh proof', async () => {
+    const { url, store } = await started({ fresh: 150 })
+    const anna = person(url)
+    expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 401)
+    await anna.browser.post('/sign-in/password/anna')
+    const early = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
+    await pause(200)
+    expect(await anna.browser.post('/passkeys/options')).toMatchObject({
+      status: 403,
+      body: { proof: expect.anything() },
+    })
+    const stranger = person(url)
+    expect(await stranger.browser.post('/passkeys', early)).toHaveProperty('status', 401)
+    expect(await store.ofUser('anna')).toStrictEqual([])
+    expect(await anna.browser.post('/passkeys', early)).toHaveProperty('status', 201)
+  })
+
+  it('begun by one user cannot be finished by another', async () => {
+    const { url, store } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    const registration = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
+    await anna.browser.post('/sign-in/password/bert')
+    expect(await anna.browser.post('/passkeys', registration)).toMatchObject({
+      status: 403,
+      body: { reason: 'anotherUser' },
+    })
+    expect([await store.ofUser('anna'), await store.ofUser('bert')]).toStrictEqual([[], []])
+  })
+
+  it('of one credential twice is one record', async () => {
+    const { url, store } = await started()
+    const anna = person(url)
+    await anna.browser.post('/sign-in/password/anna')
+    const first = await withPasskey(url, 'bert')
+    const kept = await store.byId(first.id)
+    const racing: PasskeyStore = { ...store, ofUser: () => Promise.resolve([]) }
+    const again = await started({ store: racing })
+    const bert = { ...person(again.url), phone: first.phone }
+    await bert.browser.post('/sign-in/password/bert')
+    // the same key and id again, as if two tabs had sent it
+    const options = await optionsFrom(bert, '/passkeys/options')
+    const registration = bert.phone.create(options)
+    await store.add({ ...kept!, id: registration.id, user: 'carl' })
+    const reply = await bert.browser.post('/passkeys', registration)
+    expect([400, 409]).toContain(reply.status)
+    expect((await store.byId(registration.id))?.user).toBe('carl')
+  })
+
+  it('removing asks for a fresh proof, and finds only passkeys of the user', async () => {
+    const { url, store } = await started({ fresh: 200 })
+    const anna = await withPasskey(url, 'anna')
+    const bert = person(url)
+    await bert.browser.post('/sign-in/password/bert')
+    expect(await bert.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 404)
+    await pause(250)
+    expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 403)
+    expect(await store.ofUser('anna')).toHaveLength(1)
+    expect(await use(anna)).toHaveProperty('status', 200)
+    expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 204)
+    expect(await store.ofUser('anna')).toStrictEqual([])
+  })
+})
+
+describe('W-07 a passkey belongs to its RP', () => {
+  it('each RP id has its own passkeys', async () => {
+    const store = memoryPasskeyStore()
+    const [sessionStore, keys] = [memoryStore(), [randomBytes(32).toString('hex')]]
+    const shared = { store, sessionStore, keys }
+    const first = await started(shared)
+    const second = await started({
+      ...shared,
+      passkeys: { rp: { id: 'app.localhost', name: 'App' }, origins: ['http://app.localhost:4000'] },
+    })
+    const anna = await withPasskey(first.url, 'anna')
+    const options = await optionsFrom({ ...anna, browser: jsonClient(second.url, anna.browser) }, '/passkeys/options')
+    expect(options.excludeCredentials).toStrictEqual([])
+    const at = { ...person(second.url), phone: softwareAuthenticator({ origin: 'http://app.localhost:4000' }) }
+    await at.browser.post('/sign-in/password/anna')
+    expect(await register(at)).toHaveProperty('status', 201)
+    expect(await use(at)).toHaveProperty('status', 200)
+    expect(await use(anna)).toHaveProperty('status', 200)
+    // the passkey of the first, signed for the second
+    const foreign = { ...person(second.url), phone: anna.phone }
+    const asked = await optionsFrom(foreign, '/sign-in/passkey/options')
+    const answer = anna.phone.get({ ...asked, rpId }, { rpId: 'app.localhost', origin: 'http://app.localhost:4000' })
+    expect(await foreign.browser.post('/sign-in/passkey', answer)).toMatchObject(unknown)
+  })
+
+  it('related origins are listed, and their answers are accepted', async () => {
+    const { url } = await started({ passkeys: { origins: [origin, 'https://shop.de'] } })
+    const document = await jsonClient(url).get('/.well-known/webauthn')
+    expect(document).toMatchObject({ status: 200, body: { origins: ['https://shop.de'] } })
+    expect(document.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(document.headers.get('access-control-allow-origin')).toBeNull()
+    const anna = await withPasskey(url, 'anna')
+    expect(await use(anna, { origin: 'https://shop.de' })).toHaveProperty('status', 200)
+    expect(await use(anna, { origin: 'https://shop.fr' })).toMatchObject(unknown)
+    expect(await jsonClient(url).post('/.well-known/webauthn')).toHaveProperty('status', 404)
+  })
+})
+
+describe('W-08 keys', () => {
+  it('a passkey outlives app.keys, and its user handle stays the same', async () => {
+    const store = memoryPasskeyStore()
+    const sessionStore = memoryStore()
+    const before = await started({ store, sessionStore })
+    const anna = await withPasskey(before.url, 'anna')
+    const { user } = await optionsFrom(anna, '/passkeys/options')
+    const after = await started({ store, sessionStore })
+    const again = { ...person(after.url), phone: anna.phone }
+    expect(await use(again)).toHaveProperty('status', 200)
+    expect((await optionsFrom(again, '/passkeys/options')).user).toStrictEqual(user)
+  })
+
+  it('user handles are random: they contain nothing of the user', async () => {
+    const { url } = await started()
+    const handles = []
+    for (const name of ['anna', 'anna', 'bert']) {
+      const who = person(url)
+      await who.browser.post(`/sign-in/password/${name}`)
+      const { user } = await optionsFrom(who, '/passkeys/options')
+      expect(Buffer.from(user.id, 'base64url').length).toBeGreaterThanOrEqual(16)
+      expect(Buffer.from(user.id, 'base64url').toString('latin1')).not.toContain(name)
+      handles.push(user.id)
+    }
+    expect(new Set(handles).size).toBe(3)
+  })
+})
+
+describe('W-09 outages', () => {
+  const down = (): Promise<never> => Promise.reject(new Error('ECONNREFUSED'))
+  const methods = ['add', 'byId', 'ofUser', 'update'] as const
+
+  it.each(methods)('the store of passkeys fails at %s: 503, and no user is signed in', async (method) => {
+    const store = memoryPasskeyStore()
+    const healthy = await started({ store })
+    const anna = await withPasskey(healthy.url, 'anna')
+    const { url } = await started({ store: { ...store, [method]: down } })
+    const again = { ...person(url), phone: anna.phone }
+    const signIn = await use(again)
+    const isAsked = method === 'byId' || method === 'update'
+    expect(signIn.status).toBe(isAsked ? 503 : 200)
+    expect(await signedInAs(again)).toBe(isAsked ? 401 : 'anna')
+    await again.browser.post('/sign-in/password/anna')
+    const options = await again.browser.post('/passkeys/options')
+    expect(options.status).toBe(method === 'ofUser' ? 503 : 200)
+    if (options.status !== 200) return
+    const other = softwareAuthenticator({ origin })
+    const reply = await again.browser.post('/passkeys', other.create(options.body as never))
+    expect(reply.status).toBe(method === 'add' ? 503 : 201)
+    expect(await store.ofUser('anna')).toHaveLength(method === 'add' ? 1 : 2)
+  })
+
+  it('a store that is silent is unavailable after the time limit', async () => {
+    const store: PasskeyStore = { ...memoryPasskeyStore(), byId: () => new Promise(() => {}) }
+    const { url } = await started({ store, passkeys: { timeout: 100 } })
+    const anna = await withPasskey(url, 'anna')
+    expect(await use(anna)).toHaveProperty('status', 503)
+  })
+
+  it('the options of a sign-in need no store; the answer is 503 while sessions are down', async () => {
+    const sessionStore = memoryStore()
+    let isDown = false
+    const failing = Object.fromEntries(
+      Object.entries(sessionStore).map(([name, f]) => [
+        name,
+        (...args: never[]) => (isDown ? down() : (f as (...args: never[]) => unknown)(...args)),
+      ]),
+    ) as unknown as typeof sessionStore
+    const store = memoryPasskeyStore()
+    let looked = 0
+    const counted: PasskeyStore = {
+      ...store,
+      byId: (id) => {
+        looked += 1
+        return store.byId(id)
+      },
+    }
+    const { url, calls } = await started({ store: counted, sessionStore: failing })
+    const anna = await withPasskey(url, 'anna')
+    await anna.browser.post('/sign-out')
+    isDown = true
+    const options = await optionsFrom(anna, '/sign-in/passkey/options')
+    expect(await anna.browser.post('/sign-in/passkey', anna.phone.get(options))).toHaveProperty('status', 503)
+    expect([calls.signedIn, looked]).toEqual([0, 0])
+  })
+})
+
+describe('W-10 step-up', () => {
+  it('adds a proof for the same user, under another session id', async () => {
+    const { url } = await started({ fresh: 200 })
+    const anna = await withPasskey(url, 'anna')
+    await pause(250)
+    expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 403)
+    const before = anna.browser.cookies.get('session')
+    expect((await use(anna, {}, '/prove/passkey')).status).toBeLessThan(300)
+    expect(anna.browser.cookies.get('session')).not.toBe(before)
+    expect(await signedInAs(anna)).toBe('anna')
+    expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 200)
+  })
+
+  it('with the passkey of another user is refused, and the session stays as it was', async () => {
+    const { url, store, calls } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const bert = await withPasskey(url, 'bert')
+    const kept = await store.byId(bert.id)
+    const answer = bert.phone.get(await optionsFrom(anna, '/prove/passkey/options'))
+    const reply = await anna.browser.post('/prove/passkey', answer)
+    expect(reply).toMatchObject({ status: 403, body: { reason: 'anotherUser' } })
+    expect(await signedInAs(anna)).toBe('anna')
+    expect(await store.byId(bert.id)).toStrictEqual(kept)
+    expect(calls.steppedUp).toBe(0)
+  })
+
+  it('begun by one user is refused for another', async () => {
+    const { url } = await started()
+    const anna = await withPasskey(url, 'anna')
+    const answer = anna.phone.get(await optionsFrom(anna, '/prove/passkey/options'))
+    await anna.browser.post('/sign-in/password/bert')
+    expect(await anna.browser.post('/prove/passkey', answer)).toMatchObject({
+      status: 403,
+      body: { reason: 'anotherUser' },
+    })
+    expect(await signedInAs(anna)).toBe('bert')
+  })
+})
+
+describe('W-11 no enumeration', () => {
+  it('the options of a sign-in are the same for every name, and name no passkey', async () => {
+    const { url } = await started()
+    await withPasskey(url, 'anna')
+    for (const body of [{}, { username: 'anna' }, { username: 'stranger' }]) {
+      const options = await optionsFrom(person(url), '/sign-in/passkey/options', body)
+      expect(Object.keys(options).sort()).toStrictEqual(['challenge', 'rpId', 'timeout', 'userVerification'])
+    }
+  })
+})

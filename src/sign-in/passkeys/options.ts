@@ -1,0 +1,206 @@
+/**
+ * The options of `passkeys`, and the JSON that browsers get (WebAuthn §5.1.8, §5.1.9).
+ */
+import { checkOptions, hook, maybe, oneOf, positive, withMethods, type Check, type Checks } from '../../core/options.js'
+import type { PasskeyRecord, PasskeyStore } from './PasskeyStore.js'
+import { algorithms, type RelyingParty } from './RelyingParty.js'
+
+/** How an application uses passkeys. All times are in milliseconds. */
+export interface PasskeysOptions<U> {
+  /**
+   * Who the passkeys are for: `id` is a domain, such as `shop.example`, and `name` is shown to the user. Passkeys work on this domain
+   * and its subdomains, as far as `origins` lists them. An id cannot be changed later: the passkeys belong to it. Applications with
+   * several domains call `passkeys` once for each id.
+   */
+  readonly rp: { readonly id: string; readonly name: string }
+  /**
+   * The origins of the pages that register and use passkeys, such as `https://shop.example`. All others are refused. `http:` is
+   * allowed for `localhost` and its subdomains. An origin of another domain is a related origin (`related`).
+   */
+  readonly origins: ReadonlyArray<string>
+  /** Where passkeys are kept. */
+  readonly store: PasskeyStore
+  /**
+   * Returns the name of a user, by which authenticators list the passkey, such as the e-mail address. It is kept by the authenticator
+   * only.
+   */
+  readonly nameOf: (user: U) => string
+  /**
+   * Origins of pages that may show ours in a frame, for browsers that say which page it is. Default: none, so every answer from a
+   * frame of another origin is refused.
+   */
+  readonly topOrigins?: ReadonlyArray<string> | undefined
+  /**
+   * Whether the authenticator must verify the user by a PIN or a finger: with `required` a passkey is two factors. With `preferred`
+   * it may be one factor; the proof says which. Default `required`.
+   */
+  readonly userVerification?: 'required' | 'preferred' | undefined
+  /** How long a challenge lasts. Default 5 minutes. */
+  readonly lifetime?: number | undefined
+  /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
+  readonly timeout?: number | undefined
+}
+
+/** The options with their defaults. */
+export interface Decided {
+  readonly party: RelyingParty
+  readonly store: PasskeyStore
+  readonly nameOf: (user: never) => unknown
+  readonly lifetime: number
+  readonly timeout: number
+  /** The origins that are not of the RP id's domain. */
+  readonly related: ReadonlyArray<string>
+}
+
+const isLocal = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost')
+
+// WebAuthn §5.1.2: a valid domain, so no address. A name of one label is a public suffix, but for `localhost`
+const isDomain = (u: unknown): u is string =>
+  typeof u === 'string' &&
+  u.length <= 253 &&
+  /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(u) &&
+  (isLocal(u) || u.includes('.'))
+
+const relyingParty: Check = (place, value) => {
+  const { id, name } = checkOptions<{ readonly id: unknown; readonly name: unknown }>(
+    place,
+    // Safe: checkOptions refuses what is no object
+    value as { readonly id: unknown; readonly name: unknown },
+    { id: () => {}, name: () => {} },
+  )
+  if (!isDomain(id)) {
+    throw new TypeError(
+      `${place} must have an id that is a domain in lower case, such as shop.example, without scheme and port; http://127.0.0.1 cannot have passkeys, localhost can`,
+    )
+  }
+  if (typeof name !== 'string' || name === '') {
+    throw new TypeError(`${place} must have a name that is not empty, such as Shop`)
+  }
+}
+
+const isOrigin = (u: unknown): u is string => {
+  if (typeof u !== 'string') return false
+  // WebAuthn on Android: the hash of the certificate that signed the application
+  if (/^android:apk-key-hash:[\w-]{43}$/.test(u)) return true
+  if (!URL.canParse(u)) return false
+  const { origin, protocol, hostname } = new URL(u)
+  return origin === u && (protocol === 'https:' || (protocol === 'http:' && isLocal(hostname)))
+}
+
+const originList: Check = (place, value) => {
+  if (Array.isArray(value) && value.length > 0 && value.every(isOrigin)) return
+  throw new TypeError(
+    `${place} must be an array of at least one origin, such as https://shop.example: no path, no slash at the end, https but for localhost`,
+  )
+}
+
+const passkeyStore = withMethods(
+  ['add', 'byId', 'ofUser', 'update', 'remove'],
+  'see PasskeyStore, or take memoryPasskeyStore(), sqlitePasskeyStore of koa-with-auth/sign-in/passkeys/sqlite or redisPasskeyStore of koa-with-auth/sign-in/passkeys/redis',
+)
+
+const checks: Checks<PasskeysOptions<never>> = {
+  rp: relyingParty,
+  origins: originList,
+  store: passkeyStore,
+  nameOf: hook(1),
+  topOrigins: maybe(originList),
+  userVerification: maybe(oneOf('required', 'preferred')),
+  lifetime: maybe(positive),
+  timeout: maybe(positive),
+}
+
+const isOf = (id: string, origin: string): boolean => {
+  if (!URL.canParse(origin)) return false
+  const { hostname, protocol } = new URL(origin)
+  return protocol.startsWith('http') && (hostname === id || hostname.endsWith(`.${id}`))
+}
+
+/** Checks the options, and adds the defaults. Throws a TypeError for what cannot work. */
+export const decided = <U>(options: PasskeysOptions<U>): Decided => {
+  const given = checkOptions('passkeys', options, checks)
+  const { rp, store, nameOf, userVerification = 'required', lifetime = 300_000, timeout = 2000 } = given
+  const [origins, topOrigins] = [[...given.origins], [...(given.topOrigins ?? [])]]
+  if (!origins.some((one) => isOf(rp.id, one))) {
+    throw new TypeError(
+      `passkeys({ origins }) has no origin of ${rp.id}; add https://${rp.id}, because related origins are asked for there`,
+    )
+  }
+  return {
+    party: Object.freeze({ id: rp.id, name: rp.name, origins, topOrigins, userVerification }),
+    store,
+    nameOf,
+    lifetime,
+    timeout,
+    related: origins.filter((one) => one.startsWith('http') && !isOf(rp.id, one)),
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// what browsers get
+// -------------------------------------------------------------------------------------
+
+/** `PublicKeyCredentialCreationOptionsJSON`. */
+export interface CreationOptionsJson {
+  readonly challenge: string
+  readonly rp: { readonly id: string; readonly name: string }
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string }
+  readonly pubKeyCredParams: ReadonlyArray<{ readonly type: 'public-key'; readonly alg: number }>
+  readonly timeout: number
+  readonly excludeCredentials: ReadonlyArray<PasskeyDescriptorJson>
+  readonly authenticatorSelection: {
+    readonly residentKey: 'required'
+    readonly requireResidentKey: true
+    readonly userVerification: 'required' | 'preferred'
+  }
+  readonly attestation: 'none'
+}
+
+/** `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`: it would say which names have accounts. */
+export interface RequestOptionsJson {
+  readonly challenge: string
+  readonly rpId: string
+  readonly timeout: number
+  readonly userVerification: 'required' | 'preferred'
+}
+
+interface PasskeyDescriptorJson {
+  readonly id: string
+  readonly type: 'public-key'
+  readonly transports: ReadonlyArray<string>
+}
+
+/** Whom a registration is for, and which passkeys they have. */
+export interface Registering {
+  readonly challenge: string
+  readonly userHandle: string
+  readonly name: string
+  readonly known: ReadonlyArray<PasskeyRecord>
+}
+
+/** The options of `navigator.credentials.create`. */
+export const creationOptions = ({ party, lifetime }: Decided, registering: Registering): CreationOptionsJson => {
+  const { challenge, userHandle, name, known } = registering
+  return {
+    challenge,
+    rp: { id: party.id, name: party.name },
+    user: { id: userHandle, name, displayName: name },
+    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+    timeout: lifetime,
+    excludeCredentials: known.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: party.userVerification,
+    },
+    attestation: 'none',
+  }
+}
+
+/** The options of `navigator.credentials.get`. */
+export const requestOptions = ({ party, lifetime }: Decided, challenge: string): RequestOptionsJson => ({
+  challenge,
+  rpId: party.id,
+  timeout: lifetime,
+  userVerification: party.userVerification,
+})

@@ -1,0 +1,192 @@
+/**
+ * Passkeys as kinds of ceremonies: one registers, one signs in, one steps up. None takes the answer of another.
+ *
+ * The challenge is the handle of the ceremony. So a begin stores nothing, a challenge is good once, and any number of pages can wait
+ * for a passkey. `RelyingParty.ts` says what an answer must be. This file asks the store, and compares the users.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { randomBytes } from 'node:crypto'
+import type { Middleware } from 'koa'
+import { passkeyEvents, report } from '../../core/events.js'
+import { unfinished, type AuthError } from '../../core/AuthError.js'
+import type { ProofGiven } from '../../core/Proof.js'
+import { declareFactory } from '../../core/options.js'
+import { within } from '../../stores/within.js'
+import type { Ceremony, Intent, Kind } from '../ceremony.js'
+import { assertionIn, registrationIn, type Assertion, type Registration } from './Answer.js'
+import { creationOptions, decided, requestOptions, type Decided, type PasskeysOptions } from './options.js'
+import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
+import { relatedOrigins } from './relatedOrigins.js'
+import { checkAssertion, checkRegistration } from './RelyingParty.js'
+
+/** A use of a passkey, or its registration. */
+export interface PasskeyProof extends ProofGiven {
+  readonly method: 'passkey'
+  /** The identifier of the user, as the session has it. */
+  readonly subject: string
+  /** The id of the credential, in base64url. */
+  readonly credential: string
+  /** Whether the authenticator verified its user in this ceremony: then it is two factors. */
+  readonly userVerified: boolean
+  /** Whether the passkey is synced to other devices. */
+  readonly backedUp: boolean
+}
+
+/** Uses a passkey. */
+export type PasskeyKind = Kind<never, null, Assertion, PasskeyProof>
+
+/** Registers a passkey for the user who is signed in. */
+export type PasskeyRegistration = Kind<never, Registering, Registration, PasskeyProof>
+
+interface Registering {
+  readonly userHandle: string
+}
+
+/** The ceremonies of one RP id. The value itself signs in. */
+export interface Passkeys extends PasskeyKind {
+  /** Registers. Ask for a fresh proof where it begins. */
+  readonly register: PasskeyRegistration
+  /** Proves the user who is signed in. */
+  readonly stepUp: PasskeyKind
+  /** Middleware that lists the related origins at `/.well-known/webauthn`. Use it before the routers. */
+  readonly related: Middleware
+}
+
+const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
+
+// WebAuthn §14.6.1: random, so that it says nothing about the user
+const newUserHandle = (): string => randomBytes(32).toString('base64url')
+
+// Each question has the time limit, and a failure is an outage
+const timedStore = ({ store, timeout }: Decided): PasskeyStore => {
+  const ask = within('passkeys', timeout)
+  return {
+    add: (record) => ask(() => store.add(record)),
+    byId: (id) => ask(() => store.byId(id)),
+    ofUser: (user) => ask(() => store.ofUser(user)),
+    update: (id, use, at) => ask(() => store.update(id, use, at)),
+    remove: (id, user) => ask(() => store.remove(id, user)),
+  }
+}
+
+const proofOf = (
+  subject: string,
+  credential: string,
+  { userVerified, backedUp }: PasskeyUse & { readonly userVerified: boolean },
+): PasskeyProof => ({ method: 'passkey', subject, credential, userVerified, backedUp })
+
+const registering = (setting: Decided, store: PasskeyStore): PasskeyRegistration => {
+  const { party, lifetime } = setting
+  return {
+    name: `passkey.register:${party.id}`,
+    lifetime,
+    intents: ['link'],
+    begin: async ({ principal }, { subject }) => {
+      if (subject === undefined) return E.left(unfinished('anotherUser'))
+      const name = nameFrom(setting, principal)
+      const known = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
+      const userHandle = known[0]?.userHandle ?? newUserHandle()
+      return E.right({
+        kept: { userHandle },
+        send: (challenge) => ({ body: creationOptions(setting, { challenge, userHandle, name, known }) }),
+      })
+    },
+    read: ({ body }) => answered(registrationIn(body)),
+    check: async ({ userHandle }, answer, { subject }) => {
+      const made = await checkRegistration(party, answer.client.challenge, answer)
+      if (made === undefined || subject === undefined) return refused
+      const { userVerified, ...kept } = made
+      const { id, transports } = answer
+      const place = { id, user: subject, userHandle, rpId: party.id, transports, createdAt: Date.now() }
+      if (!(await store.add({ ...place, ...kept }))) return refused
+      report(passkeyEvents)(() => ({ event: 'registered', id, rpId: party.id }))
+      return E.right(proofOf(subject, id, { ...kept, userVerified }))
+    },
+  }
+}
+
+// A name that is no string would be one of the browser's: `[object Object]`
+const nameFrom = ({ nameOf }: Decided, principal: unknown): string => {
+  // Safe: the principal of the operation, and the type of `nameOf` names it
+  const name = nameOf(principal as never)
+  if (typeof name === 'string' && name !== '') return name
+  throw new TypeError('passkeys({ nameOf }) must return a string that is not empty, such as the e-mail address')
+}
+
+const using = (setting: Decided, store: PasskeyStore, kind: string, intent: Intent): PasskeyKind => {
+  const { party, lifetime } = setting
+  return {
+    name: `${kind}:${party.id}`,
+    lifetime,
+    intents: [intent],
+    begin: () => E.right({ kept: null, send: (challenge) => ({ body: requestOptions(setting, challenge) }) }),
+    read: ({ body }) => answered(assertionIn(body)),
+    check: async (_kept, answer, ceremony) => {
+      const { id } = answer
+      const record = await store.byId(id)
+      const checked = await checkAssertion(party, answer.client.challenge, answer, record)
+      if (record === undefined || checked._tag === 'Refused') return refused
+      if (checked._tag === 'Counter') return copied(record, checked.received)
+      if (isOfAnother(ceremony, record.user)) return E.left(unfinished('anotherUser'))
+      const { userVerified, ...use } = checked.used
+      // of two answers with one counter at the same time, the second finds the counter of the first
+      if (await store.update(id, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
+      const now = await store.byId(id)
+      return now === undefined ? refused : copied(now, use.counter)
+    },
+  }
+}
+
+const copied = ({ id, rpId, counter: stored }: PasskeyRecord, received: number): E.Either<AuthError, never> => {
+  report(passkeyEvents)(() => ({ event: 'copied', id, rpId, stored, received }))
+  return refused
+}
+
+const isOfAnother = ({ intent, subject }: Ceremony, user: string): boolean => intent !== 'signIn' && subject !== user
+
+const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
+  O.isSome(read) ? { handle: read.value.client.challenge, answer: read.value } : undefined
+
+/**
+ * Passkeys of one RP id, as kinds for `begin` and `finish`. Throws a TypeError for options that cannot work.
+ *
+ * Every answer that is wrong is 400 `unknown`, with the same body for all, and nothing is stored. A store that fails is 503. The proof
+ * has the identifier of the user in `subject`.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import Koa from 'koa'
+ * import { withAuth } from 'koa-with-auth'
+ * import { sessions } from 'koa-with-auth/sessions'
+ * import { begin, finish } from 'koa-with-auth/sign-in'
+ * import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
+ *
+ * const users = new Map([['anna', { username: 'anna', isActive: true }]])
+ * const app = new Koa({ keys: ['a secret of 32 characters or more'] })
+ * const { sessionAuth } = sessions(app, { loadUser: (id) => users.get(id), origin: 'https://shop.example' })
+ * const passkey = passkeys({
+ *   rp: { id: 'shop.example', name: 'Shop' },
+ *   origins: ['https://shop.example'],
+ *   store: memoryPasskeyStore(),
+ *   nameOf: (user: { username: string }) => user.username,
+ * })
+ * const router = new Router()
+ * router.post('/passkeys/options', withAuth(sessionAuth({ proof: { maxAge: 300_000 } })), begin(passkey.register))
+ * router.post('/passkeys', withAuth(sessionAuth()), finish(passkey.register))
+ * router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
+ * router.post('/sign-in/passkey', withAuth(null), finish(passkey, (_ctx, { proof }) => users.get(proof.subject)))
+ * app.use(passkey.related).use(router.routes())
+ */
+export const passkeys = <U>(options: PasskeysOptions<U>): Passkeys => {
+  const setting = decided(options)
+  const store = timedStore(setting)
+  return {
+    ...using(setting, store, 'passkey', 'signIn'),
+    stepUp: using(setting, store, 'passkey.stepUp', 'stepUp'),
+    register: registering(setting, store),
+    related: relatedOrigins(setting.party.id, setting.related),
+  }
+}
+
+declareFactory('passkeys', passkeys)
