@@ -1,4 +1,5 @@
 /** Passkeys in Chromium with its virtual authenticator: what the page of an application does. */
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { CDPSession, Page } from 'playwright-core'
@@ -11,6 +12,7 @@ import {
   type PasskeySite,
   type PasskeySiteOptions,
 } from '../support/passkeySite.js'
+import { repository } from '../support/typecheck.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -232,6 +234,46 @@ describe.skipIf(missing !== undefined)('passkeys in Chromium', () => {
     expect(await post(page, '/passkeys/options')).toHaveProperty('status', 403)
     expect((await use(page, {}, '/prove/passkey')).status).toBeLessThan(300)
     expect(await post(page, '/passkeys/options')).toHaveProperty('status', 200)
+  })
+
+  describe('the page of the guide', () => {
+    const guide = readFileSync(`${repository}examples/guides/passkeys.md`, 'utf8')
+    const content = /^```html\n([\s\S]*?)^```$/m.exec(guide)?.[1] ?? ''
+    const page = `<!doctype html><html lang="en"><title>Sign in</title><link rel="icon" href="data:,">${content}`
+
+    it('signs in by conditional UI without a click', async () => {
+      const site = await started({ page })
+      const { page: tab } = await registered(site)
+      await post(tab, '/sign-out')
+      await tab.goto(`${site.url}/page`)
+      await tab.waitForURL(`${site.url}/`)
+      expect(await userOf(tab)).toStrictEqual({ user: 'anna' })
+    })
+
+    it('signs in by its button', async () => {
+      const site = await started({ page })
+      const { page: tab, session, authenticatorId } = await registered(site)
+      await post(tab, '/sign-out')
+      // conditional UI waits for the user
+      await session.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false })
+      await tab.goto(`${site.url}/page`)
+      const button = tab.getByRole('button', { name: 'Sign in with a passkey' })
+      await button.waitFor()
+      await session.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: true })
+      expect(await userOf(tab)).toBe(401)
+      await button.click()
+      await tab.waitForURL(`${site.url}/`)
+      expect(await userOf(tab)).toStrictEqual({ user: 'anna' })
+    })
+
+    it('loads without complaints where the browser has no passkeys', async () => {
+      const site = await started({ page })
+      const { page: tab, complaints } = await open()
+      await tab.addInitScript('delete window.PublicKeyCredential')
+      await tab.goto(`${site.url}/page`)
+      expect(await tab.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(false)
+      expect(complaints).toStrictEqual([])
+    })
   })
 
   it('accepts this browser and the software authenticator on one server', async () => {

@@ -41,6 +41,8 @@ export interface PasskeySiteOptions {
   readonly origin?: string
   /** How old a proof may be where a fresh one is asked. */
   readonly fresh?: number
+  /** Another page, at `/page`. */
+  readonly page?: string
 }
 
 const page = `<!doctype html><html lang="en"><title>A site</title><link rel="icon" href="data:,">
@@ -71,6 +73,10 @@ export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
   router.get('/', withAuth(null), (ctx) => {
     ctx.type = 'html'
     ctx.body = page
+  })
+  router.get('/page', withAuth(null), (ctx) => {
+    ctx.type = 'html'
+    ctx.body = options.page
   })
   router.post('/sign-in/password/:user', withAuth(null), async (ctx) => {
     const user = userOf(String(ctx.params['user']))
