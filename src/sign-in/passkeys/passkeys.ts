@@ -151,8 +151,9 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
 /**
  * Passkeys of one RP id, as kinds for `begin` and `finish`. Throws a TypeError for options that cannot work.
  *
- * Every answer that is wrong is 400 `unknown`, with the same body for all, and nothing is stored. A store that fails is 503. The proof
- * has the identifier of the user in `subject`.
+ * The proof has the identifier of the user in `subject`. When the hook of `register` is called, the passkey is stored; the hook
+ * returns something truthy. Every wrong answer is 400 `unknown`, with the same body for all, and nothing is stored. A store that
+ * fails is 503.
  *
  * @example
  * import Router from '@koa/router'
@@ -173,7 +174,7 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * })
  * const router = new Router()
  * router.post('/passkeys/options', withAuth(sessionAuth({ proof: { maxAge: 300_000 } })), begin(passkey.register))
- * router.post('/passkeys', withAuth(sessionAuth()), finish(passkey.register))
+ * router.post('/passkeys', withAuth(sessionAuth()), finish(passkey.register, () => true))
  * router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
  * router.post('/sign-in/passkey', withAuth(null), finish(passkey, (_ctx, { proof }) => users.get(proof.subject)))
  * app.use(passkey.related).use(router.routes())
