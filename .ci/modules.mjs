@@ -30,6 +30,13 @@ exports.give = (Router) => {
   given = Router
 }
 exports.newRouter = (options = {}) => new (given ??= required())(options)`,
+  // The same, because some CommonJS loaders do not require ES modules
+  'sign-in/oidc/openidClient': `
+let given
+exports.give = (module) => {
+  given = module
+}
+exports.openidClient = () => (given ??= require('openid-client'))`,
 }
 
 // Entry points that need a package that npm does not install with this one
@@ -38,11 +45,13 @@ const optional = {
   'sessions/sqliteStore': '@libsql/client',
   'keys/sqliteKeyStore': '@libsql/client',
   'testing/laws/index': 'fast-check',
+  'sign-in/oidc/index': 'openid-client',
 }
 
 // What entry points of ES modules import in addition
 const router = { statement: `import given from '@koa/router'`, to: 'koa/newRouter' }
-const brought = { index: router, 'openapi/index': router }
+const openidClient = { statement: `import * as given from 'openid-client'`, to: 'sign-in/oidc/openidClient' }
+const brought = { index: router, 'openapi/index': router, 'sign-in/oidc/index': openidClient }
 
 const entry = (name, exported) => {
   const from = (module) => {
