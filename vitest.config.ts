@@ -24,6 +24,7 @@ const entries = {
   '/sessions/sqlite': 'sessions/sqliteStore',
   '/sessions/redis': 'sessions/redisStore',
   '/sign-in': 'sign-in/index',
+  '/sign-in/oidc': 'sign-in/oidc/index',
   '/keys': 'keys/index',
   '/keys/sqlite': 'keys/sqliteKeyStore',
   '/keys/redis': 'keys/redisKeyStore',

@@ -20,6 +20,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/sign-in/passkeys': () => import('koa-with-auth/sign-in/passkeys'),
   'koa-with-auth/sign-in/passkeys/redis': () => import('koa-with-auth/sign-in/passkeys/redis'),
   'koa-with-auth/sign-in/passkeys/sqlite': () => import('koa-with-auth/sign-in/passkeys/sqlite'),
+  'koa-with-auth/sign-in/oidc': () => import('koa-with-auth/sign-in/oidc'),
   'koa-with-auth/testing': () => import('koa-with-auth/testing'),
   'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
   'koa-with-auth/upgrades': () => import('koa-with-auth/upgrades'),

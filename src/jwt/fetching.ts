@@ -35,7 +35,8 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
   return value
 }
 
-const textOf = async ({ body }: Response): Promise<string> => {
+/** The text of a body of at most 1 MB. Rejects with an `Outage`. */
+export const textOf = async ({ body }: Response): Promise<string> => {
   const chunks: Uint8Array[] = []
   let bytes = 0
   try {
@@ -61,8 +62,8 @@ const parsed = (text: string): unknown => {
   }
 }
 
-// undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported
-const problemOf = (error: unknown): string => {
+/** What went wrong with a request. undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported. */
+export const problemOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'cannot be asked'
   if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'did not answer in time'
   const { cause } = error
@@ -83,7 +84,7 @@ const isLoopback = (url: string): boolean => {
 }
 
 /** Whether it is a URL that can be trusted for tokens: https, or http on a loopback address. */
-const isSecure = (u: unknown): u is string =>
+export const isSecure = (u: unknown): u is string =>
   typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
 
 /** Checks the identifier of an issuer or a resource, or an address. Throws a TypeError that names the place. */

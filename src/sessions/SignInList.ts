@@ -18,6 +18,8 @@ export interface SignInList {
   readonly isLive: (signIn: SignIn) => Promise<boolean>
   /** Ends a sign-in; `false` if the user has none with this id. */
   readonly end: (user: string, id: string) => Promise<boolean>
+  /** Ends the sign-ins of a user with a proof of this session at a provider. */
+  readonly endAt: (user: string, issuer: string, sid: string) => Promise<void>
   /** The sessions of a user; the newest sign-in first. */
   readonly of: (user: string, current: string | undefined) => Promise<ReadonlyArray<ListedSession>>
 }
@@ -37,7 +39,14 @@ interface Entry {
   readonly methods: ReadonlyArray<string>
   readonly mark: string
   readonly label?: string
+  /** Digests of the sessions at providers. */
+  readonly sids?: ReadonlyArray<string>
 }
+
+const sidDigest = (issuer: string | undefined, sid: string): string => digestOf(JSON.stringify([issuer, sid]))
+
+const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
+  proofsIn(signIn).flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
 
 const HOUR = 3_600_000
 
@@ -53,12 +62,14 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
   const textOf = (signIn: SignIn): string => {
     const { label } = detailsOf(signIn)
     const methods = proofsIn(signIn).map(({ method }) => method)
+    const sids = sidsOf(signIn)
     const entry: Entry = {
       at: signIn.at,
       seen: Date.now(),
       methods,
       mark: signIn.mark,
       ...(label !== undefined && { label }),
+      ...(sids.length > 0 && { sids }),
     }
     return JSON.stringify(entry)
   }
@@ -83,7 +94,8 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       }
       const isCurrent = Date.now() - entry.seen < Math.min(HOUR, idleOf(signIn) / 2)
       const methods = proofsIn(signIn).map(({ method }) => method)
-      if (isCurrent && methods.join() === entry.methods.join()) return true
+      const isSame = methods.join() === entry.methods.join() && sidsOf(signIn).join() === (entry.sids ?? []).join()
+      if (isCurrent && isSame) return true
       return store.update(key, textOf(signIn), idleOf(signIn))
     },
     end: async (user, id) => {
@@ -91,6 +103,13 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       if ((await store.read(key)) === undefined) return false
       await store.end(key, longest)
       return true
+    },
+    endAt: async (user, issuer, sid) => {
+      const wanted = sidDigest(issuer, sid)
+      for (const id of await listed(setOf(user))) {
+        const key = keyOf(user, id)
+        if (entryIn(await store.read(key))?.sids?.includes(wanted) === true) await store.end(key, longest)
+      }
     },
     of: async (user, current) => {
       const [ids, mark] = await Promise.all([listed(setOf(user)), store.markOf(user)])

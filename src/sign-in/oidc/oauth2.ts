@@ -1,0 +1,247 @@
+/**
+ * `oauth2`: signing in with a provider that speaks OAuth 2.0 without OpenID Connect, such as GitHub, as a kind of
+ * ceremony. The access token says nothing about the user, so a hook asks the provider who it is.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Configuration, CustomFetch, TokenEndpointResponse } from 'openid-client'
+import { ownField } from '../../core/data.js'
+import {
+  checkOptions,
+  declareFactory,
+  hook,
+  maybe,
+  named,
+  nameLike,
+  positive,
+  token,
+  unchecked,
+  type Checks,
+} from '../../core/options.js'
+import { checkUrl, Outage } from '../../jwt/fetching.js'
+import type { Kind } from '../ceremony.js'
+import { furtherParameters, routePath, scopes } from './AuthorizationRequest.js'
+import { readResponse, type Response } from './AuthorizationResponse.js'
+import { carrying } from './answers.js'
+import { asked, jsonOf, jsonResponse, responseOf, typeOf, type Answered } from './asking.js'
+import { clientOf, type Client } from './Client.js'
+import { failureOf, HookRaised, Refused } from './failures.js'
+import { openidClient } from './openidClient.js'
+
+/** What a sign-in with a provider without OpenID Connect has shown. */
+export interface OAuth2Proof {
+  readonly method: 'oauth2'
+  /** When, in milliseconds since 1970. */
+  readonly at: number
+  /** The issuer, or else the name of the kind. */
+  readonly issuer: string
+  /** What the hook `subject` returned. */
+  readonly subject: string
+}
+
+/** How users sign in with a provider without OpenID Connect. */
+export interface OAuth2Options {
+  /** What the provider is called, such as `github`; it is `proof.issuer`, if there is no `issuer`. */
+  readonly name: string
+  /** The address of its authorization endpoint. */
+  readonly authorize: string
+  /** The address of its token endpoint. */
+  readonly token: string
+  /** The identifier that the provider sends as `iss` (RFC 9207). If it is given, it must come. */
+  readonly issuer?: string | undefined
+  /** What the application is registered as. */
+  readonly client: Client
+  /** The path of the route that has `finish(...)`. Each provider has its own. */
+  readonly callback: string
+  /** What is asked for. Default nothing. */
+  readonly scope?: ReadonlyArray<string> | undefined
+  /**
+   * Asks the provider who the user is. It returns an id that never changes and is never given to another user: a
+   * number, not a name and not an e-mail address. What it throws is a 500, but an `UnavailableError` or a network
+   * problem of `fetch` is a 503.
+   */
+  readonly subject: (tokens: TokenEndpointResponse, signal: AbortSignal) => SubjectAnswer | Promise<SubjectAnswer>
+  /** Parameters of the provider's own. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  /** How long a sign-in may take, in milliseconds. Default 15 minutes. */
+  readonly lifetime?: number | undefined
+  /** The time limit of each request to the provider, in milliseconds. Default 5000. */
+  readonly timeout?: number | undefined
+}
+
+/** A stable id of a user: a string that is not empty, or an integer. */
+export type SubjectAnswer = string | number
+
+/** A provider without OpenID Connect, for `begin` and `finish`. */
+export type OAuth2Kind = Kind<never, null, Response, OAuth2Proof>
+
+const checks: Checks<OAuth2Options> = {
+  name: nameLike(token),
+  authorize: (place, value) => checkUrl(place, value, true),
+  token: (place, value) => checkUrl(place, value, true),
+  issuer: maybe((place, value) => checkUrl(place, value)),
+  client: unchecked,
+  callback: routePath,
+  scope: maybe(scopes),
+  subject: hook(2),
+  parameters: maybe(furtherParameters),
+  lifetime: maybe(positive),
+  timeout: maybe(positive),
+}
+
+const LIFETIME = 15 * 60_000
+const TIMEOUT = 5000
+const MAX_SUBJECT = 255
+
+/**
+ * Signing in with a provider that speaks OAuth 2.0 without OpenID Connect. Pass it to `begin` and `finish` of
+ * `koa-with-auth/sign-in`. It uses PKCE, and checks `iss` wherever it comes. It cannot step up, because no such provider
+ * says when its user signed in.
+ *
+ * Throws a TypeError for options that cannot work. While the provider is down, `finish` answers 503.
+ *
+ * @example
+ * import { oauth2 } from 'koa-with-auth/sign-in/oidc'
+ *
+ * const github = oauth2({
+ *   name: 'github',
+ *   authorize: 'https://github.com/login/oauth/authorize',
+ *   token: 'https://github.com/login/oauth/access_token',
+ *   client: { id: 'shop', secret: 'a secret of the client' },
+ *   callback: '/sign-in/github/callback',
+ *   subject: async ({ access_token }, signal) => {
+ *     const headers = { Authorization: `Bearer ${access_token}` }
+ *     const response = await fetch('https://api.github.com/user', { headers, signal })
+ *     const user: unknown = await response.json()
+ *     return typeof user === 'object' && user !== null && 'id' in user ? Number(user.id) : ''
+ *   },
+ * })
+ * assert.strictEqual(github.name, 'oauth2:github /sign-in/github/callback')
+ */
+export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
+  const given = checkOptions('oauth2', options, checks)
+  const { name, authorize, token, issuer, callback, scope = [], subject, parameters = {} } = given
+  const { lifetime = LIFETIME, timeout = TIMEOUT } = given
+  const client = clientOf('oauth2({ client })', given.client)
+  const { origin: authority } = new URL(authorize)
+  // openid-client takes no server without an issuer
+  const as = issuer ?? authority
+
+  const configuration = (): Configuration => {
+    const openid = openidClient()
+    const server = {
+      issuer: as,
+      authorization_endpoint: authorize,
+      token_endpoint: token,
+      ...(issuer !== undefined && { authorization_response_iss_parameter_supported: true }),
+    }
+    const made = new openid.Configuration(server, client.id, {}, client.auth())
+    made.timeout = timeout / 1000
+    made[openid.customFetch] = plainly
+    if ([authorize, token].some((url) => url.startsWith('http:'))) openid.allowInsecureRequests(made)
+    return made
+  }
+  let ready: Configuration | undefined
+
+  return {
+    name: `oauth2:${name} ${callback}`,
+    lifetime,
+    leadsAgain: true,
+    intents: ['signIn', 'link'],
+    begin: async (_incoming, { origin, secret }) => {
+      const openid = openidClient()
+      const sent = {
+        ...parameters,
+        redirect_uri: origin + callback,
+        ...(scope.length > 0 && { scope: scope.join(' ') }),
+        code_challenge: await openid.calculatePKCECodeChallenge(secret('pkce')),
+        code_challenge_method: 'S256',
+      }
+      return E.right({
+        kept: null,
+        send: (state) => ({
+          redirect: openid.buildAuthorizationUrl((ready ??= configuration()), { ...sent, state }).href,
+        }),
+      })
+    },
+    read: readResponse,
+    check: async (_kept, { parameters: answered, state }, { origin, secret }) => {
+      try {
+        const url = new URL(`${origin}${callback}?${answered}`)
+        if (issuer === undefined) checkIssuer(url, authority)
+        const tokens = await openidClient().authorizationCodeGrant((ready ??= configuration()), url, {
+          pkceCodeVerifier: secret('pkce'),
+          expectedState: state,
+        })
+        const found = await subjectOf(subject, tokens, timeout)
+        const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer: issuer ?? name, subject: found }
+        return E.right(carrying(proof, { claims: undefined, userinfo: undefined, tokens }))
+      } catch (error) {
+        return E.left(failureOf(error, 'code').error)
+      }
+    },
+  }
+}
+
+// Its issuer is not known, but an answer of another server's is none of this one (RFC 9207 §2.4)
+const checkIssuer = (url: URL, authority: string): void => {
+  const iss = url.searchParams.get('iss')
+  if (iss === null) return
+  if (!URL.canParse(iss) || new URL(iss).origin !== authority) throw new Refused('iss')
+  url.searchParams.delete('iss')
+}
+
+const subjectOf = async (
+  subject: OAuth2Options['subject'],
+  tokens: TokenEndpointResponse,
+  timeout: number,
+): Promise<string> => {
+  const signal = AbortSignal.timeout(timeout)
+  const late = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Outage('did not answer in time', false)), { once: true })
+  })
+  const found: unknown = await Promise.race([Promise.resolve().then(() => subject(tokens, signal)), late]).catch(
+    (error: unknown) => {
+      // undici's own words for a server that cannot be asked
+      const isNetwork = error instanceof TypeError && error.message === 'fetch failed'
+      if (error instanceof Outage || isNetwork || signal.aborted) throw new Outage('cannot be asked', false)
+      throw new HookRaised('oauth2({ subject }) threw', { cause: error })
+    },
+  )
+  const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found
+  if (typeof text === 'string' && text !== '' && text.length <= MAX_SUBJECT) return text
+  if (typeof text === 'string' || typeof found === 'number') throw new Refused('subject')
+  throw new HookRaised('subject', {
+    cause: new TypeError(`oauth2({ subject }) must return a string or an integer, not ${named(found)}`),
+  })
+}
+
+const OK = 200
+
+/** Asks for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
+const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
+  // Safe: openid-client's own types of a request are narrower
+  const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
+  const answered = await asked(url, init)
+  const { status } = answered
+  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
+  if (status !== OK) return responseOf(answered)
+  const json = fieldsOf(answered)
+  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
+  // GitHub reports errors with status 200
+  const error = ownField(json, 'error')
+  if (typeof error === 'string' && error !== '') return jsonResponse({ error: errorOf(error) }, 400)
+  if (typeof ownField(json, 'access_token') !== 'string') throw new Outage('answered no access token', true)
+  // there is no issuer that could have signed it
+  const { id_token: _idToken, ...rest } = json
+  return jsonResponse(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)))
+}
+
+const fieldsOf = ({ headers, text }: Answered): Readonly<Record<string, unknown>> | undefined => {
+  if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
+  return Object.fromEntries(new URLSearchParams(text))
+}
+
+// GitHub's own words for a code that was used, or is too old
+const errorOf = (error: string): string => (error === 'bad_verification_code' ? 'invalid_grant' : error)
+
+declareFactory('oauth2', oauth2)

@@ -1,0 +1,8 @@
+/**
+ * `openid-client` has only ES modules. It is loaded in this separate module, because CommonJS needs other code for it
+ * (`.ci/modules.mjs`).
+ */
+import * as module from 'openid-client'
+
+/** The exports of openid-client. */
+export const openidClient = (): typeof module => module
