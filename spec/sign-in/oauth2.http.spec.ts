@@ -1,0 +1,277 @@
+/** Signing in with a provider without OpenID Connect, and linking and stepping up with providers, over HTTP. */
+import Router from '@koa/router'
+import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
+import { begin } from 'koa-with-auth/sign-in'
+import { oauth2, oidc, type OAuth2Options, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+import { seconds } from '../support/identityProvider.js'
+import {
+  newBrowser,
+  providerSite,
+  shopAt,
+  siteOf,
+  type ProviderSite,
+  type SiteOptions,
+} from '../support/providerSite.js'
+import { navigation, type UserAgent } from '../support/userAgent.js'
+import { failing, json, SECRET, wrongProvider } from '../support/wrongProvider.js'
+
+const start = async (over: Partial<OAuth2Options> = {}) => {
+  const provider = await wrongProvider()
+  const subject = async ({ access_token: token }: { readonly access_token: string }, signal: AbortSignal) => {
+    const response = await fetch(`${provider.issuer}/userinfo`, {
+      headers: { Authorization: `Bearer ${token}` },
+      signal,
+    })
+    if (response.status !== 200) throw new UnavailableError('the provider is down')
+    return ((await response.json()) as { id: string | number }).id
+  }
+  provider.userinfo = { id: 7 }
+  const site = await providerSite({
+    kinds: (callback) => ({
+      plain: oauth2({
+        name: 'plain',
+        authorize: `${provider.issuer}/authorize`,
+        token: `${provider.issuer}/token`,
+        client: { id: 'shop', secret: SECRET },
+        callback: callback('plain'),
+        subject,
+        timeout: 300,
+        ...over,
+      }),
+    }),
+  })
+  return { provider, site }
+}
+
+const tried = async (site: ProviderSite, change: (url: URL) => void = () => {}) => {
+  const browser = newBrowser()
+  const url = new URL(await site.toCallback(browser))
+  change(url)
+  const page = await browser.send(url.href, { headers: navigation })
+  const { reason } = page.body.startsWith('{') ? (JSON.parse(page.body) as { reason?: string }) : {}
+  return [page.status, reason, await site.me(browser)] as const
+}
+
+// P16
+describe('a provider without OpenID Connect', () => {
+  it('signs in by the id that its API answers', async () => {
+    const { provider, site } = await start()
+    expect(await tried(site)).toEqual([303, undefined, 'plain-7'])
+    expect(site.done[0]?.proof).toMatchObject({ method: 'oauth2', issuer: 'plain', subject: '7' })
+    expect(site.answers[0]).toMatchObject({ claims: undefined, tokens: { access_token: 'an-access-token' } })
+    const sent = provider.authorizationRequest()
+    expect([sent.get('code_challenge_method'), sent.has('nonce'), sent.has('scope')]).toEqual(['S256', false, false])
+  })
+
+  it('may answer a form', async () => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = (res) =>
+      res
+        .writeHead(200, { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' })
+        .end('access_token=a&token_type=bearer&scope=')
+    expect(await tried(site)).toEqual([303, undefined, 'plain-7'])
+  })
+
+  it('may send an ID token, which is not read', async () => {
+    const { provider, site } = await start()
+    provider.tokens = (answer) => ({ ...answer, id_token: 'rubbish', refresh_token: null })
+    expect(await tried(site)).toEqual([303, undefined, 'plain-7'])
+    expect(JSON.stringify(site.answers)).not.toContain('rubbish')
+  })
+
+  it.each([
+    ['bad_verification_code', 400, 'late'],
+    ['access_denied', 500, undefined],
+    ['incorrect_client_credentials', 500, undefined],
+  ])('that answers 200 with the error %s signs in no user', async (error, status, reason) => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = json(200, { error, error_description: 'words of a stranger' })
+    expect(await tried(site)).toEqual([status, reason, undefined])
+    expect(JSON.stringify(site.errors)).not.toContain('stranger')
+  })
+
+  it.each([
+    ['no token_type', { access_token: 'a' }, 400, 'provider'],
+    ['another token_type', { access_token: 'a', token_type: 'mac' }, 400, 'provider'],
+    ['no access token', { token_type: 'bearer' }, 503, undefined],
+    ['an array', [], 503, undefined],
+  ])('that answers %s signs in no user', async (_name, body, status, reason) => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = json(200, body)
+    expect(await tried(site)).toEqual([status, reason, undefined])
+  })
+
+  it.each(Object.keys(failing) as ReadonlyArray<keyof typeof failing>)('that is down (%s) is a 503', async (way) => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = failing[way]
+    expect(await tried(site)).toEqual([503, undefined, undefined])
+  })
+
+  it('whose API is down or hangs is a 503', async () => {
+    const { provider, site } = await start()
+    provider.answers['/userinfo'] = failing.error
+    expect(await tried(site)).toEqual([503, undefined, undefined])
+    provider.answers['/userinfo'] = failing.hanging
+    expect(await tried(site)).toEqual([503, undefined, undefined])
+  })
+
+  it.each([
+    ['an empty string', '', 400],
+    ['a fraction', 1.5, 400],
+    ['a number that is not exact', 2 ** 53, 400],
+    ['NaN', NaN, 400],
+    ['a long string', 'a'.repeat(300), 400],
+    ['undefined', undefined, 500],
+    ['an object', {}, 500],
+    ['true', true, 500],
+  ])('whose id is %s signs in no user', async (_name, id, status) => {
+    const { site } = await start({ subject: () => id as string })
+    expect((await tried(site))[0]).toBe(status)
+    expect(site.done).toEqual([])
+  })
+
+  it('is not asked by a hook that waits forever', async () => {
+    const { site } = await start({ subject: () => new Promise<string>(() => {}) })
+    expect(await tried(site)).toEqual([503, undefined, undefined])
+  })
+
+  // P7
+  it('is checked by iss where that comes, and must send it where its issuer is known', async () => {
+    const { site } = await start()
+    expect(await tried(site, (url) => url.searchParams.set('iss', 'https://evil.example'))).toEqual([
+      400,
+      'provider',
+      undefined,
+    ])
+    expect(await tried(site, (url) => url.searchParams.delete('iss'))).toEqual([303, undefined, 'plain-7'])
+    const provider = await wrongProvider()
+    const known = await start({ issuer: provider.issuer })
+    expect(await tried(known.site)).toEqual([400, 'provider', undefined])
+    expect(await tried(known.site, (url) => url.searchParams.set('iss', provider.issuer))).toEqual([
+      303,
+      undefined,
+      'plain-7',
+    ])
+    expect(await tried(known.site, (url) => url.searchParams.delete('iss'))).toEqual([400, 'provider', undefined])
+  })
+
+  it('cannot step up', () => {
+    const kind = oauth2({
+      name: 'plain',
+      authorize: 'https://plain.example/authorize',
+      token: 'https://plain.example/token',
+      client: { id: 'shop' },
+      callback: '/callback',
+      subject: () => 1,
+    })
+    expect(() => begin(kind, { intent: 'stepUp' })).toThrow(TypeError)
+  })
+})
+
+// -------------------------------------------------------------------------------------
+// linking and stepping up
+// -------------------------------------------------------------------------------------
+
+const signInAs = (site: ProviderSite, browser: UserAgent, user: string) =>
+  browser.send(`${site.origin}/sign-in/as/${user}`, { method: 'POST' })
+
+const beginLink = async (site: ProviderSite, browser: UserAgent): Promise<string> => {
+  const begun = await browser.send(`${site.origin}/accounts/provider`, { method: 'POST' })
+  expect(begun.status).toBe(303)
+  return (await browser.open(begun.location ?? '', (url) => url.startsWith(site.origin))).stopped
+}
+
+const reasonAt = async (browser: UserAgent, url: string) => {
+  const page = await browser.send(url, { headers: navigation })
+  return [page.status, page.body === '' ? undefined : (JSON.parse(page.body) as { reason?: string }).reason]
+}
+
+// P18, P19
+describe('linking an identity', () => {
+  it('is for the user who began, still signed in, in this browser', async () => {
+    const provider = await wrongProvider()
+    const site = await siteOf(provider.issuer)
+    const browser = newBrowser()
+    await signInAs(site, browser, 'anna')
+    expect(await reasonAt(browser, await beginLink(site, browser))).toEqual([303, undefined])
+    expect([...site.accounts]).toEqual([[`${provider.issuer} anna`, 'anna']])
+    expect(await site.me(browser)).toBe('anna')
+
+    const url = await beginLink(site, browser)
+    await signInAs(site, browser, 'bert')
+    expect(await reasonAt(browser, url)).toEqual([403, 'anotherUser'])
+    await browser.send(`${site.origin}/sign-out`, { method: 'POST' })
+    expect(await reasonAt(browser, url)).toEqual([403, 'anotherUser'])
+    const other = newBrowser()
+    await signInAs(site, other, 'anna')
+    expect(await reasonAt(other, url)).toEqual([400, 'unknown'])
+    expect([provider.asked('/token'), site.done.length]).toEqual([1, 1])
+  })
+
+  it('never moves an identity of another account', async () => {
+    const provider = await wrongProvider()
+    const site = await siteOf(provider.issuer)
+    site.accounts.set(`${provider.issuer} anna`, 'anna')
+    const browser = newBrowser()
+    await signInAs(site, browser, 'bert')
+    expect(await reasonAt(browser, await beginLink(site, browser))).toEqual([403, 'noAccount'])
+    expect(site.accounts.get(`${provider.issuer} anna`)).toBe('anna')
+    expect(await site.me(browser)).toBe('bert')
+  })
+
+  it('needs a user, and no other site begins it', async () => {
+    const provider = await wrongProvider()
+    const site = await siteOf(provider.issuer)
+    const browser = newBrowser()
+    expect((await browser.send(`${site.origin}/accounts/provider`, { method: 'POST' })).status).toBe(401)
+    await signInAs(site, browser, 'anna')
+    const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
+    expect((await browser.send(`${site.origin}/accounts/provider`, { method: 'POST', headers })).status).toBe(403)
+  })
+})
+
+describe('stepping up with a provider', () => {
+  const start = async () => {
+    const provider = await wrongProvider()
+    const routes: SiteOptions['routes'] = (router: Router, { provider: kind }) => {
+      // Safe: it is made by `oidc` below
+      router.post('/prove', withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'stepUp' }))
+      router.post('/transfer', withAuth(sessionAuth({ proof: { methods: ['oidc'], maxAge: 60_000 } })), (ctx) => {
+        ctx.body = { done: true }
+      })
+    }
+    const site = await providerSite({
+      kinds: (callback) => ({ provider: oidc(shopAt(provider.issuer, callback('provider'))) }),
+      routes,
+    })
+    const browser = newBrowser()
+    await signInAs(site, browser, 'provider-anna')
+    const prove = async () => {
+      const begun = await browser.send(`${site.origin}/prove`, { method: 'POST' })
+      return (await browser.open(begun.location ?? '', (url) => url.startsWith(site.origin))).stopped
+    }
+    const transfer = async () => (await browser.send(`${site.origin}/transfer`, { method: 'POST' })).status
+    return { provider, site, browser, prove, transfer }
+  }
+
+  it('adds a proof if the user signed in there now', async () => {
+    const { provider, browser, prove, transfer, site } = await start()
+    provider.claims = (given) => ({ ...given, auth_time: seconds() })
+    expect(await transfer()).toBe(403)
+    expect(await reasonAt(browser, await prove())).toEqual([303, undefined])
+    expect(provider.authorizationRequest().get('max_age')).toBe('0')
+    expect([await transfer(), await site.me(browser)]).toEqual([200, 'provider-anna'])
+  })
+
+  it.each([
+    ['signed in there an hour ago', () => ({ auth_time: seconds() - 3600 }), [400, 'provider']],
+    ['signed in there, at a time that is not said', () => ({}), [400, 'provider']],
+    ['is another one', () => ({ auth_time: seconds(), sub: 'bert' }), [403, 'anotherUser']],
+  ])('is refused if the user %s', async (_name, claims, expected) => {
+    const { provider, browser, prove, transfer, site } = await start()
+    provider.claims = (given) => ({ ...given, ...claims() })
+    expect(await reasonAt(browser, await prove())).toEqual(expected)
+    expect([await transfer(), await site.me(browser)]).toEqual([403, 'provider-anna'])
+  })
+})

@@ -1,0 +1,263 @@
+/** Signing out at the provider, and by the provider, over HTTP. */
+import { withAuth } from 'koa-with-auth'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { backChannel, endSession, oidc, signedOut, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+import { seconds, signedWith, signingKey } from '../support/identityProvider.js'
+import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/providerSite.js'
+import { navigation } from '../support/userAgent.js'
+import { failing, SECRET, wrongProvider } from '../support/wrongProvider.js'
+import { SignJWT } from 'jose'
+
+const start = async (options: Partial<SiteOptions> = {}) => {
+  const provider = await wrongProvider()
+  const asked: unknown[] = []
+  const site = await providerSite({
+    kinds: (callback) => ({
+      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout: 300, retry: 1 } })),
+    }),
+    routes: (router, kinds) => {
+      // Safe: it was made by `oidc`
+      const kind = kinds['provider'] as OidcKind
+      router.all('/sign-out/provider', withAuth(null), endSession(kind, { callback: '/signed-out' }))
+      router.get('/signed-out', withAuth(null), signedOut(kind, { callback: '/signed-out' }))
+      router.post(
+        '/sign-out/backchannel',
+        withAuth(null),
+        backChannel(kind, {
+          user: ({ subject }) => {
+            asked.push(subject)
+            return subject === undefined || subject === 'stranger' ? undefined : `provider-${subject}`
+          },
+        }),
+      )
+    },
+    ...options,
+  })
+  return { provider, site, asked }
+}
+
+// P30
+describe('signing out at the provider', () => {
+  it('ends the session here first, and leads there and back', async () => {
+    const { provider, site } = await start()
+    const browser = newBrowser()
+    await site.signIn(browser)
+    const page = await browser.send(`${site.origin}/sign-out/provider?returnTo=/bye`, { method: 'POST' })
+    expect(await site.me(browser)).toBeUndefined()
+    const to = new URL(page.location ?? '')
+    expect([page.status, to.origin + to.pathname]).toEqual([303, `${provider.issuer}/end`])
+    expect(Object.fromEntries(to.searchParams)).toEqual({
+      client_id: 'shop',
+      post_logout_redirect_uri: `${site.origin}/signed-out`,
+      state: to.searchParams.get('state'),
+    })
+    const back = `${site.origin}/signed-out?state=${to.searchParams.get('state')}`
+    const home = await browser.send(back, { headers: navigation })
+    expect([home.status, home.location]).toEqual([303, `${site.origin}/bye`])
+    // it is spent
+    const again = await browser.send(back, { headers: navigation })
+    expect([again.status, again.location]).toEqual([303, `${site.origin}/`])
+  })
+
+  it.each(['?state=x', '', '?state=a&state=b', '?returnTo=//evil.example'])(
+    'leads home from %s, and ends no session [rp-init-logout-other-state]',
+    async (query) => {
+      const { site } = await start()
+      const browser = newBrowser()
+      await site.signIn(browser)
+      const page = await browser.send(`${site.origin}/signed-out${query}`, { headers: navigation })
+      expect([page.status, page.location, page.body]).toEqual([303, `${site.origin}/`, ''])
+      expect(await site.me(browser)).toBe('provider-anna')
+    },
+  )
+
+  it('ends the session here if the provider is down, or has no such endpoint', async () => {
+    for (const isDown of [true, false]) {
+      const { provider, site } = await start()
+      const browser = newBrowser()
+      if (!isDown) provider.metadata = { end_session_endpoint: undefined }
+      await browser.send(`${site.origin}/sign-in/as/anna`, { method: 'POST' })
+      if (isDown) provider.answers['/discovery'] = failing.hanging
+      const page = await browser.send(`${site.origin}/sign-out/provider`, { method: 'POST' })
+      expect([page.status, page.location, await site.me(browser)]).toEqual([303, `${site.origin}/`, undefined])
+    }
+  })
+
+  it('ends nothing by a GET, or for another site', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    await site.signIn(browser)
+    const url = `${site.origin}/sign-out/provider`
+    expect((await browser.send(url, { headers: navigation })).status).toBe(405)
+    const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
+    expect((await browser.send(url, { method: 'POST', headers })).status).toBe(403)
+    expect(await site.me(browser)).toBe('provider-anna')
+  })
+})
+
+const send = (site: ProviderSite, token: string, headers: Readonly<Record<string, string>> = {}) =>
+  newBrowser().send(`${site.origin}/sign-out/backchannel`, {
+    method: 'POST',
+    body: new URLSearchParams({ logout_token: token }),
+    headers,
+  })
+
+// P29
+describe('a sign-out by the provider', () => {
+  const twoDevices = async (list: boolean) => {
+    const { provider, site } = await start({ list })
+    const browsers = [newBrowser(), newBrowser()]
+    for (const [at, browser] of browsers.entries()) {
+      provider.claims = (claims) => ({ ...claims, sid: `s${at}` })
+      await site.signIn(browser)
+    }
+    const signedIn = () => Promise.all(browsers.map((browser) => site.me(browser)))
+    return { provider, site, signedIn }
+  }
+
+  it.each([true, false])('ends all sessions of a subject, with a list of sessions %s', async (list) => {
+    const { provider, site, signedIn } = await twoDevices(list)
+    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
+    const page = await send(site, await provider.logoutToken({ sub: 'anna' }))
+    expect([page.status, page.setCookie, page.headers.get('cache-control')]).toEqual([200, [], 'no-store'])
+    expect(await signedIn()).toEqual([undefined, undefined])
+  })
+
+  it('ends only the session that it names', async () => {
+    const { provider, site, signedIn } = await twoDevices(true)
+    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 'another' }))).status).toBe(200)
+    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
+    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 's0' }))).status).toBe(200)
+    expect(await signedIn()).toEqual([undefined, 'provider-anna'])
+  })
+
+  it('ends all sessions of the user if there is no list of them', async () => {
+    const { provider, site, signedIn } = await twoDevices(false)
+    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 's0' }))).status).toBe(200)
+    expect(await signedIn()).toEqual([undefined, undefined])
+  })
+
+  it('of an unknown identity is a 200', async () => {
+    const { provider, site, asked } = await start()
+    expect((await send(site, await provider.logoutToken({ sub: 'stranger' }))).status).toBe(200)
+    expect((await send(site, await provider.logoutToken({ sid: 'unknown' }))).status).toBe(200)
+    expect(asked).toEqual(['stranger', undefined])
+  })
+
+  it('is not refused as a request of another site, and reads no cookie', async () => {
+    const { provider, site } = await start()
+    const browser = newBrowser()
+    await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
+    const page = await browser.send(`${site.origin}/sign-out/backchannel`, {
+      method: 'POST',
+      body: new URLSearchParams({ logout_token: await provider.logoutToken({ sub: 'anna' }) }),
+      headers: { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' },
+    })
+    expect([page.status, page.setCookie, await site.me(browser)]).toEqual([200, [], 'bert'])
+  })
+
+  it('counts once', async () => {
+    const { provider, site, asked } = await start()
+    const token = await provider.logoutToken({ sub: 'anna' })
+    const pages = await Promise.all([send(site, token), send(site, token), send(site, token)])
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 400, 400])
+    expect(asked).toHaveLength(1)
+  })
+
+  type Make = (provider: Awaited<ReturnType<typeof wrongProvider>>) => string | Promise<string>
+  const bad: ReadonlyArray<readonly [string, Make]> = [
+    ['a nonce [rp-backchannel-with-nonce]', (p) => p.logoutToken({ sub: 'anna', nonce: 'x' })],
+    ['no events [rp-backchannel-no-event]', (p) => p.logoutToken({ sub: 'anna', events: undefined })],
+    [
+      'another event [rp-backchannel-wrong-event]',
+      (p) => p.logoutToken({ sub: 'anna', events: { 'https://other.example': {} } }),
+    ],
+    [
+      'an event that is no object',
+      (p) => p.logoutToken({ sub: 'anna', events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
+    ],
+    ['another issuer [rp-backchannel-wrong-iss]', (p) => p.logoutToken({ sub: 'anna', iss: 'https://evil.example' })],
+    ['another audience [rp-backchannel-wrong-aud]', (p) => p.logoutToken({ sub: 'anna', aud: 'another' })],
+    ['another typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: 'JWT' })],
+    ['no typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: undefined })],
+    ['no jti', (p) => p.logoutToken({ sub: 'anna', jti: undefined })],
+    ['no iat', (p) => p.logoutToken({ sub: 'anna', iat: undefined })],
+    ['an iat of yesterday', (p) => p.logoutToken({ sub: 'anna', iat: seconds() - 86_400 })],
+    ['an iat in the future', (p) => p.logoutToken({ sub: 'anna', iat: seconds() + 3600 })],
+    ['an exp that is over', (p) => p.logoutToken({ sub: 'anna', exp: seconds() - 120 })],
+    ['neither sub nor sid', (p) => p.logoutToken()],
+    ['a sid that is a number', (p) => p.logoutToken({ sub: 'anna', sid: 7 })],
+    ['an empty sub', (p) => p.logoutToken({ sub: '', sid: 's1' })],
+    [
+      'alg none [rp-backchannel-alg-none]',
+      async (p) =>
+        (await p.logoutToken({ sub: 'anna' }))
+          .replace(/^[^.]+/, Buffer.from('{"alg":"none","typ":"logout+jwt"}').toString('base64url'))
+          .replace(/[^.]+$/, ''),
+    ],
+    [
+      'HS256 by the client secret [rp-backchannel-wrong-alg]',
+      (p) =>
+        new SignJWT({
+          iss: p.issuer,
+          aud: 'shop',
+          sub: 'anna',
+          jti: 'j',
+          iat: seconds(),
+          exp: seconds() + 60,
+          events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+        })
+          .setProtectedHeader({ alg: 'HS256', typ: 'logout+jwt' })
+          .sign(Buffer.from(SECRET)),
+    ],
+    [
+      'a signature by another key',
+      async (p) => {
+        const claims = {
+          iss: p.issuer,
+          aud: 'shop',
+          sub: 'anna',
+          jti: 'j',
+          iat: seconds(),
+          exp: seconds() + 60,
+          events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+        }
+        return signedWith({ ...(await signingKey('RS256', 'x')), kid: 'k1' }, claims, { typ: 'logout+jwt' })
+      },
+    ],
+    [
+      'an ID token',
+      (p) =>
+        signedWith(p.keys[0]!, {
+          iss: p.issuer,
+          aud: 'shop',
+          sub: 'anna',
+          iat: seconds(),
+          exp: seconds() + 60,
+          nonce: 'n',
+        }),
+    ],
+    ['rubbish', () => 'rubbish'],
+    ['nothing', () => ''],
+  ]
+  it.each(bad)('with %s is a 400, and ends nothing', async (_name, make) => {
+    const { provider, site, asked } = await start()
+    provider.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
+    const page = await send(site, await make(provider))
+    expect([page.status, page.body, page.setCookie, asked]).toEqual([400, '{"error":"invalid_request"}', [], []])
+  })
+
+  it('is a 503 while the store or the keys cannot be asked', async () => {
+    const down = { ...memoryStore(), spend: () => Promise.reject(new Error('down')) }
+    const one = await start({ store: down })
+    expect((await send(one.site, await one.provider.logoutToken({ sub: 'anna' }))).status).toBe(503)
+    const other = await start()
+    other.provider.answers['/jwks'] = failing.error
+    const token = await other.provider.logoutToken({ sub: 'anna' })
+    expect((await send(other.site, token)).status).toBe(503)
+    delete other.provider.answers['/jwks']
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect((await send(other.site, token)).status).toBe(200)
+  })
+})

@@ -1,0 +1,549 @@
+/**
+ * Providers that do wrong, over HTTP. The names in brackets are those of the relying-party modules of the OpenID
+ * Foundation's conformance suite.
+ */
+import { decodeJwt, exportJWK, SignJWT, type JWTPayload } from 'jose'
+import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+import { seconds, signedByHand, signedWith, signingKey } from '../support/identityProvider.js'
+import {
+  newBrowser,
+  providerSite,
+  shopAt,
+  siteOf,
+  type ProviderSite,
+  type SiteOptions,
+} from '../support/providerSite.js'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { navigation, type Page } from '../support/userAgent.js'
+import { failing, json, SECRET, wrongProvider, type Endpoint, type WrongProvider } from '../support/wrongProvider.js'
+
+const reasonOf = ({ status, body }: Page): readonly [number, string | undefined] => [
+  status,
+  body.startsWith('{') ? (JSON.parse(body) as { reason?: string }).reason : undefined,
+]
+
+const start = async (over: Partial<OidcOptions> = {}, options: Partial<SiteOptions> = {}) => {
+  const provider = await wrongProvider()
+  const site = await siteOf(provider.issuer, over, options)
+  return { provider, site }
+}
+
+/** Signs in as far as the provider lets it, and says what became of it. */
+const tried = async (site: ProviderSite, change: (url: URL) => void = () => {}) => {
+  const browser = newBrowser()
+  const url = new URL(await site.toCallback(browser))
+  change(url)
+  const page = await browser.send(url.href, { headers: navigation })
+  return { page, browser, who: await site.me(browser) }
+}
+
+const expectRefused = async (site: ProviderSite, expected: readonly [number, string | undefined]) => {
+  const hooks = site.done.length
+  const { page, who } = await tried(site)
+  expect([...reasonOf(page), who, site.done.length - hooks]).toEqual([...expected, undefined, 0])
+  return page
+}
+
+const isolated = (key: 'RS256' | 'ES256') => signingKey(key, 'k2')
+
+// P15
+describe('an ID token', () => {
+  const claims: ReadonlyArray<readonly [string, (given: JWTPayload) => JWTPayload]> = [
+    ['a wrong nonce [nonce-invalid]', (given) => ({ ...given, nonce: 'another' })],
+    ['no nonce', ({ nonce: _, ...given }) => given],
+    ['a wrong iss [invalid-iss]', (given) => ({ ...given, iss: 'https://evil.example' })],
+    ['no iss', ({ iss: _, ...given }) => given],
+    ['a wrong aud [invalid-aud]', (given) => ({ ...given, aud: 'another' })],
+    ['no aud [missing-aud]', ({ aud: _, ...given }) => given],
+    ['more audiences without azp', (given) => ({ ...given, aud: ['shop', 'another'] })],
+    ['a wrong azp', (given) => ({ ...given, azp: 'another' })],
+    ['a wrong azp beside more audiences', (given) => ({ ...given, aud: ['shop', 'another'], azp: 'another' })],
+    ['no iat [missing-iat]', ({ iat: _, ...given }) => given],
+    ['an iat that is a string', (given) => ({ ...given, iat: String(seconds()) as unknown as number })],
+    ['an iat in the future', (given) => ({ ...given, iat: seconds() + 3600, exp: seconds() + 7200 })],
+    ['an iat of yesterday', (given) => ({ ...given, iat: seconds() - 86_400 })],
+    ['an exp that is over', (given) => ({ ...given, exp: seconds() - 3600, iat: seconds() - 300 })],
+    ['no exp', ({ exp: _, ...given }) => given],
+    ['no sub [missing-sub]', ({ sub: _, ...given }) => given],
+    ['an empty sub', (given) => ({ ...given, sub: '' })],
+    ['a sub that is a number', (given) => ({ ...given, sub: 7 as unknown as string })],
+    ['a sub of 300 characters', (given) => ({ ...given, sub: 'a'.repeat(300) })],
+    ['an auth_time in the future', (given) => ({ ...given, auth_time: seconds() + 3600 })],
+    ['an nbf in the future', (given) => ({ ...given, nbf: seconds() + 3600 })],
+  ]
+  it.each(claims)('with %s is refused', async (_name, change) => {
+    const { provider, site } = await start()
+    provider.claims = change
+    await expectRefused(site, [400, 'provider'])
+    expect(site.errors).toEqual([])
+  })
+
+  const tokens: ReadonlyArray<
+    readonly [string, (provider: WrongProvider, claims: JWTPayload) => string | Promise<string>]
+  > = [
+    ['alg none [idtoken-sig-none]', (_p, given) => `${part({ alg: 'none' })}.${part(given)}.`],
+    [
+      'alg none that keeps a signature',
+      async (p, given) => {
+        const [, , signature] = (await signedWith(p.keys[0]!, given)).split('.')
+        return `${part({ alg: 'none' })}.${part(given)}.${signature}`
+      },
+    ],
+    [
+      'HS256 by the client secret [invalid-sig-hs256]',
+      (_p, given) => new SignJWT(given).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(SECRET)),
+    ],
+    [
+      'HS256 by the public key',
+      async (p, given) =>
+        new SignJWT(given)
+          .setProtectedHeader({ alg: 'HS256', kid: 'k1' })
+          .sign(Buffer.from(JSON.stringify(await exportJWK(p.keys[0]!.publicKey)))),
+    ],
+    [
+      'a signature by another key [invalid-sig-rs256]',
+      async (_p, given) => signedWith({ ...(await isolated('RS256')), kid: 'k1' }, given),
+    ],
+    [
+      'a signature by another kind of key [invalid-sig-es256]',
+      async (_p, given) => signedWith({ ...(await isolated('ES256')), kid: 'k1' }, given),
+    ],
+    ['an unknown kid', async (_p, given) => signedWith(await isolated('RS256'), given)],
+    ['a signature that is cut off', async (p, given) => (await signedWith(p.keys[0]!, given)).slice(0, -20)],
+    ['no signature', async (p, given) => (await signedWith(p.keys[0]!, given)).replace(/[^.]+$/, '')],
+    [
+      'a key in its header',
+      async (_p, given) => {
+        const key = await isolated('RS256')
+        return signedWith(key, given, { kid: 'k1', jwk: key.jwk })
+      },
+    ],
+    [
+      'a critical header',
+      (p, given) => signedByHand({ alg: 'RS256', kid: 'k1', crit: ['x'], x: 1 }, JSON.stringify(given), p.keys[0]!),
+    ],
+    ['rubbish', () => 'rubbish'],
+    ['a header that is no JSON', () => 'a.b.c'],
+    ['four parts', async (p, given) => `${await signedWith(p.keys[0]!, given)}.x`],
+    ['five parts, encrypted', () => `${part({ alg: 'RSA-OAEP', enc: 'A128GCM' })}.a.b.c.d`],
+    ['an empty string', () => ''],
+  ]
+  it.each(tokens)('with %s is refused', async (_name, make) => {
+    const { provider, site } = await start()
+    provider.metadata = { id_token_signing_alg_values_supported: ['RS256', 'ES256', 'HS256', 'none'] }
+    provider.idToken = (given) => make(provider, given)
+    await expectRefused(site, [400, 'provider'])
+    expect(site.errors).toEqual([])
+  })
+
+  it('of another answer is refused, even with a good signature', async () => {
+    const { provider, site } = await start()
+    const kept: string[] = []
+    const make = provider.idToken
+    provider.idToken = async (given) => {
+      kept.push(await make(given))
+      return kept[0]!
+    }
+    expect((await tried(site)).who).toBe('provider-anna')
+    await expectRefused(site, [400, 'provider'])
+  })
+
+  it('is demanded', async () => {
+    const { provider, site } = await start()
+    provider.tokens = ({ id_token: _, ...rest }) => rest
+    await expectRefused(site, [400, 'provider'])
+  })
+
+  it.each([
+    ['no kid and one key [kid-absent-single-jwks]', 'RS256'],
+    ['ES256 [idtoken-sig-es256]', 'ES256'],
+  ] as const)('with %s is good', async (name, alg) => {
+    const { provider, site } = await start()
+    if (alg === 'ES256') provider.keys.splice(0, 1, await signingKey('ES256', 'k1'))
+    else provider.idToken = (given) => signedByHand({ alg }, JSON.stringify(given), provider.keys[0]!)
+    expect((await tried(site)).who, name).toBe('provider-anna')
+  })
+
+  it('with a key that was rotated just before is good [signing-key-rotation-just-before-signing]', async () => {
+    const { provider, site } = await start()
+    expect((await tried(site)).who).toBe('provider-anna')
+    provider.keys.splice(0, 1, await isolated('RS256'))
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect(provider.asked('/jwks')).toBe(2)
+  })
+
+  it('with an unknown kid does not fetch the keys each time', async () => {
+    const { provider, site } = await start()
+    const unknown = await isolated('RS256')
+    provider.idToken = (given) => signedWith(unknown, given)
+    for (let count = 0; count < 4; count++) await expectRefused(site, [400, 'provider'])
+    expect(provider.asked('/jwks')).toBeLessThanOrEqual(2)
+  })
+
+  // P32
+  it.each([
+    ['5 minutes behind', -300, 'provider-anna'],
+    ['20 seconds ahead', 20, 'provider-anna'],
+    ['5 minutes ahead', 300, undefined],
+  ])('of a provider whose clock is %s', async (_name, off, who) => {
+    const { provider, site } = await start()
+    provider.claims = (given) => ({ ...given, iat: seconds() + off, exp: seconds() + off + 600 })
+    const result = await tried(site)
+    expect([result.who, result.page.status]).toEqual([who, who === undefined ? 400 : 303])
+  })
+})
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+describe('userinfo', () => {
+  it('is fetched by a bearer token, and compared [userinfo-bearer-header]', async () => {
+    const { provider, site } = await start({ userinfo: true })
+    provider.userinfo = { sub: 'anna', email: 'anna@shop.example' }
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect(site.answers[0]).toMatchObject({ userinfo: { email: 'anna@shop.example' } })
+  })
+
+  it.each([
+    ['another sub [userinfo-invalid-sub]', { sub: 'bert' }],
+    ['no sub', { email: 'anna@shop.example' }],
+  ])('with %s is refused', async (_name, userinfo) => {
+    const { provider, site } = await start({ userinfo: true })
+    provider.userinfo = userinfo
+    await expectRefused(site, [400, 'provider'])
+  })
+
+  it('that is signed by another key is refused', async () => {
+    const { provider, site } = await start({ userinfo: true })
+    const other = { ...(await isolated('RS256')), kid: 'k1' }
+    provider.metadata = { userinfo_signing_alg_values_supported: ['RS256'] }
+    const answer = (key: typeof other) => async (res: import('node:http').ServerResponse) => {
+      const token = await signedWith(key, { iss: provider.issuer, aud: 'shop', sub: 'anna' })
+      res.writeHead(200, { 'Content-Type': 'application/jwt' }).end(token)
+    }
+    provider.answers['/userinfo'] = answer(other)
+    await expectRefused(site, [400, 'provider'])
+    provider.answers['/userinfo'] = answer(provider.keys[0]!)
+    expect((await tried(site)).who).toBe('provider-anna')
+  })
+})
+
+// P7, P8, P10
+describe('an authorization response', () => {
+  const bad: ReadonlyArray<readonly [string, string, (url: URL) => void]> = [
+    ['iss of another issuer', 'provider', (url) => url.searchParams.set('iss', 'https://evil.example')],
+    ['no iss, though it was promised', 'provider', (url) => url.searchParams.delete('iss')],
+    ['two states', 'unknown', (url) => url.searchParams.append('state', 'x')],
+    ['two equal states', 'unknown', (url) => url.searchParams.append('state', url.searchParams.get('state') ?? '')],
+    ['two codes', 'unknown', (url) => url.searchParams.append('code', 'x')],
+    ['two iss', 'unknown', (url) => url.searchParams.append('iss', 'https://evil.example')],
+    ['an empty state', 'unknown', (url) => url.searchParams.set('state', '')],
+    ['no state', 'unknown', (url) => url.searchParams.delete('state')],
+    ['an empty code', 'unknown', (url) => url.searchParams.set('code', '')],
+    ['no code', 'unknown', (url) => url.searchParams.delete('code')],
+    ['a code and an error', 'unknown', (url) => url.searchParams.set('error', 'access_denied')],
+    ['a long state', 'unknown', (url) => url.searchParams.set('state', 'a'.repeat(8192))],
+    ['a long code', 'unknown', (url) => url.searchParams.set('code', 'a'.repeat(8192))],
+    ['a state that is not base64url', 'unknown', (url) => url.searchParams.set('state', '%%%\u0000')],
+    ['a state with padding', 'unknown', (url) => url.searchParams.append('state', '=')],
+    [
+      'a foreign state and an error',
+      'unknown',
+      (url) => {
+        url.search = '?error=access_denied&state=x'
+      },
+    ],
+    [
+      'an error without a state',
+      'unknown',
+      (url) => {
+        url.search = '?error=access_denied'
+      },
+    ],
+  ]
+  it.each(bad)('with %s is refused as %s', async (_name, reason, change) => {
+    const { provider, site } = await start()
+    const { page, who } = await tried(site, change)
+    expect([...reasonOf(page), who, site.done, site.errors]).toEqual([400, reason, undefined, [], []])
+    expect(provider.asked('/token')).toBe(0)
+  })
+
+  it('with iss from a provider that promised none is checked all the same', async () => {
+    const { provider, site } = await start()
+    provider.metadata = { authorization_response_iss_parameter_supported: undefined }
+    const wrong = await tried(site, (url) => url.searchParams.set('iss', 'https://evil.example'))
+    expect(reasonOf(wrong.page)).toEqual([400, 'provider'])
+    expect((await tried(site, (url) => url.searchParams.delete('iss'))).who).toBe('provider-anna')
+  })
+
+  it('with a foreign state and an error spends nothing', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    await browser.send(`${site.origin}/sign-in/provider/callback?error=access_denied&state=x`, { headers: navigation })
+    await browser.open(url)
+    expect(await site.me(browser)).toBe('provider-anna')
+  })
+
+  // P9, P26
+  it.each([
+    ['access_denied', 400, 'declined'],
+    ['login_required', 400, 'provider'],
+    ['interaction_required', 400, 'provider'],
+    ['invalid_scope', 400, 'provider'],
+    ['<script>', 400, 'provider'],
+    ['server_error', 503, undefined],
+    ['temporarily_unavailable', 503, undefined],
+  ])('with the error %s is %i %s, and shows nothing of what was sent', async (error, status, reason) => {
+    const { provider, site } = await start()
+    const { page } = await tried(site, (url) => {
+      url.searchParams.delete('code')
+      url.searchParams.set('error', error)
+      url.searchParams.set('error_description', 'words of a stranger')
+    })
+    expect(reasonOf(page)).toEqual([status, reason])
+    expect(page.body).not.toMatch(/stranger|<script>/)
+    expect([provider.asked('/token'), site.done, site.errors]).toEqual([0, [], []])
+  })
+
+  // P6
+  it('of one provider at the callback of another is refused, and the other never sees the code', async () => {
+    const [one, other] = [await wrongProvider(), await wrongProvider()]
+    const site = await providerSite({
+      kinds: (callback) => ({
+        one: oidc(shopAt(one.issuer, callback('one'))),
+        other: oidc(shopAt(other.issuer, callback('other'))),
+      }),
+    })
+    const browser = newBrowser()
+    const url = (await site.toCallback(browser, 'one')).replace('/one/', '/other/')
+    expect(reasonOf(await browser.send(url, { headers: navigation }))).toEqual([400, 'unknown'])
+    expect([one.asked('/token'), other.asked('/token')]).toEqual([0, 0])
+  })
+})
+
+// P11
+describe('a provider that is down', () => {
+  const keys = { timeout: 300, retry: 1 }
+  it.each(Object.keys(failing) as ReadonlyArray<keyof typeof failing>)(
+    'at the token endpoint (%s) is a 503',
+    async (way) => {
+      const { provider, site } = await start({ keys })
+      provider.answers['/token'] = failing[way]
+      const begun = performance.now()
+      const page = await expectRefused(site, [503, undefined])
+      expect(Number(page.headers.get('retry-after'))).toBeLessThanOrEqual(10)
+      expect(performance.now() - begun).toBeLessThan(5000)
+      expect(page.body).not.toContain('secret')
+      delete provider.answers['/token']
+      expect((await tried(site)).who).toBe('provider-anna')
+      expect(site.errors).toEqual([])
+    },
+  )
+
+  it.each(['/discovery', '/jwks', '/userinfo'] as const)('at %s is a 503, and recovers', async (endpoint: Endpoint) => {
+    for (const way of ['error', 'html', 'hanging', 'slow', 'cutOff'] as const) {
+      const { provider, site } = await start({ keys, userinfo: true })
+      provider.answers[endpoint] = failing[way]
+      const browser = newBrowser()
+      const first = await browser.open(`${site.origin}/sign-in/provider`)
+      expect([way, first.status], first.way.join(' ')).toEqual([way, 503])
+      delete provider.answers[endpoint]
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      expect((await tried(site)).who).toBe('provider-anna')
+    }
+  })
+
+  it('serves its known keys and metadata while it is down', async () => {
+    const { provider, site } = await start({ keys: { ...keys, maxAge: 1 } })
+    expect((await tried(site)).who).toBe('provider-anna')
+    provider.answers['/jwks'] = failing.error
+    provider.answers['/discovery'] = failing.hanging
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect((await tried(site)).who).toBe('provider-anna')
+  })
+
+  it('is asked for its metadata once by twenty visitors', async () => {
+    const { provider, site } = await start()
+    await Promise.all(Array.from({ length: 20 }, () => newBrowser().send(`${site.origin}/sign-in/provider`)))
+    expect(provider.asked('/discovery')).toBe(1)
+  })
+
+  it('at its pushed request endpoint is a 503; a client that it refuses there is a 500', async () => {
+    const { provider, site } = await start({ keys, pushed: true })
+    provider.answers['/par'] = failing.error
+    expect((await newBrowser().send(`${site.origin}/sign-in/provider`)).status).toBe(503)
+    provider.answers['/par'] = failing.hanging
+    expect((await newBrowser().send(`${site.origin}/sign-in/provider`)).status).toBe(503)
+    provider.answers['/par'] = json(401, { error: 'invalid_client', error_description: 'secret words' })
+    const page = await newBrowser().send(`${site.origin}/sign-in/provider`)
+    expect([page.status, page.body]).toEqual([500, 'Internal Server Error'])
+    expect(site.errors).toHaveLength(1)
+    expect(String(site.errors[0])).toContain('invalid_client')
+    delete provider.answers['/par']
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect(provider.authorizationRequest().get('nonce')).toMatch(/^[\w-]{43}$/)
+  })
+
+  it('of another issuer is a 503 [discovery-issuer-mismatch]', async () => {
+    const { provider, site } = await start()
+    provider.metadata = { issuer: 'https://evil.example' }
+    expect((await newBrowser().send(`${site.origin}/sign-in/provider`)).status).toBe(503)
+  })
+})
+
+describe('the token endpoint', () => {
+  it.each([
+    ['invalid_grant', 400, 400, 'late'],
+    ['temporarily_unavailable', 400, 503, undefined],
+  ])('that answers %s is %i', async (error, sent, status, reason) => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = json(sent, { error })
+    await expectRefused(site, [status, reason])
+  })
+
+  // P13
+  it.each([
+    ['invalid_client', {}],
+    ['invalid_client', { 'WWW-Authenticate': 'Basic realm="a"' }],
+    ['unauthorized_client', {}],
+  ])('that answers %s is a 500, which is logged, without a detail for the user', async (error, headers) => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = json(
+      401,
+      { error, error_description: 'about a secret' },
+      headers as Record<string, string>,
+    )
+    const { page, who } = await tried(site)
+    expect([page.status, page.body, who]).toEqual([500, 'Internal Server Error', undefined])
+    expect(site.errors).toHaveLength(1)
+    expect(JSON.stringify(site.errors)).not.toContain('secret')
+  })
+
+  it('gets the secret by Basic, form-encoded [client-secret-basic]', async () => {
+    const { provider, site } = await start({ client: { id: 'shop', secret: 'a+b%&=: c' } })
+    expect((await tried(site)).who).toBe('provider-anna')
+    const [, given = ''] = (provider.tokenAuthorization() ?? '').split(' ')
+    expect(Buffer.from(given, 'base64').toString()).toBe('shop:a%2Bb%25%26%3D%3A+c')
+    expect(provider.tokenRequest().has('client_secret')).toBe(false)
+  })
+
+  it.each([
+    [
+      'client_secret_post',
+      { id: 'shop', secret: SECRET, authentication: 'client_secret_post' },
+      ['client_id', 'client_secret'],
+    ],
+    ['none', { id: 'shop' }, ['client_id']],
+    [
+      'a secret that is made for each request',
+      { id: 'shop', secret: () => Promise.resolve('made'), authentication: 'client_secret_post' },
+      ['client_id', 'client_secret'],
+    ],
+  ] as const)('gets %s', async (_name, client, members) => {
+    const { provider, site } = await start({ client })
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect(provider.tokenAuthorization()).toBeUndefined()
+    expect([...provider.tokenRequest().keys()].filter((key) => key.startsWith('client_')).sort()).toEqual([...members])
+  })
+
+  it('gets an assertion that is signed by a private key', async () => {
+    const { privateKey } = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, [
+      'sign',
+      'verify',
+    ])
+    const { provider, site } = await start({ client: { id: 'shop', key: { key: privateKey, kid: 'mine' } } })
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect(decodeJwt(provider.tokenRequest().get('client_assertion') ?? '')).toMatchObject({
+      iss: 'shop',
+      aud: provider.issuer,
+    })
+  })
+
+  it('is not asked if the secret cannot be made, which is a 500', async () => {
+    const { provider, site } = await start({
+      client: { id: 'shop', secret: () => Promise.reject(new Error('no key')) },
+    })
+    const { page } = await tried(site)
+    expect([page.status, provider.asked('/token')]).toEqual([500, 0])
+    expect(String(site.errors[0])).toBe('Error: no key')
+  })
+})
+
+// P34, P35
+describe('the store of spent ids', () => {
+  it('that is down is a 503, and the provider is never asked', async () => {
+    const store = memoryStore()
+    const down = { ...store, spend: () => Promise.reject(new Error('down')) }
+    const { provider, site } = await start({}, { store: down })
+    await expectRefused(site, [503, undefined])
+    expect(provider.asked('/token')).toBe(0)
+  })
+
+  it('gets nothing from a thousand sign-ins that begin', async () => {
+    const calls: string[] = []
+    const store = new Proxy(memoryStore(), {
+      get: (target, name) => {
+        if (name === 'insert' || name === 'update' || name === 'spend') calls.push(String(name))
+        return Reflect.get(target, name) as unknown
+      },
+    })
+    const { site } = await start({}, { store })
+    calls.length = 0
+    for (let count = 0; count < 1000; count++) await newBrowser().send(`${site.origin}/sign-in/provider`)
+    expect(calls).toEqual([])
+  })
+})
+
+// P36
+it('keeps no token: none is in a cookie, a session, an error, a body or a header', async () => {
+  const written: string[] = []
+  const store = memoryStore()
+  const watched = {
+    ...store,
+    insert: (id: string, text: string, lifetime: number) => {
+      written.push(text)
+      return store.insert(id, text, lifetime)
+    },
+    update: (id: string, text: string, lifetime: number) => {
+      written.push(text)
+      return store.update(id, text, lifetime)
+    },
+  }
+  const { provider, site } = await start({}, { store: watched })
+  const { page, browser } = await tried(site)
+  const me = await browser.send(`${site.origin}/me`)
+  provider.claims = (given) => ({ ...given, nonce: 'wrong' })
+  const failed = await tried(site)
+  const seen = JSON.stringify([
+    written,
+    page.setCookie,
+    [...page.headers],
+    page.body,
+    me.body,
+    failed.page,
+    site.errors,
+  ])
+  expect(seen).not.toMatch(/an-access-token|a-refresh-token|eyJ/)
+  expect(seen).not.toContain(provider.tokenRequest().get('code_verifier'))
+})
+
+// T15
+describe('max_age and acr_values', () => {
+  it('are checked where they were asked', async () => {
+    const { provider, site } = await start({ maxAge: 60_000, acrValues: ['gold'] })
+    provider.claims = (given) => ({ ...given, auth_time: seconds() - 30, acr: 'gold', amr: ['otp'], sid: 's1' })
+    expect((await tried(site)).who).toBe('provider-anna')
+    expect(provider.authorizationRequest().get('max_age')).toBe('60')
+    expect(site.done[0]?.proof).toMatchObject({ acr: 'gold', amr: ['otp'], sid: 's1' })
+    for (const change of [
+      { auth_time: seconds() - 3600, acr: 'gold' },
+      { acr: 'gold' },
+      { auth_time: seconds(), acr: 'tin' },
+      { auth_time: seconds() },
+    ]) {
+      provider.claims = (given) => ({ ...given, ...change })
+      await expectRefused(site, [400, 'provider'])
+    }
+  })
+})

@@ -1,0 +1,238 @@
+/** Signing in with a real OpenID provider over HTTP. */
+import { oidc } from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+import { openIdProvider, type ProviderSettings } from '../support/openIdProvider.js'
+import {
+  newBrowser,
+  providerSite,
+  reserved,
+  shopAt,
+  type ProviderSite,
+  type SiteOptions,
+} from '../support/providerSite.js'
+import { navigation } from '../support/userAgent.js'
+import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
+
+const CALLBACK = '/sign-in/provider/callback'
+
+const start = async (
+  over: Partial<OidcOptions> = {},
+  settings: Partial<ProviderSettings> = {},
+  options: Partial<SiteOptions> = {},
+) => {
+  const place = await reserved()
+  const origin = options.origin?.(place.port) ?? `http://localhost:${place.port}`
+  const provider = await openIdProvider({ redirectUris: [origin + CALLBACK], ...settings })
+  const kinds: SiteOptions['kinds'] = (callback) => ({
+    provider: oidc(shopAt(provider.issuer, callback('provider'), over)),
+  })
+  const site = await providerSite({ kinds, ...options }, place)
+  return { site, provider }
+}
+
+const count = (asked: ReadonlyArray<string>, request: string): number => asked.filter((one) => one === request).length
+
+const refusal = (page: { readonly status: number; readonly body: string }) => [
+  page.status,
+  (JSON.parse(page.body) as { reason?: string }).reason,
+]
+
+const finished = (_site: ProviderSite, url: string, browser = newBrowser()) =>
+  browser.send(url, { headers: navigation })
+
+describe('signing in with a provider', () => {
+  it('goes there and back, and is led to where the user wanted to go', async () => {
+    const { site, provider } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser, 'provider', '?returnTo=%2Fbasket%3Fpage%3D2')
+    const page = await finished(site, url, browser)
+    expect([page.status, page.location]).toEqual([303, `${site.origin}/basket?page=2`])
+    expect(page.headers.get('cache-control')).toContain('no-store')
+    expect(await site.me(browser)).toBe('provider-anna')
+    expect(site.done[0]?.proof).toMatchObject({ method: 'oidc', issuer: provider.issuer, subject: 'anna' })
+    expect(site.answers[0]).toMatchObject({ claims: { sub: 'anna' }, tokens: { token_type: 'bearer' } })
+    expect(count(provider.asked, 'POST /token')).toBe(1)
+  })
+
+  // P1
+  it.each([2, 20])('signs in from each of %i tabs, in any order, with one cookie', async (tabs) => {
+    const { site } = await start()
+    const browser = newBrowser()
+    const urls: string[] = []
+    for (let tab = 0; tab < tabs; tab++) urls.push(await site.toCallback(browser, 'provider', `?returnTo=/tab/${tab}`))
+    const cookies = browser.cookies(`localhost:${site.port}`)
+    expect([...cookies.keys()]).toEqual(['browser'])
+    const order = urls.map((url, tab) => ({ url, tab })).sort((a, b) => ((a.tab * 7) % tabs) - ((b.tab * 7) % tabs))
+    for (const { url, tab } of order) {
+      const page = await finished(site, url, browser)
+      expect([page.status, page.location]).toEqual([303, `${site.origin}/tab/${tab}`])
+    }
+    expect(await site.me(browser)).toBe('provider-anna')
+    expect(site.done).toHaveLength(tabs)
+  })
+
+  // P2
+  it('leads a callback that is loaded again to where the first one led, without asking the provider', async () => {
+    const { site, provider } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser, 'provider', '?returnTo=/basket')
+    await finished(site, url, browser)
+    const asked = provider.asked.length
+    const again = await finished(site, url, browser)
+    expect([again.status, again.location]).toEqual([303, `${site.origin}/basket`])
+    expect([provider.asked.length, provider.reported, site.done.length]).toEqual([asked, [], 1])
+    expect(await site.me(browser)).toBe('provider-anna')
+    await browser.send(`${site.origin}/sign-out`, { method: 'POST' })
+    expect(refusal(await finished(site, url, browser))).toEqual([400, 'unknown'])
+  })
+
+  // P3
+  it('asks for tokens once when a callback comes five times at once, and leads all to the same place', async () => {
+    const { site, provider } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    const pages = await Promise.all([1, 2, 3, 4, 5].map(() => finished(site, url, browser)))
+    expect(pages.map(({ status, location }) => [status, location])).toEqual(pages.map(() => [303, `${site.origin}/`]))
+    expect(pages.filter(({ setCookie }) => setCookie.some((line) => line.startsWith('session=')))).toHaveLength(1)
+    expect(count(provider.asked, 'POST /token')).toBe(1)
+    expect([provider.reported, site.done.length]).toEqual([[], 1])
+    expect(await site.me(browser)).toBe('provider-anna')
+  })
+
+  // P4, P5
+  it('refuses a callback in another browser, which spends nothing', async () => {
+    const { site, provider } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    const other = newBrowser()
+    expect(refusal(await finished(site, url, other))).toEqual([400, 'unknown'])
+    await site.toCallback(other)
+    expect(refusal(await finished(site, url, other))).toEqual([400, 'unknown'])
+    expect(await site.me(other)).toBeUndefined()
+    expect([count(provider.asked, 'POST /token'), site.done.length, site.errors]).toEqual([0, 0, []])
+    await finished(site, url, browser)
+    expect(await site.me(browser)).toBe('provider-anna')
+  })
+
+  // P12
+  it('starts without its provider, answers 503, and recovers', async () => {
+    const { site, provider } = await start({ keys: { retry: 1 } })
+    await provider.stop()
+    const down = await newBrowser().send(`${site.origin}/sign-in/provider`)
+    expect([down.status, Number(down.headers.get('retry-after')) <= 10]).toEqual([503, true])
+    await provider.start()
+    const browser = newBrowser()
+    await site.signIn(browser)
+    expect(await site.me(browser)).toBe('provider-anna')
+  })
+
+  it('answers 503 when the provider is down at the callback', async () => {
+    const { site, provider } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    await provider.stop()
+    const page = await finished(site, url, browser)
+    expect([page.status, Number(page.headers.get('retry-after')) <= 10]).toEqual([503, true])
+    expect([await site.me(browser), site.done.length]).toEqual([undefined, 0])
+  })
+
+  // P14
+  it.each([true, false])('sends the configured redirect URI behind a proxy, with app.proxy %s', async (proxy) => {
+    const { site } = await start({}, {}, { origin: () => 'https://shop.example' })
+    site.app.proxy = proxy
+    const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' }
+    const page = await newBrowser().send(`http://127.0.0.1:${site.port}/sign-in/provider`, { headers })
+    expect(new URL(page.location ?? '').searchParams.get('redirect_uri')).toBe(`https://shop.example${CALLBACK}`)
+  })
+
+  // P21
+  it('gives the session another id, and keeps no data that were not named', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    await browser.send(`${site.origin}/basket/apple`, { method: 'POST' })
+    const before = browser.copy()
+    const id = browser.cookies(`localhost:${site.port}`).get('session')
+    await site.signIn(browser)
+    expect(browser.cookies(`localhost:${site.port}`).get('session')).not.toBe(id)
+    expect(await site.me(before)).toBeUndefined()
+    expect((await browser.send(`${site.origin}/basket`)).body).toBe('{"basket":null}')
+  })
+
+  // P22
+  it('ends the session of the user before', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
+    const before = browser.copy()
+    await site.signIn(browser)
+    expect([await site.me(browser), await site.me(before)]).toEqual(['provider-anna', undefined])
+    const { proofs } = JSON.parse((await browser.send(`${site.origin}/me`)).body) as { proofs: { method: string }[] }
+    expect(proofs.map(({ method }) => method)).toEqual(['oidc'])
+  })
+
+  // P28
+  it.each([
+    ['HEAD', { method: 'HEAD' }],
+    ['a prefetch', { headers: { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': 'same-origin' } }],
+    ['an image', { headers: { 'Sec-Fetch-Dest': 'image', 'Sec-Fetch-Site': 'cross-site' } }],
+    [
+      'a frame',
+      { headers: { 'Sec-Fetch-Dest': 'iframe', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' } },
+    ],
+  ])('does not begin by %s', async (_name, init: RequestInit) => {
+    const { site, provider } = await start()
+    const page = await newBrowser().send(`${site.origin}/sign-in/provider`, init)
+    expect([page.status, page.setCookie, provider.asked]).toEqual([403, [], []])
+  })
+
+  // P31
+  it('pushes the authorization request where the provider demands it', async () => {
+    const features = { pushedAuthorizationRequests: { enabled: true, requirePushedAuthorizationRequests: true } }
+    const { site, provider } = await start({}, { features })
+    const browser = newBrowser()
+    const page = await browser.send(`${site.origin}/sign-in/provider`)
+    expect([...new URL(page.location ?? '').searchParams.keys()].sort()).toEqual(['client_id', 'request_uri'])
+    await site.signIn(browser)
+    expect(await site.me(browser)).toBe('provider-anna')
+    expect(provider.asked).toContain('POST /request')
+  })
+
+  // P23, without a browser
+  it('answers a posted response with a redirect that changes nothing by itself', async () => {
+    const { site, provider } = await start({ responseMode: 'form_post' })
+    const browser = newBrowser()
+    const begun = await browser.send(`${site.origin}/sign-in/provider`)
+    expect(new URL(begun.location ?? '').searchParams.get('response_mode')).toBe('form_post')
+    const form = await browser.open(begun.location ?? '')
+    const fields = new URLSearchParams(
+      [...form.body.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(
+        ([, name = '', value = '']) => [name, value] as [string, string],
+      ),
+    )
+    fields.set('error_description', 'from a stranger')
+    const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: provider.issuer, Cookie: '' }
+    const page = await browser.send(site.origin + CALLBACK, { method: 'POST', body: fields, headers })
+    expect([page.status, page.setCookie, count(provider.asked, 'POST /token')]).toEqual([303, [], 0])
+    expect([...new URL(page.location ?? '').searchParams.keys()].sort()).toEqual(['code', 'iss', 'state'])
+    await browser.open(page.location ?? '')
+    expect(await site.me(browser)).toBe('provider-anna')
+    const big = await fetch(site.origin + CALLBACK, {
+      method: 'POST',
+      body: `state=${'a'.repeat(1_000_000)}`,
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    }).catch(() => ({ status: 413 }))
+    expect(big.status).toBe(413)
+  })
+
+  // P33
+  it('finishes with an older signing key, and not with a removed one', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    const urls = [await site.toCallback(browser), await site.toCallback(browser)]
+    const [old = ''] = site.keys
+    site.keys.splice(0, 1, 'another signing key that is long enough', old)
+    expect((await finished(site, urls[0] ?? '', browser)).status).toBe(303)
+    site.keys.pop()
+    expect(refusal(await finished(site, urls[1] ?? '', browser))).toEqual([400, 'unknown'])
+  })
+})

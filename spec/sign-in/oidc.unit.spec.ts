@@ -1,0 +1,101 @@
+/** What `oidc` and `oauth2` refuse when they are written. */
+import {
+  backChannel,
+  endSession,
+  oauth2,
+  oidc,
+  providerAnswer,
+  type OAuth2Options,
+  type OidcOptions,
+} from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+
+const good: OidcOptions = {
+  issuer: 'https://provider.example',
+  client: { id: 'shop', secret: 'secret' },
+  callback: '/sign-in/callback',
+}
+
+const plain: OAuth2Options = {
+  name: 'plain',
+  authorize: 'https://plain.example/authorize',
+  token: 'https://plain.example/token',
+  client: { id: 'shop', secret: 'secret' },
+  callback: '/sign-in/callback',
+  subject: () => 1,
+}
+
+describe('oidc', () => {
+  const wrong: ReadonlyArray<readonly [string, object]> = [
+    ['issuer', { issuer: 'http://provider.example' }],
+    ['issuer', { issuer: 'provider' }],
+    ['issuer', { issuer: '' }],
+    ['client', { client: undefined }],
+    ['client', { client: { id: '' } }],
+    ['secret', { client: { id: 'shop', secret: '' } }],
+    ['client_secret_post', { client: { id: 'shop', authentication: 'client_secret_post' } }],
+    ['none', { client: { id: 'shop', secret: 'secret', authentication: 'none' } }],
+    ['private_key_jwt', { client: { id: 'shop', authentication: 'private_key_jwt' } }],
+    ['key', { client: { id: 'shop', key: 'pem' } }],
+    ['callback', { callback: 'https://shop.example/callback' }],
+    ['callback', { callback: '//evil.example' }],
+    ['callback', { callback: '/callback?x=1' }],
+    ['callback', { callback: undefined }],
+    ['openid', { scope: ['email'] }],
+    ['scope', { scope: 'openid' }],
+    ['scope', { scope: ['openid email'] }],
+    ['prompt', { prompt: 'never' }],
+    ['maxAge', { maxAge: -1 }],
+    ['acrValues', { acrValues: [] }],
+    ['state', { parameters: { state: 'x' } }],
+    ['nonce', { parameters: { nonce: 'x' } }],
+    ['redirect_uri', { parameters: { redirect_uri: 'https://evil.example' } }],
+    ['prompt', { parameters: { prompt: 'none' } }],
+    ['lifetime', { lifetime: 0 }],
+    ['responseMode', { responseMode: 'fragment' }],
+    ['timeout', { keys: { timeout: 0 } }],
+    ['email', { email: true }],
+  ]
+  it.each(wrong)('names what is wrong: %s', (name, change) => {
+    expect(() => oidc({ ...good, ...change } as OidcOptions)).toThrow(TypeError)
+    expect(() => oidc({ ...good, ...change } as OidcOptions)).toThrow(name)
+  })
+
+  it('names no secret in a message', () => {
+    const secret = { id: 'shop', secret: 'a-very-secret-thing', authentication: 'none' } as const
+    expect(() => oidc({ ...good, client: secret })).toThrow(/^(?!.*very-secret)/)
+  })
+
+  it('makes kinds of different names for different callbacks', () => {
+    const names = [good, { ...good, callback: '/other' }, { ...good, issuer: 'https://other.example' }].map(
+      (one) => oidc(one).name,
+    )
+    expect(new Set(names).size).toBe(3)
+  })
+})
+
+describe('oauth2', () => {
+  it.each([
+    ['name', { name: '' }],
+    ['authorize', { authorize: 'http://plain.example' }],
+    ['token', { token: 'ftp://plain.example' }],
+    ['subject', { subject: undefined }],
+    ['scope', { scope: [''] }],
+    ['issuer', { issuer: 'plain' }],
+  ])('names what is wrong: %s', (name, change) => {
+    expect(() => oauth2({ ...plain, ...change } as OAuth2Options)).toThrow(TypeError)
+    expect(() => oauth2({ ...plain, ...change } as OAuth2Options)).toThrow(name)
+  })
+})
+
+it('endSession and backChannel take what oidc returned', () => {
+  const kind = oidc(good)
+  expect(() => endSession({ ...kind }, { callback: '/signed-out' })).toThrow(TypeError)
+  expect(() => endSession(kind, { callback: '//evil.example' })).toThrow('callback')
+  // @ts-expect-error the hook is missing
+  expect(() => backChannel(kind, {})).toThrow('user')
+})
+
+it('a proof that was kept carries no answer', () => {
+  expect(providerAnswer({ method: 'oidc', at: 0, issuer: 'https://provider.example', subject: 'anna' })).toBeUndefined()
+})

@@ -1,0 +1,111 @@
+/** A browser without scripts: cookies by host, redirects that are followed until a URL that the test waits for. */
+
+import { request } from 'node:http'
+
+/** The response, whose body has been read. */
+export interface Page {
+  readonly status: number
+  readonly url: string
+  readonly headers: Headers
+  readonly location: string | undefined
+  readonly setCookie: ReadonlyArray<string>
+  readonly body: string
+  /** The URLs that were requested, in order. */
+  readonly way: ReadonlyArray<string>
+}
+
+export interface UserAgent {
+  /** One request. No redirect is followed. */
+  readonly send: (url: string, init?: RequestInit) => Promise<Page>
+  /** A navigation: redirects are followed, until one leads to a URL that `until` accepts. It is not requested. */
+  readonly open: (url: string, until?: (url: string) => boolean) => Promise<Page & { readonly stopped: string }>
+  /** The cookies for a host, with its port. */
+  readonly cookies: (host: string) => ReadonlyMap<string, string>
+  /** Another browser with the same cookies. */
+  readonly copy: () => UserAgent
+}
+
+const MAX_REDIRECTS = 20
+
+/** What a browser sends with a navigation that another site caused. */
+export const navigation = {
+  Accept: 'text/html,application/xhtml+xml',
+  'Sec-Fetch-Mode': 'navigate',
+  'Sec-Fetch-Dest': 'document',
+  'Sec-Fetch-Site': 'cross-site',
+} as const
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+}
+
+// Not by `fetch`, which sends a Sec-Fetch-Mode of its own
+const exchange = (url: string, { method = 'GET', body }: RequestInit, headers: Headers): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    if (body instanceof URLSearchParams && !headers.has('Content-Type')) {
+      headers.set('Content-Type', 'application/x-www-form-urlencoded')
+    }
+    const sent = request(url, { method, headers: Object.fromEntries(headers), agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      response.on('error', reject).on('end', () => {
+        const received = new Headers()
+        for (let at = 0; at + 1 < response.rawHeaders.length; at += 2) {
+          received.append(response.rawHeaders[at] ?? '', response.rawHeaders[at + 1] ?? '')
+        }
+        resolve({ status: response.statusCode ?? 0, headers: received, body: text })
+      })
+    })
+    sent.on('error', reject).end(body instanceof URLSearchParams ? body.toString() : body)
+  })
+
+export const userAgent = (kept: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map()): UserAgent => {
+  const jars = new Map([...kept].map(([host, jar]) => [host, new Map(jar)]))
+  const jarOf = (host: string): Map<string, string> => {
+    const jar = jars.get(host) ?? new Map<string, string>()
+    jars.set(host, jar)
+    return jar
+  }
+  const take = (jar: Map<string, string>, line: string): void => {
+    const [pair = '', ...attributes] = line.split(';')
+    const at = pair.indexOf('=')
+    const name = pair.slice(0, at).trim()
+    const isOver = attributes.some((one) => /^\s*(?:expires=Thu, 01 Jan 1970|max-age=0)/i.test(one))
+    if (isOver) jar.delete(name)
+    else jar.set(name, pair.slice(at + 1))
+  }
+  const send: UserAgent['send'] = async (url, init = {}) => {
+    const jar = jarOf(new URL(url).host)
+    const headers = new Headers(init.headers)
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    if (cookie !== '' && !headers.has('Cookie')) headers.set('Cookie', cookie)
+    const response = await exchange(url, init, headers)
+    const setCookie = response.headers.getSetCookie()
+    for (const line of setCookie) take(jar, line)
+    const location = response.headers.get('location')
+    return {
+      status: response.status,
+      url,
+      headers: response.headers,
+      location: location === null ? undefined : new URL(location, url).href,
+      setCookie,
+      body: response.body,
+      way: [url],
+    }
+  }
+  const open: UserAgent['open'] = async (first, until = () => false) => {
+    const way: string[] = []
+    let page = await send(first, { headers: navigation })
+    way.push(first)
+    for (let count = 0; page.location !== undefined && page.status >= 300 && page.status < 400; count++) {
+      if (count === MAX_REDIRECTS) throw new Error(`a redirect loop: ${way.join(' ')}`)
+      if (until(page.location)) return { ...page, way, stopped: page.location }
+      way.push(page.location)
+      page = await send(page.location, { headers: navigation })
+    }
+    return { ...page, way, stopped: page.url }
+  }
+  return { send, open, cookies: (host) => jarOf(host), copy: () => userAgent(jars) }
+}
