@@ -72,8 +72,7 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
   if (secret === undefined) return None()
   const withSecret = method === 'client_secret_post' ? ClientSecretPost : ClientSecretBasic
   if (typeof secret === 'string') return withSecret(secret)
-  // openid-client waits for what an authentication returns
-  return async (server, client, body, headers) => {
+  const authenticate = async (...[server, client, body, headers]: Parameters<ClientAuth>): Promise<void> => {
     const made = await Promise.resolve()
       .then(secret)
       .catch((error: unknown) => {
@@ -85,4 +84,6 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
     }
     withSecret(made)(server, client, body, headers)
   }
+  // Safe: openid-client waits for what an authentication returns
+  return authenticate as ClientAuth
 }
