@@ -316,7 +316,7 @@ describeEveryOther((store) => {
       await sendJson(visitor, '/sign-in/password', password)
       const { auth } = (await visitor.ask('/read')).body as { auth: { details: string } }
       const forged = { ...auth, details: auth.details.replace('password', 'totp') }
-      site.forge = (data) => Object.assign(data, { auth: forged })
+      site.forging.with = (data) => Object.assign(data, { auth: forged })
       await visitor.post('/forge')
       expect((await visitor.ask('/vault')).status).toBe(401)
     })

@@ -37,7 +37,7 @@ export interface SignInSite extends SessionsApp {
   readonly mail: () => Promise<SignInMail>
   readonly begun: (visitor: Visitor, path: string, body: object, headers?: Record<string, string>) => Promise<Answer>
   /** What `POST /forge` does to the data of the session. */
-  forge: (data: object) => unknown
+  readonly forging: { with: (data: object) => unknown }
   /** How often a hook of `finish` ran. */
   readonly hooks: () => number
 }
@@ -77,7 +77,7 @@ export const signInSite = async (
   const byAddress = (address: string) => [...people.values()].find((one) => one.address === address)
   const mails: Array<SignInMail | LinkMail> = []
   let hooks = 0
-  let result: SignInSite | undefined
+  const forging = { with: (_data: object): unknown => undefined }
   const inMemory = memoryStore()
   const counted = <A>(value: A): A => {
     hooks++
@@ -190,7 +190,7 @@ export const signInSite = async (
         ctx.status = 204
       })
       router.post('/forge', open, (ctx) => {
-        result?.forge(ctx['session'] as object)
+        forging.with(ctx['session'] as object)
         ctx.status = 204
       })
       router.get('/proofs', open, (ctx) => (ctx.body = proofsOf(ctx)))
@@ -208,9 +208,9 @@ export const signInSite = async (
     },
   })
   site.users.set('bert', { username: 'bert' })
-  result = {
+  return {
     ...site,
-    forge: () => {},
+    forging,
     people,
     mails,
     hooks: () => hooks,
@@ -224,5 +224,4 @@ export const signInSite = async (
       throw new Error('no mail came')
     },
   }
-  return result
 }

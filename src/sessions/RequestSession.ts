@@ -239,9 +239,9 @@ export class RequestSession implements SessionSource {
     const { error } = this.stored
     if (error === undefined || this.#koaSession === undefined) return
     // koa-session would do nothing, because nothing has changed
-    const refuse = async (): Promise<never> => {
+    const refuse = (): Promise<never> => {
       this.stored.refused()
-      throw unavailable(error.error)
+      return Promise.reject(unavailable(error.error))
     }
     Object.defineProperty(this.#koaSession, 'manuallyCommit', { value: refuse })
   }
