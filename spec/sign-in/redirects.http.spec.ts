@@ -71,6 +71,7 @@ const site = async (store: (() => SessionStore) | undefined, keys: string[] = [s
       )
       router.get('/begin/other', withAuth(null), begin(other))
       router.post('/link', withAuth(sessionAuth()), begin(kind, { intent: 'link' }))
+      router.post('/step', withAuth(sessionAuth()), begin(kind, { intent: 'stepUp' }))
       router.all('/callback', withAuth(null), finish(kind, userOf, { keep: ['basket'] }))
       router.all('/callback/other', withAuth(null), finish(other, userOf))
       router.get('/vault', withAuth(sessionAuth()), (ctx) => (ctx.body = 'in'))
@@ -195,6 +196,23 @@ describeEveryOther((store) => {
       expect((await s.back(visitor, state, 'sam')).status).toBe(303)
       await expectUser(visitor, 'anna')
       expect(visitor.cookies.get('session')).toBe(session)
+    })
+
+    it('C-02 a step-up that proves another user is 403, and adds no proof', async () => {
+      const s = await site(store)
+      const visitor = s.visitor()
+      await visitor.post('/login')
+      const session = visitor.cookies.get('session')
+      const step = async () => {
+        const answer = await visitor.post('/step')
+        return new URL(String(answer.headers['location'])).searchParams.get('state') ?? ''
+      }
+      const refused = await s.back(visitor, await step(), 'sam')
+      expect([refused.status, refused.body]).toMatchObject([403, { reason: 'anotherUser' }])
+      expect(visitor.cookies.get('session')).toBe(session)
+      await expectUser(visitor, 'anna')
+      expect((await s.back(visitor, await step(), 'anna')).status).toBe(303)
+      expect(visitor.cookies.get('session')).not.toBe(session)
     })
 
     it('P21, P22 another id, the basket only if it is named; another user gets another session', async () => {
