@@ -74,6 +74,7 @@ const entry = (name, exported) => {
 // Says what to install. An ES module throws it: if CommonJS that an ES module imports throws, Node 20 ends the process at
 // the next import, even if the error was caught.
 const check = (name, entry, needed) => {
+  const inNode = needed === '@libsql/client' ? `process.getBuiltinModule('node:sqlite') ?? ` : ''
   write(
     `cjs/${name}.needs.js`,
     `'use strict'
@@ -84,7 +85,7 @@ const refuse = (cause) => {
 exports.refuse = refuse
 exports.check = () => {
   try {
-    require('${needed}')
+    ${inNode}require('${needed}')
   } catch (cause) {
     refuse(cause)
   }

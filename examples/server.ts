@@ -71,9 +71,11 @@ const app = exampleApp({
   database,
   keys,
   allowedAddresses,
-  store: redisUrl === '' ? sqliteStore({ url: databaseUrl }) : redisStore({ command }),
+  store: redisUrl === '' ? sqliteStore({ url: databaseUrl, engine: '@libsql/client' }) : redisStore({ command }),
   clients: await withDemoKey(
-    clientKeys(redisUrl === '' ? sqliteKeyStore({ url: databaseUrl }) : redisKeyStore({ command })),
+    clientKeys(
+      redisUrl === '' ? sqliteKeyStore({ url: databaseUrl, engine: '@libsql/client' }) : redisKeyStore({ command }),
+    ),
   ),
   tokens: redisUrl === '' ? databaseTokens(database) : redisTokens(command),
   ...(redisUrl !== '' && {

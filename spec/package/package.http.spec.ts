@@ -88,12 +88,14 @@ describe('the packed package', () => {
     expect(modulesAndPoints.sort()).toStrictEqual([...built, ...points].sort())
   })
 
-  it.each([
-    ['sessions', 'koa-session'],
-    ['sessions/sqlite', '@libsql/client'],
-    ['keys/sqlite', '@libsql/client'],
-    ['testing/laws', 'fast-check'],
-  ])('koa-with-auth/%s without %s says what to install, as often as it is loaded', (entry, needed) => {
+  it.each(
+    [
+      ['sessions', 'koa-session'],
+      ['sessions/sqlite', '@libsql/client'],
+      ['keys/sqlite', '@libsql/client'],
+      ['testing/laws', 'fast-check'],
+    ].filter(([, needed]) => needed !== '@libsql/client' || process.getBuiltinModule('node:sqlite') === undefined),
+  )('koa-with-auth/%s without %s says what to install, as often as it is loaded', (entry, needed) => {
     const message = `koa-with-auth/${entry} needs ${needed}: npm install ${needed}`
     const run = (code: string, type: string): unknown =>
       JSON.parse(

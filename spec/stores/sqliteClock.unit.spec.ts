@@ -37,7 +37,7 @@ describe('K-13 the clock is set back', () => {
 
   const second = sqliteFile()
   it('while the file is open: a request to an emptied file ends', async () => {
-    const [path, store] = [fileURLToPath(second()), sqliteKeyStore({ url: second() })]
+    const [path, store] = [fileURLToPath(second()), sqliteKeyStore({ url: second(), engine: '@libsql/client' })]
     await store.insert(digestOf('a'), recordOf('a'))
     setBack()
     await pause(PAUSE)
@@ -57,7 +57,7 @@ describe('K-13 the clock is set back', () => {
 
   const third = sqliteFile()
   it('while a change waits for a lock: it gives up after the usual time', async () => {
-    const store = sqliteKeyStore({ url: third() })
+    const store = sqliteKeyStore({ url: third(), engine: '@libsql/client' })
     await store.list('anna')
     const other = createClient({ url: third() })
     const lock = await other.transaction('write')

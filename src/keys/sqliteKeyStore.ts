@@ -4,15 +4,20 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
  * The end of a process undoes nothing.
  */
-import type { Row } from '@libsql/client'
 import { declareFactory, checkOptions } from '../core/options.js'
 import { fileUrl, sqliteFile } from '../stores/sqlite.js'
+import { sqliteEngine, type SqliteEngine, type SqliteRow } from '../stores/sqliteEngine.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** Which file. */
 export interface SqliteKeyStoreOptions {
   /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_key`. */
   readonly url: string
+  /**
+   * What reads and writes the file. Default: `node:sqlite` where Node has it (22.13 and later), otherwise
+   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
+   */
+  readonly engine?: SqliteEngine | undefined
 }
 
 /** A store that can be closed. */
@@ -53,7 +58,7 @@ const revoking = `update auth_keys set record = json_set(record, '$.revokedAt', 
 const touched = `update auth_keys set record = json_set(record, '$.lastUsedAt', ?)
   where id = ? and coalesce(${field('lastUsedAt')}, -1) < ?`
 
-const recordIn = (row: Row): KeyRecord => {
+const recordIn = (row: SqliteRow): KeyRecord => {
   const text = row['record']
   const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
   if (typeof record === 'object' && record !== null && isKeyRecord(record)) return record
@@ -61,7 +66,7 @@ const recordIn = (row: Row): KeyRecord => {
 }
 
 /**
- * A store in an SQLite file, by `@libsql/client`. Several processes of one machine can share it. It can be the file of
+ * A store in an SQLite file, by `node:sqlite`, or by `@libsql/client` before Node 22.13. Several processes of one machine can share it. It can be the file of
  * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. Throws a
  * TypeError for options that cannot work.
  *
@@ -72,10 +77,11 @@ const recordIn = (row: Row): KeyRecord => {
  * const keys = apiKeys({ prefix: 'acme', store: sqliteKeyStore({ url: 'file::memory:' }) })
  */
 export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore => {
-  const { url } = checkOptions('sqliteKeyStore', options, {
+  const { url, engine } = checkOptions('sqliteKeyStore', options, {
     url: fileUrl('several machines share keys by redisKeyStore'),
+    engine: sqliteEngine,
   })
-  const file = sqliteFile({ url, tables, check })
+  const file = sqliteFile({ url, tables, check, engine })
   return {
     insert: async (digest, record) => {
       const { id, owner } = record

@@ -6,6 +6,7 @@
  */
 import { checkOptions, declareFactory } from '../core/options.js'
 import { fileUrl, sqliteFile, type SqlValue } from '../stores/sqlite.js'
+import { sqliteEngine, type SqliteEngine } from '../stores/sqliteEngine.js'
 import type { SessionStore } from './SessionStore.js'
 
 /*
@@ -58,6 +59,11 @@ export const isFull = (deleted: number): boolean => deleted === SWEPT_AT_ONCE
 export interface SqliteStoreOptions {
   /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_`. */
   readonly url: string
+  /**
+   * What reads and writes the file. Default: `node:sqlite` where Node has it (22.13 and later), otherwise
+   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
+   */
+  readonly engine?: SqliteEngine | undefined
 }
 
 /** A store that can be closed. */
@@ -68,7 +74,7 @@ export interface SqliteStore extends SessionStore {
 const SWEEP_EVERY = 60_000
 
 /**
- * A store in an SQLite file. Several processes of one machine can share it. Rejects when the file cannot be read or
+ * A store in an SQLite file, by `node:sqlite`, or by `@libsql/client` before Node 22.13. Several processes of one machine can share it. Rejects when the file cannot be read or
  * written, or stays locked. Throws a TypeError for options that cannot work.
  *
  * @example
@@ -77,10 +83,11 @@ const SWEEP_EVERY = 60_000
  * const store = sqliteStore({ url: 'file::memory:' })
  */
 export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
-  const { url } = checkOptions('sqliteStore', options, {
+  const { url, engine } = checkOptions('sqliteStore', options, {
     url: fileUrl('several machines share sessions by redisStore'),
+    engine: sqliteEngine,
   })
-  const file = sqliteFile({ url, tables, check })
+  const file = sqliteFile({ url, tables, check, engine })
   let swept = 0
   // if sweeping fails, the write before it is still good
   const sweep = async (): Promise<void> => {

@@ -1,11 +1,10 @@
 /**
  * The connection to an SQLite file. It is opened when it is first used, and again after a failure.
  *
- * It uses `@libsql/client`, and never waits for a lock: SQLite's own waiting would block the event loop
- * (`sqliteRetry.ts` waits instead).
+ * It never waits for a lock: SQLite's own waiting would block the event loop (`sqliteRetry` waits instead).
  */
-import { createClient, type Client, type ResultSet } from '@libsql/client'
 import type { Check } from '../core/options.js'
+import { openSqlite, type SqliteClient, type SqliteEngine, type SqliteRows } from './sqliteEngine.js'
 
 /** A file and its tables. */
 interface SqliteFileOptions {
@@ -15,6 +14,8 @@ interface SqliteFileOptions {
   readonly tables: string
   /** Statements that fail if a table is missing. */
   readonly check: string
+  /** Default: the one that this Node has. */
+  readonly engine?: SqliteEngine | undefined
 }
 
 /** A connection. */
@@ -23,7 +24,10 @@ interface SqliteConnection {
    * Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. Without it,
    * `use` rejects.
    */
-  readonly use: <A>(ask: (client: Client) => Promise<A>, otherwise?: (failure: unknown) => Promise<A>) => Promise<A>
+  readonly use: <A>(
+    ask: (client: SqliteClient) => Promise<A>,
+    otherwise?: (failure: unknown) => Promise<A>,
+  ) => Promise<A>
   /** Whether another connection holds the lock for writes now. */
   readonly isLocked: () => Promise<boolean>
   /** Closes it; the next question opens it again. */
@@ -45,17 +49,17 @@ const rethrow = (failure: unknown): never => {
 }
 
 /** Makes a connection; several processes of one machine can have one to the same file. */
-const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): SqliteConnection => {
-  let client: Client | undefined
-  let opening: Promise<Client> | undefined
+const sqliteConnection = ({ url, tables, check, engine }: SqliteFileOptions): SqliteConnection => {
+  let client: SqliteClient | undefined
+  let opening: Promise<SqliteClient> | undefined
   let openedAt = 0
   let refused: { readonly error: unknown; readonly until: number } | undefined
   let isMade = false
 
-  const open = async (): Promise<Client> => {
-    let opened: Client | undefined
+  const open = async (): Promise<SqliteClient> => {
+    let opened: SqliteClient | undefined
     try {
-      opened = createClient({ url, timeout: 0, concurrency: 1 })
+      opened = await openSqlite(url, engine)
       // this package never removes tables: a file without them decides nothing until it is restored
       await opened.executeMultiple(isMade ? check : tables)
       // readers and one writer do not wait for one another
@@ -74,7 +78,7 @@ const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): SqliteConn
       throw error
     }
   }
-  const connected = async (): Promise<Client> => {
+  const connected = async (): Promise<SqliteClient> => {
     if (refused !== undefined && performance.now() < refused.until) throw refused.error
     opening ??= open().finally(() => {
       opening = undefined
@@ -82,15 +86,15 @@ const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): SqliteConn
     client = await opening
     return client
   }
-  const drop = (failed: Client | undefined): void => {
+  const drop = (failed: SqliteClient | undefined): void => {
     if (failed === undefined || client !== failed) return
     client = undefined
     failed.close()
   }
   // one promise for both kinds of failure, because further ones would take a part of a short look-up
   const run = <A>(
-    used: Client,
-    ask: (client: Client) => Promise<A>,
+    used: SqliteClient,
+    ask: (client: SqliteClient) => Promise<A>,
     otherwise: (failure: unknown) => Promise<A>,
   ): Promise<A> =>
     ask(used).then(undefined, (failure: unknown) => {
@@ -119,7 +123,7 @@ const sqliteConnection = ({ url, tables, check }: SqliteFileOptions): SqliteConn
  */
 
 /** Asks again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. */
-type Retry = <A>(ask: (client: Client) => Promise<A>) => Promise<A>
+type Retry = <A>(ask: (client: SqliteClient) => Promise<A>) => Promise<A>
 
 // `roundMs`: how long one wait checks whether the lock is gone
 const retryLimits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
@@ -139,7 +143,7 @@ const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked
     do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
     while (performance.now() < until && (await isLocked()))
   }
-  const again = async <A>(ask: (client: Client) => Promise<A>, error: unknown, until: number): Promise<A> => {
+  const again = async <A>(ask: (client: SqliteClient) => Promise<A>, error: unknown, until: number): Promise<A> => {
     if (!isPassing(error) || performance.now() > until) throw error
     waiting ??= round().finally(() => {
       waiting = undefined
@@ -190,7 +194,7 @@ export const fileUrl =
 
 /** A file. Every method rejects when the file cannot be read or written, or stays locked. */
 interface SqliteFile {
-  readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<ResultSet>
+  readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<SqliteRows>
   /** Runs statements as one transaction; resolves to how many rows the last one changed. */
   readonly write: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
   /** The same, but rejects immediately if the file is locked. */
@@ -199,7 +203,7 @@ interface SqliteFile {
   readonly close: () => void
 }
 
-const changedBy = ({ rows }: ResultSet): number => Number(rows[0]?.['changed'])
+const changedBy = ({ rows }: SqliteRows): number => Number(rows[0]?.['changed'])
 
 /** A file that is opened when it is first used. Several processes of one machine can share it. */
 export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
@@ -207,7 +211,7 @@ export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
   const retry = sqliteRetry(connection)
   const writing =
     (sql: string, args: ReadonlyArray<SqlValue>) =>
-    async (client: Client): Promise<number> => {
+    async (client: SqliteClient): Promise<number> => {
       // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
       // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
       // call follows the first in the queue of the only connection.

@@ -1,0 +1,85 @@
+/** Both engines of SQLite: `node:sqlite` from Node 22.13 on, and `@libsql/client`. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { engineHere, openSqlite, type SqliteEngine } from '../../src/stores/sqliteEngine.js'
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const hasNative = major > 22 || (major === 22 && minor >= 13)
+const engines: ReadonlyArray<SqliteEngine> = hasNative ? ['node:sqlite', '@libsql/client'] : ['@libsql/client']
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-engine-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+it('the engine is that of Node, if it has one', () => {
+  expect(engineHere()).toBe(engines[0])
+})
+
+it('an engine that does not exist, or that this Node does not have, is a TypeError', () => {
+  expect(() => sqliteStore({ url: 'file::memory:', engine: 'sqlite3' as SqliteEngine })).toThrow(TypeError)
+  const native = () => sqliteKeyStore({ url: 'file::memory:', engine: 'node:sqlite' })
+  if (hasNative) expect(native).not.toThrow()
+  else expect(native).toThrow(/sqliteKeyStore.*engine.*no node:sqlite/)
+})
+
+describe.each(engines)('%s', (engine) => {
+  it('reads what it wrote, with values', async () => {
+    const client = await openSqlite('file::memory:', engine)
+    await client.executeMultiple("create table a (id text, n integer); insert into a values ('x', 1)")
+    await client.execute({ sql: 'insert into a values (?, ?)', args: ["y'--", null] })
+    const { rows } = await client.execute('select id, n from a order by id')
+    expect(rows.map(({ id, n }) => [id, n])).toEqual([
+      ['x', 1],
+      ["y'--", null],
+    ])
+    client.close()
+    await expect(client.execute('select 1')).rejects.toMatchObject({ code: 'CLIENT_CLOSED' })
+  })
+
+  it('undoes what was begun if a statement fails', async () => {
+    const client = await openSqlite('file::memory:', engine)
+    await client.executeMultiple('create table a (id text primary key)')
+    const failing = "begin immediate; insert into a values ('x'); insert into a values ('x'); commit"
+    await expect(client.executeMultiple(failing)).rejects.toThrow(/SQLITE_/)
+    await client.executeMultiple("begin immediate; insert into a values ('y'); commit")
+    expect((await client.execute('select id from a')).rows.map(({ id }) => id)).toEqual(['y'])
+    client.close()
+  })
+
+  it('names the failure: a locked file, a folder that is missing', async () => {
+    const url = `file:${join(folder, `${engine.replace(/\W/g, '-')} locked.db`)}`
+    const [one, other] = [await openSqlite(url, engine), await openSqlite(url, engine)]
+    if (engine === 'node:sqlite') {
+      await one.executeMultiple('begin immediate')
+      await expect(other.executeMultiple('begin immediate')).rejects.toMatchObject({ code: 'SQLITE_BUSY' })
+    }
+    one.close()
+    other.close()
+    const missing = openSqlite(`file:${join(folder, 'no/such.db')}`, engine).then((client) =>
+      client.execute('select 1'),
+    )
+    await expect(missing).rejects.toThrow(/CANTOPEN|ConnectionFailed|unable to open/)
+  })
+})
+
+describe.runIf(hasNative)('both engines', () => {
+  it.each(['a.db', 'with space.db', 'with%25percent.db'])('read and write the same file %j', async (name) => {
+    const url = `file:${join(folder, name)}`
+    for (const [writer, reader] of [engines, [...engines].reverse()]) {
+      const first = await openSqlite(url, writer)
+      await first.execute('pragma journal_mode = wal')
+      await first.executeMultiple(`create table if not exists a (by text); insert into a values ('${writer}')`)
+      const second = await openSqlite(url, reader)
+      const { rows } = await second.execute('select by from a order by rowid desc limit 1')
+      expect(rows[0]?.['by']).toBe(writer)
+      first.close()
+      second.close()
+    }
+  })
+})
