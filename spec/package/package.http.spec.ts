@@ -51,7 +51,7 @@ describe('the packed package', () => {
 
   it('contains the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
     const known =
-      /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/[\w-]+\.schema\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+      /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/[\w-]+\.schema\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md|\.github\/SECURITY\.md)$/
     expect(project.files.filter((path) => !known.test(path))).toStrictEqual([])
     for (const path of [
       'dist/index.js',
@@ -60,6 +60,7 @@ describe('the packed package', () => {
       'README.md',
       'LICENSE',
       'CHANGELOG.md',
+      '.github/SECURITY.md',
     ]) {
       expect(project.files).toContain(path)
     }

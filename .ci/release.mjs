@@ -1,0 +1,37 @@
+/**
+ * `npm run release -- 0.2.0`: gives both packages the version, and makes the commit and the tag. Pushing the tag starts
+ * .github/workflows/release.yml, which publishes. It stops while something that a release needs is missing.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+
+const manifests = ['package.json', 'examples/create/package.json']
+const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
+const read = (path) => JSON.parse(readFileSync(path, 'utf8'))
+
+const [version] = process.argv.slice(2)
+const stops = []
+if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version ?? '')) stops.push('name the version: npm run release -- 0.2.0')
+for (const path of manifests) {
+  const manifest = read(path)
+  for (const field of ['repository', 'bugs', 'homepage']) {
+    if (!manifest[field]) stops.push(`${path}: set "${field}"; npm shows it, and provenance compares "repository"`)
+  }
+}
+if (!readFileSync('CHANGELOG.md', 'utf8').includes(`\n## ${version}\n`)) {
+  stops.push(`CHANGELOG.md: write a section "## ${version}"`)
+}
+if (git('status', '--porcelain') !== '') stops.push('commit or remove your changes')
+
+if (stops.length > 0) {
+  console.error(['no release:', ...stops.map((stop) => `- ${stop}`)].join('\n'))
+  process.exit(1)
+}
+
+for (const path of manifests) writeFileSync(path, `${JSON.stringify({ ...read(path), version }, undefined, 2)}\n`)
+execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], { stdio: 'inherit' })
+git('add', ...manifests, 'package-lock.json')
+// the first version is in package.json already
+git('commit', '--allow-empty', '-m', `release: ${version}`)
+git('tag', '-a', `v${version}`, '-m', `v${version}`)
+console.log(`v${version} is tagged. Publish it: git push --follow-tags`)

@@ -1,0 +1,65 @@
+/** A release: what it needs, and what it publishes. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { repository } from '../support/typecheck.js'
+
+const manifests = ['package.json', 'examples/create/package.json']
+const read = (path: string) => readFileSync(repository + path, 'utf8')
+
+describe('npm run release', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-release-'))
+    mkdirSync(join(folder, 'examples/create'), { recursive: true })
+    for (const path of [...manifests, '.ci/release.mjs', 'CHANGELOG.md']) cpSync(repository + path, join(folder, path))
+    execFileSync('git', ['init', '-q'], { cwd: folder })
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const release = (...args: ReadonlyArray<string>) =>
+    spawnSync(process.execPath, ['.ci/release.mjs', ...args], { cwd: folder, encoding: 'utf8' })
+
+  it('asks for what is missing, and changes nothing', () => {
+    const { status, stderr } = release('9.9.9')
+    expect(status).toBe(1)
+    for (const path of manifests) {
+      for (const field of ['repository', 'bugs', 'homepage']) expect(stderr).toContain(`${path}: set "${field}"`)
+      expect(readFileSync(join(folder, path), 'utf8')).toBe(read(path))
+    }
+    expect(stderr).toContain('"## 9.9.9"')
+    expect(stderr).toContain('commit or remove your changes')
+  })
+
+  it('asks for a version', () => {
+    expect(release().stderr).toContain('name the version')
+    expect(release('next').stderr).toContain('name the version')
+  })
+
+  it('stops only for what is still missing', () => {
+    const path = join(folder, 'package.json')
+    // Safe: it is the package.json of this repository
+    const manifest = JSON.parse(read('package.json')) as object
+    writeFileSync(path, JSON.stringify({ ...manifest, repository: 'r', bugs: 'b', homepage: 'h' }))
+    expect(release('9.9.9').stderr).not.toContain('- package.json')
+    expect(release('9.9.9').status).toBe(1)
+  })
+})
+
+describe('the workflows', () => {
+  it('test Node 20, 22 and 24, and the newest without failing', () => {
+    const text = read('.github/workflows/ci.yml')
+    expect(text).toContain('node: [20, 22, 24]')
+    expect(text).toMatch(/node-version: latest/)
+    expect(text).toMatch(/continue-on-error: true/)
+  })
+
+  it('publish by a tag, after the tests and the checks of the package, with provenance', () => {
+    const text = read('.github/workflows/release.yml')
+    expect(text).toMatch(/tags: \['v\*'\]/)
+    expect(text).toMatch(/needs: test/)
+    expect(text.indexOf('check:package')).toBeLessThan(text.indexOf('npm publish --provenance'))
+    expect(text).toMatch(/id-token: write/)
+  })
+})
