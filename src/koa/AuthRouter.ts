@@ -6,7 +6,7 @@
  */
 import type Router from '@koa/router'
 import type { RouterContext } from '@koa/router'
-import type { DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
+import type { Context, DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Also, Requirement } from '../core/Requirement.js'
 
 /*
@@ -121,7 +121,7 @@ export interface Guard<P> {
   readonly requirement: Requirement
   <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, Provided<C>, P>
   // last, because inference reads the last overload
-  (ctx: Auth<P>, next: Next): Promise<unknown>
+  (ctx: Context & Auth<P>, next: Next): Promise<unknown>
 }
 
 /** The principal that a handler sees after `also`: that of the levels above, and that of its own level. */
