@@ -4,7 +4,7 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
  * process undoes nothing.
  */
-import type { Row } from '@libsql/client'
+import type { SqliteRow } from '../../stores/sqliteEngine.js'
 import { checkOptions, declareFactory } from '../../core/options.js'
 import { fileUrl, sqliteFile } from '../../stores/sqlite.js'
 import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
@@ -33,7 +33,7 @@ const updating = `update auth_passkeys
   where id = ? and (${field('counter')} < ? or (${field('counter')} = 0 and ? = 0))`
 const removing = 'delete from auth_passkeys where id = ? and user = ?'
 
-const recordIn = (row: Row): PasskeyRecord => {
+const recordIn = (row: SqliteRow): PasskeyRecord => {
   const text = row['record']
   const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
   if (isPasskeyRecord(record)) return record
