@@ -5,6 +5,8 @@
  * Reading guide: `core/Authenticator.ts` is the main idea. `core/AuthError.ts` says how it fails. `kinds/` has
  * the kinds. `koa/levels.ts` and `koa/guard.ts` bring them to a router.
  */
+// it listens to guards and levels, and prints warnings
+import './koa/development.js'
 import type { Authenticator as Decides } from './core/Authenticator.js'
 import * as AuthErrors from './core/AuthError.js'
 import * as Challenges from './core/Challenge.js'

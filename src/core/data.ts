@@ -150,7 +150,8 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
 export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
 
 /**
- * On a router: what was printed about it. On the channel of decisions: that they are printed. See `koa/development.ts`.
+ * On a router: what was printed about it. On the channel of copied routers: that development help listens. See
+ * `koa/development.ts`.
  */
 export const printedMark = Symbol.for('koa-with-auth/printed')
 

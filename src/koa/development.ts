@@ -1,26 +1,22 @@
 /**
- * `NODE_DEBUG=koa-with-auth`: prints to stderr what each router requires, and each decision. It prints no credential
- * and no principal.
+ * Help for developers. It listens to what guards and levels report; they know nothing of it.
  *
- * Routes may be added at any time. So a router that `withAuth` returned is printed after the code is done that called
- * its `routes()`. Any other router is printed when its first request is decided. Both are printed again if their routes
- * have changed. Without the variable, guards and routers are not changed.
+ * - `NODE_DEBUG=koa-with-auth` prints to stderr what each router requires, and each decision. It prints no credential and no
+ *   principal. Routes may be added at any time. So a router that `withAuth` returned is printed after the code is done
+ *   that called its `routes()`. Any other router is printed when its first request is decided. Both are printed again if
+ *   their routes have changed.
+ * - A warning says that the result of `withAuth(a)(router)` is thrown away, and that the router itself is served without
+ *   that guard. The sign of that: `routes()` was called on the router, and a second later still not on the copy. In
+ *   production nothing is watched.
  */
 import { debuglog } from 'node:util'
-import type { Context, Next } from 'koa'
 import { alternativesOf, schemeNameOf } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { copiesMark, printedMark, usedMark } from '../core/data.js'
 import { decisions, type Decision } from '../core/events.js'
 import type { RouterInstance } from './AuthRouter.js'
 import { operationsOf, type AnyRouter, type RoutedOperation } from './operations.js'
-
-/*
- * Warns if the result of `withAuth(a)(router)` is thrown away, and the router itself is served without that guard.
- *
- * The sign of that: `routes()` was called on the router, and a second later still not on the copy. Requests are not
- * slower. In production nothing is watched.
- */
+import { askedRouters, copiedRouters, type CopiedRouter } from './watching.js'
 
 // Long enough for a start that waits for a database between two mounts
 const WAIT = 1000
@@ -30,9 +26,9 @@ interface Watched {
   [usedMark]?: boolean
 }
 
-/** Watches whether the copy is used if the router is. Returns the copy. */
-export const watchCopy = <R extends object>(router: RouterInstance<never, never>, copy: R): R => {
-  if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return copy
+// Watches whether the copy is used if the router is
+const watchCopy = (router: RouterInstance<never, never>, copy: object): void => {
+  if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return
   const original: Watched & RouterInstance<never, never> = router
   // a router of which a copy is made counts as used
   markUsed(original)
@@ -40,11 +36,10 @@ export const watchCopy = <R extends object>(router: RouterInstance<never, never>
   const copies = original[copiesMark]
   if (copies !== undefined) {
     copies.push(copy)
-    return copy
+    return
   }
   hide(original, copiesMark, [copy])
   onRoutes(original, () => setTimeout(() => warnAbout(original), WAIT).unref())
-  return copy
 }
 
 const hide = (target: object, key: PropertyKey, value: unknown): void => {
@@ -85,41 +80,8 @@ const warnAbout = (router: Watched & RouterInstance<never, never>): void => {
 
 const log = debuglog('koa-with-auth')
 
-type Run = (ctx: Context, next: Next) => Promise<unknown>
-
-/** Prints decisions if the variable asks for it. Further calls do nothing. */
-export const debugDecisions = (): void => {
-  if (log.enabled) printDecisions()
-}
-
-/** The same guard. If decisions are printed, it prints its router first. */
-export const debugged = (run: Run): Run => {
-  if (!log.enabled) return run
-  printDecisions()
-  return (ctx, next) => {
-    const router: unknown = ctx['router']
-    if (isRouter(router)) printRouter(router)
-    return run(ctx, next)
-  }
-}
-
-/** The same router. If decisions are printed, it is printed once it is mounted. */
-export const debuggedRouter = <R extends AnyRouter>(router: R): R => {
-  if (log.enabled) onRoutes(router, () => queueMicrotask(() => printRouter(router)))
-  return router
-}
-
 interface Printed {
   [printedMark]?: unknown
-}
-
-// The process has one channel, but may have two copies of the package
-const printDecisions = (): void => {
-  const printed: typeof decisions & Printed = decisions
-  if (printed[printedMark] === true) return
-  printed[printedMark] = true
-  // Safe: only decisions are published on this channel
-  decisions.subscribe((record) => log('%s', decisionInWords(record as Decision)))
 }
 
 const isRouter = (u: unknown): u is AnyRouter & Printed => typeof u === 'object' && u !== null && 'stack' in u
@@ -152,4 +114,34 @@ const decisionInWords = (decision: Decision): string => {
   const tried = branches.map((branch) => `${branch.scheme} ${branch.skipped === true ? 'skipped' : branch.failure}`)
   const each = tried.length === 0 ? '' : `: ${tried.join(', ')}`
   return `${method} ${route} ${status} ${outcome}${why}${by}${each}; ${level}, ${durationMs.toFixed(2)} ms`
+}
+
+// -------------------------------------------------------------------------------------
+// listening
+// -------------------------------------------------------------------------------------
+
+const printDecisions = (): void => {
+  // Safe: only decisions are published on this channel
+  decisions.subscribe((record) => log('%s', decisionInWords(record as Decision)))
+  askedRouters.subscribe((router) => {
+    if (isRouter(router)) printRouter(router)
+  })
+}
+
+const listen = (): void => {
+  copiedRouters.subscribe((message) => {
+    // Safe: only copies of routers are published on this channel
+    const { router, copy } = message as CopiedRouter
+    if (log.enabled && isRouter(copy)) onRoutes(copy, () => queueMicrotask(() => printRouter(copy)))
+    // Safe: levels copy routers of @koa/router alone
+    watchCopy(router as RouterInstance<never, never>, copy)
+  })
+  if (log.enabled) printDecisions()
+}
+
+// The process has one channel, but may have two copies of the package
+const listened: typeof copiedRouters & Printed = copiedRouters
+if (listened[printedMark] === undefined) {
+  listened[printedMark] = true
+  listen()
 }

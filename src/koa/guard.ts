@@ -18,7 +18,6 @@ import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import type { Layer } from './AuthRouter.js'
-import { debugDecisions, debugged } from './development.js'
 import { markGuard, type Marked, type Origin, type Step } from './layer.js'
 import { respondFailure, respondUnread, restore, take } from './respond.js'
 import { applyPolicy, headerPolicyOf, type HeaderPolicy } from './responseHeaders.js'
@@ -100,7 +99,7 @@ type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 /** Middleware for a requirement, and what runs after it. */
 export const enforce = (requirement: Requirement, { levels, then = [] }: Origin): Enforce => {
   const authenticator = effective(requirement)
-  return debugged(authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then))
+  return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then)
 }
 
 /** A guard for the layer of a route; it guards no routers. */
@@ -153,7 +152,6 @@ export const deciding = (
   const policy = headerPolicyOf(authenticator.description)
   const { whenAdmitted, whenRefused } = policy
   const watch = watching(authenticator, levels)
-  debugDecisions()
 
   const conclude = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
     if (E.isRight(result)) {

@@ -14,7 +14,6 @@
 import { levelMark } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'
 import { stepsWithin } from './steps.js'
-import { debuggedRouter } from './development.js'
 import { guardFor } from './guard.js'
 import {
   copyLayer,
@@ -40,6 +39,7 @@ import {
   type Level,
   type Plan,
 } from './plan.js'
+import { copiedRouters, type CopiedRouter } from './watching.js'
 import type { Layer, RouterInstance } from './AuthRouter.js'
 
 /** How a level is made, besides its requirement. */
@@ -93,7 +93,8 @@ export const atLevel =
       stack: { value: watched(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
-    return debuggedRouter(copy)
+    if (copiedRouters.hasSubscribers) copiedRouters.publish({ router, copy } satisfies CopiedRouter)
+    return copy
   }
 
 /** The level of a router; `undefined` if no `withAuth` returned it. */

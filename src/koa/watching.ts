@@ -5,6 +5,7 @@
  * Without a subscriber of the channel, none of this runs. With one, a request pays for one object, which is the record,
  * and two listeners that all requests share.
  */
+import { channel } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
@@ -15,6 +16,19 @@ import type { Evaluation } from '../core/Result.js'
 import { decisions } from '../core/events.js'
 import { decidedBy, witnessed, type Decided, type Draft } from '../core/decided.js'
 import { exchangeOfResponse, knownExchange, settingsOf, type Exchange } from '../core/Settings.js'
+
+/**
+ * What development help listens to (`development.ts`): each copy of a router that a level made, and the router of each
+ * request that is watched. Without a listener, nothing happens.
+ */
+export const copiedRouters = channel('koa-with-auth:copied-router')
+export const askedRouters = channel('koa-with-auth:asked-router')
+
+/** A router, and the copy of it that a level guards. */
+export interface CopiedRouter {
+  readonly router: object
+  readonly copy: object
+}
 
 /** Watches the decisions of one guard. */
 interface Watching {
@@ -108,6 +122,7 @@ export const subjectOf = (request: Request, principal: unknown): string | undefi
 }
 
 const watch = (ctx: Context): void => {
+  if (askedRouters.hasSubscribers) askedRouters.publish(ctx['router'])
   const exchange = exchangeOfResponse(ctx)
   if (exchange.decision !== undefined) return
   exchange.decision = 'undecided'

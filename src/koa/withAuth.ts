@@ -15,7 +15,6 @@ import { enforce, fix, refuseUse } from './guard.js'
 import { isGuard, markGuard } from './layer.js'
 import { atLevel } from './levels.js'
 import { checkRouter, isRouter, saysWhatRuns, tooOld } from './router.js'
-import { watchCopy } from './development.js'
 
 /**
  * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`
@@ -66,8 +65,7 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
     // Safe: with a `next` it is called as middleware; otherwise `guardable` checks the argument
     (target: unknown, next?: Next): unknown => {
       if (next !== undefined) return run(target as Context, next)
-      const router = guardable(target)
-      return watchCopy(router, atLevel(requirement, { then })(router))
+      return atLevel(requirement, { then })(guardable(target))
     },
     requirement,
     origin,

@@ -3,5 +3,7 @@
  *
  * Reading guide: `guardUpgrade.ts` is the guard. `UpgradeResponse.ts` sends refusals.
  */
+// NODE_DEBUG prints decisions in a program that guards nothing else
+import '../koa/development.js'
 export { guardUpgrade, type Admitted, type GuardUpgradeOptions, type UpgradeGuard } from './guardUpgrade.js'
 export { fromWebSocketProtocol, type FromWebSocketProtocolOptions } from './fromWebSocketProtocol.js'
