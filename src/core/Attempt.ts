@@ -19,6 +19,8 @@ export interface Attempt {
   decoded: Decoded | undefined
   /** @internal Whether a remembered verification answered. */
   isRecalled: boolean
+  /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
+  isUncounted: boolean
   /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
   isRecovered: boolean
 }
@@ -45,5 +47,6 @@ export const newAttempt = (request: Request): Attempt => ({
   guesses: undefined,
   decoded: undefined,
   isRecalled: false,
+  isUncounted: false,
   isRecovered: false,
 })

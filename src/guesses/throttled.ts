@@ -261,6 +261,7 @@ export const throttled = <C = unknown>(
         return result
       })
     const decide: Decide = (attempt) => {
+      if (attempt.isUncounted) return authenticate(attempt)
       const { request } = attempt
       try {
         const sent = extract(request)

@@ -9,7 +9,8 @@ import { Agent, createServer, request as send, type RequestListener, type Server
 import type { Context } from 'koa'
 import { compile } from 'path-to-regexp'
 import { admitsAnonymous, leaves, type Description } from '../core/Description.js'
-import { effective } from '../core/Requirement.js'
+import { decideOf, make, type Authenticator } from '../core/Authenticator.js'
+import * as Requirement from '../core/Requirement.js'
 import { tripwiresMark } from '../core/data.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
 import { guardFor } from '../koa/guard.js'
@@ -56,7 +57,7 @@ export interface Filling {
 export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
   operationsOf(router).map(({ layer, name, methods, functions, requirement, isBehindItsHandler }) => {
     const path = pathInWords(layer)
-    const description = isBehindItsHandler ? undefined : effective(requirement)?.description
+    const description = isBehindItsHandler ? undefined : Requirement.effective(requirement)?.description
     return {
       layer,
       methods: [
@@ -162,11 +163,19 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwir
   return copy
 }
 
-// The same guard without the middleware that the user wrote after it
-const alone = (guard: Guarding): Guarding =>
-  guard.then === undefined || guard.then.length === 0
-    ? guard
-    : guardFor(guard.requirement, { ...guard, then: undefined })
+// The same guard without the middleware that the user wrote after it. It counts no guesses, and no count refuses them:
+// a check must not lock out the users of the application, nor depend on who tried before
+const alone = (guard: Guarding): Guarding => {
+  const authenticator = Requirement.effective(guard.requirement)
+  const requirement = authenticator === undefined ? guard.requirement : Requirement.guardedBy(uncounted(authenticator))
+  return guardFor(requirement, { ...guard, then: undefined })
+}
+
+const uncounted = (self: Authenticator<unknown>): Authenticator<unknown> =>
+  make(self.description, (attempt) => {
+    attempt.isUncounted = true
+    return decideOf(self)(attempt)
+  })
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
 
