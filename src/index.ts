@@ -113,6 +113,7 @@ export type { SessionKindOptions } from './kinds/session.js'
 
 // Koa
 export { withAuth } from './koa/withAuth.js'
+export { guardApp, type GuardAppOptions } from './koa/guardApp.js'
 export type { BehindGuard, GuardOptions } from './koa/steps.js'
 export { authSettings, type AuthSettings } from './koa/settings.js'
 export type {

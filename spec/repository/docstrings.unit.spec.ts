@@ -91,6 +91,7 @@ const mustHaveExample = [
   'sessionAuthSuperUser',
   'throttled',
   'timeout',
+  'guardApp',
   'withAuth',
 ]
 

@@ -8,7 +8,9 @@ import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
+import { allOf } from '../core/lists.js'
 import { declareFactory } from '../core/options.js'
+import { isGuard, type Guarding } from '../koa/layer.js'
 import { functionName, isAssetAmong, noteOf, partAmong, pathInWords, type AnyRouter } from '../koa/operations.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf } from '../koa/settings.js'
@@ -257,14 +259,20 @@ export const auditApplication = ({ middleware }: AnyApplication): Audit | undefi
   const audits: Audit[] = []
   let settings: Settings = defaults
   let before: ReadonlyArray<Route> = []
+  let around: Guarding | undefined
   for (const f of middleware) {
+    if (isGuard(f)) around = f
+    if (isGuard(f)) continue
     const router = routerOf(f)
     if (router === undefined) {
       settings = additionOf(f)?.(settings) ?? settings
-      audits.push({ operations: [], middleware: [{ path: '/*', functions: [middlewareName(f)], guarded: 'no' }] })
+      audits.push({
+        operations: [],
+        middleware: [{ path: '/*', functions: [middlewareName(f)], guarded: around === undefined ? 'no' : 'yes' }],
+      })
       continue
     }
-    const reading = readingOf('audit(router)', router, settings)
+    const reading = within(around, readingOf('audit(router)', router, settings))
     audits.push(auditOf(reading, before))
     before = [...before, ...reading.routes]
   }
@@ -272,4 +280,28 @@ export const auditApplication = ({ middleware }: AnyApplication): Audit | undefi
     operations: audits.flatMap(({ operations }) => operations),
     middleware: audits.flatMap((audit) => audit.middleware),
   })
+}
+
+// What was read, below the guard of the application (`guardApp`): a request must pass both
+const within = (around: Guarding | undefined, reading: Reading): Reading => {
+  const outer = around && Requirement.effective(around.requirement)
+  if (around === undefined || outer === undefined) return reading
+  const guarded = (route: Route): Route => {
+    const inner = route.isBehindItsHandler ? undefined : Requirement.effective(route.requirement)
+    return {
+      ...route,
+      guard: route.guard ?? around,
+      requirement: Requirement.guardedBy(inner === undefined ? outer : allOf([outer, inner])),
+      levels: [...around.levels, ...route.levels],
+      isBehindItsHandler: false,
+    }
+  }
+  return {
+    ...reading,
+    routes: reading.routes.map(guarded),
+    middleware: reading.middleware.map((layer) => ({
+      ...layer,
+      guarded: layer.guarded === 'no' ? 'yes' : layer.guarded,
+    })),
+  }
 }

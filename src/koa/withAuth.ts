@@ -83,8 +83,11 @@ declareFactory('withAuth', withAuth)
  * The requirement of an authenticator, a list or `null`. Throws a TypeError for anything else, beginning with the
  * place.
  */
-export const requirementOf = (place: 'withAuth' | 'apiApp({ auth })', auth: unknown): Requirement.Requirement => {
-  const written = (what: string) => (place === 'withAuth' ? `withAuth(${what})` : `apiApp({ auth: ${what} })`)
+export const requirementOf = (
+  place: 'withAuth' | 'guardApp' | 'apiApp({ auth })',
+  auth: unknown,
+): Requirement.Requirement => {
+  const written = (what: string) => (place === 'apiApp({ auth })' ? `apiApp({ auth: ${what} })` : `${place}(${what})`)
   if (auth === null) return Requirement.open
   if (auth === undefined) {
     throw new TypeError(
@@ -100,12 +103,12 @@ export const requirementOf = (place: 'withAuth' | 'apiApp({ auth })', auth: unkn
   if (isRouter(auth))
     throw new TypeError(`${written('router')}: a router is no authenticator; write withAuth(a)(router)`)
   return Requirement.guardedBy(
-    place === 'withAuth' ? authenticatorOf(place, auth) : authenticatorOf(place, auth, place),
+    place === 'apiApp({ auth })' ? authenticatorOf(place, auth, place) : authenticatorOf(place, auth),
   )
 }
 
-// By its methods, because another copy of koa has another class
-const isApplication = (u: unknown): boolean =>
+/** Whether a value is a Koa application: by its methods, because another copy of koa has another class. */
+export const isApplication = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && 'callback' in u && 'middleware' in u && 'use' in u
 
 const isAlso = (u: unknown): u is Requirement.Also =>

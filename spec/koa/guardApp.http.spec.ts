@@ -1,0 +1,136 @@
+/** `guardApp`: a whole application is guarded, whatever it mounts. */
+import { connect } from 'node:net'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { apiKeyHeader, authSettings, guardApp, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
+import { auditApplication } from '../../src/audit/router.js'
+import { sessions } from 'koa-with-auth/sessions'
+import { describe, expect, test } from 'vitest'
+import { listen } from '../support/server.js'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent === 'k1' && { user: 'key' } })
+
+const served = async (
+  app: Koa<never, never>,
+  use: (ask: (path: string, init?: RequestInit) => Promise<Response>, port: number) => Promise<void>,
+) => {
+  app.silent = true
+  const { port, close } = await listen(app)
+  try {
+    await use((path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), port)
+  } finally {
+    await close()
+  }
+}
+
+const good = { headers: { authorization: 'Bearer good' } }
+
+describe('guardApp', () => {
+  test('refuses every method and target before anything below runs', async () => {
+    let calls = 0
+    const app = guardApp(bearer)(new Koa())
+    app.use((ctx) => {
+      calls++
+      ctx.body = ctx.request.auth.user
+    })
+    await served(app as never, async (ask, port) => {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+        for (const path of ['/', '/x/../y', '//', '/%2e%2e/', '/none?a=1']) {
+          const answer = await ask(path, { method })
+          expect([method, path, answer.status, answer.headers.get('www-authenticate')]).toEqual([
+            method,
+            path,
+            401,
+            'Bearer realm="api"',
+          ])
+        }
+      }
+      for (const target of ['*', 'http://other.example/', '/\x7f']) {
+        const socket = connect(port, '127.0.0.1')
+        socket.end(`OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+        let text = ''
+        for await (const chunk of socket) text += String(chunk)
+        expect(text).toMatch(/^HTTP\/1\.1 4(?:01|00) /)
+      }
+      expect(calls).toBe(0)
+      expect(await (await ask('/', good)).text()).toBe('anna')
+      expect(calls).toBe(1)
+    })
+  })
+
+  test('takes a list; levels inside add to it, and null opens nothing', async () => {
+    const app = guardApp([bearer, key])(new Koa())
+    const router = new Router()
+    router.get('/open', withAuth(null), (ctx) => {
+      ctx.body = 'open'
+    })
+    router.get('/both', withAuth(key), (ctx) => {
+      ctx.body = ctx.request.auth
+    })
+    app.use(router.routes())
+    await served(app as never, async (ask) => {
+      const statuses = async (path: string) => [
+        (await ask(path)).status,
+        (await ask(path, good)).status,
+        (await ask(path, { headers: { 'x-key': 'k1' } })).status,
+      ]
+      expect(await statuses('/open')).toEqual([401, 200, 200])
+      expect(await statuses('/both')).toEqual([401, 401, 200])
+      expect(await statuses('/none')).toEqual([401, 404, 404])
+    })
+  })
+
+  test('obeys the settings and sessions that are mounted before it', async () => {
+    const app = new Koa({ keys: ['a signing key of at least 32 characters'] })
+    app.use(authSettings({ realm: 'pets' }))
+    sessions(app, { name: 'guardApp', loadUser: (id) => ({ username: id }) })
+    guardApp([bearer, sessionAuth()])(app)
+    await served(app as never, async (ask) => {
+      expect((await ask('/')).headers.get('www-authenticate')).toContain('Bearer realm="pets"')
+      expect((await ask('/', good)).status).toBe(404)
+    })
+  })
+
+  test('refuses an application that answers before it, unless the function is listed', () => {
+    const cors = () => {}
+    const app = () => new Koa().use(cors)
+    expect(() => guardApp(bearer)(app())).toThrow(
+      'guardApp(a)(app): what cors answers would not be guarded; call guardApp before app.use, or list the function in { middleware }',
+    )
+    expect(() => guardApp(bearer)(new Koa().use(new Router().routes()))).toThrow(TypeError)
+    expect(() => guardApp(bearer, { middleware: [cors] })(app())).not.toThrow()
+  })
+
+  test.each([
+    ['null', null],
+    ['undefined', undefined],
+    ['a guard', withAuth(bearer)],
+    ['a router', new Router()],
+  ])('refuses %s', (_what, auth) => {
+    expect(() => guardApp(auth as never)).toThrow(/^guardApp\(/)
+  })
+
+  test('refuses a router, and unknown options', () => {
+    expect(() => guardApp(bearer)(new Router() as never)).toThrow('withAuth(a)(router)')
+    expect(() => guardApp(bearer, { midleware: [] } as never)).toThrow(/midleware/)
+  })
+
+  test('is in the audit of the application, for each operation below', () => {
+    const app = guardApp(bearer)(new Koa())
+    const router = new Router()
+    router
+      .get('/open', withAuth(null), () => {})
+      .get('/bare', () => {})
+      .get('/both', withAuth(key), () => {})
+    app.use(router.routes())
+    const { operations = [] } = auditApplication(app) ?? {}
+    expect(
+      operations.map(({ operation, access, protection, decidedBy }) => [operation, access, protection, decidedBy]),
+    ).toEqual([
+      ['GET /open', 'guarded', 'bearer', ['application', 'operation']],
+      ['GET /bare', 'guarded', 'bearer', ['application']],
+      ['GET /both', 'guarded', 'all of (bearer, and API key in header X-Key)', ['application', 'operation']],
+    ])
+  })
+})

@@ -1,0 +1,91 @@
+/**
+ * `guardApp`: guards a whole application, whatever it mounts: a GraphQL server, static files, another application. Every
+ * request is decided before anything below it runs, whatever its method and target.
+ *
+ * Levels inside only add: a request to an operation of a guarded router must pass both, and `withAuth(null)` inside opens
+ * nothing.
+ */
+import type Koa from 'koa'
+import type { Context, Next } from 'koa'
+import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
+import { upgradeMark } from '../core/data.js'
+import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
+import { effective } from '../core/Requirement.js'
+import { exchangeOf } from '../core/Settings.js'
+import type { Auth } from './AuthRouter.js'
+import { deciding } from './guard.js'
+import { markGuard } from './layer.js'
+import { isApplication, requirementOf } from './withAuth.js'
+
+/** The options of `guardApp`. */
+export interface GuardAppOptions {
+  /**
+   * The functions that `app.use` was given before, and that may answer without the guard, such as CORS, which answers
+   * preflights. Default: none. `authSettings` and `sessions` need not be listed.
+   */
+  readonly middleware?: ReadonlyArray<Function> | undefined
+}
+
+const functions: Check = (place, value) => {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'function')) return
+  throw new TypeError(`${place} must be an array of the functions that were passed to app.use`)
+}
+
+const checks: Checks<GuardAppOptions> = { middleware: maybe(functions) }
+
+/**
+ * Guards an application: `guardApp(a)(app)`, before `app.use`. It takes an authenticator, any function of the request, or a list of
+ * them, which is tried in order. Handlers find the principal in `ctx.request.auth`. Requests that no handler answers are refused
+ * too, and so are preflights of CORS, unless CORS middleware answers them first: see `middleware`.
+ *
+ * Mount `authSettings` and `sessions` before it. Throws a TypeError for `null`, and if the application has other middleware
+ * already, because what that answers would not be guarded. Upgrades are guarded by `guardUpgrade`.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { guardApp, httpBearer } from 'koa-with-auth'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const app = guardApp(bearer)(new Koa())
+ * app.use((ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ */
+export function guardApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  list: L,
+  options?: GuardAppOptions,
+): <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<PrincipalOf<L[number]>>>
+export function guardApp<M extends AuthenticatorLike>(
+  auth: M,
+  options?: GuardAppOptions,
+): <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<PrincipalOf<M>>>
+export function guardApp(auth: unknown, options: GuardAppOptions = {}): (app: Koa) => unknown {
+  const { middleware = [] } = checkOptions('guardApp(a, options)', options, checks)
+  const requirement = requirementOf('guardApp', auth)
+  const authenticator = requirement._tag === 'Require' ? effective(requirement) : undefined
+  if (authenticator === undefined) {
+    throw new TypeError('guardApp(a): a must be an authenticator; an application that anyone may call needs no guard')
+  }
+  const levels = ['application']
+  const decide = deciding(authenticator, levels)
+  return (app) => {
+    if (!isApplication(app)) {
+      throw new TypeError('guardApp(a)(app) takes a Koa application; guard a router with withAuth(a)(router)')
+    }
+    const earlier = app.middleware.find((f) => !(upgradeMark in f) && !middleware.includes(f))
+    if (earlier !== undefined) {
+      throw new TypeError(
+        `guardApp(a)(app): what ${earlier.name || 'a function without a name'} answers would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
+      )
+    }
+    const run = (ctx: Context, next: Next): Promise<unknown> => {
+      const exchange = exchangeOf(ctx)
+      // guards of operations inside see that another one has let the caller in
+      exchange.captures = levels
+      return decide(ctx, exchange, next, false)
+    }
+    return app.use(markGuard(run, requirement, { levels }))
+  }
+}
+
+declareFactory('guardApp', guardApp)
