@@ -24,7 +24,7 @@ export const ipAllowList = (list: string) => {
     if (isIP(address) === 0) throw new TypeError(`IP allow list: ${JSON.stringify(entry)} is no address`)
     allowed.addAddress(address, family(address))
   }
-  return ({ socket }: Request): string | false => {
+  return function allowedAddress({ socket }: Request): string | false {
     const address = plain(socket.remoteAddress ?? '')
     return allowed.check(address, family(address)) && address
   }

@@ -65,7 +65,7 @@ describe('a policy file that was written and is read again', () => {
             operations.map(([path, name, scope]) =>
               audited({
                 path,
-                ways: [{ credentials: [name], scopes: [scope], authorizations: 0, takesAnything: false }],
+                ways: [{ credentials: [name], scopes: [scope], authorizations: [], takesAnything: false }],
                 decidedBy: [name],
                 beforeGuard: [name],
                 behindGuard: [name],

@@ -10,7 +10,7 @@ export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation
     path,
     access: 'guarded',
     protection: 'bearer',
-    ways: [{ credentials: ['bearer'], scopes: [], authorizations: 0, takesAnything: false }],
+    ways: [{ credentials: ['bearer'], scopes: [], authorizations: [], takesAnything: false }],
     csrf: 'not needed',
     trustedOrigins: [],
     docs: 'listed',

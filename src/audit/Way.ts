@@ -7,8 +7,10 @@
 import {
   alternativesOf,
   challengesOf,
+  children,
   distinctScopes,
   schemeOf,
+  type Demand,
   type Description,
   type Leaf,
   type SecurityScheme,
@@ -92,19 +94,26 @@ const undescribed = (leaf: Leaf): string => {
 
 const challengeName = (leaf: Leaf): string | undefined => challengesOf(leaf)[0]?.scheme
 
+/** A credential in words, with everything else that decides about it. */
+const credentialInWords = ({ leaf, wrappers }: Demand): string =>
+  [leafInWords(leaf), ...(leaf.decidedBy === undefined ? [] : [leaf.decidedBy]), ...wrappers].join(' ')
+
 /** One way into an operation. */
 export interface Way {
-  /** What is sent, in words: `bearer`, `API key in header X-API-Key`. Empty for anonymous callers. */
+  /**
+   * What is sent, and what else decides about it, in words: `bearer`, `basic throttled 5/900 s`. Empty for anonymous
+   * callers.
+   */
   readonly credentials: ReadonlyArray<string>
   /** The scopes that must have been granted. */
   readonly scopes: ReadonlyArray<string>
-  /** How many functions (`authorize`) must allow it, too. */
-  readonly authorizations: number
+  /** The names of the functions (`authorize`) that must allow it, too. */
+  readonly authorizations: ReadonlyArray<string>
   /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
   readonly takesAnything: boolean
 }
 
-const anonymous: Way = { credentials: [], scopes: [], authorizations: 0, takesAnything: false }
+const anonymous: Way = { credentials: [], scopes: [], authorizations: [], takesAnything: false }
 
 /** The way into a public operation. */
 export const anyone: Way = { ...anonymous, takesAnything: true }
@@ -117,9 +126,9 @@ export const anyone: Way = { ...anonymous, takesAnything: true }
 export const waysOf = (description: Description): ReadonlyArray<Way> =>
   distinct(
     alternativesOf(description).map(({ demands, authorizations, admitsAnything }) => ({
-      credentials: demands.map(({ leaf }) => leafInWords(leaf)),
+      credentials: demands.map(credentialInWords),
       scopes: distinctScopes(demands.flatMap(({ scopes }) => scopes)),
-      authorizations: authorizations.length,
+      authorizations: authorizations.map(({ decidedBy = 'a function' }) => decidedBy),
       takesAnything: admitsAnything,
     })),
   )
@@ -136,7 +145,7 @@ const distinct = (ways: ReadonlyArray<Way>): ReadonlyArray<Way> => [
 const demandsNoMore = (first: Way, second: Way): boolean =>
   isWithin(second.credentials, first.credentials) &&
   second.scopes.every((scope) => first.scopes.includes(scope)) &&
-  second.authorizations <= first.authorizations &&
+  isWithin(second.authorizations, first.authorizations) &&
   (second.takesAnything || !first.takesAnything)
 
 // As multisets, because two bearer tokens are more than one
@@ -159,3 +168,44 @@ export const change = (
   if (opensNothing) return closesNothing ? 'same' : 'closed'
   return closesNothing ? 'opened' : 'other'
 }
+
+// -------------------------------------------------------------------------------------
+// two authenticators with the same words
+// -------------------------------------------------------------------------------------
+
+/** Something that decides, and what a policy file calls it. */
+export interface Named {
+  readonly words: string
+  /** What decides. One authenticator has one, whatever is made of it. */
+  readonly by: object
+  /** How an application gives it another name. */
+  readonly fix: string
+}
+
+/** Everything that decides in an authenticator. */
+export const namedIn = (description: Description): ReadonlyArray<Named> => {
+  const { functions = [] } = description
+  return [
+    ...(description._tag === 'Leaf' ? kindIn(description) : children(description).flatMap(namedIn)),
+    ...functions.map(([words, by]) => ({
+      words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
+      by,
+      fix:
+        description._tag === 'Scoped'
+          ? 'give authorize(f, { name }) different names'
+          : 'give the functions different names',
+    })),
+  ]
+}
+
+// A session has no hook, so two with the same words are the same. A schemeName is the application's own word for "the same"
+const kindIn = (leaf: Leaf): ReadonlyArray<Named> =>
+  leaf.isSent === undefined || leaf.schemeName !== undefined || challengeName(leaf) === 'Session'
+    ? []
+    : [
+        {
+          words: credentialInWords({ leaf, scopes: [], wrappers: leaf.wrappers ?? [] }),
+          by: leaf.isSent,
+          fix: 'give each its own schemeName, or use one of them for both',
+        },
+      ]

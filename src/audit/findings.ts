@@ -3,9 +3,12 @@
  *
  * The command prints them all. `seal` takes off what its lists allow, and refuses a router that has others.
  */
+import * as Requirement from '../core/Requirement.js'
+import { operationsOf, type AnyRouter } from '../koa/operations.js'
 import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 import type { Difference } from './differences.js'
 import type { PlacedLine, PolicyLine } from './policy.js'
+import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */
 export type Severity = 'error' | 'warning' | 'note'
@@ -17,6 +20,7 @@ export const rules = {
   'answered-first': 'An open operation answers requests to a guarded one.',
   'csrf-off': 'Writes from other sites are accepted with credentials that browsers send by themselves.',
   'unguarded-middleware': 'Middleware runs where no guard covers it.',
+  'same-words': 'A policy file would have the same words for two authenticators.',
   'policy-opened': 'More callers get in than the policy file says.',
   'policy-changed': 'An operation is not protected as the policy file says.',
   'policy-closed': 'Fewer callers get in than the policy file says.',
@@ -134,6 +138,32 @@ const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number):
         fix: 'list the function itself in middleware, or remove it',
         at: [at, functionAt],
       }))
+
+/**
+ * Two authenticators, or two functions, that a policy file would call by the same words. If they were exchanged, it would be no
+ * difference.
+ */
+export const sameWordsIn = (routers: ReadonlyArray<AnyRouter>): ReadonlyArray<Finding> => {
+  const first = new Map<string, Named & { readonly operation: string }>()
+  const found = new Map<string, Finding>()
+  for (const { name: operation, requirement } of routers.flatMap((router) => operationsOf(router))) {
+    const description = Requirement.effective(requirement)?.description
+    for (const named of description === undefined ? [] : namedIn(description)) {
+      const { words, by, fix } = named
+      const other = first.get(words) ?? { ...named, operation }
+      first.set(words, other)
+      if (other.by === by || found.has(words)) continue
+      found.set(words, {
+        rule: 'same-words',
+        severity: 'error',
+        operation,
+        message: `${operation}: "${words}" is not the same as in ${other.operation}, and the policy file has the same words for both`,
+        fix,
+      })
+    }
+  }
+  return [...found.values()]
+}
 
 const severities = { opened: 'error', changed: 'warning', closed: 'note' } as const
 

@@ -87,13 +87,14 @@ const inNote = ({ operation, extent }: Shadow): string =>
 
 const OR = ', or '
 const AND = ', and '
+const AUTHORIZED = ' authorized by '
 
 const wayInWords = ({ credentials, scopes, authorizations, takesAnything }: Way): string =>
   [
-    'authorized '.repeat(authorizations),
     credentials.length === 0 ? 'anonymous' : credentials.map(word).join(AND),
     takesAnything ? ' with any credentials' : '',
     scopes.length > 0 ? ` with scopes ${scopes.map(scope).join(' ')}` : '',
+    ...authorizations.map((one) => `${AUTHORIZED}${name(one)}`),
   ].join('')
 
 /** A string as a field: on one line, without the characters that separate fields. */
@@ -101,11 +102,15 @@ const field = (text: string): string => (text === '' ? '\\u{}' : visible(text).r
 
 // as a part of `who`: without the words and characters that have a meaning there
 const word = (text: string): string =>
+  name(text).replace(/^(?:public|undecided|unguarded|anonymous)/, (first) => escaped(first) + first.slice(1))
+const name = (text: string): string =>
   field(text)
     .replace(/,(?= (?:or|and) )/g, escaped(','))
-    .replace(/ (?=with )/g, escaped(' '))
-    .replace(/^(?:public|undecided|unguarded|anonymous|authorized)/, (first) => escaped(first) + first.slice(1))
-const scope = (text: string): string => field(text).replaceAll(' ', escaped(' '))
+    .replace(/ (?=with |authorized by )/g, escaped(' '))
+const scope = (text: string): string =>
+  field(text)
+    .replaceAll(' ', escaped(' '))
+    .replace(/^authorized$/, `${escaped('a')}uthorized`)
 
 const sorted = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<PolicyLine> =>
   lines
@@ -154,12 +159,12 @@ export const waysIn = (who: string): ReadonlyArray<Way> =>
   /^(?:public|undecided|unguarded)\b/.test(who) ? [anyone] : who.split(OR).map(wayFrom)
 
 const wayFrom = (text: string): Way => {
-  const [, authorized = '', sent = '', anything, scopes] =
-    /^((?:authorized )*)(.*?)( with any credentials)?(?: with scopes (.*))?$/.exec(text) ?? []
+  const [admitted = '', ...authorizations] = text.split(AUTHORIZED)
+  const [, sent = '', anything, scopes] = /^(.*?)( with any credentials)?(?: with scopes (.*))?$/.exec(admitted) ?? []
   return {
     credentials: sent === 'anonymous' ? [] : sent.split(AND),
     scopes: scopes === undefined ? [] : scopes.split(' '),
-    authorizations: authorized.split(' ').length - 1,
+    authorizations,
     takesAnything: anything !== undefined,
   }
 }

@@ -18,7 +18,7 @@ import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './differences.js'
-import { findingsOf, findingsOfPolicy, type Finding } from './findings.js'
+import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
 import { aheadIn, linesOf, nameInFile, originsIn, readPolicy, whoOf, type PolicyLine } from './policy.js'
 import { auditOf, readingOf, type Reading } from './router.js'
 
@@ -343,7 +343,11 @@ export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}):
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
     ...(lock === undefined
       ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
-      : [...neverAllowed(reading, audit), ...policyFindings('seal(router, { lock })', lock, audit)]),
+      : [
+          ...neverAllowed(reading, audit),
+          ...sameWordsIn([router]).map(sentence),
+          ...policyFindings('seal(router, { lock })', lock, audit),
+        ]),
   ]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`

@@ -59,7 +59,7 @@ const waysOf = (security: ReadonlyArray<unknown>, schemes: Readonly<Record<strin
 const wayOf = (requirement: Readonly<Record<string, unknown>>, schemes: Readonly<Record<string, unknown>>): Way => ({
   credentials: Object.keys(requirement).map((name) => schemeInWords(name, schemes)),
   scopes: Object.values(requirement).flatMap((scopes) => (Array.isArray(scopes) ? scopes.map(String) : [])),
-  authorizations: 0,
+  authorizations: [],
   takesAnything: false,
 })
 

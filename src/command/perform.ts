@@ -10,7 +10,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/differences.js'
-import { findingsOf, findingsOfPolicy, rules, type Finding } from '../audit/findings.js'
+import { findingsOf, findingsOfPolicy, rules, sameWordsIn, type Finding } from '../audit/findings.js'
 import { linesOf, policyText, readPolicy, type PlacedLine } from '../audit/policy.js'
 import { documentDifferences, documentFrom, type DocumentDifference } from './document.js'
 import type { Audited } from './load.js'
@@ -192,6 +192,8 @@ export const perform = (options: Options, { audit, routers }: Audited, version: 
       })
     case 'Write': {
       const lines = linesOf(audit)
+      const [same] = sameWordsIn(routers)
+      if (same !== undefined) return E.left(`${task.file} is not written: ${same.message}; ${same.fix}`)
       return pipe(
         tryFile(task.file, () => writeFileSync(task.file, policyText(lines))),
         E.map(() => ({ code: 0, text: `${visible(task.file)}: ${counted(lines.length, 'line')} written` })),
@@ -206,7 +208,7 @@ export const perform = (options: Options, { audit, routers }: Audited, version: 
             E.mapLeft((why) => `${task.file}: ${why}`),
           ),
         ),
-        E.map((lines) => differencesOf(lines, linesOf(audit))),
+        E.map((lines) => [...differencesOf(lines, linesOf(audit)), ...sameWordsIn(routers).map(asDifference)]),
         E.map((differences) => ({
           code: differences.length === 0 ? 0 : 1,
           text: inFormat(task.file, {
@@ -239,6 +241,13 @@ export const perform = (options: Options, { audit, routers }: Audited, version: 
       )
   }
 }
+
+// A reviewer cannot see whether it is one
+const asDifference = ({ operation, message, fix }: Finding): Difference<PlacedLine> => ({
+  direction: 'changed',
+  operation: visible(operation),
+  text: visible(`${message}; ${fix}`),
+})
 
 // -------------------------------------------------------------------------------------
 // what is printed

@@ -382,10 +382,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
 ): Authenticator<PrincipalFromAnswer<R>> => ofKind(checkKind(options))
 
 // The options are checked
-const ofKind = <X, C, R>(
-  kind: AuthenticatorOptions<X, C, R>,
-  decidedBy?: string,
-): Authenticator<PrincipalFromAnswer<R>> => {
+const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Authenticator<PrincipalFromAnswer<R>> => {
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
@@ -401,7 +398,7 @@ const ofKind = <X, C, R>(
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
-  if (decidedBy !== undefined) noted(leaf, { decidedBy })
+  if (f !== undefined) noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
   const reading = extract === anything ? undefined : { extract, decode }
   const conclude = concluding(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
@@ -444,9 +441,7 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   checkMember('fromFunction', member)
   // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
-  return ofKind({ ...custom, authenticate: (request) => member(request) }, functionName(member)) as Authenticator<
-    PrincipalOf<M>
-  >
+  return ofKind({ ...custom, authenticate: (request) => member(request) }, member) as Authenticator<PrincipalOf<M>>
 }
 
 declareFactory('authenticator', authenticator)

@@ -90,6 +90,8 @@ interface Noted {
    * name, or a digest of its text.
    */
   readonly decidedBy?: string
+  /** The functions that these words are about. So the audit finds two functions that have the same words. */
+  readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
 }
 
 /** One kind of credential. */
@@ -161,17 +163,28 @@ const isPlainList = (description: Description): description is AnyOf =>
   description._tag === 'AnyOf' && !description.firstPresent && description.wrappers === undefined
 
 /** @internal The same node with notes. */
-export const noted = <D extends Description>(description: D, { wrappers, decidedBy }: Noted): D => {
-  if (wrappers !== undefined) Object.defineProperty(description, 'wrappers', { value: wrappers })
-  return decidedBy === undefined ? description : Object.defineProperty(description, 'decidedBy', { value: decidedBy })
+export const noted = <D extends Description>(description: D, notes: Noted): D => {
+  for (const [name, value] of Object.entries(notes)) {
+    if (value !== undefined) Object.defineProperty(description, name, { value })
+  }
+  return description
 }
 
-/** @internal A copy of a node with one more wrapper, in words, and with other properties. */
-export const wrappedBy = <D extends Description>(description: D, words: string, others: Partial<D> = {}): D => {
-  const { wrappers = [], decidedBy } = description
+/** @internal A copy of a node with one more wrapper, in words, and with other properties. `f`: what the words name. */
+export const wrappedBy = <D extends Description>(
+  description: D,
+  words: string,
+  others: Partial<D> = {},
+  f?: Function,
+): D => {
+  const { wrappers = [], decidedBy, functions = [] } = description
   return noted(
     { ...description, ...others },
-    { wrappers: [...wrappers, words], ...(decidedBy !== undefined && { decidedBy }) },
+    {
+      wrappers: [...wrappers, words],
+      ...(decidedBy !== undefined && { decidedBy }),
+      functions: f === undefined ? functions : [...functions, [words, f]],
+    },
   )
 }
 
@@ -294,6 +307,8 @@ export const explained = (description: Description, error: AuthError): AuthError
 export interface Demand {
   readonly leaf: Leaf
   readonly scopes: ReadonlyArray<string>
+  /** What else decides about it, in words: the notes of the leaf and of the nodes around it, the innermost first. */
+  readonly wrappers: ReadonlyArray<string>
 }
 
 /** One way in: credentials that are sent together, and what else must hold. */
@@ -312,9 +327,14 @@ const noDemands: Alternative = { demands: [], authorizations: [], admitsAnything
 
 /** The alternatives of a description, in the order tried: its disjunctive normal form. */
 export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
+  const { _tag, wrappers } = description
+  if (_tag === 'Leaf') return [{ ...noDemands, demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [] }] }]
+  const alternatives = combinedAlternatives(description)
+  return wrappers === undefined ? alternatives : alternatives.map((alternative) => wrapped(alternative, wrappers))
+}
+
+const combinedAlternatives = (description: Exclude<Description, Leaf>): ReadonlyArray<Alternative> => {
   switch (description._tag) {
-    case 'Leaf':
-      return [{ ...noDemands, demands: [{ leaf: description, scopes: [] }] }]
     case 'AnyOf':
       return description.members.flatMap(alternativesOf)
     case 'AllOf':
@@ -325,6 +345,11 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
       return alternativesOf(description.member).map((alternative) => scoped(alternative, description))
   }
 }
+
+const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative => ({
+  ...alternative,
+  demands: alternative.demands.map((demand) => ({ ...demand, wrappers: [...demand.wrappers, ...added] })),
+})
 
 const withoutCredentials = ({ member, lenient }: Optional): Alternative => ({
   ...noDemands,
@@ -344,9 +369,9 @@ const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alterna
 
 const scoped = (alternative: Alternative, around: Scoped): Alternative => ({
   ...alternative,
-  demands: alternative.demands.map(({ leaf, scopes }) => ({
-    leaf,
-    scopes: distinctScopes([...scopes, ...around.scopes]),
+  demands: alternative.demands.map((demand) => ({
+    ...demand,
+    scopes: distinctScopes([...demand.scopes, ...around.scopes]),
   })),
   authorizations: around.scopes.length > 0 ? alternative.authorizations : [...alternative.authorizations, around],
 })

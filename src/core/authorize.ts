@@ -35,6 +35,8 @@ interface Condition {
   readonly scopes: ReadonlyArray<string>
   /** The name of the function. */
   readonly decidedBy?: string
+  /** Whether the application has given it the name. */
+  readonly isNamed?: boolean
   readonly decide: Decide
 }
 
@@ -48,10 +50,13 @@ const scoped =
     return combined([authenticator] as const, ([member]) => allowedOf(condition, member))
   }
 
-const allowedOf = ({ place, scopes, decidedBy, decide }: Condition, self: Authenticator<unknown>): Halves => {
+const allowedOf = ({ place, scopes, decidedBy, isNamed, decide }: Condition, self: Authenticator<unknown>): Halves => {
   const { description: member } = self
   const authenticate = decideOf(self)
-  const description = noted<Scoped>({ _tag: 'Scoped', member, scopes }, decidedBy === undefined ? {} : { decidedBy })
+  const description = noted<Scoped>(
+    { _tag: 'Scoped', member, scopes },
+    decidedBy === undefined ? {} : { decidedBy, functions: isNamed === true ? [] : [[decidedBy, decide]] },
+  )
   const all = distinctScopes([...scopesAround(member), ...scopes])
   const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
   const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
@@ -150,8 +155,9 @@ export function authorize(
   if (isAuthenticator(f))
     throw new TypeError('authorize(f) takes a function of the principal, not an authenticator; write authorize(f)(a)')
   checkHook('authorize(f)', f, 2)
-  const { name = functionName(f) } = checkOptions('authorize(f, options)', options, { name: maybe(conditionName) })
-  return scoped({ place: 'authorize(f)', scopes: [], decidedBy: name, decide: f })
+  const { name } = checkOptions('authorize(f, options)', options, { name: maybe(conditionName) })
+  const decidedBy = name ?? functionName(f)
+  return scoped({ place: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f })
 }
 
 /** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */

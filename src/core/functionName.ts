@@ -13,8 +13,11 @@ const MAX_LENGTH = 100
 export const functionName = (f: Function): string => {
   const own: unknown = f.name
   const name = typeof own === 'string' ? onOneLine(own) : ''
-  return name === '' ? `function ${digest(withoutLayout(Function.prototype.toString.call(f)))}` : name
+  return name === '' ? `function ${digestOf(f)}` : name
 }
+
+/** A digest of the text of a function, without layout and comments. */
+export const digestOf = (f: Function): string => digest(withoutLayout(Function.prototype.toString.call(f)))
 
 // A computed name can be any string
 const onOneLine = (name: string): string =>

@@ -145,7 +145,7 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
     }
     const checked = continued(fromFunction(self), (member) => {
       const { description, decide } = changed(member, check)
-      return { description: wrappedBy(description, words), decide }
+      return { description: wrappedBy(description, words, {}, f), decide }
     })
     // Safe: see `authenticator`; an anonymous caller stays anonymous
     return checked as Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>>

@@ -105,9 +105,11 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
         )
       })
     // Safe: what passed is what `self` or `f` let in
-    return make(wrappedBy(description, words), recovered, reading && { ...reading, recovers: true }) as Authenticator<
-      P | PrincipalFromAnswer<R>
-    >
+    return make(
+      wrappedBy(description, words, {}, f),
+      recovered,
+      reading && { ...reading, recovers: true },
+    ) as Authenticator<P | PrincipalFromAnswer<R>>
   }
 }
 

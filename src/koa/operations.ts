@@ -8,6 +8,7 @@
 import { METHODS } from 'node:http'
 import * as Requirement from '../core/Requirement.js'
 import { operationMark } from '../core/data.js'
+import { digestOf } from '../core/functionName.js'
 import { originalOf, type Guarding } from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
 
@@ -139,7 +140,8 @@ const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<str
 /** The name of a function, for readers of the audit. */
 export const functionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')
-  const name = originalOf(f).name || 'function without a name'
+  const original = originalOf(f)
+  const name = original.name || `function without a name ${digestOf(original)}`
   return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
 

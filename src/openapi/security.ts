@@ -81,14 +81,12 @@ export const copied = (
   requirements.map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, [...scopes]])))
 
 // A tool that knows OpenID Connect uses the discovery document, and any other the token
-const waysToSay = ({ leaf, scopes }: Demand): ReadonlyArray<Demand> => {
+const waysToSay = (demand: Demand): ReadonlyArray<Demand> => {
+  const { leaf } = demand
   const { discovery, ...plain } = leaf
-  if (discovery === undefined) return [{ leaf, scopes }]
+  if (discovery === undefined) return [demand]
   const schemeName = leaf.schemeName === undefined ? {} : { schemeName: `${leaf.schemeName}_${discovery.type}` }
-  return [
-    { leaf, scopes },
-    { leaf: { ...plain, scheme: discovery, ...schemeName }, scopes },
-  ]
+  return [demand, { ...demand, leaf: { ...plain, scheme: discovery, ...schemeName } }]
 }
 
 const withDiscovery = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> =>

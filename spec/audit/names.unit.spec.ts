@@ -1,0 +1,221 @@
+/**
+ * A line of the policy file has a name for everything that decides, so an exchange of it is a difference. Two authenticators that
+ * would have the same words are refused.
+ */
+import Router, { type RouterInstance } from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  allOf,
+  anyOf,
+  apiKeyHeader,
+  authorize,
+  firstPresent,
+  flatMap,
+  httpBasicAuth,
+  httpBearer,
+  lenient,
+  map,
+  optional,
+  recoverUnavailable,
+  remembered,
+  requireScopes,
+  sessionAuth,
+  sessionAuthSuperUser,
+  throttled,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { audit, seal } from 'koa-with-auth/audit'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { optionsFrom, perform } from '../../src/command/perform.js'
+import { guardOf } from '../support/levels.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-names-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const lock = join(folder, 'auth.lock')
+
+const handle = (): void => {}
+const routed = (...auths: ReadonlyArray<unknown>): RouterInstance => {
+  const router = new Router()
+  auths.forEach((auth, at) => router.get(`/${at}`, guardOf(auth) as never, handle))
+  return router
+}
+const whoIn = (router: RouterInstance) => linesOf(audit(router)).map(({ who }) => who)
+
+const run = (routers: ReadonlyArray<RouterInstance>, ...args: ReadonlyArray<string>) => {
+  const options = optionsFrom(['audit', 'app.js', ...args])
+  if (E.isLeft(options) || options.right._tag !== 'Audit') throw new Error('the arguments are right')
+  const audits = routers.map((router) => audit(router))
+  const all = {
+    operations: audits.flatMap(({ operations }) => operations),
+    middleware: audits.flatMap(({ middleware }) => middleware),
+  }
+  return perform(options.right, { audit: all, routers }, '1')
+}
+const written = (...routers: ReadonlyArray<RouterInstance>): string => {
+  const result = run(routers, '--write', lock)
+  return E.isLeft(result) ? `refused: ${result.left}` : readFileSync(lock, 'utf8')
+}
+
+const admin = httpBearer({ authenticate: (_request, token) => token === 'admin' && 'root' })
+const user = httpBearer({ authenticate: (_request, token) => token === 'user' && 'anna' })
+const basic = httpBasicAuth({ authenticate: (_request, name) => name })
+const isAdmin = () => true
+const isOther = () => true
+const limiterOf = (points: number) => ({ points, duration: 900, consume: async () => {}, reward: async () => {} })
+const check = (principal: string) => principal
+const directory = () => 'anyone'
+
+describe('S04 what is around an authenticator is in its line', () => {
+  const pairs: ReadonlyArray<[name: string, was: unknown, is: unknown, words: string]> = [
+    ['another plain function', isAdmin, isOther, 'custom isOther'],
+    ['recoverUnavailable', admin, recoverUnavailable(directory)(admin), 'bearer recoverUnavailable directory'],
+    ['throttled', basic, throttled({ limiter: limiterOf(5) })(basic), 'basic throttled 5/900 s'],
+    [
+      'another limit',
+      throttled({ limiter: limiterOf(5) })(basic),
+      throttled({ limiter: limiterOf(50) })(basic),
+      'basic throttled 50/900 s',
+    ],
+    ['remembered', admin, remembered({ maxAge: 60_000 })(admin), 'bearer remembered 60 s'],
+    ['flatMap', admin, flatMap(check)(admin), 'bearer flatMap check'],
+    [
+      'another function of authorize',
+      authorize(isAdmin)(admin),
+      authorize(isOther)(admin),
+      'bearer authorized by isOther',
+    ],
+    [
+      'another name of a condition',
+      authorize(isAdmin, { name: 'an admin' })(admin),
+      authorize(isAdmin, { name: 'an owner' })(admin),
+      'bearer authorized by an owner',
+    ],
+    ['superusers', sessionAuth(), sessionAuthSuperUser(), 'session in cookie koa.sess of a superuser'],
+  ]
+  const around: ReadonlyArray<[name: string, f: (a: unknown) => unknown]> = [
+    ['alone', (a) => a],
+    ['in a list', (a) => [apiKeyHeader({ authenticate: () => true }), a]],
+    ['in a list of lists', (a) => anyOf([firstPresent([a as never, apiKeyHeader({ authenticate: () => true })])])],
+    ['optional', (a) => optional(a as Authenticator<unknown>)],
+    ['lenient', (a) => lenient(a as Authenticator<unknown>)],
+    ['in allOf', (a) => allOf([a as never, apiKeyHeader({ authenticate: () => true })])],
+    ['under scopes', (a) => requireScopes(['read'], { granted: () => [] })(a as Authenticator<unknown>)],
+    ['mapped', (a) => map(() => 1)(a as Authenticator<unknown>)],
+  ]
+  it.each(pairs.flatMap((pair) => around.map(([where, f]) => [...pair, where, f] as const)))(
+    '%s %4$s',
+    (_name, was, is, words, where, f) => {
+      const [before, after] = [f(was), f(is)].map((auth) => whoIn(routed(auth)))
+      expect(before).not.toEqual(after)
+      if (where === 'alone') expect(after).toEqual([words])
+    },
+  )
+
+  it('a function without a name counts by its text, without layout; blanks in strings count', () => {
+    const nameless = (text: string) => {
+      const f = eval(`(0, (principal) => { ${text} })`) as () => boolean
+      return authorize(f)(admin)
+    }
+    const [one, spaced, string] = [
+      "return principal==='a b'",
+      "return  principal\n ===  'a b'",
+      "return principal==='a  b'",
+    ].map((text) => whoIn(routed(nameless(text))))
+    expect(one).toEqual(spaced)
+    expect(one).not.toEqual(string)
+  })
+
+  it('a condition is compared by its name: one less is an opening, another one a change', () => {
+    const both = pipe(admin, authorize(isAdmin), authorize(isOther))
+    const directions = (was: unknown, is: unknown) => {
+      written(routed(was))
+      const result = run([routed(is)], '--check', lock, '--json')
+      if (E.isLeft(result)) throw new Error(result.left)
+      const report = JSON.parse(result.right.text) as { differences: Array<{ direction: string }> }
+      return report.differences.map(({ direction }) => direction)
+    }
+    expect(directions(both, authorize(isAdmin)(admin))).toEqual(['opened'])
+    expect(directions(authorize(isAdmin)(admin), both)).toEqual(['closed'])
+    expect(directions(authorize(isAdmin)(admin), authorize(isOther)(admin))).toEqual(['changed'])
+  })
+})
+
+describe('S04 two that would have the same words', () => {
+  const rolled = (role: string) => authorize((principal: string) => principal === role)
+  it.each<[name: string, routers: () => ReadonlyArray<RouterInstance>, fix: string]>([
+    ['two kinds', () => [routed(admin, user)], 'schemeName'],
+    ['two kinds in two routers', () => [routed(admin), routed(user)], 'schemeName'],
+    ['two kinds in one list', () => [routed([admin, user])], 'schemeName'],
+    ['inside of others', () => [routed(optional(admin), authorize(isAdmin)(user))], 'schemeName'],
+    ['two conditions that one factory made', () => [routed(rolled('a')(admin), rolled('b')(admin))], 'name'],
+    ['two functions', () => [routed(...['a', 'b'].map((role) => () => role))], 'different names'],
+    ['two checks', () => [routed(...['a', 'b'].map((role) => flatMap(() => role)(admin)))], 'different names'],
+  ])('are refused by --write, reported by --check, and refused by seal: %s', (_name, routers, fix) => {
+    const text = written(...routers())
+    expect(text).toMatch(/^refused: .*is not written: .*the policy file has the same words for both/)
+    expect(text).toContain(fix)
+    written(routed(admin))
+    const result = run(routers(), '--check', lock)
+    expect(E.isRight(result) && result.right.code).toBe(1)
+    expect(E.isRight(result) && result.right.text).toContain('the same words for both')
+    const [first, ...more] = routers()
+    if (more.length === 0) expect(() => seal(first!, { lock })).toThrow('the same words for both')
+  })
+
+  it('are told apart by schemeName and by the name of a condition', () => {
+    const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => 'anna' })
+    const [staff, others] = [named('staff'), named('others')]
+    expect(written(routed(staff, others))).not.toBe(written(routed(others, staff)))
+    expect(written(routed(staff, named('staff')))).toBe(written(routed(staff, staff)))
+    const isRole = (role: string) => authorize((principal: string) => principal === role, { name: role })
+    expect(written(routed(isRole('a')(admin), isRole('b')(admin), isRole('a')(admin)))).toContain('authorized by b')
+  })
+
+  it('one authenticator in many combinations is never refused, and the file is the same each time', () => {
+    const make = () => {
+      const router = withAuth(admin)(new Router())
+      const all = [
+        optional(admin),
+        [admin, basic],
+        allOf([admin, basic]),
+        authorize(isAdmin)(admin),
+        authorize(isAdmin)(basic),
+        map(() => 1)(admin),
+        throttled({ limiter: limiterOf(5) })(basic),
+        throttled({ limiter: limiterOf(5) })(basic),
+        remembered({ maxAge: 1 })(admin),
+        sessionAuth(),
+        sessionAuth(),
+        sessionAuthSuperUser(),
+        sessionAuthSuperUser(),
+        isAdmin,
+        [isAdmin, admin],
+        flatMap(check)(admin),
+        recoverUnavailable(directory)(admin),
+        recoverUnavailable(basic)(admin),
+      ]
+      all.forEach((auth, at) => router.get(`/${at}`, guardOf(auth) as never, handle))
+      return router as unknown as RouterInstance
+    }
+    const once = written(make())
+    expect(once).toMatch(/^# koa-with-auth policy 1/)
+    expect(written(make())).toBe(once)
+    expect(written(make(), routed(admin, optional(basic)))).toContain('GET /0; bearer;')
+  })
+})
+
+describe('middleware without a name', () => {
+  const texts = (f: unknown) =>
+    linesOf(audit(new Router().use(f as never).get('/x', guardOf(admin) as never, handle))).map(textOf)
+  it('is another one if its text is', () => {
+    const nameless = (text: string) => eval(`(0, ${text})`) as unknown
+    expect(texts(nameless('(ctx, next) => next()'))).toEqual(texts(nameless('( ctx , next )=>\n  next()')))
+    expect(texts(nameless('(ctx, next) => next()'))).not.toEqual(texts(nameless('(ctx, next) => (ctx.body = 1)')))
+  })
+})
