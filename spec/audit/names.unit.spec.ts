@@ -27,6 +27,8 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
+import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,6 +73,16 @@ const limiterOf = (points: number) => ({ points, duration: 900, consume: async (
 const check = (principal: string) => principal
 const directory = () => 'anyone'
 
+const { publicKey } = generateKeyPairSync('ed25519')
+const jwt = (more: object) =>
+  httpJwt({ issuer: { issuer: 'https://login.example', publicKey }, audience: 'api', ...more })
+const introspected = (path: string) =>
+  httpIntrospection({
+    endpoint: `https://login.example/${path}`,
+    client: { id: 'api', secret: 's' },
+    audience: 'api',
+  })
+
 describe('S04 what is around an authenticator is in its line', () => {
   const pairs: ReadonlyArray<[name: string, was: unknown, is: unknown, words: string]> = [
     ['another plain function', isAdmin, isOther, 'custom isOther'],
@@ -96,6 +108,26 @@ describe('S04 what is around an authenticator is in its line', () => {
       authorize(isAdmin, { name: 'an owner' })(admin),
       'bearer authorized by an owner',
     ],
+    ['another audience', jwt({ audience: 'b' }), jwt({}), 'bearer issuer https://login.example audience api'],
+    [
+      'another issuer',
+      jwt({}),
+      httpJwt({ issuer: { issuer: 'https://other.example', publicKey }, audience: 'api' }),
+      'bearer issuer https://other.example audience api',
+    ],
+    [
+      'a profile',
+      jwt({}),
+      jwt({ profile: 'rfc9068' }),
+      'bearer issuer https://login.example audience api profile rfc9068',
+    ],
+    [
+      'authorized parties',
+      jwt({}),
+      jwt({ authorizedParties: ['web', 'app'] }),
+      'bearer issuer https://login.example audience api authorizedParties web app',
+    ],
+    ['another endpoint', introspected('a'), introspected('b'), 'bearer endpoint https://login.example/b audience api'],
     ['superusers', sessionAuth(), sessionAuthSuperUser(), 'session in cookie koa.sess of a superuser'],
   ]
   const around: ReadonlyArray<[name: string, f: (a: unknown) => unknown]> = [

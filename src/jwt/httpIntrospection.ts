@@ -14,7 +14,7 @@ import { severalOf } from './Provider.js'
 import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
-import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { keyOf, tokenCache, type Good } from './verifier.js'
 
 /* Asks an authorization server about a token (RFC 7662 §2.1). */
@@ -181,7 +181,8 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     return now
   }
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
-  return tokenKind({ scheme: opaqueBearer }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>
+  const notes = [...noteOf('endpoint', endpoint), ...noteOf('issuer', issuer), ...noteOf('audience', audience)]
+  return tokenKind({ scheme: opaqueBearer, notes }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>
 }
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }

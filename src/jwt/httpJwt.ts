@@ -13,7 +13,7 @@ import type { ClaimRules, JwtClaims } from './claims.js'
 import { documentsOf } from './fetching.js'
 import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
 import { tokenCache, verifier, type Verified } from './verifier.js'
-import { audiencesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 
 /** The options of an authenticator of JSON Web Tokens. */
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
@@ -103,7 +103,13 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const ready = async (): Promise<void> => {
     await Promise.all(all.map(({ keys }) => keys.ready()))
   }
-  const scheme = { scheme: bearerJwt, discovery: discoveryOf(all) }
+  const notes = [
+    ...noteOf('issuer', [...providers.keys()].sort()),
+    ...noteOf('audience', audience),
+    ...noteOf('profile', options.profile),
+    ...noteOf('authorizedParties', options.authorizedParties),
+  ]
+  const scheme = { scheme: bearerJwt, discovery: discoveryOf(all), notes }
   const made = tokenKind(scheme, options, verifier(providers, rules, cache))
   // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>

@@ -14,6 +14,7 @@ import {
   leaves,
   type HttpScheme,
   type OpenIdConnectScheme,
+  noted,
 } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import { andThen, type Evaluation } from '../core/Result.js'
@@ -105,9 +106,22 @@ export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): O
   return wanted
 }
 
+/** A note for the audit: `audience a b`; none if there is nothing to say. */
+export const noteOf = (what: string, values: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+  values === undefined ? [] : [`${what} ${[values].flat().join(' ')}`]
+
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
-  { scheme, discovery }: { readonly scheme: HttpScheme; readonly discovery?: OpenIdConnectScheme | undefined },
+  {
+    scheme,
+    discovery,
+    notes,
+  }: {
+    readonly scheme: HttpScheme
+    readonly discovery?: OpenIdConnectScheme | undefined
+    /** What tokens it accepts, in words for the audit: `audience api`. */
+    readonly notes: ReadonlyArray<string>
+  },
   { claims: decoder, authenticate, protectedResource: resource, realm, maxLength, ...options }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
@@ -142,11 +156,14 @@ export const tokenKind = <C, R>(
   })
   const isAllowed = resource?.isAllowedOrigin
   const [leaf = bearer.description] = leaves(bearer.description)
-  const description = {
-    ...leaf,
-    ...(discovery !== undefined && { discovery }),
-    ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
-  }
+  const description = noted(
+    {
+      ...leaf,
+      ...(discovery !== undefined && { discovery }),
+      ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
+    },
+    { wrappers: notes },
+  )
   const fromElsewhere = E.left(explained(description, forged))
   const decide = decideOf(bearer)
   const reading = readingOf(bearer)
