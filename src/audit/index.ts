@@ -2,10 +2,10 @@
  * koa-with-auth/audit: what protects each operation of a router, and `seal`, which refuses a router with an unlisted
  * open one.
  *
- * Reading guide: `auditRouter.ts` reads a router. `words.ts` says in words what protects it. `shadows.ts` finds what
- * answers first. `findings.ts` is what `seal` refuses.
+ * Reading guide: `router.ts` reads a router or an application. `Way.ts` says in words what protects it. `RoutedPath.ts` finds what
+ * answers first. `findings.ts` is what `seal` refuses and the command prints. `policy.ts` is the policy file.
  */
-export { audit } from './router.js'
+export { audit, type AnyApplication } from './router.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 export { seal, type SealOptions } from './seal.js'
 export type { Extent } from './RoutedPath.js'

@@ -76,7 +76,8 @@ const weaker = (one: Settings, other: Settings): Settings => ({
 /**
  * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
  * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
- * of protection shows as a difference. Throws a TypeError if the argument is not a router.
+ * of protection shows as a difference. Of a Koa application, it reports all routers that `app.use` mounts, and its middleware. Throws a
+ * TypeError if the argument is neither, and for an application that mounts no router.
  *
  * @example
  * import Router from '@koa/router'
@@ -103,7 +104,12 @@ const weaker = (one: Settings, other: Settings): Settings => ({
  *   ].join('\n'),
  * )
  */
-export const audit = (router: AnyRouter): Audit => auditOf(readingOf('audit(router)', router))
+export const audit = (router: AnyRouter | AnyApplication): Audit => {
+  if (!isApplication(router)) return auditOf(readingOf('audit(router)', router))
+  const audited = auditApplication(router)
+  if (audited !== undefined) return audited
+  throw new TypeError('audit(app): the application mounts no router; write app.use(router.routes()) first')
+}
 
 declareFactory('audit', audit)
 
@@ -228,7 +234,7 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
  */
 
 /** A Koa application, of any copy of Koa. */
-interface AnyApplication {
+export interface AnyApplication {
   readonly middleware: ReadonlyArray<Function>
 }
 
