@@ -130,7 +130,6 @@ const scryptOf = (password: string): string => {
 }
 
 const unreadable = [
-  '',
   'secret in clear text',
   `$argon2i$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`,
   `$argon2d$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`,

@@ -77,6 +77,23 @@ export const parse = (text: string): StoredPassword | undefined => {
   return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
 }
 
+type Work =
+  | { readonly _tag: 'argon2id'; readonly cost: Argon2Cost }
+  | { readonly _tag: 'scrypt'; readonly cost: ScryptCost }
+  | { readonly _tag: 'bcrypt'; readonly text: string }
+
+/** The algorithm and the costs: stored passwords of the same work have the same. */
+export const workOf = (stored: Work): string => {
+  switch (stored._tag) {
+    case 'bcrypt':
+      return `bcrypt ${stored.text.slice(4, 6)}`
+    case 'scrypt':
+      return `scrypt ${stored.cost.ln} ${stored.cost.r} ${stored.cost.p}`
+    case 'argon2id':
+      return `argon2id ${stored.cost.m} ${stored.cost.t} ${stored.cost.p}`
+  }
+}
+
 /** Whether verifying it takes so much memory that several at a time could exhaust the machine's. */
 export const isLarge = (stored: StoredPassword): boolean => {
   if (stored._tag === 'bcrypt') return false

@@ -2,7 +2,8 @@
  * Passwords are hashed as OWASP recommends. They are verified so that guesses do not reveal which users exist, and do not stop the
  * service.
  *
- * - A verification for an unknown user takes as long as for a known one.
+ * - A wrong password takes as long for a user of any stored hash as for an unknown one: as long as the costliest kind of hash that this
+ *   process has verified.
  * - At most one password for each core is hashed at a time, and never on all of Node's threads, because files and host names need
  *   them, too. The others wait in a queue. If the queue is full, `hash` and `verify` reject with an `UnavailableError`, which is a
  *   503.
@@ -23,6 +24,7 @@ import {
   parse,
   print,
   scrypt,
+  workOf,
   type Argon2Cost,
   type Derive,
   type StoredPassword,
@@ -101,6 +103,10 @@ interface Shared {
   bcrypt?: Promise<VerifyBcrypt | undefined>
   /** Whether Argon2id works here; `undefined` before it was tried. */
   hasArgon2?: boolean
+  /** How long each kind of hash takes here, see `work`. */
+  readonly durations: Map<string, number>
+  /** How long a unit of scrypt takes. */
+  unit?: number
 }
 
 // Two copies of the package in one process share its cores
@@ -115,6 +121,7 @@ const shared = (): Shared =>
       patience: PATIENCE,
     }),
     large: makeLine({ width: 1, limit: LIMIT, patience: PATIENCE }),
+    durations: new Map(),
   })
 
 const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
@@ -138,9 +145,15 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
   const derive = await argon2()
   const salt = randomBytes(SALT_BYTES)
   if (derive === undefined) {
-    return { _tag: 'scrypt', cost: scryptCost, salt, key: await scrypt(password, salt, scryptCost, KEY_BYTES) }
+    const key = await timed(workOf({ _tag: 'scrypt', cost: scryptCost }), () =>
+      scrypt(password, salt, scryptCost, KEY_BYTES),
+    )
+    return { _tag: 'scrypt', cost: scryptCost, salt, key }
   }
-  return { _tag: 'argon2id', cost: argon2Cost, salt, key: await derive(password, salt, argon2Cost, KEY_BYTES) }
+  const key = await timed(workOf({ _tag: 'argon2id', cost: argon2Cost }), () =>
+    derive(password, salt, argon2Cost, KEY_BYTES),
+  )
+  return { _tag: 'argon2id', cost: argon2Cost, salt, key }
 }
 
 /**
@@ -169,8 +182,9 @@ export const hash = async (password: string): Promise<string> => {
 
 /**
  * Resolves to whether a password matches a stored hash of Argon2id, scrypt or, with `@node-rs/bcrypt`, bcrypt. For bcrypt,
- * passwords over 72 bytes are refused. If `stored` is `undefined` or `null`, because there is no such user, it resolves to `false`
- * after the same time.
+ * passwords over 72 bytes are refused. If `stored` is `undefined`, `null` or `''`, because there is no such user, or none with a
+ * password, it resolves to `false`. A wrong password takes the same time for each of them: that of the costliest kind of hash that this
+ * process has verified.
  *
  * Rejects with an `UnavailableError` if the queue is full; in a guard that is a 503. Rejects with a TypeError if `stored` is not a
  * hash, or if it needs a package that is not installed.
@@ -190,22 +204,22 @@ export const hash = async (password: string): Promise<string> => {
 export const verify = async (stored: string | null | undefined, password: string): Promise<boolean> => {
   const bytes = bytesOf(password)
   if (bytes === undefined) return false
-  const known = stored === undefined || stored === null ? undefined : readable(stored)
+  // Some applications store an empty string for users who have no password
+  const known = stored === undefined || stored === null || stored === '' ? undefined : readable(stored)
   const { line, large } = shared()
-  if (known === undefined) return line(() => inVain(bytes))
-  const verified = () => line(() => matches(known, bytes))
-  return isLarge(known) ? large(verified) : verified()
+  const verified = async (): Promise<boolean> => {
+    if (known === undefined) return inVain(bytes)
+    // bcrypt would cut a longer password
+    if (known._tag === 'bcrypt' && bytes.length > MAX_BCRYPT_BYTES) return inVain(bytes)
+    return (await matches(known, bytes)) || completed(known, bytes)
+  }
+  return known !== undefined && isLarge(known) ? large(() => line(verified)) : line(verified)
 }
 
 const readable = (stored: unknown): StoredPassword => {
   const known = typeof stored === 'string' ? parse(stored) : undefined
   if (known !== undefined) return known
   throw new TypeError('verify(stored, password): stored is no hash of Argon2id, scrypt or bcrypt that can be verified')
-}
-
-const inVain = async (password: Buffer): Promise<false> => {
-  await hashed(password)
-  return false
 }
 
 const needs = (algorithm: string, fix: string): TypeError =>
@@ -215,15 +229,68 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
   if (stored._tag === 'bcrypt') {
     const verifyBcrypt = await (shared().bcrypt ??= findBcrypt())
     if (verifyBcrypt === undefined) throw needs('bcrypt', 'npm install @node-rs/bcrypt')
-    // bcrypt would cut a longer password
-    if (password.length > MAX_BCRYPT_BYTES) return inVain(password)
-    return verifyBcrypt(password, stored.text)
+    return timed(workOf(stored), () => verifyBcrypt(password, stored.text))
   }
   const { salt, key: kept } = stored
-  if (stored._tag === 'scrypt') return timingSafeEqual(await scrypt(password, salt, stored.cost, kept.length), kept)
+  if (stored._tag === 'scrypt') {
+    return timingSafeEqual(await timed(workOf(stored), () => scrypt(password, salt, stored.cost, kept.length)), kept)
+  }
   const derive = await argon2()
   if (derive === undefined) throw needs('Argon2id', 'npm install @node-rs/argon2, or run Node 24.7 or later')
-  return timingSafeEqual(await derive(password, salt, stored.cost, kept.length), kept)
+  return timingSafeEqual(await timed(workOf(stored), () => derive(password, salt, stored.cost, kept.length)), kept)
+}
+
+/*
+ * The work of a wrong password. Users of an older system have hashes of other kinds and costs. If each took its own time, an attacker
+ * could learn from the time which users exist.
+ *
+ * So this process notes how long each kind of hash takes. Whatever a wrong password takes less than the costliest of them, it takes as
+ * more work, in units of scrypt, which are measured, too. An unknown user's password takes a hash of today first.
+ */
+
+// `parse` bounds the costs, and an application has few kinds of hashes
+const MAX_KINDS = 100
+
+/** Does some work, and notes the least time that this kind of work ever took: more was a wait for the processor. */
+const timed = async <A>(work: string, run: () => Promise<A>): Promise<A> => {
+  const { durations } = shared()
+  const begun = performance.now()
+  const done = await run()
+  const before = durations.get(work)
+  if (before !== undefined || durations.size < MAX_KINDS) {
+    durations.set(work, Math.min(performance.now() - begun, before ?? Infinity))
+  }
+  return done
+}
+
+const inVain = async (password: Buffer): Promise<false> => completed(await hashed(password), password)
+
+const unitCost = { ln: 12, r: 8, p: 1 }
+const noSalt = Buffer.alloc(SALT_BYTES)
+const MEASURED = 3
+// In milliseconds. One user whose hash takes seconds must not make each wrong password take seconds
+const MOST = 1000
+
+/** Does what a cheaper kind of hash lacks to the costliest. */
+const completed = async (stored: StoredPassword, password: Buffer): Promise<false> => {
+  const all = shared()
+  const costliest = Math.min(MOST, Math.max(...all.durations.values()))
+  const lack = costliest - (all.durations.get(workOf(stored)) ?? 0)
+  if (lack <= 0) return false
+  all.unit ??= await measuredUnit(password)
+  const p = Math.round(lack / all.unit)
+  if (p > 0) await scrypt(password, noSalt, { ...unitCost, p }, KEY_BYTES)
+  return false
+}
+
+const measuredUnit = async (password: Buffer): Promise<number> => {
+  let least: number = MOST
+  for (let at = 0; at < MEASURED; at++) {
+    const begun = performance.now()
+    await scrypt(password, noSalt, unitCost, KEY_BYTES)
+    least = Math.min(least, performance.now() - begun)
+  }
+  return least
 }
 
 /**
