@@ -1,8 +1,11 @@
 /** `throttled`: spellings, networks and other sites are no way to more guesses, and do not lock an account out. */
-import { either as E } from 'fp-ts'
+import { either as E, option as O } from 'fp-ts'
+import * as t from 'io-ts'
 import {
   apiKeyCookie,
   apiKeyQuery,
+  authenticator,
+  Challenge,
   httpBasicAuth,
   throttled,
   type Authenticator,
@@ -80,6 +83,58 @@ describe('a name has one count', () => {
       for (let at = 0; at < 12; at++) await tagOf(a, from('192.0.2.1', [basicOf(spelled(at), 'wrong')]))
       expect(reached).toHaveLength(5)
     }
+  })
+})
+
+describe('the account that credentials name', () => {
+  const of = (credentials: unknown) => {
+    let calls = 0
+    const kind = authenticator({
+      scheme: { type: 'http', scheme: 'form' },
+      challenge: Challenge.make('Form'),
+      ambient: false,
+      extract: () => O.some('sent'),
+      credentials: new t.Type<unknown, unknown, unknown>('Any', t.unknown.is, () => t.success(credentials), t.identity),
+      authenticate: () => (calls++, false),
+    })
+    const a = throttled({ limiter: { accountAndAddress: memory(100), account: memory(3) } })(kind)
+    const guessing = async (count: number) => {
+      const all: string[] = []
+      for (let at = 0; at < count; at++) all.push(await tagOf(a, from(`192.0.2.${at}`, [])))
+      return { tags: all, calls }
+    }
+    return { a, guessing }
+  }
+
+  it.each(
+    ['username', 'email', 'login', 'user', 'account', 'phone'].flatMap(
+      (name) =>
+        [
+          [name, 'anna'],
+          [name, 4711],
+        ] as const,
+    ),
+  )('is in the field %s: %s', async (name, value) => {
+    const { tags, calls } = await of({ [name]: value, password: 'x' }).guessing(5)
+    expect(tags).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
+    expect(calls).toBe(3)
+  })
+
+  it.each([
+    ['no such field', { name: 'anna', password: 'x' }],
+    ['another letter case', { Email: 'anna' }],
+    ['a field of a field', { user: { email: 'anna' } }],
+  ])('is an error that names keys where there is %s', async (_what, credentials) => {
+    const { a, guessing } = of(credentials)
+    expect(await guessing(1)).toStrictEqual({ tags: ['raised'], calls: 0 })
+    const result = await a.evaluate(from('192.0.2.1', []))
+    expect(E.isLeft(result) && result.left._tag === 'raised' && String(result.left.error)).toContain(
+      'throttled({ keys })',
+    )
+  })
+
+  it('is none where they are a string', async () => {
+    expect((await of('key').guessing(5)).tags).not.toContain('throttled')
   })
 })
 

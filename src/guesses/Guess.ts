@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto'
 import type { Request } from 'koa'
 import { isThenable } from '../core/Result.js'
+import { ownOrGetter } from '../core/data.js'
 import { checkOptions, maybe, string } from '../core/options.js'
 import { addressShare, networkShare, type Limiter, type Limiters } from './Limiter.js'
 
@@ -232,11 +233,22 @@ export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) =>
 const digest = (...parts: ReadonlyArray<string>): string =>
   hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'base64url')
 
-/** @internal The account of credentials that have a `username`, such as those of Basic. */
-export const usernameIn = (_request: unknown, credentials: unknown): Guess => {
-  if (typeof credentials !== 'object' || credentials === null || !('username' in credentials)) return {}
-  const { username } = credentials
-  return typeof username === 'string' ? { account: username } : {}
+// In the order in which they count
+const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']
+
+/**
+ * The account that credentials name, in a field of one of these names. A key or a token names none. Throws a TypeError for an object
+ * without such a field: guesses would count under their address only, and an account would get as many as there are addresses.
+ */
+export const accountIn = (_request: unknown, credentials: unknown): Guess => {
+  if (typeof credentials !== 'object' || credentials === null) return {}
+  for (const name of accountFields) {
+    const value = ownOrGetter(credentials, name)
+    if (typeof value === 'string' || typeof value === 'number') return { account: String(value) }
+  }
+  throw new TypeError(
+    `throttled({ keys }) is missing: the credentials have no ${accountFields.join(', ')} that is a string, so it is unknown which account they name; write keys: (request, credentials) => ({ account: ... })`,
+  )
 }
 
 /** @internal Throws a TypeError for a result that `keys` must not return. */

@@ -49,7 +49,7 @@ import {
   type Check,
   type Checks,
 } from '../core/options.js'
-import { addressOf, checkGuess, clientAddress, countsIn, usernameIn, type Count, type Guess } from './Guess.js'
+import { addressOf, checkGuess, clientAddress, countsIn, accountIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 /*
@@ -164,7 +164,8 @@ export interface ThrottledOptions<C> {
   readonly limiter: Limiter | Limiters
   /**
    * Returns what a credential is counted under. It is not called for malformed credentials. Limiters get digests of the result.
-   * Default: the `username` of the credentials, if there is one, and the client's address.
+   * Default: the client's address, and the first of `username`, `email`, `login`, `user`, `account` and `phone` that the credentials
+   * have. Credentials that are an object without any of them need `keys`: otherwise the failure is `raised`. Strings need none.
    */
   readonly keys?: ((request: Request, credentials: C) => Guess) | undefined
   /**
@@ -211,7 +212,7 @@ export const throttled = <C = unknown>(
   const limiters = checkLimiters(limiter)
   const countsOf = countsIn(limiters, networkPrefix)
   const words = `throttled${limitsOf(limiters)}`
-  const guessOf = keys === undefined ? usernameIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
+  const guessOf = keys === undefined ? accountIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
   const refused = refusedGuesses()
 
   const around: Around = (self, leaf, reading) => {
