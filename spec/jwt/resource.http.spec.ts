@@ -2,10 +2,29 @@
  * A protected resource that clients can discover (RFC 9728): challenges, the document, origins, and a 403 from a
  * handler.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import Koa, { type Context } from 'koa'
-import { apiKeyHeader, optional, requireScopes, withAuth } from 'koa-with-auth'
+import Koa, { type Context, type Request } from 'koa'
+import {
+  allOf,
+  anyOf,
+  apiKeyHeader,
+  AuthError,
+  authorize,
+  describedAs,
+  firstPresent,
+  flatMap,
+  httpBearer,
+  lenient,
+  optional,
+  recoverUnavailable,
+  requireScopes,
+  timeout,
+  withAuth,
+} from 'koa-with-auth'
 import {
   httpJwt,
   insufficientScope,
@@ -228,19 +247,26 @@ describe('insufficientScope', () => {
 })
 
 describe('mcpAuth', () => {
-  const telling = async (auth: (jwt: HttpJwt<JwtClaims>) => unknown) => {
+  type Guards = (jwt: HttpJwt<JwtClaims>, slow: HttpJwt<JwtClaims>) => unknown
+  const telling = async (auth: Guards) => {
     const reported: unknown[] = []
-    const { jwt, token, provider } = await behind()
+    const { jwt, token, provider, resource } = await behind()
+    const { issuer, jwksUri } = provider
+    const slow = httpJwt({
+      issuer: { issuer, jwksUri },
+      protectedResource: resource,
+      authenticate: (_request, claims: JwtClaims) => sleep(30).then(() => claims),
+    })
     const router = new Router()
     // Safe: `withAuth` checks its argument when it runs
-    router.get('/me', withAuth(auth(jwt) as typeof jwt), (ctx) => {
+    router.get('/me', withAuth(auth(jwt, slow) as typeof jwt), (ctx) => {
       reported.push(mcpAuth(ctx))
       ctx.status = 204
     })
-    const { url, close } = await listen(new Koa().use(router.routes()))
+    const { url, errors, close } = await listen(new Koa().use(router.routes()))
     onTestFinished(close)
     const get = (headers: Record<string, string>) => ask(`${url}/me`, { headers })
-    return { reported, token, get, provider }
+    return { reported, errors, token, get, provider }
   }
 
   it('returns the AuthInfo of the MCP SDK', async () => {
@@ -280,6 +306,180 @@ describe('mcpAuth', () => {
     const bad = await listed.provider.token({ aud: 'other' })
     await listed.get({ Authorization: `Bearer ${bad}`, 'X-API-Key': 'k' })
     expect(listed.reported).toEqual([undefined])
+  })
+
+  const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
+  const down = () => E.left(AuthError.unavailable())
+
+  it.each<{ readonly what: string; readonly auth: Guards }>([
+    {
+      what: 'authorize',
+      auth: (jwt) => [
+        pipe(
+          jwt,
+          authorize(() => false),
+        ),
+        key,
+      ],
+    },
+    {
+      what: 'authorize, async',
+      auth: (jwt) => [
+        pipe(
+          jwt,
+          authorize(async () => false),
+        ),
+        key,
+      ],
+    },
+    {
+      what: 'flatMap',
+      auth: (jwt) => [
+        pipe(
+          jwt,
+          flatMap(() => null),
+        ),
+        key,
+      ],
+    },
+    {
+      what: 'flatMap to absent',
+      auth: (jwt) =>
+        firstPresent([
+          pipe(
+            jwt,
+            flatMap(() => E.left(AuthError.absent)),
+          ),
+          key,
+        ]),
+    },
+    { what: 'requireScopes', auth: (jwt) => [pipe(jwt, requireScopes(['admin'], { granted: scopesOf })), key] },
+    {
+      what: 'another part of allOf',
+      auth: (jwt) => [allOf([jwt, apiKeyHeader({ paramName: 'X-Other', authenticate: () => 'x' })]), key],
+    },
+    {
+      what: 'a part of an object',
+      auth: (jwt) =>
+        anyOf({
+          jwt: pipe(
+            jwt,
+            flatMap(async () => undefined),
+          ),
+          key,
+        }),
+    },
+    {
+      what: 'lenient',
+      auth: (jwt) =>
+        lenient(
+          pipe(
+            jwt,
+            flatMap(() => false),
+          ),
+        ),
+    },
+    {
+      what: 'recoverUnavailable',
+      auth: (jwt) =>
+        pipe(
+          jwt,
+          flatMap(down),
+          recoverUnavailable(() => ({ cached: true })),
+        ),
+    },
+    {
+      what: 'a list in allOf',
+      auth: (jwt) =>
+        allOf([
+          key,
+          anyOf([
+            pipe(
+              jwt,
+              authorize(() => false),
+            ),
+            key,
+          ]),
+        ]),
+    },
+    {
+      what: 'a plain function',
+      auth: (jwt) => [
+        (request: Request) =>
+          pipe(
+            jwt,
+            authorize(() => false),
+          )(request),
+        key,
+      ],
+    },
+    {
+      what: 'recoverUnavailable after a timeout',
+      auth: (jwt) =>
+        pipe(
+          jwt,
+          flatMap((claims) => sleep(30).then(() => claims)),
+          timeout(5),
+          recoverUnavailable(() => ({ cached: true })),
+        ),
+    },
+    {
+      what: 'a slow recoverUnavailable after a timeout',
+      auth: (_jwt, slow) =>
+        pipe(
+          slow,
+          timeout(5),
+          recoverUnavailable(() => sleep(60).then(() => ({ cached: true }))),
+        ),
+    },
+  ])('returns undefined if $what went on without the token', async ({ auth }) => {
+    const { reported, errors, token, get } = await telling(auth)
+    const answer = await get({ Authorization: `Bearer ${await token('files:read')}`, 'X-API-Key': 'k' })
+    expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [undefined]])
+  })
+
+  it.each<{ readonly what: string; readonly auth: Guards }>([
+    {
+      what: 'a later member',
+      auth: (jwt) => [
+        pipe(
+          jwt,
+          authorize(() => false),
+        ),
+        jwt,
+      ],
+    },
+    {
+      what: 'the first part of allOf',
+      auth: (jwt) =>
+        allOf([
+          jwt,
+          anyOf([
+            pipe(
+              jwt,
+              flatMap(() => null),
+            ),
+            key,
+          ]),
+        ]),
+    },
+    { what: 'a plain function', auth: (jwt) => [(request: Request) => jwt(request), key] },
+    { what: 'a plain function beside another', auth: (jwt) => allOf([jwt, (request: Request) => key(request)]) },
+    {
+      what: "fp-ts's own combinators",
+      auth: (jwt) =>
+        pipe(
+          jwt,
+          RTE.map((claims) => claims),
+          describedAs(jwt),
+        ),
+    },
+    { what: 'what recovered', auth: (jwt) => pipe(httpBearer({ authenticate: down }), recoverUnavailable(jwt)) },
+  ])('returns the token that $what accepted', async ({ auth }) => {
+    const { reported, errors, token, get } = await telling(auth)
+    const sent = await token('files:read')
+    const answer = await get({ Authorization: `Bearer ${sent}`, 'X-API-Key': 'k' })
+    expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [expect.objectContaining({ token: sent })]])
   })
 })
 

@@ -23,6 +23,8 @@ export interface Attempt {
   isUncounted: boolean
   /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
   isRecovered: boolean
+  /** @internal The access token that was accepted. A part of the tree that goes on without it restores the one before. */
+  token: unknown
 }
 
 /** @internal A guess that is counted, unless a kind later knows its credential. */
@@ -49,4 +51,5 @@ export const newAttempt = (request: Request): Attempt => ({
   isRecalled: false,
   isUncounted: false,
   isRecovered: false,
+  token: undefined,
 })

@@ -37,6 +37,7 @@ import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
 import { constantFailure, explained, isAmbient, noted, type Description, type SecurityScheme } from './Description.js'
 import {
+  andThen,
   concluded,
   failureOf,
   isAnonymous,
@@ -45,7 +46,7 @@ import {
   type PrincipalFromAnswer,
   type Result,
 } from './Result.js'
-import { settingsOf } from './Settings.js'
+import { knownExchange, settingsOf } from './Settings.js'
 import { deepFreeze, frozenCopy, unreadMark } from './data.js'
 import { functionName } from './functionName.js'
 import { checkMember } from './members.js'
@@ -285,13 +286,22 @@ const node: unique symbol = Symbol.for('koa-with-auth/node')
 const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticator<P> => {
   // An attempt is about one request. `requests.map(a.evaluate)` passes something else
   const evaluate = (request: Request, attempt?: Attempt): Evaluation<P> =>
-    decide(attempt?.request === request ? attempt : newAttempt(request))
+    attempt?.request === request ? decide(attempt) : decideApart(decide, newAttempt(request))
   return Object.assign((request: Request) => async () => evaluate(request), {
     description: deepFreeze(description),
     evaluate,
     [node]: own,
   })
 }
+
+// Called by a function that a guard asks: what it accepts, that guard accepts
+const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
+  andThen(decide(attempt), (result) => {
+    if (attempt.token === undefined || E.isLeft(result)) return result
+    const guards = knownExchange(attempt.request.ctx)?.attempt
+    if (guards?.request === attempt.request) guards.token = attempt.token
+    return result
+  })
 
 const nodeOf = (self: object): Node | undefined =>
   // Safe: only `withNode` writes it

@@ -5,6 +5,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Context, Request } from 'koa'
+import type { Attempt } from './Attempt.js'
 import type { AuthError, UnfinishedReason } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { deepFreeze } from './data.js'
@@ -293,7 +294,11 @@ export interface Exchange {
   source: unknown
   /** The session and its changes, see `sessions/RequestSession.ts`. */
   session: unknown
-  /** The access token that was accepted, see `jwt/tokenKind.ts`. */
+  /** The decision that a guard makes, or made last. */
+  attempt: Attempt | undefined
+  /** The access token that was verified last, see `jwt/tokenKind.ts`. */
+  verified: unknown
+  /** The access token that let the request in. */
   token: unknown
 }
 
@@ -316,6 +321,8 @@ export const exchangeOf = (ctx: object): Exchange => {
     visits: undefined,
     source: undefined,
     session: undefined,
+    attempt: undefined,
+    verified: undefined,
     token: undefined,
   })
 }

@@ -74,15 +74,21 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
   const isOptional = members.slice(-1).some(({ description }) => admitsAnonymous(description))
 
   const from = (at: number, attempt: Attempt): Evaluation<unknown> => {
+    const { token } = attempt
     const evaluation = decides[at]!(attempt)
     if (at === last) return evaluation
-    return evaluation instanceof Promise ? later(evaluation, at, attempt) : goOn(evaluation, at, attempt)
+    return evaluation instanceof Promise ? later(evaluation, at, attempt, token) : goOn(evaluation, at, attempt, token)
   }
   // Apart, so that a sync decision makes no closure
-  const later = (evaluation: Promise<Result<unknown>>, at: number, attempt: Attempt): Evaluation<unknown> =>
-    evaluation.then((first) => goOn(first, at, attempt))
-  const goOn = (first: Result<unknown>, at: number, attempt: Attempt): Evaluation<unknown> => {
+  const later = (
+    evaluation: Promise<Result<unknown>>,
+    at: number,
+    attempt: Attempt,
+    token: unknown,
+  ): Evaluation<unknown> => evaluation.then((first) => goOn(first, at, attempt, token))
+  const goOn = (first: Result<unknown>, at: number, attempt: Attempt, token: unknown): Evaluation<unknown> => {
     if (E.isRight(first) || AuthErrors.stops(first.left)) return first
+    attempt.token = token
     const before = first.left
     if (isOptional && before._tag !== 'absent' && !isSent(rests[at + 1]!, attempt.request)) {
       return collect(before, bare[at + 1]!, at)
@@ -295,9 +301,11 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
     const decide = decides[at]
     // a group has a member, so there is at least one failure
     if (decide === undefined) return E.left({ ...AuthErrors.absent, branches: before })
+    const { token } = attempt
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
       const error = result.left
+      attempt.token = token
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (error._tag === 'absent') return from(at + 1, branches, attempt)
       // after an outage no other challenge is offered, because no caller can be let in now

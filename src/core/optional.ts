@@ -7,6 +7,7 @@
  * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Attempt } from './Attempt.js'
 import { anonymous, type Result } from './Result.js'
 import type { AuthError } from './AuthError.js'
 import {
@@ -25,15 +26,21 @@ const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
   <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M> | undefined> => {
     checkMember(`${factory}(a)`, member)
-    const excuse = (result: Result<unknown>): Result<unknown> =>
-      E.isLeft(result) && passes(result.left) ? anonymous : result
+    const excuse = (result: Result<unknown>, attempt: Attempt, token: unknown): Result<unknown> => {
+      if (E.isRight(result) || !passes(result.left)) return result
+      attempt.token = token
+      return anonymous
+    }
     const optionally = ([self]: readonly [Authenticator<unknown>]): Halves => {
       const decide = decideOf(self)
       return {
         description: { _tag: 'Optional', member: self.description, lenient },
         decide: (attempt) => {
+          const { token } = attempt
           const evaluation = decide(attempt)
-          return evaluation instanceof Promise ? evaluation.then(excuse) : excuse(evaluation)
+          return evaluation instanceof Promise
+            ? evaluation.then((late) => excuse(late, attempt, token))
+            : excuse(evaluation, attempt, token)
         },
       }
     }

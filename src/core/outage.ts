@@ -93,17 +93,19 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     const reading = readingOf(authenticator)
     // The cross-site check runs for a plain function. An authenticator has run it already
     const conclude = concluding(description, !isAuthenticator(f))
-    const recovered: Decide = (attempt) =>
-      andThen(decide(attempt), (result) => {
+    const recovered: Decide = (attempt) => {
+      const { request, token } = attempt
+      return andThen(decide(attempt), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
-        const { request } = attempt
         attempt.isRecovered = true
+        attempt.token = token
         return andThen(
           answerTo(() => f(request, error)),
           (recovered) => conclude(recovered, request),
         )
       })
+    }
     // Safe: what passed is what `self` or `f` let in
     return make(
       wrappedBy(description, words, {}, f),

@@ -28,7 +28,7 @@ import type { Json } from './claims.js'
 import type { Good } from './verifier.js'
 
 /*
- * The token that let a request in, for handlers. It is on the Koa context.
+ * The token that let a request in, for handlers. It is on the decision until the guard lets the request in.
  */
 
 /** A token that was accepted. */
@@ -39,14 +39,9 @@ interface Presented {
   readonly resource: ProtectedResource | undefined
 }
 
-/** Puts the token of a request on its context, or removes it. */
-const carryToken = (request: Request, presented: Presented | undefined): void => {
-  exchangeOf(request.ctx).token = presented
-}
-
-/** The token that a request presented. */
+/** The token that let a request in. */
 export const tokenOf = (ctx: Context): Presented | undefined =>
-  // Safe: `carryToken` alone writes it
+  // Safe: the guard takes it from `tokenKind`
   knownExchange(ctx)?.token as Presented | undefined
 
 /** The options of every token kind. */
@@ -130,7 +125,8 @@ export const tokenKind = <C, R>(
     // Safe: without a decoder, the claims have the default type of `C`
     const decoded = decoder === undefined ? E.right(claims as C) : decoder.decode(claims)
     if (E.isLeft(decoded)) return refused
-    carryToken(request, { token, claims: () => JSON.parse(payload) as Json, resource })
+    const presented: Presented = { token, claims: () => JSON.parse(payload) as Json, resource }
+    exchangeOf(request.ctx).verified = presented
     return ask(request, decoded.right)
   }
   const bearer = authenticator({
@@ -170,11 +166,13 @@ export const tokenKind = <C, R>(
   return make(
     description,
     (attempt) => {
-      const { request } = attempt
+      const { request, isRecovered } = attempt
       if (isAllowed?.(request) === false) return fromElsewhere
       return andThen(decide(attempt), (result) => {
-        // a handler that another alternative let in must not see a token that was refused
-        if (E.isLeft(result)) carryToken(request, undefined)
+        // after a time limit, `recoverUnavailable` may have decided without it
+        if (E.isRight(result) && attempt.isRecovered === isRecovered) {
+          attempt.token = exchangeOf(request.ctx).verified
+        }
         return result
       })
     },

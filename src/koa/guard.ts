@@ -13,6 +13,7 @@ import type { Context, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
+import { newAttempt } from '../core/Attempt.js'
 import { exchangeOf, handlerOf, httpStatusOf, type Exchange, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
@@ -173,15 +174,19 @@ export const deciding = (
       return Promise.resolve(respondUnread(ctx, status))
     }
     const before = take(ctx.response)
-    const result = begun === undefined ? authenticator.evaluate(ctx.request) : watch.evaluate(begun)
+    const attempt = begun?.attempt ?? newAttempt(ctx.request)
+    exchange.attempt = attempt
+    const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : watch.evaluate(begun)
     if (!(result instanceof Promise)) {
       if (begun !== undefined) watch.settled(ctx, begun, result)
       restore(ctx.response, before)
+      exchange.token = attempt.token
       return conclude(ctx, exchange, next, isNested, result)
     }
     return inTime(result, exchange.settings.timeout).then((late) => {
       if (begun !== undefined) watch.settled(ctx, begun, late)
       restore(ctx.response, before)
+      exchange.token = attempt.token
       return conclude(ctx, exchange, next, isNested, late)
     })
   }

@@ -32,8 +32,8 @@ const clientOf = (claims: Json): string =>
     .find((one): one is string => typeof one === 'string') ?? ''
 
 /**
- * The `AuthInfo` of the token that let a request in; `undefined` if no token did. In a list, it may also be that of a
- * good token whose scopes `requireScopes` refused, while another alternative passed.
+ * The `AuthInfo` of the token that let a request in; `undefined` if no token did, such as a good one that `authorize`, `flatMap` or
+ * `requireScopes` refused while another alternative passed.
  *
  * @example
  * import type { Context } from 'koa'
