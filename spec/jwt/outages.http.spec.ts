@@ -234,7 +234,28 @@ describe('a provider changes its keys', () => {
     expect((await get(await token())).status).toBe(200)
   })
 
-  it('200 unknown kids cost one fetch in each cooldown, and are 401', async () => {
+  it('a new key is found although unknown kids come in every cooldown; until then its tokens are 503, not 401', async () => {
+    const clock = stoppedClock()
+    const { provider, get, token } = await behind()
+    const stranger = await signingKey('ES256', 'x')
+    const unknown = (at: number) => signedWith({ ...stranger, kid: `x${at}` }, provider.claims())
+    await get(await token())
+    expect((await get(await unknown(0))).status).toBe(401)
+    const next = await signingKey('ES256', 'k2')
+    provider.keys.push(next)
+    const early = await get(await token(next))
+    expect([early.status, early.challenge, early.ran]).toEqual([503, null, 0])
+    expect(early.headers.get('retry-after')).toBe(String(COOLDOWN / 1000))
+    clock.move(COOLDOWN - 1000)
+    const late = await get(await token(next))
+    expect([late.status, late.headers.get('retry-after')]).toEqual([503, '1'])
+    expect((await get(await token())).status).toBe(200)
+    clock.move(1000)
+    expect((await get(await unknown(1))).status).toBe(401)
+    expect((await get(await token(next))).status).toBe(200)
+  })
+
+  it('200 unknown kids cost one fetch in each cooldown; those that came after it are 503', async () => {
     const clock = stoppedClock()
     const { provider, get, token, fetches } = await behind()
     await get(await token())
@@ -242,14 +263,14 @@ describe('a provider changes its keys', () => {
     const strangers = await Promise.all(
       Array.from({ length: 200 }, (_, at) => signedWith({ ...stranger, kid: `x${at}` }, provider.claims())),
     )
-    const half = async (from: number) => {
+    const half = async (from: number, expected: string) => {
       const answers = await Promise.all(strangers.slice(from, from + 100).map((one) => get(one)))
-      expect(new Set(answers.map(({ status, challenge }) => `${status} ${challenge}`))).toEqual(
-        new Set([`401 ${INVALID}`]),
-      )
+      const seen = new Set(answers.map(({ status, challenge }) => `${status} ${challenge}`))
+      expect([...seen]).toContain(expected)
+      expect([...seen].every((one) => [`401 ${INVALID}`, '503 null'].includes(one))).toBe(true)
     }
-    await half(0)
-    await half(100)
+    await half(0, `401 ${INVALID}`)
+    await half(100, '503 null')
     expect(fetches()).toBe(2)
     clock.move(COOLDOWN - 1)
     await get(strangers[0])
@@ -264,7 +285,8 @@ describe('a provider changes its keys', () => {
     const { provider, get, fetches } = await behind()
     const stranger = await signingKey('ES256', 'x')
     for (let at = 0; at < 20; at++) {
-      expect((await get(await signedWith({ ...stranger, kid: `x${at}` }, provider.claims()))).status).toBe(401)
+      const { status } = await get(await signedWith({ ...stranger, kid: `x${at}` }, provider.claims()))
+      expect(status).toBe(at === 0 ? 401 : 503)
     }
     expect(fetches()).toBe(1)
   })

@@ -8,6 +8,7 @@
  * | older, or there are none | the last fetch went well        | every request waits for one fetch                   |
  * | older                    | the last fetch failed           | they are used for `staleIfError`; a fetch each `retry` |
  * | none, or too old         | it failed less than `retry` ago | 503, without a fetch                                |
+ * | without a token's key    | fetched within `cooldown`       | 503, without a fetch: the key may be new            |
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
@@ -26,7 +27,7 @@ import { keysIn, type Keys, type SigningKeySet } from './signature.js'
 export interface KeyOptions {
   /** How long fetched keys are used without a new fetch. Default 600 000. */
   readonly maxAge?: number | undefined
-  /** The shortest time between two fetches for tokens with unknown keys. Default 30 000. */
+  /** The shortest time between two fetches for tokens with unknown keys; until then another unknown key is a 503. Default 30 000. */
   readonly cooldown?: number | undefined
   /** How long a fetch may take, discovery included. Default 5000. */
   readonly timeout?: number | undefined
@@ -94,8 +95,10 @@ export interface KeySource {
   readonly current: () => Evaluation<Keys>
   /** How many fetches have begun. */
   readonly begun: () => number
-  /** Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. */
-  readonly afterMiss: (than: Keys, began: number) => Promise<E.Either<AuthError, Keys | undefined>>
+  /**
+   * Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. `wanted` names the key.
+   */
+  readonly afterMiss: (than: Keys, began: number, wanted: string) => Promise<E.Either<AuthError, Keys | undefined>>
   /** Fetches missing keys. Never rejects. */
   readonly ready: () => Promise<void>
 }
@@ -109,6 +112,9 @@ export const fixedKeys = (keys: Keys): KeySource => {
 
 // From this part of `maxAge` on, new keys are fetched while the old ones are used
 const AHEAD = 0.8
+
+// How many names of missing keys are kept: anybody can send new ones
+const MAX_MISSING = 1000
 
 interface Known {
   readonly keys: Keys
@@ -125,6 +131,8 @@ interface State {
   failedAt: Moment | undefined
   /** When keys were last fetched for a token whose key was not among them. */
   missedAt: Moment | undefined
+  /** The keys that the last fetch did not bring, by their names. */
+  missing: Set<string>
   begun: number
   loading: Promise<boolean> | undefined
 }
@@ -147,10 +155,18 @@ export const fetchedKeys = (
   { maxAge, cooldown, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
   { issuer, failed, replaced }: KeyEvents,
 ): KeySource => {
-  const state: State = { known: undefined, failedAt: undefined, missedAt: undefined, begun: 0, loading: undefined }
+  const state: State = {
+    known: undefined,
+    failedAt: undefined,
+    missedAt: undefined,
+    missing: new Set(),
+    begun: 0,
+    loading: undefined,
+  }
 
   const load = async (): Promise<boolean> => {
     const fetchNumber = ++state.begun
+    state.missing.clear()
     const loadedAt = thisMoment()
     try {
       const jwks = await fetch(AbortSignal.timeout(timeout))
@@ -187,10 +203,9 @@ export const fetchedKeys = (
     }))
 
   const isPaused = (): boolean => isWithin(state.failedAt, retry)
-  const outage = (): E.Either<AuthError, never> => {
-    const next = retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt))
-    return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
-  }
+  const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
+  const outage = (): E.Either<AuthError, never> =>
+    outageFor(retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt)))
   const stillGood = (): E.Either<AuthError, Keys> =>
     state.known !== undefined && isWithin(state.known.loadedAt, maxAge + staleIfError) ? state.known.right : outage()
 
@@ -209,19 +224,30 @@ export const fetchedKeys = (
   }
 
   const unknown = E.right(undefined)
-  const afterMiss = async (than: Keys, began: number): Promise<E.Either<AuthError, Keys | undefined>> => {
+  const noteMissing = (wanted: string) => {
+    if (state.missing.size < MAX_MISSING) state.missing.add(wanted)
+    return unknown
+  }
+  const afterMiss = async (
+    than: Keys,
+    began: number,
+    wanted: string,
+  ): Promise<E.Either<AuthError, Keys | undefined>> => {
     const { known } = state
     if (known !== undefined && known.keys !== than) return known.right
     if (isPaused()) return outage()
     // the keys were fetched after this request came, so the provider does not have the key
     if (known !== undefined && known.fetch > began) {
       state.missedAt = thisMoment()
-      return unknown
+      return noteMissing(wanted)
     }
-    if (state.failedAt === undefined && isWithin(state.missedAt, cooldown)) return unknown
+    // a new key may have signed it, and it is not known before the next fetch
+    if (state.failedAt === undefined && state.missedAt !== undefined && isWithin(state.missedAt, cooldown)) {
+      return state.missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(state.missedAt))
+    }
     if (!(await refresh())) return outage()
     state.missedAt = thisMoment()
-    return state.known === undefined || state.known.keys === than ? unknown : state.known.right
+    return state.known === undefined || state.known.keys === than ? noteMissing(wanted) : state.known.right
   }
 
   const ready = async (): Promise<void> => {

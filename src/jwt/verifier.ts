@@ -87,6 +87,8 @@ export interface Good {
 
 type Result = E.Either<AuthError, Good>
 
+const wantedBy = ({ header }: Compact): string => JSON.stringify([ownField(header, 'alg'), ownField(header, 'kid')])
+
 const malformedToken: Result = E.left(malformed)
 const refused: Result = E.left(invalid)
 const over: Result = E.left(expired)
@@ -146,7 +148,7 @@ export const verifier = (
   }
 
   const afterMiss = async (compact: Compact, { keys: source }: Provider, keys: Keys, began: number) => {
-    const others = await source.afterMiss(keys, began)
+    const others = await source.afterMiss(keys, began, wantedBy(compact))
     if (E.isLeft(others)) return others
     if (others.right === undefined) return notSigned
     return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
