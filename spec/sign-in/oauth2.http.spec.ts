@@ -1,5 +1,5 @@
 /** Signing in with a provider without OpenID Connect, and linking and stepping up with providers, over HTTP. */
-import Router from '@koa/router'
+import type Router from '@koa/router'
 import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
 import { oauth2, oidc, type OAuth2Options, type OidcKind } from 'koa-with-auth/sign-in/oidc'

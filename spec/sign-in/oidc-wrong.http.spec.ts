@@ -2,6 +2,7 @@
  * Providers that do wrong, over HTTP. The names in brackets are those of the relying-party modules of the OpenID
  * Foundation's conformance suite.
  */
+import type { ServerResponse } from 'node:http'
 import { decodeJwt, exportJWK, SignJWT, type JWTPayload } from 'jose'
 import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
@@ -217,7 +218,7 @@ describe('userinfo', () => {
     const { provider, site } = await start({ userinfo: true })
     const other = { ...(await isolated('RS256')), kid: 'k1' }
     provider.metadata = { userinfo_signing_alg_values_supported: ['RS256'] }
-    const answer = (key: typeof other) => async (res: import('node:http').ServerResponse) => {
+    const answer = (key: typeof other) => async (res: ServerResponse) => {
       const token = await signedWith(key, { iss: provider.issuer, aud: 'shop', sub: 'anna' })
       res.writeHead(200, { 'Content-Type': 'application/jwt' }).end(token)
     }
@@ -412,7 +413,7 @@ describe('the token endpoint', () => {
     provider.answers['/token'] = json(
       401,
       { error, error_description: 'about a secret' },
-      headers as Record<string, string>,
+      headers,
     )
     const { page, who } = await tried(site)
     expect([page.status, page.body, who]).toEqual([500, 'Internal Server Error', undefined])

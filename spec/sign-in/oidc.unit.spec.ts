@@ -57,8 +57,8 @@ describe('oidc', () => {
     ['email', { email: true }],
   ]
   it.each(wrong)('names what is wrong: %s', (name, change) => {
-    expect(() => oidc({ ...good, ...change } as OidcOptions)).toThrow(TypeError)
-    expect(() => oidc({ ...good, ...change } as OidcOptions)).toThrow(name)
+    expect(() => oidc({ ...good, ...change })).toThrow(TypeError)
+    expect(() => oidc({ ...good, ...change })).toThrow(name)
   })
 
   it('names no secret in a message', () => {

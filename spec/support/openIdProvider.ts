@@ -40,7 +40,7 @@ let key: ReturnType<typeof signingKey> | undefined
 export const openIdProvider = async (settings: ProviderSettings): Promise<OpenIdProvider> => {
   const asked: string[] = []
   const reported: string[] = []
-  let handle: ReturnType<Provider['callback']> | undefined
+  let handle: ReturnType<Provider['callback']> | undefined = undefined
   let server: Server | undefined
   let port = 0
   const start = async (): Promise<void> => {

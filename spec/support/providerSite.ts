@@ -161,7 +161,8 @@ export const providerSite = async (
   app.use((ctx) => {
     ctx.body = `page ${ctx.url}`
   })
-  serve(app.callback())
+  const respond = app.callback()
+  serve((req, res) => void respond(req, res))
   const first = Object.keys(kinds)[0] ?? ''
   const toCallback: ProviderSite['toCallback'] = async (browser, name = first, query = '') => {
     const start = `${origin}/sign-in/${name}${query}`

@@ -122,7 +122,7 @@ export const wrongProvider = async (): Promise<WrongProvider> => {
     })
     const answer = new URLSearchParams({ code, state: asked.get('state') ?? '', iss: provider.issuer })
     provider.response(answer)
-    res.writeHead(303, { Location: `${redirect}?${answer}` }).end()
+    res.writeHead(303, { Location: `${redirect}?${answer.toString()}` }).end()
   }
   const token: Respond = async (res, _req, body) => {
     const granted = codes.get(body.get('code') ?? '')
