@@ -200,7 +200,7 @@ describe('S04 two that would have the same words', () => {
     if (more.length === 0) expect(() => seal(first!, { lock })).toThrow('the same words for both')
   })
 
-  it('are told apart by schemeName and by the name of a condition', () => {
+  it('are distinguished by schemeName and by the name of a condition', () => {
     const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => 'anna' })
     const [staff, others] = [named('staff'), named('others')]
     expect(written(routed(staff, others))).not.toBe(written(routed(others, staff)))

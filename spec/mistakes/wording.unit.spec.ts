@@ -260,7 +260,7 @@ it('each message names the place and the fix', () => {
         "an unknown option of apiKeyHeader": "apiKeyHeader: no option "relm"; there are paramName, authenticate, realm, maxLength, schemeName, description",
         "an unknown option of httpBasicAuth": "httpBasicAuth: no option "relm"; there are authenticate, realm, maxLength, schemeName, description",
         "an unknown option of httpBearer": "httpBearer: no option "relm"; there are authenticate, realm, challenge, schemes, bearerFormat, maxLength, schemeName, description",
-        "an unknown option of sessionAuth": "sessionAuth: no option "relm"; there are cookieName, loadUser, realm, schemeName, description",
+        "an unknown option of sessionAuth": "sessionAuth: no option "relm"; there are cookieName, loadUser, realm, schemeName, description, proof",
         "an unknown setting": "authSettings: no option "relm"; there are csrf, trustedOrigins, realm, timeout, errorMapper, explain, state, events, onError",
         "apiApp of a factory": "apiApp({ auth }) is httpBearer itself; call it: httpBearer(...)",
         "apiApp of a guard": "apiApp({ auth: withAuth(a) }): it is a guard already; pass the authenticator itself",

@@ -410,11 +410,7 @@ describe('the token endpoint', () => {
     ['unauthorized_client', {}],
   ])('that answers %s is a 500, which is logged, without a detail for the user', async (error, headers) => {
     const { provider, site } = await start()
-    provider.answers['/token'] = json(
-      401,
-      { error, error_description: 'about a secret' },
-      headers,
-    )
+    provider.answers['/token'] = json(401, { error, error_description: 'about a secret' }, headers)
     const { page, who } = await tried(site)
     expect([page.status, page.body, who]).toEqual([500, 'Internal Server Error', undefined])
     expect(site.errors).toHaveLength(1)

@@ -59,7 +59,7 @@ const site = async (store: (() => SessionStore) | undefined, keys: string[] = [s
     origin: 'https://shop.example',
     below: (app) => {
       const router = new Router()
-      const userOf = (_ctx: unknown, { proof }: { proof: { subject?: string } }) => {
+      const userOf = (_ctx: unknown, { proof }: { proof: { subject?: string | undefined } }) => {
         hooks++
         return proof.subject === 'stranger' ? undefined : made0(proof.subject)
       }

@@ -14,6 +14,8 @@ export interface OptionalProperty {
 
 // The library makes these and users pass them on, so they are never written as a literal
 const madeHere = [
+  'Attempt',
+  'Kind',
   'Authenticator',
   'AuthError',
   'Description',
@@ -26,7 +28,7 @@ const madeHere = [
 ]
 // These are stored, published or sent as they are: records, and the objects of OpenAPI
 const records = [
-  ...['KeyRecord', 'FoundKey', 'SignedOutEvent'],
+  ...['KeyRecord', 'FoundKey', 'PasskeyRecord', 'Proof', 'SignedOutEvent'],
   ...['ApiKeyScheme', 'HttpScheme', 'MutualTlsScheme', 'OAuth2Scheme', 'OpenIdConnectScheme'],
 ]
 

@@ -165,7 +165,7 @@ export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route>
     })),
   )
 
-/** Whether `seal` put a function into a router, where nobody wrote it. */
+/** Whether `seal` put a function into a router, where the application did not write it. */
 export const isOfSeal = (f: Function): boolean => sealedMark in f
 
 /*

@@ -81,8 +81,8 @@ export interface Insufficient extends Failure<'insufficient'> {
 }
 /** The proof that a user must give: by one of these methods, at most `maxAge` seconds ago. */
 export interface NeededProof {
-  readonly methods?: ReadonlyArray<string>
-  readonly maxAge?: number
+  readonly methods?: ReadonlyArray<string> | undefined
+  readonly maxAge?: number | undefined
 }
 /** Too many guesses were made, so the credential was not looked at; `retryAfter` is in seconds (RFC 6585 §4). */
 export interface Throttled extends Failure<'throttled'> {

@@ -12,20 +12,20 @@ export interface Proof {
   /** When, in milliseconds since 1970. */
   readonly at: number
   /** Who says so, such as the issuer of an ID token. */
-  readonly issuer?: string
+  readonly issuer?: string | undefined
   /** Whom the method identifies; with an issuer, in the words of that issuer. */
-  readonly subject?: string
+  readonly subject?: string | undefined
   /** Whether an authenticator verified its user (WebAuthn). */
-  readonly userVerified?: boolean
+  readonly userVerified?: boolean | undefined
   /** Whether a passkey is backed up (WebAuthn). */
-  readonly backedUp?: boolean
+  readonly backedUp?: boolean | undefined
   /** The authentication context class and methods that a provider reports (OpenID Connect Core §2). */
-  readonly acr?: string
-  readonly amr?: ReadonlyArray<string>
+  readonly acr?: string | undefined
+  readonly amr?: ReadonlyArray<string> | undefined
   /** When the user signed in at the provider, in milliseconds since 1970; never later than `at`. */
-  readonly authTime?: number
+  readonly authTime?: number | undefined
   /** The session at the provider. */
-  readonly sid?: string
+  readonly sid?: string | undefined
 }
 
 /** A proof to be kept; `at` is now if it is left out, and never in the future. */

@@ -7,6 +7,7 @@
  * A property of `Object.prototype` is no option: a merge elsewhere in the process may have put it there
  * (`Object.prototype.csrf`).
  */
+import { unreadMark } from './data.js'
 
 /* The syntax of names and quoted values in HTTP fields. */
 
@@ -221,3 +222,52 @@ export const schemeName: Check = (place, value) => {
 
 /** The options of every kind that reads a credential. */
 export const credential = { realm: maybe(realm), maxLength: maybe(positive) }
+
+/*
+ * Checks hooks that decide about a credential, also for a mistake that no type shows. The first argument is the
+ * request. So `(token) => ...` looks at the request, and `() => ({ user })` lets everybody in.
+ *
+ * In development such a hook causes one warning. The source of the hook shows the mistake; `length` is not enough,
+ * because it counts no default and no rest parameter, and wrappers read `arguments`. `checkAuthenticator` finds the
+ * mistake by calling the hook.
+ */
+
+/** A hook that is called with the request, and with what a client sent: `arity` arguments in all. */
+export const credentialHook =
+  (arity: number): Check =>
+  (place, value) => {
+    checkHook(place, value, arity)
+    if (process.env['NODE_ENV'] === 'development' && typeof value === 'function') warnUnread(place, value)
+  }
+
+const warnUnread = (place: string, hook: Function): void => {
+  const mistake = hook.length > 1 || readsMore(hook) ? misnamed(hook) : unread(hook)
+  if (mistake === undefined || Reflect.get(hook, unreadMark) === true) return
+  if (Object.isExtensible(hook)) Object.defineProperty(hook, unreadMark, { value: true })
+  process.emitWarning(
+    `${place} ${mistake}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
+    'UnreadCredentialWarning',
+  )
+}
+
+const unread = (hook: Function): string =>
+  `never reads the credential: it has ${hook.length === 0 ? 'no parameter' : 'one parameter'}`
+
+const credentialName =
+  /^_?(?:\w*token|jwt|(?:api_?)?key|user|user_?name|login|e?mail|pass(?:word)?|secret|credentials?|session)$/i
+
+// `(username, password) => ...` has as many parameters as it needs, but not the right first one
+const misnamed = (hook: Function): string | undefined => {
+  const source = Function.prototype.toString.call(hook)
+  const [, inParentheses, bare] =
+    /^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*\(\s*([\w$]+)|^(?:async\s+)?([\w$]+)\s*=>/.exec(source) ?? []
+  const name = inParentheses ?? bare ?? ''
+  return credentialName.test(name) ? `calls its first parameter ${name}` : undefined
+}
+
+// Whether it can read more than `length` says: a default, a rest parameter, `arguments`; or its source is not known
+const readsMore = (hook: Function): boolean => {
+  const source = Function.prototype.toString.call(hook)
+  const [parameters] = /^[^)]*?(?:\)|=>)/.exec(source) ?? ['=']
+  return /\.\.\.|=(?!>)|\/[*/]|^\[/.test(parameters) || /\barguments\b|\[native code\]/.test(source)
+}

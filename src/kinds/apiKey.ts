@@ -8,13 +8,22 @@
 import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
 import type { Request } from 'koa'
-import { authenticator, credentialHook, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/Description.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { checkOptions, credential, declareFactory, maybe, nameLike, token, type Checks } from '../core/options.js'
+import {
+  credentialHook,
+  checkOptions,
+  credential,
+  declareFactory,
+  maybe,
+  nameLike,
+  token,
+  type Checks,
+} from '../core/options.js'
 
 /** The options of an API key authenticator. */
 export interface ApiKeyOptions<R> {

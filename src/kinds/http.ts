@@ -5,7 +5,7 @@
  */
 import type { Request } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
-import { authenticator, credentialHook, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenges from '../core/Challenge.js'
 import { make, type Challenge } from '../core/Challenge.js'
 import { BasicCredentials, tokenOf } from '../core/Credentials.js'
@@ -14,6 +14,7 @@ import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { alt } from '../core/lists.js'
 import {
+  credentialHook,
   checkOptions,
   credential,
   declareFactory,

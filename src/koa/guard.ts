@@ -67,6 +67,13 @@ export const refuseUse = (f: object, messageOf: (place: string) => string): void
 const wrapped =
   'a tracer that wraps functions and drops their properties looks the same: let it skip those that have the property Symbol.for("koa-with-auth/guard")'
 
+const runsOutside = (): never => {
+  throw new Error(`withAuth(a) runs outside of an operation; ${fix}`)
+}
+
+// `router.param` calls what it is given with a string
+const recordOf = (ctx: Context): Exchange => (typeof ctx === 'object' ? exchangeOf(ctx) : runsOutside())
+
 /**
  * Checks that a guard runs in the layer of a route, as the first guard in it, and throws otherwise. Returns whether a guard of
  * another layer ran before in this request.
@@ -76,7 +83,7 @@ const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   if (!isRunning(layers, ctx['routerPath'])) {
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
     if (isRouted && ctx['routerPath'] === undefined) throw new Error(`withAuth(a): ${tooOld}`)
-    throw new Error(`withAuth(a) runs outside of an operation; ${fix}`)
+    return runsOutside()
   }
   // The router makes a new array of captures for every layer that it runs, so it identifies the layer that runs
   const captures: unknown = ctx['captures']
@@ -110,7 +117,7 @@ export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Ma
 const admitAnyone =
   (levels: ReadonlyArray<string>): Enforce =>
   (ctx, next) => {
-    const exchange = exchangeOf(ctx)
+    const exchange = recordOf(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) watchPublic(ctx, levels)
     return runAs(ctx, exchange, undefined, isNested, nextOf(ctx, next))
@@ -124,13 +131,13 @@ const enforceAuthenticator = (
   const decide = deciding(authenticator, levels)
   if (then.length === 0) {
     return (ctx, next) => {
-      const exchange = exchangeOf(ctx)
+      const exchange = recordOf(ctx)
       return decide(ctx, exchange, next, enterOperation(ctx, exchange))
     }
   }
   const run = runBehind(then)
   return (ctx, next) => {
-    const exchange = exchangeOf(ctx)
+    const exchange = recordOf(ctx)
     return decide(ctx, exchange, () => run(ctx, next), enterOperation(ctx, exchange))
   }
 }

@@ -24,11 +24,11 @@ export interface SessionStore {
   /** Sets another mark, and keeps it for `lifetime`. Sessions that carry an older mark have ended. */
   readonly mark: (user: string, mark: string, lifetime: number) => Promise<void>
   /** Keeps an id for `lifetime`, and resolves to `true` for one caller only. Left out: `insert` and `read` do it. */
-  readonly spend?: (id: string, lifetime: number) => Promise<boolean>
+  readonly spend?: ((id: string, lifetime: number) => Promise<boolean>) | undefined
   /** Adds an entry to the set of a user, for `lifetime`. Only for `sessions(app, { list: true })`. */
-  readonly enlist?: (user: string, entry: string, lifetime: number) => Promise<void>
+  readonly enlist?: ((user: string, entry: string, lifetime: number) => Promise<void>) | undefined
   /** The entries in the set of a user that have not expired, in any order. */
-  readonly listed?: (user: string) => Promise<ReadonlyArray<string>>
+  readonly listed?: ((user: string) => Promise<ReadonlyArray<string>>) | undefined
 }
 
 /** One-time ids: `spend` resolves to `true` for one caller only, however many processes race. It rejects in an outage. */

@@ -69,7 +69,7 @@ export interface Answered<Answer> {
   readonly handle: string
   readonly answer: Answer
   /** What a handle is that cannot be opened in this browser. Default `unknown`; only for what is known to be genuine. */
-  readonly elsewhere?: UnfinishedReason
+  readonly elsewhere?: UnfinishedReason | undefined
 }
 
 /** Signs strings for one kind, such as the links in its mails. The signatures fit no other kind. */
@@ -90,15 +90,15 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
   /** How long it lasts, in milliseconds. */
   readonly lifetime: number
   /** How many answers are checked. Default 1; more only for codes that people type. */
-  readonly tries?: number
+  readonly tries?: number | undefined
   /** Whether only the browser that began can finish. Default `true`. Otherwise it can only `reset` and `verify`. */
-  readonly bound?: boolean
+  readonly bound?: boolean | undefined
   /** What it is good for. Default `signIn`, `link` and `stepUp`; if not bound, `reset` and `verify`. */
-  readonly intents?: ReadonlyArray<Intent>
+  readonly intents?: ReadonlyArray<Intent> | undefined
   /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
-  readonly posted?: ReadonlyArray<string>
+  readonly posted?: ReadonlyArray<string> | undefined
   /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
-  readonly leadsAgain?: boolean
+  readonly leadsAgain?: boolean | undefined
   /** Begins. It may ask the network, and must not write. */
   readonly begin: (
     incoming: Incoming,
@@ -293,7 +293,8 @@ export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: Ceremo
   const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
   // answers that are being checked, so that the same one at the same time leads to the same place
   const running = new Map<string, Promise<E.Either<AuthError, unknown>>>()
-  const browserOf = ({ bound }: { readonly bound?: boolean }, browser: string) => (bound === false ? '' : browser)
+  const browserOf = ({ bound }: { readonly bound?: boolean | undefined }, browser: string) =>
+    bound === false ? '' : browser
   const secretOf =
     (root: Buffer, kind: string, browser: string, salt: string) =>
     (purpose: string): string =>

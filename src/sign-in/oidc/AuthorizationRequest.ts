@@ -52,8 +52,8 @@ export const askingOf = (place: string, asking: Asking): Asking => checkOptions(
 /** What an answer is checked against. It travels in the handle. */
 export interface Expected {
   /** In seconds. */
-  readonly maxAge?: number
-  readonly acr?: ReadonlyArray<string>
+  readonly maxAge?: number | undefined
+  readonly acr?: ReadonlyArray<string> | undefined
 }
 
 /** What an answer to these questions is checked against. */

@@ -16,13 +16,13 @@ export interface OidcProof {
   /** Who it is there. It never changes, and belongs to no other user of this issuer. */
   readonly subject: string
   /** When the user signed in there, in milliseconds since 1970; never after `at`. */
-  readonly authTime?: number
+  readonly authTime?: number | undefined
   /** How the user signed in there, as a class. */
-  readonly acr?: string
+  readonly acr?: string | undefined
   /** How the user signed in there, such as `otp` (RFC 8176). */
-  readonly amr?: ReadonlyArray<string>
+  readonly amr?: ReadonlyArray<string> | undefined
   /** The session there, which a logout of the provider names. */
-  readonly sid?: string
+  readonly sid?: string | undefined
 }
 
 /** OpenID Connect Core §2: a subject has at most 255 characters. */
