@@ -24,7 +24,17 @@ export const both: never = allOf({ user, client })
 
 let project: PackedProject
 beforeAll(() => {
-  project = packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts', 'jose', '@types/koa', '@types/node'])
+  project = packedProject([
+    'koa',
+    '@koa/router',
+    'fp-ts',
+    'io-ts',
+    'jose',
+    'oauth4webapi',
+    'openid-client',
+    '@types/koa',
+    '@types/node',
+  ])
   cpSync(fixtures, project.folder, { recursive: true })
   mistakes.forEach(({ wrong, right }, at) => {
     writeFileSync(join(project.folder, `wrong${at}.ts`), `${prelude}\n${wrong}\n`)
