@@ -46,16 +46,17 @@ describe('P-01 a wrong password', () => {
     ['longer than bcrypt reads', 'x'.repeat(73)],
   ])(
     'takes the same time for every user and for none, if it is %s',
-    { timeout: 60_000, retry: 2 },
+    { timeout: 120_000, retry: 1 },
     async (_what, password) => {
       const times = new Map<string, number>()
-      for (let at = 0; at < 7; at++) {
+      const ratio = () => Math.max(...times.values()) / Math.min(...times.values())
+      // Other programs only make a call longer, so the shortest ones come closer to the truth with each round
+      for (let round = 0; round < 40 && (round < 7 || ratio() >= 1.6); round++) {
         for (const [user, stored] of users) {
           times.set(user, Math.min(await timeOf(stored, password), times.get(user) ?? Infinity))
         }
       }
-      const all = [...times.values()]
-      expect(Math.max(...all) / Math.min(...all), JSON.stringify([...times])).toBeLessThan(1.6)
+      expect(ratio(), JSON.stringify([...times])).toBeLessThan(1.6)
     },
   )
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
-import { engineHere, openSqlite, type SqliteEngine } from '../../src/stores/sqliteEngine.js'
+import { openSqlite, type SqliteEngine } from '../../src/stores/sqliteEngine.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const hasNative = major > 22 || (major === 22 && minor >= 13)
@@ -17,8 +17,10 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-it('the engine is that of Node, if it has one', () => {
-  expect(engineHere()).toBe(engines[0])
+it('the engine is that of libsql, where it is installed', async () => {
+  const client = await openSqlite('file::memory:')
+  await expect(client.execute('nonsense')).rejects.toHaveProperty('name', 'LibsqlError')
+  client.close()
 })
 
 it('an engine that does not exist, or that this Node does not have, is a TypeError', () => {

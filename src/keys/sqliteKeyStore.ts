@@ -14,8 +14,8 @@ export interface SqliteKeyStoreOptions {
   /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_key`. */
   readonly url: string
   /**
-   * What reads and writes the file. Default: `node:sqlite` where Node has it (22.13 and later), otherwise
-   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
+   * What reads and writes the file. Default: `@libsql/client` if it is installed, otherwise `node:sqlite` (Node
+   * 22.13 and later). One process must open one file with one engine only, because each has locks of its own.
    */
   readonly engine?: SqliteEngine | undefined
 }
@@ -66,7 +66,7 @@ const recordIn = (row: SqliteRow): KeyRecord => {
 }
 
 /**
- * A store in an SQLite file, by `node:sqlite`, or by `@libsql/client` before Node 22.13. Several processes of one machine can share it. It can be the file of
+ * A store in an SQLite file, by `@libsql/client`, or by `node:sqlite` from Node 22.13 on. Several processes of one machine can share it. It can be the file of
  * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. Throws a
  * TypeError for options that cannot work.
  *
