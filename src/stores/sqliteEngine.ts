@@ -6,6 +6,7 @@
  * SQLite, such as `SQLITE_BUSY`.
  */
 
+import type { createClient } from '@libsql/client'
 import type { Check } from '../core/options.js'
 
 /** A value in a row, or of a question mark. */
@@ -56,7 +57,7 @@ export const sqliteEngine: Check = (place, value) => {
   if (nodeSqlite() === undefined) throw new TypeError(`${place}: this Node has no node:sqlite; use '@libsql/client'`)
 }
 
-const libsql = async (): Promise<typeof import('@libsql/client') | undefined> => {
+const libsql = async (): Promise<{ readonly createClient: typeof createClient } | undefined> => {
   try {
     return await import('@libsql/client')
   } catch (error) {
