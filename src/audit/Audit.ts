@@ -1,7 +1,7 @@
 /**
  * What protects each operation of a router, as plain data to store and compare, and as a table.
  *
- * `auditRouter.ts` reads it from a router.
+ * `router.ts` reads it from a router.
  */
 import type { Extent } from './RoutedPath.js'
 import type { Way } from './Way.js'

@@ -1,7 +1,7 @@
 /**
  * Why a request was not authenticated: a closed union of failures, ordered by strength, folded by a semigroup.
  *
- * A failure is data: it says what happened, and never holds a credential. The error mapper (`ErrorMapper.ts`) decides
+ * A failure is data: it says what happened, and never holds a credential. The error mapper (`Settings.ts`) decides
  * which HTTP response it becomes.
  *
  * | failure        | what happened                                                         | strength |

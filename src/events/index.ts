@@ -21,7 +21,7 @@ import { checkHook, declareFactory } from '../core/options.js'
  * koa-with-auth/events publishes records on channels of `node:diagnostics_channel`: decisions, and changes of keys, sessions and
  * stores that affect them.
  *
- * Reading guide: `onDecision.ts` and its siblings are the API. `core/events` has the records and the channels.
+ * Reading guide: this file is the API. `core/events.ts` has the records and the channels.
  * `koa/watching.ts` publishes decisions.
  */
 export type { ApiKeyEvent } from '../core/events.js'

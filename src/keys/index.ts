@@ -2,7 +2,7 @@
  * koa-with-auth/keys: API keys that are shown once, stored as digests, rotated with an overlap, and revoked
  * immediately.
  *
- * Reading guide: `apiKeys.ts` puts it together. `keyForm.ts` makes and checks keys. `KeyStore.ts` is the interface of a
+ * Reading guide: `apiKeys.ts` puts it together. `form.ts` makes and checks keys. `KeyStore.ts` is the interface of a
  * database.
  */
 export type { ApiKey } from './KeyStore.js'

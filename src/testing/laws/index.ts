@@ -2,7 +2,7 @@
  * koa-with-auth/testing/laws: the laws of authenticators, error mappers, and stores of API keys and of passkeys, checked with fixed and
  * random requests. It needs fast-check, and works in every test runner.
  *
- * Reading guide: `authenticatorLaws.ts` is the list of laws. `Subject.ts` calls the authenticator. `verdicts.ts` checks
+ * Reading guide: `authenticator.ts` is the list of laws. `Subject.ts` calls the authenticator. `verdicts.ts` checks
  * a law.
  */
 
