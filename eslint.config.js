@@ -39,6 +39,17 @@ export default tseslint.config(
     },
   },
   {
+    // a script for browsers, served as it is
+    files: ['src/**/*.js'],
+    ...tseslint.configs.disableTypeChecked,
+    languageOptions: {
+      sourceType: 'script',
+      parserOptions: { projectService: false },
+      globals: { document: 'readonly', location: 'readonly', setTimeout: 'readonly', window: 'readonly' },
+    },
+    rules: { ...tseslint.configs.disableTypeChecked.rules, 'no-undef': 'error', 'no-unused-vars': 'error' },
+  },
+  {
     files: ['spec/**', 'examples/**'],
     rules: {
       '@typescript-eslint/require-await': 'off',

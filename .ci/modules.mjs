@@ -12,11 +12,17 @@ const write = (file, text) => {
   writeFileSync(join(dist, file), text)
 }
 
+// A text of the sources as an expression of JavaScript
+const textOf = (file) => JSON.stringify(readFileSync(join(import.meta.dirname, '../src', file), 'utf8'))
+
 // The modules whose code differs in CommonJS. A bundler for ES modules has no `__filename`.
 const inOtherWords = {
   'openapi/here': `
 const { pathToFileURL } = require('node:url')
 exports.here = pathToFileURL(typeof __filename === 'string' ? __filename : process.cwd() + '/bundle.js').href`,
+  'openapi/pageFiles': `
+exports.pageStyle = ${textOf('openapi/assets/page.css')}
+exports.pageScript = ${textOf('openapi/assets/page.js')}`,
   'command/importModule': `
 exports.importModule = (url) => import(url)`,
   // The router of the ES module, if that was loaded: the application imports the same class

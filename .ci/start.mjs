@@ -7,11 +7,12 @@ console.log('Compiling koa-with-auth and its examples; after the first time, onl
 
 const outputs = { src: 'dist/cjs', examples: 'dist/examples' }
 const left = ['examples/create']
+const isOlder = (to, from) => !existsSync(to) || statSync(to).mtimeMs < statSync(from).mtimeMs
 const changed = (folder) =>
   readdirSync(folder, { recursive: true })
     .map((path) => ({ from: join(folder, path), to: join(outputs[folder], path).replace(/ts$/, 'js') }))
     .filter(({ from }) => from.endsWith('.ts') && !left.some((other) => from.startsWith(other)))
-    .filter(({ from, to }) => !existsSync(to) || statSync(to).mtimeMs < statSync(from).mtimeMs)
+    .filter(({ from, to }) => isOlder(to, from))
 
 const compile = async (folder, configuration) => {
   const files = changed(folder)
@@ -31,9 +32,13 @@ const compile = async (folder, configuration) => {
 }
 
 const sources = await compile('src', 'tsconfig.cjs.json')
+// The build puts these files into a module
+const pageFiles = ['page.css', 'page.js'].some((file) =>
+  isOlder('dist/cjs/openapi/pageFiles.js', `src/openapi/assets/${file}`),
+)
 // An interrupted start leaves modules without their entry points
 const entry = 'dist/index.js'
-if (sources > 0 || !existsSync(entry)) {
+if (sources > 0 || pageFiles || !existsSync(entry)) {
   rmSync(entry, { force: true })
   await import('./modules.mjs')
 }

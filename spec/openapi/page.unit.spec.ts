@@ -2,7 +2,7 @@
 import { Script } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { fieldsOf, htmlOf, originsOf, relativeReference, type Page } from '../../src/openapi/page.js'
-import { pageScript } from '../../src/openapi/pageScript.js'
+import { pageScript } from '../../src/openapi/pageFiles.js'
 
 const page: Page = {
   title: 'Pets',

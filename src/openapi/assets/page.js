@@ -6,9 +6,7 @@
  * Swagger UI asks for a key in a cookie but cannot send it, because scripts may not set that header. So the script puts
  * the key among the page's cookies while it is authorized, and removes it when the user leaves the page.
  */
-
-/** JavaScript for browsers. */
-export const pageScript = `'use strict'
+'use strict'
 ;(() => {
   const element = document.getElementById('docs')
   const { document: url, persistAuthorization } = element.dataset
@@ -36,7 +34,7 @@ export const pageScript = `'use strict'
       // Swagger UI has set a cookie itself if authorization persists: other sites could make browsers send that one
       if (persist) document.cookie = schema.get('name') + '=; SameSite=None; Secure; Max-Age=0'
       // characters that end the value could add attributes to the cookie
-      setCookie(schema.get('name'), String(entry.get('value')).replace(/[;\\r\\n]/g, ''), '')
+      setCookie(schema.get('name'), String(entry.get('value')).replace(/[;\r\n]/g, ''), '')
     })
   const cookies = () => ({
     statePlugins: {
@@ -94,4 +92,3 @@ export const pageScript = `'use strict'
     validatorUrl: null,
   })
 })()
-`
