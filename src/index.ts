@@ -18,11 +18,11 @@ export const Authenticator = Authenticators
 export type Authenticator<P> = Decides<P>
 
 // The same types again, because a compiler cannot write an alias into a user's declarations
-/** `Authenticator`, for inferred types in declarations. */
+/** Do not import this. TypeScript writes it into your declarations, for `Authenticator`. */
 export type { Authenticator as TypedAuthenticator } from './core/Authenticator.js'
-/** `AuthError`, for inferred types in declarations. */
+/** Do not import this. TypeScript writes it into your declarations, for `AuthError`. */
 export type { AuthError as AnyAuthError } from './core/AuthError.js'
-/** `Challenge`, for inferred types in declarations. */
+/** Do not import this. TypeScript writes it into your declarations, for `Challenge`. */
 export type { Challenge as AuthChallenge } from './core/Challenge.js'
 
 // the algebra

@@ -138,7 +138,7 @@ const part = (was = '', is = '', how: () => Change, name = ''): ReadonlyArray<Pa
   return [{ change: how(), text: `${what}was ${value(was)}, is ${value(is)}` }]
 }
 
-// The sites whose writes get in, as ways in: every site if the check is off
+// Exceptions from the cross-site check as ways in, so that `change` can compare them: every site if the check is off
 const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
   if (csrf === 'csrf off') return [anyone]
   return (originsIn(csrf) ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))

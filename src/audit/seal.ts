@@ -109,8 +109,8 @@ const listing = (
 /*
  * Checks a router against a policy file for `seal`. The file lists what may be open, and how the rest is guarded.
  *
- * A router knows less than its application: it does not know settings above it, and routers before it. So for these,
- * the file may be weaker than the router, but not stricter. Lines of other routers in the file are ignored.
+ * A router knows less than its application: it does not know settings above it, and routers before it. So differences
+ * that can only come from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
  */
 
 /** Returns the differences of a router from a policy file, as findings. Throws an Error for a file that cannot be read. */

@@ -164,7 +164,7 @@ export interface Reading {
    * even if the credential is remembered.
    */
   readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined
-  /** Set by `recoverUnavailable`: something else than the credential may decide. */
+  /** The fallback of `recoverUnavailable` may decide, so the result must not be kept under this credential. */
   readonly recovers?: true
   /** Set by token kinds, which must verify a token for each request: why `remembered` cannot go around them. */
   readonly notRemembered?: string

@@ -49,13 +49,13 @@ export interface Also<P = unknown> {
   readonly authenticators: readonly [...ReadonlyArray<Authenticator<unknown>>, Authenticator<P>]
 }
 
-/** @see Inherit */
+/** The level above decides. */
 export const inherit: Requirement = deepFreeze({ _tag: 'Inherit' })
 
-/** @see Public */
+/** Everybody is let in, and nothing is evaluated. */
 export const open: Requirement = deepFreeze({ _tag: 'Public' })
 
-/** @see Require */
+/** The authenticator decides, instead of the levels above. */
 export const guardedBy = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
 
 /**

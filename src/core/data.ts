@@ -178,8 +178,8 @@ export const anonymousMark = Symbol.for('koa-with-auth/anonymous')
  *
  * At `app.use(router.routes())` it replaces each function of each layer by one without its properties. Then the guard
  * could not be found any more. It does not replace functions whose constructor is named `GeneratorFunction`: middleware
- * of Koa 1, which it cannot wrap. So marked functions claim to be such middleware, and get no span. Koa itself does not
- * read `constructor`. `spec/package/tracers.http.spec.ts` pins this.
+ * of Koa 1, which it cannot wrap. So we set `constructor` to look like one. The cost: no span for guards. Koa itself does
+ * not read `constructor`. `spec/package/tracers.http.spec.ts` pins this.
  */
 const constructor = { value: { name: 'GeneratorFunction' }, configurable: true }
 

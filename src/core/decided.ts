@@ -80,7 +80,7 @@ const namer = (leaf: Leaf): ((request: Request) => string | undefined) => {
   return () => name
 }
 
-// A kind that passed without letting in is a part of an alternative that failed
+// In `[allOf([a, b]), c]`, `a` can pass although `c` let in. The alternative that is complete is reported
 const wholesOf = (description: Description) => {
   const alternatives = alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => leaf))
   // one credential each: the last that passed is the one that let in
@@ -93,7 +93,7 @@ const wholesOf = (description: Description) => {
   }
 }
 
-// Branches come in the order of their kinds, each with the challenge of its kind
+// Relies on `alt`, `allOf` and `firstPresent`: they collect branches in the order of the leaves
 const named = (
   branches: ReadonlyArray<AuthError>,
   all: ReadonlyArray<Leaf>,

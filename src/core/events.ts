@@ -160,7 +160,7 @@ export type SignedOutReason = 'logOut' | 'logOutEverywhere' | 'renewed' | 'idle'
 export interface SignedOutEvent {
   readonly application: string
   readonly reason: SignedOutReason
-  /** @see SignInDigests */
+  /** The digest of the user's id. */
   readonly user: string
   /** Which session; left out if all sessions of the user are over. */
   readonly session?: string

@@ -25,7 +25,7 @@ import { map, type Principal } from './map.js'
 /** The name of the type for fp-ts. */
 export const URI = 'koa-with-auth/Authenticator'
 
-/** @see URI */
+/** The type of that name. */
 export type URI = typeof URI
 
 declare module 'fp-ts/HKT.js' {
@@ -34,7 +34,7 @@ declare module 'fp-ts/HKT.js' {
   }
 }
 
-// Safe: the type class cannot exclude a type, but a result that is no principal is `raised`
+// Safe: `map` turns a result that is no principal into `raised` at run time
 const unconstrained = <A, B>(f: (principal: A) => B) =>
   map<A, Principal>(f as (principal: Exclude<A, undefined>) => Principal) as unknown as (
     self: Authenticator<A>,

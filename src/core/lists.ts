@@ -186,8 +186,8 @@ declareFactory('anyOf', anyOf)
  * All of several authenticators: each must pass, in order, and the result has all of their principals.
  *
  * It stops at the first that does not pass. A group is absent only if none of its credentials was sent. A caller who sends one of
- * two is refused, so `optional(allOf([...]))` does not let that caller in as anonymous. So a credential of a group cannot also be a
- * later alternative in `firstPresent`. It cannot be another member of an `allOf` that contains the group as optional, either.
+ * two is refused, so `optional(allOf([...]))` does not let that caller in as anonymous. For the same reason
+ * `firstPresent([allOf([a, b]), a])` refuses a caller who sends only `a`, and so does `allOf([optional(allOf([a, b])), a])`.
  */
 
 // `& {}` makes editors show the principals instead of this name

@@ -68,7 +68,7 @@ export const changed = (self: Authenticator<unknown>, change: Change): Halves =>
 export const changing = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
   continued(fromFunction(self), (member) => changed(member, change))
 
-/** @internal Changes every result, also those of anonymous callers, which stay marked. `f` must not throw. */
+/** @internal Maps every principal, including `undefined` of an anonymous caller. `f` must not throw. */
 export const mapAll =
   (f: (principal: unknown) => unknown): Change =>
   (result) =>

@@ -18,8 +18,8 @@ export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
 export const isQuotable = (u: unknown): u is string => typeof u === 'string' && /^[\t\x20-\x7e]*$/.test(u)
 
 /*
- * Checks whether a function can decide. A class, a generator and a factory that was not called return something truthy,
- * which would let everybody in.
+ * Refuses functions whose result is always truthy: classes, generators, and factories that were not called. As a hook
+ * they would let everybody in.
  */
 
 const factory = Symbol.for('koa-with-auth/factory')

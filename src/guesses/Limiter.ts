@@ -7,7 +7,7 @@
  */
 import { checkOptions, maybe, type Check } from '../core/options.js'
 
-/** Counts by keys. */
+/** A limiter, as rate-limiter-flexible has them. */
 export interface Limiter {
   /**
    * Counts one guess. It rejects with an Error if the store fails. If the guess is one too many, it rejects with anything else,

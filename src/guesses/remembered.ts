@@ -149,7 +149,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
       }
     }
     const other = underWay.get(key)
-    // No caller waits for ever for one that never settles, and none is older than what is kept
+    // A pending verification is joined only if it is younger than the time limit and `maxAge`
     if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
       return isAlone === undefined
         ? other.evaluation

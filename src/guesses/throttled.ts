@@ -55,9 +55,9 @@ import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter
 /*
  * The guesses of an attempt that stay counted.
  *
- * In a list, several kinds may read one credential, such as two that read Basic. It counts as one guess. If one of them
- * knows the credential, it does not count. Otherwise users whom only the second kind knows would use up the limit by
- * signing in.
+ * In a list, several kinds may read one credential, such as two that read Basic. One request is one guess for each
+ * credential; if any kind accepts it, it is none. Otherwise users whom only the second kind knows would use up the limit
+ * by signing in.
  */
 
 /** Keeps a guess counted, unless a kind later knows the same credential. */
@@ -129,7 +129,7 @@ export const refusedGuesses = (): RefusedGuesses => {
  * Puts a combinator around each credential of an authenticator. With one kind, it goes around all of it, also around
  * `map`. With several, it goes around each kind, and lists, `optional` and `authorize` decide about the results.
  *
- * So `authorize`, which decides about the request, is never inside, and no member of a list hides another.
+ * So `authorize` always runs, and each member of a list has its own entry.
  */
 
 /** @internal What is put around an authenticator of one kind of credential. */
@@ -225,7 +225,7 @@ export const throttled = <C = unknown>(
 
     const guessAt = (attempt: Attempt, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
       const { request } = attempt
-      // Safe: the author of `keys` says what the kind reads. Malformed credentials name no account
+      // Safe: the caller declares `C` and knows what `decode` returns. Malformed credentials name no account
       const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
       const address = addressOf(guess, request)
       if (isGone(request, address)) return undefined
@@ -315,7 +315,7 @@ const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
     ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
   )
 
-// Whether the credential belongs to somebody, even if it does not let in
+// Whether some user has this credential: it passed, or it is expired, forged or insufficient
 const isKnown = (result: E.Either<AuthError, unknown>): boolean => E.isRight(result) || known.has(result.left._tag)
 
 const known: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])

@@ -50,7 +50,7 @@ interface KeyForm {
   readonly isKey: (text: string) => boolean
 }
 
-/** @see KeyForm */
+/** The form of keys with a prefix. */
 export const keyForm = (prefix: string): KeyForm => {
   const length = prefix.length + 1 + RANDOM + CHECKSUM
   const body = `${prefix}_[0-9A-Za-z]{${RANDOM + CHECKSUM}}`
@@ -84,7 +84,7 @@ interface Digests {
   readonly adopted: (sha256: string) => readonly [string, ...string[]]
 }
 
-/** @see Digests */
+/** The digests with these peppers, the newest first. Without a pepper a digest is the SHA-256. */
 export const digestsWith = (peppers: ReadonlyArray<KeyObject>): Digests => {
   const [newest, ...older] = peppers
   const seasoned = (sha256: string, pepper: KeyObject): string =>

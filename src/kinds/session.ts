@@ -105,7 +105,7 @@ const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficie
 /** The right that a kind demands. The user must also be active. */
 export interface Demanded {
   readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
-  /** The same in words, for the audit. */
+  /** What the audit prints, such as `a superuser`. */
   readonly demands?: string
   readonly isMet: (user: object, rights: Rights) => boolean
   /** The checks of its options. */

@@ -95,7 +95,7 @@ export const SessionUser = Object.freeze(
   t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
 )
 
-/** @see SessionUser */
+/** A signed-in user: what the codec `SessionUser` decodes. */
 export type SessionUser = t.TypeOf<typeof SessionUser>
 
 /** Intersected with the type of options: adds nothing if they load users. Otherwise they do not compile. */

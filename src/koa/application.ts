@@ -12,7 +12,7 @@ import { exchangeOf, type Exchange, type Settings } from '../core/Settings.js'
 import type { Application } from './plan.js'
 import { answerException, type Addition } from './settings.js'
 
-// What is known about one request to one application
+// The state of one request while it is inside an application
 interface Visit {
   /** Whether a layer around the running one answers exceptions. */
   isAround: boolean

@@ -6,8 +6,8 @@
  *   that called its `routes()`. Any other router is printed when its first request is decided. Both are printed again if
  *   their routes have changed.
  * - A warning says that the result of `withAuth(a)(router)` is thrown away, and that the router itself is served without
- *   that guard. The sign of that: `routes()` was called on the router, and a second later still not on the copy. In
- *   production nothing is watched.
+ *   that guard. It is a guess: `routes()` of the router was called, and that of no copy within a second. In production
+ *   nothing is watched.
  */
 import { debuglog } from 'node:util'
 import { alternativesOf, schemeNameOf } from '../core/Description.js'

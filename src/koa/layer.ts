@@ -12,7 +12,7 @@ import type { Requirement } from '../core/Requirement.js'
 import { aheadOfParams, guardMark, notWrapped } from '../core/data.js'
 import type { Layer, RouterInstance } from './AuthRouter.js'
 
-/** Middleware that runs after a guard, and how many levels above its innermost decision it was written. */
+/** `then` middleware, and how many levels out its principal is (`inherited.inherited...`). */
 export interface Step {
   readonly run: (ctx: Context, next: Next) => unknown
   readonly above: number

@@ -53,8 +53,8 @@ interface LevelOptions {
 }
 
 /**
- * A copy of a router. This requirement guards its present and future operations that do not decide themselves, and
- * `then` runs after it. The argument is not changed.
+ * Copies a router. Operations without their own decision, now and later, get this requirement, followed by `then`. The
+ * argument is not changed.
  */
 export const atLevel =
   (requirement: Requirement.Requirement, { name, then = [], application: begun }: LevelOptions = {}) =>

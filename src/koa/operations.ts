@@ -1,6 +1,6 @@
 /**
- * The operations of a router, and what each requires after all levels. Only this module reads routers: for messages of
- * levels, OpenAPI, the audit, `seal` and `expectGuarded`.
+ * The operations of a router, and what each requires after all levels. This is the only reader of routers. Levels (for
+ * messages), OpenAPI, the audit, `seal` and `expectGuarded` use it.
  *
  * It reads the layers that run, also those of mounted routers, so nothing is declared twice. An operation is one method
  * of a layer. `use` middleware is not an operation.

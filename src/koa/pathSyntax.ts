@@ -2,8 +2,8 @@
  * Translates the paths of @koa/router 12 and 13 (path-to-regexp 6: `/:id(\\d+)`, `/:rest*`, `(.*)`) into the syntax of
  * path-to-regexp 8 (`/:id`, `{/*rest}`, `{*0}`). Later routers have this syntax, and OpenAPI and the audit read it.
  *
- * The translation accepts every path that the original accepts. If `isExact`, it accepts no others. A parameter with a
- * pattern accepts more than before.
+ * The translation accepts every path that the original accepts. If `isExact`, it accepts no others. `/:id(\\d+)` becomes
+ * `/:id`, which accepts more; `isExact` is then `false`.
  */
 import { stringify, TokenData, type Token } from 'path-to-regexp'
 import { parse, type Key } from 'path-to-regexp-6'

@@ -2,8 +2,8 @@
  * The headers of every response of a guarded operation, whatever writes it: the handler, an exception handler, Koa for
  * an error (it removes all headers first), or a stream.
  *
- * They are set before the handler runs, and completed when the head is written. So no promise must be awaited, and no
- * error must be changed. A header that the handler sets stays. Vary is added to.
+ * They are set before the handler runs, and completed when the head is written. So Koa's error path and streams get
+ * them, too. A header that the handler sets stays. Vary is added to.
  *
  * `src/README.md` has the table of which header is set where.
  */

@@ -91,7 +91,7 @@ export const serverError = (error: unknown): Error => {
   try {
     if (error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)) return error
   } catch {
-    // a property throws when it is read, and Koa reads it, too
+    // a getter throws; Koa would read it, too
   }
   return new Error(`a value was thrown that is not a server error: ${thrownAs(error)}`, { cause: error })
 }

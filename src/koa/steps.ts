@@ -3,7 +3,7 @@
  * this guard lets the caller in, before `param` hooks and the handler. A level that replaces the guard replaces it too.
  * With `also`, the middleware of the levels above still runs, each with the principal of its own level.
  *
- * It protects nothing, so only the audit lists it.
+ * It is not a check of access. OpenAPI ignores it; the audit lists it.
  */
 import type { Context, Next } from 'koa'
 import { isAuthenticator } from '../core/Authenticator.js'

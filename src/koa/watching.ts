@@ -48,8 +48,7 @@ interface Begun {
   readonly at: number
 }
 
-// What is known of a request: nothing yet; that it was answered before it was decided; its record; that this is
-// published
+// `undecided`, then its record, then `published`. It is `answered` if the response ended before the decision
 type Progress = 'undecided' | 'answered' | Draft | 'published'
 
 // Safe: it is written here alone

@@ -37,9 +37,8 @@ import {
 /*
  * Which operations a docs page describes: those of its router, as they are mounted where the request came in.
  *
- * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page reads the
- * router that dispatches (`ctx.router`), and of that the layers below the place where its router was mounted. The plan
- * of a layer says which applications it belongs to (R13). Layers of a plain router are recognized by their path. A page that is
+ * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page
+ * lists the layers of `ctx.router` whose path starts with the path where the page's router was mounted. The plan of a layer says which applications it belongs to (R13). Layers of a plain router are recognized by their path. A page that is
  * mounted beside its router describes the router as it is.
  */
 

@@ -254,7 +254,7 @@ interface Seen<S, C> {
   readonly functions: Layer<S, C>['stack']
 }
 
-// Usually the session's cookie has one name in each application. A custom `schemeFor` may have more results
+// One entry for each name of the session's cookie, usually one. Bounded, because `schemeFor` may return anything
 const MAX_DOCUMENTS = 8
 
 /**

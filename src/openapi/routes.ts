@@ -159,8 +159,7 @@ export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
     const other = taken.get(slot)
     const one = { ...operation, ...place }
     if (other === undefined || lastAnswers) taken.set(slot, one)
-    // If two patterns match the same URLs, one of them never answers. Otherwise both do, and one is reported as
-    // shadowed
+    // Same shape: the other never runs, so nothing is lost. Another shape: both run, but OpenAPI can list only one
     if (other === undefined || other.template.shape === one.template.shape) continue
     const [winner, loser] = lastAnswers ? [one, other] : [other, one]
     const reason = `${winner.route.place} has the same path template`

@@ -55,7 +55,7 @@ interface Waiting {
   readonly giveUp: () => void
 }
 
-/** @see LineOptions */
+/** Makes a queue. */
 export const makeLine = ({ width, limit, patience }: LineOptions): Line => {
   const waiting: Waiting[] = []
   let working = 0

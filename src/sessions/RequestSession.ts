@@ -379,7 +379,7 @@ export class RequestSession implements SessionSource {
     return this.#isSignedByOlderKey
   }
 
-  /** @see SessionSource */
+  /** What `sessions` returned for the application of this session; the session itself if there is none. */
   get owner(): object {
     return this.#owner ?? this
   }

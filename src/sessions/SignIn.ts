@@ -191,7 +191,7 @@ interface Known {
   readonly subject: string | undefined
 }
 
-/** Sessions whose end was reported because a request showed it. Their cookies may be sent again and again. */
+/** Sessions whose end was reported already. Clients keep sending their cookies. */
 export interface Ended {
   /** Whether this is the first request that shows the end of a session, among those that are remembered. */
   readonly first: (id: string) => boolean

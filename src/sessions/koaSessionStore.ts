@@ -55,7 +55,7 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
       throw new RangeError(`the session is ${text.length} characters long; at most ${maxLength} are kept`)
     }
     const session = requestSessionOf(ctx)
-    // it would come back under another id
+    // the session has ended meanwhile: koa-session must not write it under a new id
     if (session.stored.isLost && !session.stored.ids.has(id)) return
     const lasting = maxAge === 'session' ? lifetime : maxAge
     if (!session.stored.ids.has(id)) await store.insert(digestOf(id), text, lasting)

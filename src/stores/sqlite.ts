@@ -137,7 +137,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** Makes a retry for a connection. */
 const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked'>): Retry => {
   let waiting: Promise<void> | undefined
-  // A lock has no queue. A process that asks seldom gets it by chance, if another one writes without a pause
+  // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
   const round = async (): Promise<void> => {
     const until = performance.now() + retryLimits.roundMs
     do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
