@@ -1,7 +1,7 @@
 /**
  * Sessions of koa-session: signing in by a form, who is signed in, and who may do more.
  *
- * Signing in is an authenticator of a form, too. It counts as sent by browsers, so no other site can sign a visitor in.
+ * Signing in is an authenticator of a form, too. Forms of other sites are refused, so no other site can sign a visitor in.
  * Wrong passwords are counted: see the guide on throttling. At the sign-in the session must get a new id and lose its
  * old data. With plain koa-session you do both yourself, because it keeps the id when data are assigned, and the data
  * on `regenerate()`.
@@ -9,14 +9,11 @@
 import { randomUUID } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
-import * as O from 'fp-ts/lib/Option.js'
-import * as t from 'io-ts'
 import type Koa from 'koa'
 import session from 'koa-session'
 import {
-  authenticator,
-  Challenge,
   constantTimeEqual,
+  formAuth,
   sessionAuth,
   sessionAuthIsStaff,
   sessionAuthSuperUser,
@@ -54,11 +51,8 @@ const store = {
 /** Mount it above the router, on an application with signing keys. */
 export const sessions = (app: Koa) => session({ store, sameSite: 'lax' }, app)
 
-const form = authenticator({
-  challenge: Challenge.make('Form', { fields: 'username password' }),
-  ambient: true,
-  extract: ({ body }) => O.fromNullable(body),
-  credentials: t.type({ username: t.string, password: t.string }),
+const form = formAuth({
+  fields: ['username', 'password'],
   authenticate: (_request, { username, password }) =>
     constantTimeEqual(password, passwords.get(username) ?? randomUUID()) && { username },
 })

@@ -95,6 +95,7 @@ export { constantTimeEqual } from './core/data.js'
 
 // the kinds
 export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './kinds/apiKey.js'
+export { formAuth, type FormAuthOptions, type FormFields } from './kinds/form.js'
 export { httpBasicAuth, type HttpBasicAuthOptions } from './kinds/http.js'
 export { httpBearer, type HttpBearerOptions } from './kinds/http.js'
 export {

@@ -1,11 +1,9 @@
 // Signing in by a form, as an authenticator of the form. POST /token and POST /login are public, so no guard runs it:
 // the operation does, and chooses the response.
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from 'koa'
 import {
-  authenticator,
-  Challenge,
+  formAuth,
   perFailure,
   throttled,
   type AuthError,
@@ -34,11 +32,8 @@ export const guesses = (limiterOf: LimiterOf = (options) => new RateLimiterMemor
 
 /** The form as an authenticator. Any page can make a browser send it, so a form from another site is refused. */
 export const formOf = (signIn: (username: string, password: string) => Promise<SessionUser | undefined>) =>
-  authenticator({
-    challenge: Challenge.make('Form'),
-    ambient: true,
-    extract: ({ ctx }) => O.fromNullable(ctx.state['form']),
-    credentials: SignInForm,
+  formAuth({
+    fields: ['username', 'password'],
     authenticate: (_request, { username, password }) => signIn(username, password),
   })
 
@@ -46,8 +41,8 @@ export const formOf = (signIn: (username: string, password: string) => Promise<S
 export const signedInBy =
   (form: Authenticator<SessionUser>) =>
   async (ctx: Context): Promise<E.Either<AuthError, SessionUser>> => {
-    ctx.state['form'] = await readForm(ctx, SignInForm)
-    const result = await form.evaluate(ctx.request)
+    const body = await readForm(ctx, SignInForm)
+    const result = await form.evaluate(Object.assign(ctx.request, { body }))
     // A database that fails, or a bug: the exception handlers answer it
     if (E.isLeft(result) && result.left._tag === 'raised') throw result.left.error
     return result

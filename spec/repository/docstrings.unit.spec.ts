@@ -73,6 +73,7 @@ const mustHaveExample = [
   'docs',
   'firstPresent',
   'flatMap',
+  'formAuth',
   'fromFunction',
   'httpBasicAuth',
   'httpBearer',

@@ -88,6 +88,7 @@ export const schemeNames = {
 
 // A plain function, or a kind of which only the challenge is known
 const undescribed = (leaf: Leaf): string => {
+  if (leaf.fields !== undefined) return `form (${leaf.fields.join(', ')})`
   const name = challengeName(leaf)
   return name === undefined || name === 'Custom' ? 'custom' : `custom ${name}`
 }

@@ -219,7 +219,8 @@ const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
 
 const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   const demand = demandOf(route)
-  const isCustom = demand !== undefined && leaves(demand).some(({ scheme }) => scheme === undefined)
+  const isCustom =
+    demand !== undefined && leaves(demand).some(({ scheme, fields }) => scheme === undefined && fields === undefined)
   return [
     ...(isCustom ? ['authenticator' as const] : []),
     ...(route.accepted.pattern === undefined ? ['path' as const] : []),

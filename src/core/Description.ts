@@ -72,6 +72,9 @@ export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined 
   }
 }
 
+/** The longest value of a field of a form, in characters. */
+export const MAX_FIELD_LENGTH = 8192
+
 /** What an authenticator demands. */
 export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
 
@@ -105,6 +108,8 @@ export interface Leaf extends Noted {
   readonly discovery?: OpenIdConnectScheme
   /** What OpenAPI calls the scheme. Without it, a name is derived. */
   readonly schemeName?: string
+  /** The fields of the parsed body that are the credential (`formAuth`); such a leaf has no scheme. */
+  readonly fields?: ReadonlyArray<string>
   /** What the principal must be, in words for the audit, such as `a superuser`. */
   readonly demands?: string
   /** The challenge for a failure: what the client should send. */
@@ -270,8 +275,8 @@ export const isThrottled = (description: Description): boolean =>
 
 /** The request fields that any alternative reads, each once; `['*']` if one of them is unknown. */
 export const fieldsOf = (description: Description): ReadonlyArray<string> => {
-  const fields = leaves(description).flatMap(({ scheme, exposesChallenges }) => [
-    ...[fieldOf(scheme) ?? []].flat(),
+  const fields = leaves(description).flatMap(({ scheme, fields: ofBody, exposesChallenges }) => [
+    ...(ofBody === undefined ? [fieldOf(scheme) ?? []].flat() : []),
     ...(exposesChallenges === undefined ? [] : ['Origin']),
   ])
   return fields.includes('*') ? ['*'] : [...new Map(fields.map((field) => [field.toLowerCase(), field])).values()]
@@ -385,6 +390,7 @@ const scoped = (alternative: Alternative, around: Scoped): Alternative => ({
  * application.
  */
 export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined => {
+  if (leaf.fields !== undefined) return leaf.schemeName ?? 'form'
   const scheme = schemeOf(leaf, request)
   return scheme === undefined ? undefined : (leaf.schemeName ?? derivedName(scheme))
 }

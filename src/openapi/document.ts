@@ -27,7 +27,7 @@ import { checkRouter } from '../koa/router.js'
 import { withoutExtensions } from './operation.js'
 import { parametersOf, resolveAmong, strangerAmong, type Resolve } from './paths.js'
 import { idsAmong, placedAmong, routesOf, type Placed, type Route, type Routed, type Undescribed } from './routes.js'
-import { copied, failureComponents, failuresOf, responsesOf, securitySchemesOf } from './security.js'
+import { copied, failureComponents, failuresOf, requestBodyOf, responsesOf, securitySchemesOf } from './security.js'
 
 /*
  * The parts of a document besides its operations: the Info Object and the rest of OpenAPI's root, as its author gives
@@ -218,7 +218,9 @@ const objectOf = (
   const { description, requirements, remark } = route.security
   const said = [text, remark].filter((part) => part !== undefined && part !== '')
   const parameters = parametersOf({ own: template.parameters, names }, declared, resolve)
+  const demanded = requestBodyOf(description, method)
   return {
+    ...(demanded !== undefined && { requestBody: demanded }),
     ...own,
     ...(said.length > 0 && { description: said.join('\n\n') }),
     ...(hasId && operationId !== undefined && { operationId }),

@@ -8,6 +8,7 @@ import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { isSafe } from '../core/CrossOrigin.js'
 import {
+  MAX_FIELD_LENGTH,
   admitsAnonymous,
   alternativesOf,
   children,
@@ -16,6 +17,7 @@ import {
   leaves,
   schemeNameOf,
   schemeOf,
+  type Alternative,
   type Demand,
   type Description,
   type SecurityScheme,
@@ -45,12 +47,24 @@ const anyone: Security = { description: undefined, requirements: [], schemes: []
 // The page shows a padlock only for a scheme. Without a remark, the operation would look public
 const remarkOf = (description: Description): string | undefined => {
   const all = leaves(description)
-  const functions = all.filter(({ scheme }) => scheme === undefined)
-  if (functions.length === 0) return undefined
+  const functions = all.filter(({ scheme, fields }) => scheme === undefined && fields === undefined)
+  if (functions.length === 0) return formRemarkOf(description)
   return functions.length === all.length && !admitsAnonymous(description)
     ? '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
     : 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
 }
+
+const formRemarkOf = (description: Description): string | undefined => {
+  const forms = formsOf(description)
+  const [first] = forms
+  if (first === undefined) return undefined
+  const isDemanded = forms.length === 1 && isInEach(description)
+  return isDemanded
+    ? `**Guarded** by the fields ${inSentence(first)} of the request body.`
+    : `The fields ${forms.map(inSentence).join(', or ')} of the request body are a credential, too.`
+}
+
+const inSentence = (fields: ReadonlyArray<string>): string => fields.map((name) => `\`${name}\``).join(' and ')
 
 /** What a requirement demands. Some schemes depend on the application of the request. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
@@ -156,6 +170,56 @@ const clash = ({ name, place }: SchemeUse, other: SchemeUse): TypeError =>
       ? `openApi: ${place} demands two security schemes called "${name}" that differ; give each its own schemeName`
       : `openApi: the security schemes called "${name}" of ${place} and of ${other.place} differ; give each its own schemeName`,
   )
+
+/*
+ * The request body that a form demands (`formAuth`).
+ */
+
+const fieldsIn = ({ demands }: Alternative): ReadonlyArray<string> => [
+  ...new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
+]
+
+/** The fields of each alternative that demands some, each once. */
+const formsOf = (description: Description): ReadonlyArray<ReadonlyArray<string>> => {
+  const all = alternativesOf(description)
+    .map(fieldsIn)
+    .filter(({ length }) => length > 0)
+  return [...new Map(all.map((fields) => [fields.join(' '), fields])).values()]
+}
+
+const isInEach = (description: Description): boolean =>
+  alternativesOf(description).every((alternative) => fieldsIn(alternative).length > 0)
+
+const formSchema = (fields: ReadonlyArray<string>): OpenAPIV3_1.SchemaObject => ({
+  type: 'object',
+  required: [...fields],
+  properties: Object.fromEntries(
+    fields.map((name) => [
+      name,
+      {
+        type: 'string',
+        minLength: 1,
+        maxLength: MAX_FIELD_LENGTH,
+        ...(/passw|passphrase/i.test(name) && { format: 'password' }),
+      },
+    ]),
+  ),
+})
+
+/** The request body that an operation's guard demands; `undefined` if it reads none. */
+export const requestBodyOf = (
+  description: Description | undefined,
+  method: ListedMethod,
+): OpenAPIV3_1.RequestBodyObject | undefined => {
+  if (description === undefined || !/^(?:post|put|patch)$/.test(method)) return undefined
+  const [first, ...others] = formsOf(description).map(formSchema)
+  if (first === undefined) return undefined
+  const schema = () => structuredClone(others.length === 0 ? first : { anyOf: [first, ...others] })
+  return {
+    required: isInEach(description),
+    content: { 'application/x-www-form-urlencoded': { schema: schema() }, 'application/json': { schema: schema() } },
+  }
+}
 
 /*
  * The answers that a guard gives instead of the operation, as OpenAPI Responses: 401, 403, 429 and 503. Each is written once, as a

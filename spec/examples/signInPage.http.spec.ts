@@ -1,0 +1,88 @@
+/** The guide "A sign-in page", as it is written there. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import type Koa from 'koa'
+import { beforeAll, afterAll, describe, expect, it } from 'vitest'
+import { blocksOf } from '../support/docExamples.js'
+import { ask, listen } from '../support/server.js'
+import { repository } from '../support/typecheck.js'
+
+const application = async (guide: string): Promise<Koa> => {
+  const folder = `${repository}spec/.generated/guide-${process.pid}`
+  mkdirSync(folder, { recursive: true })
+  const file = `${folder}/${guide}.ts`
+  writeFileSync(file, blocksOf(`examples/guides/${guide}.md`)[0]?.code ?? '')
+  // Safe: the block exports it
+  const { app } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { readonly app: Koa }
+  rmSync(folder, { recursive: true })
+  return app
+}
+
+let served: Awaited<ReturnType<typeof listen>>
+beforeAll(async () => {
+  served = await listen(await application('sign-in-page'))
+})
+afterAll(() => served.close())
+
+const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+const post = (path: string, body: string, headers: Record<string, string> = {}) =>
+  ask(served.url + path, {
+    method: 'POST',
+    headers: { ...browser, 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+    body,
+  })
+const good = 'username=anna&password=anna-secret'
+
+describe('the guide "A sign-in page"', () => {
+  it('sends a browser to the sign-in page, and back after the sign-in', async () => {
+    const refused = await ask(`${served.url}/account?tab=2`, { headers: browser })
+    expect(refused.status).toBe(303)
+    const location = refused.headers.get('location') ?? ''
+    expect(location).toBe('/sign-in?returnTo=%2Faccount%3Ftab%3D2')
+    const shown = await ask(served.url + location, { headers: browser })
+    expect(shown.status).toBe(200)
+    const action = /action="([^"]*)"/.exec(shown.text)?.[1] ?? ''
+    const signedIn = await post(action, good)
+    expect(signedIn.status).toBe(303)
+    expect(signedIn.headers.get('location')).toBe('/account?tab=2')
+    const Cookie = signedIn.headers
+      .getSetCookie()
+      .map((line) => line.split(';')[0])
+      .join('; ')
+    expect(await ask(`${served.url}/account?tab=2`, { headers: { ...browser, Cookie } })).toMatchObject({
+      status: 200,
+      text: 'Signed in as anna',
+    })
+  })
+
+  it('answers 401 with a challenge to other clients, and to writes', async () => {
+    for (const init of [{}, { headers: { Accept: 'application/json' } }]) {
+      const { status, challenge } = await ask(`${served.url}/account`, init)
+      expect([status, challenge]).toStrictEqual([401, 'Session realm="api"'])
+    }
+  })
+
+  it.each(['https://evil.example/', '//evil.example', '/\\evil.example', '/%09/evil.example/'])(
+    'never leads to another site: %s',
+    async (returnTo) => {
+      const { status, headers } = await post(`/sign-in?returnTo=${encodeURIComponent(returnTo)}`, good)
+      expect([status, headers.get('location')]).toStrictEqual([303, '/'])
+    },
+  )
+
+  it('shows the page again with a message, and escapes the path', async () => {
+    const wrong = await post(`/sign-in?returnTo=${encodeURIComponent('/a"><script>')}`, 'username=anna&password=bad')
+    expect(wrong.status).toBe(401)
+    expect(wrong.text).toContain('Wrong user name or password.')
+    expect(wrong.text).not.toContain('<script>')
+    expect((await post('/sign-in', 'username=anna')).text).toContain('Enter your user name')
+    expect((await post('/sign-in', good, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+  })
+
+  it('counts wrong passwords', async () => {
+    const statuses: number[] = []
+    for (let at = 0; at < 7; at++) statuses.push((await post('/sign-in', `username=ben&password=${at}`)).status)
+    expect(statuses).toStrictEqual([401, 401, 401, 401, 401, 429, 429])
+    expect((await post('/sign-in', 'username=ben&password=1')).headers.get('retry-after')).toMatch(/^\d+$/)
+  })
+})
