@@ -1,7 +1,7 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { expectDenied, challenge } from '../support/behavior.js'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
 import { describeLastingStores } from '../support/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -113,24 +113,6 @@ describeLastingStores((store) => {
       pass(HOUR + MINUTE)
       const site = await sessionsApp(store, after)
       expect((await site.visitor(one.cookies).ask('/read')).body).toEqual({})
-    })
-
-    it('applies to a limit that an operation lengthened itself', async () => {
-      const { visitor } = await sessionsApp(store, {
-        ...after,
-        below: (app) =>
-          app.use(
-            at('/remember', (ctx) => {
-              Object.assign(ctx['session'] as object, { maxAge: 20 * HOUR })
-              Object.assign(ctx['session'] as object, { basket: 'pear' })
-            }),
-          ),
-      })
-      const one = visitor()
-      await one.post('/login')
-      await one.post('/remember')
-      pass(HOUR + MINUTE)
-      await expectAnonymous(one)
     })
 
     it('may be the absolute limit, too', async () => {

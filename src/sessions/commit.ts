@@ -8,6 +8,7 @@ import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
 import { sessionOf, textOf, type RequestSession } from './RequestSession.js'
+import { addDomain, lineStarts, type SessionCookie } from './SessionCookie.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
 
@@ -131,13 +132,14 @@ const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'n
  * This happens when the head is written, so no later `Cache-Control` can undo it.
  */
 
-/** Watches the head of a response. */
-export const keepUncached = (response: ServerResponse, cookieName: string): void => {
+/** Watches the head of a response. It also adds the cookie's domain where the cookie library forgets it. */
+export const keepUncached = (response: ServerResponse, cookie: SessionCookie): void => {
   // Safe: it is called in the same way
   const writeHead = response.writeHead as WriteHead
-  const names = [`${cookieName}=`, `${cookieName}.sig=`]
+  const names = lineStarts(cookie)
   const watched: WriteHead = function (status, ...rest) {
     const left = setGiven(this, rest)
+    addDomain(this, cookie)
     const write = () => writeHead.call(this, status, ...left)
     return setsCookie(this, names) ? withoutCaching(this, write) : write()
   }

@@ -40,6 +40,7 @@ import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { hasThrown } from '../koa/settings.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
+import { domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
 import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
 import { rememberedEnds, sessionIds, SignInRefused, type Signing } from './SignIn.js'
 import { signInList, type SessionHost } from './SignInList.js'
@@ -106,8 +107,14 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * the cookie is `Secure` if the request is.
    */
   readonly https?: boolean | undefined
-  /** The cookie's name. Default `session`, with `https: true` `__Host-session`. */
+  /** The cookie's name. Default `session`; with `https: true` `__Host-session`, and `__Secure-session` if there is a `domain`. */
   readonly cookieName?: string | undefined
+  /**
+   * The host name, such as `shop.example`, whose subdomains get the cookie, too. Leave it out if one host serves all. Its price: each
+   * subdomain can read the cookie, and so act as the user. Each can write one, and so sign a visitor in as somebody else, or lock him
+   * out (cookie tossing). So no subdomain may be run by others. If you change it, change `cookieName`, because browsers keep both.
+   */
+  readonly domain?: string | undefined
   /** Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). */
   readonly sameSite?: 'lax' | 'strict' | undefined
   /** The longest session, in characters of its JSON. Default 16384. */
@@ -139,7 +146,7 @@ interface Decided {
   readonly absolute: number
   readonly timeout: number
   readonly https: boolean | undefined
-  readonly cookieName: string
+  readonly cookie: SessionCookie
   readonly sameSite: 'lax' | 'strict'
   readonly maxLength: number
   readonly origin: string | undefined
@@ -176,6 +183,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
   timeout: maybe(positive),
   https: maybe(flag),
   cookieName: maybe(nameLike(token)),
+  domain: maybe(domainName),
   sameSite: maybe(oneOf('lax', 'strict')),
   maxLength: maybe(positive),
   origin: maybe(origin),
@@ -193,12 +201,9 @@ const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
   const given = checkOptions('sessions(app, options)', options, checks)
   const isProduction = app.env === 'production'
   const { loadUser, identify = usernameOf, name, https = isProduction || undefined } = given
-  const { cookieName = https === true ? '__Host-session' : 'session', sameSite = 'lax' } = given
+  const cookie = sessionCookieOf(given.cookieName, given.domain, https)
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
-  if (/^__(?:Host|Secure)-/i.test(cookieName) && https !== true) {
-    throw new TypeError(`sessions(app, { cookieName }): browsers take ${cookieName} only over https; set https: true`)
-  }
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
   if (strength === 'older short') warnOfShortKey(app)
@@ -215,8 +220,8 @@ const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
     absolute,
     timeout,
     https,
-    cookieName,
-    sameSite,
+    cookie,
+    sameSite: given.sameSite ?? 'lax',
     maxLength,
     origin: given.origin,
     isProduction,
@@ -249,7 +254,6 @@ const unpolluted = {
   rolling: false,
   renew: false,
   path: '/',
-  domain: undefined,
   overwrite: true,
 }
 
@@ -316,7 +320,8 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
   const settled = decided(app, options)
-  const { name, rights, idle, absolute, https, cookieName } = settled
+  const { name, rights, idle, absolute, https, cookie } = settled
+  const cookieName = cookie.name
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
@@ -354,6 +359,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const run = koaSession(
     {
       ...unpolluted,
+      // koa-session hands it to koa's cookies; its types do not know it
+      ...{ domain: cookie.domain },
       key: cookieName,
       maxAge: idle,
       signed: true,
@@ -381,11 +388,12 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   }
   const atRequest = async (ctx: Context, next: Next): Promise<void> => {
     const session = begin(ctx)
-    keepUncached(ctx.res, cookieName)
+    keepUncached(ctx.res, cookie)
     const before = take(ctx.response)
     try {
       await run(ctx, async () => {
         session.opened(ctx)
+        lockAge(ctx)
         await next()
         if (hasThrown(ctx)) await takeBack(ctx, session, toTakeBack)
         else {

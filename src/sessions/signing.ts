@@ -24,6 +24,7 @@ import {
 } from '../kinds/session.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
+import { lockAge } from './SessionCookie.js'
 import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import type { SessionStore } from './SessionStore.js'
 import type { SignInList } from './SignInList.js'
@@ -142,7 +143,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
       ctx['session'] = data
       if (ownIdle !== undefined || idleBefore !== undefined) {
-        Object.assign(ctx['session'] as object, { maxAge: ownIdle ?? idle })
+        lockAge(ctx, ownIdle ?? idle)
       }
       const text = textOfDetails({ ...details, ...kept, ...listed })
       session.signingIn({ id, at: Date.now(), mark, subject, details: text })

@@ -1,0 +1,92 @@
+/** `ctx.session.maxAge` of koa-session does not decide how long a session lasts: assigning it throws, and says what does. */
+import { expect, it, vi } from 'vitest'
+import { at, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
+
+const anna = { username: 'anna', isActive: true }
+
+const assignments: ReadonlyArray<readonly [what: string, assign: (ctx: { session: unknown }) => unknown]> = [
+  ['milliseconds', (ctx) => Object.assign(ctx.session as object, { maxAge: 1000 })],
+  ["'session'", (ctx) => Object.assign(ctx.session as object, { maxAge: 'session' })],
+  ['null', (ctx) => Object.assign(ctx.session as object, { maxAge: null })],
+  [
+    'the present value',
+    (ctx) => Object.assign(ctx.session as object, { maxAge: Reflect.get(ctx.session as object, 'maxAge') }),
+  ],
+  ['a new session that has one', (ctx) => (ctx.session = { basket: 'pear', maxAge: 1000 })],
+  ['what koa-session itself keeps of it', (ctx) => (ctx.session = { basket: 'pear', _maxAge: 1000 })],
+  ["what koa-session itself keeps of 'session'", (ctx) => (ctx.session = { basket: 'pear', _session: true })],
+  [
+    'the options of the request',
+    (ctx) => Object.assign(Reflect.get(ctx, 'sessionOptions') as object, { maxAge: 1000 }),
+  ],
+]
+
+it.each(assignments)('assigning %s throws, names the fix, and changes nothing', async (_what, assign) => {
+  const thrown: unknown[] = []
+  const { visitor, store } = await sessionsApp(undefined, {
+    below: (app) =>
+      app.use(
+        at('/remember', (ctx) => {
+          try {
+            assign(ctx as never)
+          } catch (error) {
+            thrown.push(error)
+            throw error
+          }
+        }),
+      ),
+  })
+  const one = visitor()
+  await one.post('/login')
+  const before = store.asked.length
+  const answer = await one.post('/remember')
+  expect([answer.status, setCookies(answer)]).toEqual([500, []])
+  expect(thrown).toHaveLength(1)
+  expect(thrown[0]).toBeInstanceOf(TypeError)
+  expect(String(thrown[0])).toMatch(/ctx\.session\.maxAge.*logIn\(ctx, user, \{ idle, absolute \}\)/)
+  expect(store.asked.slice(before).filter((method) => !/^(?:read|markOf)$/.test(method))).toEqual([])
+  await expectSignedIn(one, anna)
+})
+
+it('an operation that catches the error keeps its session, and the length of it', async () => {
+  const { visitor } = await sessionsApp(undefined, {
+    idle: 1000,
+    below: (app) =>
+      app.use(
+        at('/remember', (ctx) => {
+          try {
+            Object.assign(ctx['session'] as object, { maxAge: 999_999 })
+          } catch {
+            ctx.body = String(Reflect.get(ctx['session'] as object, 'maxAge'))
+          }
+        }),
+      ),
+  })
+  const one = visitor()
+  await one.post('/login')
+  expect((await one.post('/remember')).body).toBe(1000)
+})
+
+it('for a visitor without a session it throws, too', async () => {
+  const emitted = vi.fn<(error: unknown) => void>()
+  const { visitor } = await sessionsApp(undefined, {
+    below: (app) => {
+      app.on('error', emitted)
+      app.use(at('/remember', (ctx) => Object.assign(ctx['session'] as object, { maxAge: 1000 })))
+    },
+  })
+  expect((await visitor().post('/remember')).status).toBe(500)
+  expect(String(emitted.mock.calls[0]?.[0])).toMatch(/maxAge/)
+})
+
+it('logIn(ctx, user, { idle }) decides how long the cookie lasts', async () => {
+  const { visitor } = await sessionsApp(undefined, {
+    below: (app, { logIn }) => app.use(at('/for-a-minute', (ctx) => logIn(ctx, anna, { idle: 60_000 }))),
+  })
+  const one = visitor()
+  for (const line of setCookies(await one.post('/for-a-minute'))) {
+    const expires = Date.parse(/expires=([^;]+)/.exec(line)?.[1] ?? '')
+    expect(Math.abs(expires - Date.now() - 60_000)).toBeLessThan(5000)
+  }
+  await expectSignedIn(one, anna)
+})

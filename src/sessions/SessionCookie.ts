@@ -1,0 +1,92 @@
+/**
+ * The cookie of the sessions: its name and its domain, and what must not change how long it lasts.
+ *
+ * koa-session writes it, with koa's cookie library. That library forgets the domain when it deletes a signature that is
+ * wrong, and when it signs anew with a newer key. So the domain is added when the head is written.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Context } from 'koa'
+import type { Check } from '../core/options.js'
+
+/** The cookie of an application. */
+export interface SessionCookie {
+  readonly name: string
+  /** The domain that it is sent to, with all subdomains. Left out: only the host that set it. */
+  readonly domain: string | undefined
+}
+
+// RFC 1123 §2.1: letters, digits and hyphens
+const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
+const hostName = new RegExp(`^(?:(?:${label}\\.)+${label}|localhost)$`, 'i')
+
+// The URL parser finds numbers that are IPv4 addresses, and A-labels that are none
+const isHostName = (value: unknown): boolean =>
+  typeof value === 'string' &&
+  value.length <= 253 &&
+  hostName.test(value) &&
+  URL.canParse(`http://${value}`) &&
+  !/^[\d.]+$/.test(new URL(`http://${value}`).hostname)
+
+/** A host name with a dot, or `localhost`. Browsers ignore the cookie of a top level such as `example`. */
+export const domainName: Check = (place, value) => {
+  if (isHostName(value)) return
+  throw new TypeError(
+    `${place} must be a host name without scheme, port, path or leading dot, such as "shop.example"; an IP address has no subdomains`,
+  )
+}
+
+/** Settles name and domain. Throws a TypeError for a name that browsers would not take. */
+export const sessionCookieOf = (
+  cookieName: string | undefined,
+  domain: string | undefined,
+  https: boolean | undefined,
+): SessionCookie => {
+  const prefix = https !== true ? '' : domain === undefined ? '__Host-' : '__Secure-'
+  const name = cookieName ?? `${prefix}session`
+  // RFC 6265bis §4.1.3.2: such a cookie has no domain
+  if (domain !== undefined && /^__Host-/i.test(name)) {
+    throw new TypeError(
+      `sessions(app, { cookieName, domain }): browsers take no ${name} with a domain; write __Secure-session, or leave cookieName out`,
+    )
+  }
+  if (/^__(?:Host|Secure)-/i.test(name) && https !== true) {
+    throw new TypeError(`sessions(app, { cookieName }): browsers take ${name} only over https; set https: true`)
+  }
+  return { name, domain }
+}
+
+/** What the lines of `Set-Cookie` begin with that are about the cookie. */
+export const lineStarts = ({ name }: SessionCookie): ReadonlyArray<string> => [`${name}=`, `${name}.sig=`]
+
+/** Adds the domain to the lines that lack it. */
+export const addDomain = (response: ServerResponse, cookie: SessionCookie): void => {
+  const { domain } = cookie
+  const given = response.getHeader('Set-Cookie')
+  if (domain === undefined || given === undefined) return
+  const starts = lineStarts(cookie)
+  const isOurs = (line: string) => starts.some((start) => line.startsWith(start))
+  const lines = [given].flat().map(String)
+  const inDomain = lines.map((line) => (isOurs(line) && !/; *domain=/i.test(line) ? `${line}; domain=${domain}` : line))
+  response.setHeader('Set-Cookie', inDomain)
+}
+
+/**
+ * From now on, assigning `ctx.session.maxAge` throws in this request. koa-session would send a cookie of another age, but
+ * the session would end as `sessions` and `logIn` say. `age` is what a sign-in decided, in milliseconds.
+ */
+export const lockAge = (ctx: Context, age?: number): void => {
+  // Safe: koa-session makes them for each request
+  const options = ctx['sessionOptions'] as { readonly maxAge?: unknown }
+  const lasting = age ?? options.maxAge
+  Object.defineProperty(options, 'maxAge', {
+    configurable: true,
+    enumerable: true,
+    get: () => lasting,
+    set: () => {
+      throw new TypeError(maxAgeFix)
+    },
+  })
+}
+
+const maxAgeFix =
+  'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
