@@ -3,7 +3,7 @@
  * begins with `__Host-`, and anything but a bare host name is a TypeError.
  */
 import Koa from 'koa'
-import { sessions, type SessionsOptions } from 'koa-with-auth/sessions'
+import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { askPort, expectPassed, type Answer } from '../support/behavior.js'
 import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sessionsApp.js'
