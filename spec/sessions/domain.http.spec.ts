@@ -122,8 +122,7 @@ describe('the cookie that ties a ceremony to a browser', () => {
 
 describe('sessions(app, { domain })', () => {
   // Safe: a program without types could write this
-  const call = (options: object) => () =>
-    sessions(new Koa({ keys: [strongKey] }), { loadUser: () => anna, ...options })
+  const call = (options: object) => () => sessions(new Koa({ keys: [strongKey] }), { loadUser: () => anna, ...options })
 
   it.each([
     ['a scheme', 'https://shop.example'],
