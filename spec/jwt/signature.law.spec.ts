@@ -1,6 +1,6 @@
 /**
- * Signatures, compared with jose: no token is accepted here and refused there, or the reverse. The only difference is `crit`, which jose
- * accepts for `b64`, an extension that is not allowed in a JWT (RFC 7797 §7).
+ * Signatures, compared with jose: no token is accepted here and refused there, or the reverse. There are two differences. jose accepts
+ * `crit` for `b64`, an extension that is not allowed in a JWT (RFC 7797 §7). It also accepts a PSS signature without its first zeros.
  */
 import {
   createHmac,
@@ -253,7 +253,25 @@ describe('the signature of a token', () => {
     expect(await accepts(token, [jwkOf(publicKey, {})])).toBe(false)
   })
 
-  it('`crit` for b64 is the only difference: jose accepts it', async () => {
+  it.each([
+    { alg: 'RS256', isAcceptedByJose: false },
+    { alg: 'PS256', isAcceptedByJose: true },
+  ])('$alg: without its first zero is refused (RFC 8017 §8.1.2, §8.2.2)', async ({ alg, isAcceptedByJose }) => {
+    const keys = [jwkOf(big.publicKey, {})]
+    // one signature of 256 begins with a zero
+    for (let id = 0; ; id++) {
+      const input = `${part({ alg })}.${part({ id })}`
+      const bytes = signedBytes(alg, input, big.privateKey)
+      if (bytes[0] !== 0) continue
+      const whole = `${input}.${bytes.toString('base64url')}`
+      const cut = `${input}.${bytes.subarray(1).toString('base64url')}`
+      expect([await accepts(whole, keys), await accepts(cut, keys)]).toStrictEqual([true, false])
+      expect(await joseAccepts(cut, keys, alg)).toBe(isAcceptedByJose)
+      return
+    }
+  })
+
+  it('`crit` for b64 is a difference: jose accepts it', async () => {
     const { privateKey, publicKey } = pairOf('ES256')
     const input = `${part({ alg: 'ES256', crit: ['b64'], b64: true })}.${part({})}`
     const token = `${input}.${signedBytes('ES256', input, privateKey).toString('base64url')}`

@@ -6,8 +6,8 @@
  *
  * | algorithm       | key                       | what is checked here                                             |
  * |-----------------|---------------------------|------------------------------------------------------------------|
- * | RS256 to RS512  | RSA, 2048 bits or more    | PKCS #1 v1.5                                                     |
- * | PS256 to PS512  | RSA, 2048 bits or more    | PSS, with a salt as long as the hash (RFC 7518 §3.5)             |
+ * | RS256 to RS512  | RSA, 2048 bits or more    | PKCS #1 v1.5; as long as the modulus (RFC 8017 §8.2.2)           |
+ * | PS256 to PS512  | RSA, 2048 bits or more    | PSS, as long; a salt as long as the hash (RFC 7518 §3.5)         |
  * | ES256 to ES512  | the curve of that name    | R and S, each as long as the curve's order (RFC 7518 §3.4)       |
  * | EdDSA, Ed25519  | Ed25519                   | 64 bytes (RFC 8037 §3.1)                                         |
  * | HS256 to HS512  | a secret                  | in constant time                                                 |
@@ -93,6 +93,8 @@ const MAX_IN_TICK = 4
 const publicVerify = (key: KeyObject): Verify | undefined => {
   const { modulusLength } = key.asymmetricKeyDetails ?? {}
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) return undefined
+  // OpenSSL accepts a PSS signature without its first zeros
+  const modulusBytes = modulusLength === undefined ? undefined : Math.ceil(modulusLength / 8)
   const inputs = new Map<number | undefined, VerifyKeyObjectInput>()
   const inputOf = (padding: number | undefined): VerifyKeyObjectInput => {
     let input = inputs.get(padding)
@@ -109,8 +111,8 @@ const publicVerify = (key: KeyObject): Verify | undefined => {
   }
   let trials = 0
   let shortest = Infinity
-  return (signed, signature, { hash, padding, bytes }, isLate) => {
-    if (bytes !== undefined && signature.length !== bytes) return false
+  return (signed, signature, { hash, padding, bytes = modulusBytes }, isLate) => {
+    if (signature.length !== bytes) return false
     const input = inputOf(padding)
     if (isLate || (trials >= TRIALS && shortest > MAX_TICK)) return elsewhere(hash, signed, input, signature)
     if (trials >= TRIALS) return verify(hash, signed, input, signature)
