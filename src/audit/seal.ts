@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
-import { aheadOfParams, sealedMark } from '../core/data.js'
+import { aheadOfParams, sealedMark, withCode } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
 import { forgetPosition, isGuard, isLayer, originalOf, watched } from '../koa/layer.js'
@@ -260,8 +260,11 @@ const checkGuard = (layer: ReadLayer & { readonly [sealedMark]?: Sealed }): void
   if (sealed === undefined) return
   const runs = stack[sealed.index]
   if (runs === sealed.runs || (isGuard(runs) && runs.requirement === sealed.requirement)) return
-  throw new Error(
-    `${labelOf(layer)}: its guard was replaced after seal(router). A tracer that replaces functions must keep their properties, or skip those that have the property Symbol.for("koa-with-auth/guard")`,
+  throw withCode(
+    new Error(
+      `${labelOf(layer)}: its guard was replaced after seal(router). A tracer that replaces functions must keep their properties, or skip those that have the property Symbol.for("koa-with-auth/guard")`,
+    ),
+    'ERR_GUARD_REPLACED',
   )
 }
 
@@ -351,7 +354,7 @@ export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}):
   ]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
-    throw new TypeError([`seal(router): ${count}`, ...findings].join('\n- '))
+    throw withCode(new TypeError([`seal(router): ${count}`, ...findings].join('\n- ')), 'ERR_NOT_SEALED')
   }
   close(
     router,

@@ -168,6 +168,7 @@ const mark = Symbol.for('koa-with-auth/unavailable')
  */
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError'
+  readonly code = 'ERR_AUTH_UNAVAILABLE'
   /** What Koa answers if a handler throws it. */
   readonly status = 503
   readonly retryAfter?: number | undefined

@@ -51,6 +51,9 @@ export const ownOrGetter = (object: object, name: string): unknown => {
   return undefined
 }
 
+/** An error with a code, by which a program can tell it apart. The codes are part of the public interface. */
+export const withCode = <E extends Error>(error: E, code: `ERR_${string}`): E => Object.assign(error, { code })
+
 /*
  * How old something is in this process, by two clocks. The greater age counts, so nothing is kept for too long.
  *

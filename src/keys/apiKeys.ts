@@ -282,6 +282,7 @@ export interface IssuedKey {
 /** The key cannot get a new secret: the id is unknown, or the key is revoked or expired. */
 export class NoLiveKey extends Error {
   override readonly name = 'NoLiveKey'
+  readonly code = 'ERR_NO_LIVE_KEY'
 }
 
 /** The API keys of an application. In an outage, methods that ask the store reject with an `UnavailableError`, a 503. */

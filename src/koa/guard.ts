@@ -14,6 +14,7 @@ import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { newAttempt } from '../core/Attempt.js'
+import { withCode } from '../core/data.js'
 import { exchangeOf, handlerOf, httpStatusOf, type Exchange, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
@@ -67,8 +68,10 @@ export const refuseUse = (f: object, messageOf: (place: string) => string): void
 const wrapped =
   'a tracer that wraps functions and drops their properties looks the same: let it skip those that have the property Symbol.for("koa-with-auth/guard")'
 
+const misplaced = (message: string): Error => withCode(new Error(message), 'ERR_GUARD_MISPLACED')
+
 const runsOutside = (): never => {
-  throw new Error(`withAuth(a) runs outside of an operation; ${fix}`)
+  throw misplaced(`withAuth(a) runs outside of an operation; ${fix}`)
 }
 
 // `router.param` calls what it is given with a string
@@ -82,14 +85,14 @@ const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
   if (!isRunning(layers, ctx['routerPath'])) {
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
-    if (isRouted && ctx['routerPath'] === undefined) throw new Error(`withAuth(a): ${tooOld}`)
+    if (isRouted && ctx['routerPath'] === undefined) throw misplaced(`withAuth(a): ${tooOld}`)
     return runsOutside()
   }
   // The router makes a new array of captures for every layer that it runs, so it identifies the layer that runs
   const captures: unknown = ctx['captures']
   const before = exchange.captures
   if (before === captures) {
-    throw new Error(`withAuth(...) is in one operation twice; remove one (${wrapped})`)
+    throw misplaced(`withAuth(...) is in one operation twice; remove one (${wrapped})`)
   }
   exchange.captures = captures
   return before !== undefined

@@ -385,6 +385,7 @@ export const signInDigests = ({ request }: WithRequest): SignInDigests | undefin
 /** Signing in or out was refused: another site made the browser ask (403), or the store cannot be asked now (503). */
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused'
+  readonly code = 'ERR_SIGN_IN_REFUSED'
   readonly failure: AuthError
   constructor(failure: AuthError, options?: { readonly cause?: unknown }) {
     super(`the session could not be changed: ${failure._tag}`, options)

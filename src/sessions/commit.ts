@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
+import { withCode } from '../core/data.js'
 import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
@@ -71,8 +72,11 @@ interface CommitOptions {
 /** Throws if a `Secure` cookie would have to be sent over an unencrypted connection. */
 export const checkSecure = (ctx: Context, https: boolean): void => {
   if (https && !ctx.secure) {
-    throw new Error(
-      'sessions: the request came over http; behind a proxy that ends TLS, set app.proxy = true; for development, write sessions(app, { https: false })',
+    throw withCode(
+      new Error(
+        'sessions: the request came over http; behind a proxy that ends TLS, set app.proxy = true; for development, write sessions(app, { https: false })',
+      ),
+      'ERR_INSECURE_REQUEST',
     )
   }
 }

@@ -35,6 +35,7 @@ const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
  */
 export class LawViolations extends Error {
   override readonly name = 'LawViolations'
+  readonly code = 'ERR_LAW_VIOLATIONS'
   readonly violations: ReadonlyArray<Violation>
 
   constructor(subject: string, violations: ReadonlyArray<Violation>) {
