@@ -3,40 +3,20 @@
  * secret.
  */
 import { channel } from 'node:diagnostics_channel'
-import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { apiKeyHeader } from 'koa-with-auth'
-import { onApiKey, onPasskey, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
+import { onApiKey, onCeremony, onPasskey, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/clock.js'
+import { recordsOf } from '../support/eventRecords.js'
 import { API, identityProvider, processWarnings, signingKey } from '../support/identityProvider.js'
 import { sqliteFile } from '../support/sessionStores.js'
 import { tokenSite } from '../support/tokenSite.js'
-import { repository } from '../support/typecheck.js'
-
-const schemaOf = (name: string) =>
-  new Ajv2020().compile(JSON.parse(readFileSync(`${repository}src/events/${name}.schema.json`, 'utf8')) as object)
-
-/** Collects the records of one channel until the test has finished. Each is checked when it comes. */
-const recordsOf = <R extends object>(name: string, on: (listener: (record: R) => void) => () => void): R[] => {
-  const validate = schemaOf(name)
-  const records: R[] = []
-  onTestFinished(
-    on((record) => {
-      expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
-      expect(Object.isFrozen(record)).toBe(true)
-      for (const value of Object.values(record)) expect(Object.isFrozen(value)).toBe(true)
-      records.push(record)
-    }),
-  )
-  return records
-}
 
 describe('koa-with-auth:provider-keys', () => {
   it('each fetch has one record: new keys, the same keys, and other keys after a rotation', async () => {
@@ -169,6 +149,7 @@ describe('koa-with-auth:store-outage', () => {
 describe('every channel', () => {
   it.each([
     ['onApiKey', onApiKey, 'api-key'],
+    ['onCeremony', onCeremony, 'ceremony'],
     ['onPasskey', onPasskey, 'passkey'],
     ['onProviderKeys', onProviderKeys, 'provider-keys'],
     ['onStoreOutage', onStoreOutage, 'store-outage'],

@@ -89,7 +89,7 @@ const world = () => {
         isFinishedHere: () => false,
         complete: async (finished) => {
           order.push('complete')
-          return E.right(finished)
+          return E.right({ user: undefined, isAccepted: true, finished })
         },
       }),
   }
@@ -298,7 +298,7 @@ describe('C-01 the laws of a ceremony', () => {
     const ended = await w.finish(0, 'mine', { ...sent, ...{ returnTo: 'https://evil.example' } })
     expect(E.isRight(ended) && ended.right).toMatchObject({
       returnTo: '/there',
-      completed: { proof: { method: 'test', at: 1e12, subject: 'who' }, intent: 'signIn', before: [] },
+      completed: { finished: { proof: { method: 'test', at: 1e12, subject: 'who' }, intent: 'signIn', before: [] } },
     })
   })
 })

@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto'
 import { channel, type Channel } from 'node:diagnostics_channel'
-import type { AuthError } from './AuthError.js'
+import type { AuthError, UnfinishedReason } from './AuthError.js'
 
 interface Changed {
   /** The id of the key, as `issue` returned it. */
@@ -172,6 +172,9 @@ export const userDigest = (application: string, user: string): string => digest(
 /** The digest of a session. It is not the one under which stores keep it. */
 export const sessionDigest = (id: string): string => digest('session', id)
 
+/** The digest of a ceremony. It is not the one under which stores keep that it was used. */
+export const ceremonyDigest = (id: string): string => digest('ceremony', id)
+
 // A JSON array, so that different parts never make the same string
 const digest = (...parts: ReadonlyArray<string>): string =>
   createHash('sha256')
@@ -236,6 +239,45 @@ export type PasskeyEvent =
     }
 
 /*
+ * Records of ceremonies (`koa-with-auth/sign-in`). They contain no handle, code, address or identifier of a user.
+ */
+
+interface AboutCeremony {
+  /** The name of the application. */
+  readonly application: string
+  /** The name of the kind, such as `mail` or `oidc:https://accounts.example`. */
+  readonly kind: string
+}
+
+interface OneCeremony extends AboutCeremony {
+  readonly intent: 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
+  /** A digest, the same in all records of one ceremony. */
+  readonly ceremony: string
+  /** The user whom it is about, if that is known; see `SignInDigests`. */
+  readonly user?: string
+}
+
+/** A ceremony was begun, finished or refused; frozen. */
+export type CeremonyEvent =
+  | (OneCeremony & { readonly event: 'begun' })
+  | (OneCeremony & {
+      /** The application has accepted it. A session is saved afterwards, and has a record of its own. */
+      readonly event: 'finished'
+    })
+  | (AboutCeremony &
+      Partial<OneCeremony> & {
+        readonly event: 'refused'
+        /** Which middleware refused. */
+        readonly step: 'begin' | 'finish'
+        readonly failure: AuthError['_tag']
+        /**
+         * Why; `spent` for an answer that came again or once too often, which the client sees as `unknown`. An `unknown` one
+         * could not be opened in this browser, so its ceremony is not known.
+         */
+        readonly reason?: UnfinishedReason | 'spent'
+      })
+
+/*
  * The channels of `node:diagnostics_channel` on which this package reports what happens, one type of record each. Without a
  * subscriber nothing is built.
  */
@@ -259,6 +301,9 @@ export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
 
 /** Each registration of a passkey, and each answer whose counter did not grow. */
 export const passkeyEvents = eventChannel<PasskeyEvent>('passkey')
+
+/** Each ceremony that was begun, finished or refused. */
+export const ceremonyEvents = eventChannel<CeremonyEvent>('ceremony')
 
 /** Each sign-in by a session, when the request is over. */
 export const signedIn = eventChannel<SignedInEvent>('signed-in')

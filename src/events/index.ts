@@ -1,5 +1,6 @@
 import {
   apiKeyChanges,
+  ceremonyEvents,
   decisions,
   passkeyEvents,
   providerKeys,
@@ -7,6 +8,7 @@ import {
   signedOut,
   storeOutages,
   type ApiKeyEvent,
+  type CeremonyEvent,
   type Decision,
   type EventChannel,
   type PasskeyEvent,
@@ -25,6 +27,7 @@ import { checkHook, declareFactory } from '../core/options.js'
  * `koa/watching.ts` publishes decisions.
  */
 export type { ApiKeyEvent } from '../core/events.js'
+export type { CeremonyEvent } from '../core/events.js'
 export type { Decision, DecisionBranch, Outcome } from '../core/events.js'
 export type { PasskeyEvent } from '../core/events.js'
 export type { ProviderKeysEvent } from '../core/events.js'
@@ -84,6 +87,29 @@ export const onApiKey = (listener: (record: ApiKeyEvent) => void): (() => void) 
   listening('onApiKey', apiKeyChanges, listener)
 
 declareFactory('onApiKey', onApiKey)
+
+/*
+ * Listens to ceremonies, of `koa-with-auth/sign-in`. The channel is `koa-with-auth:ceremony`.
+ */
+
+/**
+ * Calls `listener` with a record of each ceremony that was `begun`, `finished` or `refused`, by `begin`, `secondly` and
+ * `finish`. Users and ceremonies are digests. Returns a function that stops this. If the listener throws, there is a process
+ * warning, and no response changes.
+ *
+ * @example
+ * import { onCeremony } from 'koa-with-auth/events'
+ *
+ * const replays = new Map<string, number>()
+ * const end = onCeremony((record) => {
+ *   if (record.event === 'refused' && record.reason === 'spent') replays.set(record.kind, (replays.get(record.kind) ?? 0) + 1)
+ * })
+ * end()
+ */
+export const onCeremony = (listener: (record: CeremonyEvent) => void): (() => void) =>
+  listening('onCeremony', ceremonyEvents, listener)
+
+declareFactory('onCeremony', onCeremony)
 
 /*
  * Listens to decisions. The channel is `koa-with-auth:decision`, which tools can subscribe to by its name alone.

@@ -16,6 +16,8 @@ import { failureOf } from '../core/Result.js'
 import { constantTimeEqual } from '../core/data.js'
 import { derivedFrom } from '../kinds/plainSession.js'
 import type { Spent } from '../sessions/SessionStore.js'
+import { localPath } from './localPath.js'
+import { ceremonyReports, spentBefore } from './CeremonyReports.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -146,8 +148,16 @@ export interface Beginning<Ask> {
   readonly mark?: string | undefined
 }
 
+/** What the application decided. */
+export interface Completed {
+  /** The identifier of the user who was signed in, or who got the proof. */
+  readonly user: string | undefined
+  /** Whether the application accepted it; otherwise it has written a response of its own. */
+  readonly isAccepted: boolean
+}
+
 /** What is known when a ceremony ends. */
-export interface Finishing<P extends ProofGiven, A> {
+export interface Finishing<P extends ProofGiven> {
   readonly incoming: Incoming
   readonly browser: string | undefined
   /** Who is signed in. */
@@ -155,11 +165,14 @@ export interface Finishing<P extends ProofGiven, A> {
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => boolean
   /** Lets the application decide, and signs in. */
-  readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, A>>
+  readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, Completed>>
 }
 
 /** What became of a ceremony: it was completed, or it had been before. */
-export type Ended<A> = { readonly returnTo: string; readonly completed?: A }
+export interface Ended {
+  readonly returnTo: string
+  readonly completed?: Completed
+}
 
 /** What ceremonies need of an application. */
 export interface CeremonyHost {
@@ -229,33 +242,6 @@ const bytesOf = (handle: unknown): Buffer | undefined => {
 }
 
 // -------------------------------------------------------------------------------------
-// return paths
-// -------------------------------------------------------------------------------------
-
-const MAX_PATH = 2000
-
-/**
- * A path of this origin for every parser of URLs; `/` for anything else. A good path is returned as it is.
- *
- * @example
- * import { localPath } from 'koa-with-auth/sign-in'
- *
- * assert.strictEqual(localPath('/basket?page=2'), '/basket?page=2')
- * assert.strictEqual(localPath('//evil.example'), '/')
- */
-export const localPath = (given: unknown): string => {
-  if (typeof given !== 'string' || given.length > MAX_PATH) return '/'
-  // printable ASCII without a blank and a backslash, which some parsers read as a slash
-  if (!/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(given)) return '/'
-  const [path = ''] = given.split(/[?#]/)
-  if (/%(?:2f|5c|[01][0-9a-f]|7f)/i.test(path)) return '/'
-  const base = 'https://local.invalid'
-  const { origin, pathname } = new URL(given, base)
-  // `/.//host` is resolved to `//host`
-  return origin === base && !pathname.startsWith('//') ? given : '/'
-}
-
-// -------------------------------------------------------------------------------------
 // ceremonies
 // -------------------------------------------------------------------------------------
 
@@ -268,10 +254,10 @@ export interface Ceremonies {
     kind: Beginner<Ask, Kept>,
     beginning: Beginning<Ask>,
   ) => Promise<E.Either<AuthError, Sent>>
-  readonly finish: <Kept, Answer, P extends ProofGiven, A>(
+  readonly finish: <Kept, Answer, P extends ProofGiven>(
     kind: Kind<never, Kept, Answer, P>,
-    finishing: Finishing<P, A>,
-  ) => Promise<E.Either<AuthError, Ended<A>>>
+    finishing: Finishing<P>,
+  ) => Promise<E.Either<AuthError, Ended>>
 }
 
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
@@ -289,10 +275,11 @@ export const intentsOf = ({
 export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
 
 /** Makes the ceremonies of an application. */
-export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: CeremonyHost): Ceremonies => {
+export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }: CeremonyHost): Ceremonies => {
   const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
+  const reports = ceremonyReports(name)
   // answers that are being checked, so that the same one at the same time leads to the same place
-  const running = new Map<string, Promise<E.Either<AuthError, unknown>>>()
+  const running = new Map<string, Promise<E.Either<AuthError, Ended>>>()
   const browserOf = ({ bound }: { readonly bound?: boolean | undefined }, browser: string) =>
     bound === false ? '' : browser
   const secretOf =
@@ -331,34 +318,45 @@ export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: Ceremo
     for (let at = 0; at < tries; at++) if (await spent.spend(`${id}.${at}`, lifetime)) return true
     return false
   }
-  const attempt = async <Kept, Answer, P extends ProofGiven, A>(
+  const attempt = async <Kept, Answer, P extends ProofGiven>(
     kind: Kind<never, Kept, Answer, P>,
     { content, root }: { readonly content: Content; readonly root: Buffer },
     { answer, browser, id }: { readonly answer: Answer; readonly browser: string; readonly id: string },
-    { isFinishedHere, complete }: Finishing<P, A>,
-  ): Promise<E.Either<AuthError, Ended<A>>> => {
+    { isFinishedHere, complete }: Finishing<P>,
+  ): Promise<E.Either<AuthError, Ended>> => {
     const { tries = 1 } = kind
     const { salt, until, intent, subject, returnTo, before, mark } = content
     const lasting = until - now() + MARGIN
     if (!(await spendTry(id, tries, lasting))) {
-      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo }) : unfinished('unknown')
+      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo }) : E.left(spentBefore)
     }
     const secret = secretOf(root, kind.name, browser, salt)
     // Safe: the same kind made it
     const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, secret))
     if (E.isLeft(checked)) return checked
-    if (tries > 1 && !(await spent.spend(`${id}.done`, lasting))) return unfinished('unknown')
+    if (tries > 1 && !(await spent.spend(`${id}.done`, lasting))) return E.left(spentBefore)
     const at = now()
     const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
     const completed = await complete({ proof, before, intent, subject, mark, returnTo, id })
     return E.isLeft(completed) ? completed : E.right({ returnTo, completed: completed.right })
   }
+  const once = async (id: string, run: () => Promise<E.Either<AuthError, Ended>>, returnTo: string) => {
+    const same = running.get(id)
+    if (same !== undefined) return E.isRight(await same) ? E.right({ returnTo }) : E.left(spentBefore)
+    const result = caught(run)
+    running.set(id, result)
+    try {
+      return await result
+    } finally {
+      running.delete(id)
+    }
+  }
   return {
-    begin: (kind, { incoming, browser: given, intent, subject, returnTo, ask, before = [], mark }) =>
-      caught(async () => {
+    begin: async (kind, { incoming, browser: given, intent, subject, returnTo, ask, before = [], mark }) => {
+      const salt = randomBytes(16).toString('base64url')
+      const sent = await caught(async () => {
         const root = firstOf(roots())
         const browser = browserOf(kind, given)
-        const salt = randomBytes(16).toString('base64url')
         const content = { salt, until: now() + kind.lifetime, intent, subject, returnTo: localPath(returnTo) }
         const opened: Content = { ...content, before, mark, kept: undefined }
         const ceremony = ceremonyOf(opened, secretOf(root, kind.name, browser, salt))
@@ -366,9 +364,14 @@ export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: Ceremo
         if (E.isLeft(begun)) return begun
         const key = derive(root, 'handle', name, kind.name, browser)
         return E.right(await begun.right.send(seal(key, { ...opened, kept: begun.right.kept })))
-      }),
-    finish: (kind, finishing) =>
-      caught(async () => {
+      })
+      if (E.isLeft(sent)) reports.refused(kind.name, 'begin', sent.left, { intent, subject })
+      else reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })
+      return sent
+    },
+    finish: async (kind, finishing) => {
+      let known: { id: string; intent: Intent; subject: string | undefined } | undefined
+      const ended = await caught(async (): Promise<E.Either<AuthError, Ended>> => {
         const answered = kind.read(finishing.incoming, signerOf(kind.name))
         if (answered === undefined) return unfinished('unknown')
         const { handle, answer, elsewhere = 'unknown' } = answered
@@ -378,28 +381,30 @@ export const ceremonies = ({ keys, name, origin, spent, now = Date.now }: Ceremo
         const opened = open(kind.name, browser, handle)
         if (opened === undefined) return unfinished(elsewhere)
         const { content } = opened
+        const id = idOf(kind.name, content.salt)
+        known = { id, intent: content.intent, subject: content.subject }
         if (content.until <= now()) return unfinished('late')
         if (!intentsOf(kind).includes(content.intent)) return unfinished('unknown')
         if (isForSubject(content.intent) && (subject === undefined || content.subject !== subject)) {
           return unfinished('anotherUser')
         }
-        const id = createHash('sha256').update(`${kind.name}\n${content.salt}`).digest('base64url').slice(0, 22)
         const run = () => attempt(kind, opened, { answer, browser, id }, finishing)
-        if (kind.leadsAgain !== true) return run()
-        const same = running.get(id)
-        if (same !== undefined) {
-          return E.isRight(await same) ? E.right({ returnTo: content.returnTo }) : unfinished('unknown')
-        }
-        const result = caught(run)
-        running.set(id, result)
-        try {
-          return await result
-        } finally {
-          running.delete(id)
-        }
-      }),
+        return kind.leadsAgain === true ? once(id, run, content.returnTo) : run()
+      })
+      if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, known)
+      else if (known !== undefined && ended.right.completed !== undefined) {
+        const { user = known.subject, isAccepted } = ended.right.completed
+        if (isAccepted) reports.finished(kind.name, { ...known, subject: user })
+        else reports.refused(kind.name, 'finish', AuthErrors.unfinished('noAccount'), known)
+      }
+      return ended
+    },
   }
 }
+
+// A digest that identifies a ceremony
+const idOf = (kind: string, salt: string): string =>
+  createHash('sha256').update(`${kind}\n${salt}`).digest('base64url').slice(0, 22)
 
 const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   const [first] = roots

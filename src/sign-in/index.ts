@@ -19,7 +19,7 @@ export type {
 export { codes, recoveryCodes, totp } from './codes.js'
 export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
 export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'
-export { localPath } from './ceremony.js'
+export { localPath } from './localPath.js'
 export type { Answered, Begun, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './ceremony.js'
 export { spentOver, type Spent } from '../sessions/SessionStore.js'
 export type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'

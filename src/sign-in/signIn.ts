@@ -4,15 +4,12 @@
  * It finds the application by the request's session. It reads the request, keeps the secret of the browser in a cookie,
  * and answers. What may happen in which order is decided in `ceremony.ts`.
  */
-import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
-import type { Context, Middleware, Request } from 'koa'
+import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
-import { fromCookie } from '../core/RequestFields.js'
 import { fromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked } from '../core/options.js'
@@ -30,12 +27,15 @@ import {
   type Beginner,
   type Ceremonies,
   type Finished,
+  type Finishing,
   type Incoming,
   type Intent,
   type Kind,
   type Sent,
 } from './ceremony.js'
 import { bodyOf } from './body.js'
+import { browserFor, browserOf } from './browser.js'
+import { ceremonyReports } from './CeremonyReports.js'
 
 // -------------------------------------------------------------------------------------
 // the application
@@ -81,38 +81,6 @@ const applicationOf = (place: string, ctx: Context): Application => {
 }
 
 // -------------------------------------------------------------------------------------
-// the browser
-// -------------------------------------------------------------------------------------
-
-const DAY = 86_400_000
-const HOUR = 3_600_000
-
-const cookieOf = ({ https }: SessionHost): string => (https === true ? '__Host-browser' : 'browser')
-
-// Of two cookies with this name, one may be a forgery
-const browserOf = (host: SessionHost, request: Request): string | undefined => {
-  const sent = fromCookie(cookieOf(host))(request)
-  return O.isSome(sent) && typeof sent.value === 'string' && /^[A-Za-z0-9_-]{43}$/.test(sent.value)
-    ? sent.value
-    : undefined
-}
-
-// One cookie for a browser, however many ceremonies. Another one would end those that are pending in other tabs
-const browserFor = (ctx: Context, host: SessionHost, lifetime: number): string => {
-  const browser = browserOf(host, ctx.request) ?? randomBytes(32).toString('base64url')
-  ctx.cookies.set(cookieOf(host), browser, {
-    httpOnly: true,
-    sameSite: 'lax',
-    secure: host.https ?? ctx.secure,
-    path: '/',
-    signed: false,
-    overwrite: true,
-    maxAge: Math.max(DAY, lifetime + HOUR),
-  })
-  return browser
-}
-
-// -------------------------------------------------------------------------------------
 // requests and responses
 // -------------------------------------------------------------------------------------
 
@@ -143,6 +111,14 @@ export const respondUnfinished = (ctx: Context, failure: AuthError): void => {
   respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
   ctx.set('Cache-Control', 'no-store')
 }
+
+// Answers a failure that was found before the ceremony was looked at
+const refusing =
+  (ctx: Context, { host }: Application, kind: string, step: 'begin' | 'finish') =>
+  (failure: AuthError): void => {
+    ceremonyReports(host.name).refused(kind, step, failure)
+    respondUnfinished(ctx, failure)
+  }
 
 /** Whether a browser asks for a page. */
 export const isNavigation = ({ request }: Context): boolean =>
@@ -229,12 +205,13 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   }
   return async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
-    if (isRefused(ctx)) return respondUnfinished(ctx, AuthErrors.forged)
+    const refuse = refusing(ctx, application, kind.name, 'begin')
+    if (isRefused(ctx)) return refuse(AuthErrors.forged)
     const { session } = application
     const subject = session.present(ctx)?.id
     if (isForSubject(intent)) {
-      if (session.isUnavailable()) return respondUnfinished(ctx, AuthErrors.unavailable())
-      if (subject === undefined) return respondUnfinished(ctx, AuthErrors.absent)
+      if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
+      if (subject === undefined) return refuse(AuthErrors.absent)
     }
     // Safe: a function is called, anything else is what is asked
     const asked = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
@@ -348,19 +325,20 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
   return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
     const { ceremonies, session, host } = application
+    const refuse = refusing(ctx, application, kind.name, 'finish')
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
-    if (isRefused(ctx)) return respondUnfinished(ctx, AuthErrors.forged)
+    if (isRefused(ctx)) return refuse(AuthErrors.forged)
     const incoming = incomingOf(ctx, await bodyOf(ctx))
     ctx.set('Cache-Control', 'no-store')
     const subject = session.present(ctx)?.id
-    if (subject === undefined && session.isUnavailable()) return respondUnfinished(ctx, AuthErrors.unavailable())
+    if (subject === undefined && session.isUnavailable()) return refuse(AuthErrors.unavailable())
     const ended = await ceremonies.finish(kind, {
       incoming,
       browser: browserOf(host, ctx.request),
       subject,
       isFinishedHere: (id) =>
         session.details(ctx).finished?.includes(id) === true || (host.finished.get(id) ?? 0) > Date.now(),
-      complete: async (finished) => {
+      complete: unrefused(async (finished) => {
         const { intent, mark, id } = finished
         const about = finished.subject
         // all sessions were ended after the first factor
@@ -371,19 +349,20 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
         if (E.isLeft(answer)) {
           const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
           return isOwn && !isUnanswered(ctx)
-            ? E.right(false)
+            ? E.right({ user: undefined, isAccepted: false })
             : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
         }
         const user = answer.right
-        if (intent === 'signIn' || intent === 'stepUp') {
-          if (about !== undefined && host.identify(user) !== about) return E.left(AuthErrors.unfinished('anotherUser'))
+        const who = intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
+        if (who !== undefined && about !== undefined && who !== about) {
+          return E.left(AuthErrors.unfinished('anotherUser'))
         }
         await completed(ctx, application, finished, user, keep)
         if (kind.leadsAgain === true) note(ctx, application, id)
-        return E.right(true)
-      },
+        return E.right({ user: who, isAccepted: true })
+      }),
     })
-    if (E.isLeft(ended)) return respondUnfinished(ctx, failureIn(ended.left))
+    if (E.isLeft(ended)) return respondUnfinished(ctx, ended.left)
     const { returnTo } = ended.right
     if (!isUnanswered(ctx)) return
     if (isNavigation(ctx) || ctx.method === 'GET') return leadTo(ctx, returnTo)
@@ -392,8 +371,16 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
 }
 
 // What `logIn` refuses is no exception
-const failureIn = (failure: AuthError): AuthError =>
-  failure._tag === 'raised' && failure.error instanceof SignInRefused ? failure.error.failure : failure
+const unrefused =
+  <P extends ProofGiven>(complete: Finishing<P>['complete']): Finishing<P>['complete'] =>
+  async (finished) => {
+    try {
+      return await complete(finished)
+    } catch (error) {
+      if (error instanceof SignInRefused) return E.left(error.failure)
+      throw error
+    }
+  }
 
 const completed = async (
   ctx: Context,
