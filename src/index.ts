@@ -17,14 +17,6 @@ export const Authenticator = Authenticators
 /** A function that decides who a request acts for, with a description of what it demands. */
 export type Authenticator<P> = Decides<P>
 
-// The same types again, because a compiler cannot write an alias into a user's declarations
-/** Do not import this. TypeScript writes it into your declarations, for `Authenticator`. */
-export type { Authenticator as TypedAuthenticator } from './core/Authenticator.js'
-/** Do not import this. TypeScript writes it into your declarations, for `AuthError`. */
-export type { AuthError as AnyAuthError } from './core/AuthError.js'
-/** Do not import this. TypeScript writes it into your declarations, for `Challenge`. */
-export type { Challenge as AuthChallenge } from './core/Challenge.js'
-
 // the algebra
 export {
   authenticator,
@@ -33,30 +25,19 @@ export {
   type AuthenticatorLike,
   type PrincipalOf,
 } from './core/Authenticator.js'
-export { anyOf, type Tagged } from './core/lists.js'
-export { alt, altW } from './core/lists.js'
-export { allOf, type Together } from './core/lists.js'
-export {
-  authorize,
-  requireScopes,
-  type AuthorizeOptions,
-  type Granted,
-  type RequireScopesOptions,
-} from './core/authorize.js'
-export { firstPresent } from './core/lists.js'
+export { allOf, alt, altW, anyOf, firstPresent } from './core/lists.js'
+export { authorize, requireScopes, type AuthorizeOptions, type RequireScopesOptions } from './core/authorize.js'
 export { flatMap, map, type Principal } from './core/map.js'
 export { lenient, optional } from './core/optional.js'
 export { recoverUnavailable, timeout } from './core/outage.js'
 export { UnavailableError } from './core/Result.js'
-export { remembered, type Remembered, type RememberedOptions } from './guesses/remembered.js'
+export { remembered, type RememberedOptions } from './guesses/remembered.js'
 export { throttled, type ThrottledOptions } from './guesses/throttled.js'
 export type { Guess } from './guesses/Guess.js'
 export type { Limiter, Limiters } from './guesses/Limiter.js'
 export { also, type Also, type Requirement } from './core/Requirement.js'
 export { describedAs } from './core/map.js'
 export type { AuthenticatorOptions } from './core/Authenticator.js'
-export type { Evaluation } from './core/Result.js'
-export type { AnonymousOf, PrincipalFromAnswer } from './core/Result.js'
 export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
   ApiKeyScheme,
@@ -95,7 +76,7 @@ export { constantTimeEqual } from './core/data.js'
 
 // the kinds
 export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './kinds/apiKey.js'
-export { formAuth, type FormAuthOptions, type FormFields } from './kinds/form.js'
+export { formAuth, type FormAuthOptions } from './kinds/form.js'
 export { httpBasicAuth, type HttpBasicAuthOptions } from './kinds/http.js'
 export { httpBearer, type HttpBearerOptions } from './kinds/http.js'
 export {
@@ -108,7 +89,6 @@ export {
   type RefuseOptions,
   type SessionAuthOptions,
   type SessionData,
-  type UserOf,
 } from './kinds/session.js'
 export type { SessionKindOptions } from './kinds/session.js'
 
@@ -117,18 +97,7 @@ export { withAuth } from './koa/withAuth.js'
 export { guardApp, type GuardAppOptions } from './koa/guardApp.js'
 export type { BehindGuard, GuardOptions } from './koa/steps.js'
 export { authSettings, type AuthSettings } from './koa/settings.js'
-export type {
-  AlsoGuard,
-  AnyGuard,
-  Auth,
-  AuthContext,
-  AuthRouter,
-  Both,
-  Guard,
-  Handler,
-  SeenBehind,
-  Verb,
-} from './koa/AuthRouter.js'
+export type { Auth, AuthContext, AuthRouter, Guard, Handler } from './koa/AuthRouter.js'
 
 // the description of an operation; the document is in koa-with-auth/openapi
 export { operation, type Described, type OperationOptions } from './openapi/operation.js'
@@ -143,3 +112,22 @@ export {
   type ErrorMapper,
   type FailureMappers,
 } from './core/Settings.js'
+
+// -------------------------------------------------------------------------------------
+// Types that TypeScript writes into your declarations. Do not import them: any version may change them
+// -------------------------------------------------------------------------------------
+
+// The same types again, because a compiler cannot write an alias into a user's declarations
+/** TypeScript writes it for `Authenticator`. */
+export type { Authenticator as TypedAuthenticator } from './core/Authenticator.js'
+/** TypeScript writes it for `AuthError`. */
+export type { AuthError as AnyAuthError } from './core/AuthError.js'
+/** TypeScript writes it for `Challenge`. */
+export type { Challenge as AuthChallenge } from './core/Challenge.js'
+export type { Granted } from './core/authorize.js'
+export type { Tagged, Together } from './core/lists.js'
+export type { AnonymousOf, Evaluation, PrincipalFromAnswer } from './core/Result.js'
+export type { Remembered } from './guesses/remembered.js'
+export type { FormFields } from './kinds/form.js'
+export type { UserOf } from './kinds/session.js'
+export type { AlsoGuard, AnyGuard, Both, SeenBehind, Verb } from './koa/AuthRouter.js'

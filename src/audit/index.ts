@@ -5,8 +5,11 @@
  * Reading guide: `router.ts` reads a router or an application. `Way.ts` says in words what protects it. `RoutedPath.ts` finds what
  * answers first. `findings.ts` is what `seal` refuses and the command prints. `policy.ts` is the policy file.
  */
-export { audit, type AnyApplication } from './router.js'
+export { audit } from './router.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 export { seal, type SealOptions } from './seal.js'
-export type { Extent } from './RoutedPath.js'
+
+// Types that TypeScript writes into your declarations. Do not import them: any version may change them
 export type { AnyRouter, RouterLayer } from '../koa/operations.js'
+export type { Extent } from './RoutedPath.js'
+export type { AnyApplication } from './router.js'

@@ -24,24 +24,28 @@ export {
   withCookie,
   withHeader,
   withQuery,
-  type ExactSpec,
   type HeaderLine,
   type RequestSpec,
 } from './requests.js'
-export { mockRequest, type ContextFactory } from './requests.js'
+export { mockRequest } from './requests.js'
 
 // passkeys
 export {
   softwareAuthenticator,
-  type AssertionJson,
-  type CreationOptions,
-  type PasskeyAlgorithm,
-  type RegistrationJson,
-  type RequestOptions,
   type SoftwareAuthenticator,
   type SoftwareAuthenticatorOptions,
   type SoftwarePasskey,
-  type WrongAnswer,
-  type WrongAssertion,
-  type WrongRegistration,
+} from './softwareAuthenticator.js'
+
+// Types that TypeScript writes into your declarations. Do not import them: any version may change them
+export type { ContextFactory, ExactSpec } from './requests.js'
+export type {
+  AssertionJson,
+  CreationOptions,
+  PasskeyAlgorithm,
+  RegistrationJson,
+  RequestOptions,
+  WrongAnswer,
+  WrongAssertion,
+  WrongRegistration,
 } from './softwareAuthenticator.js'
