@@ -1,5 +1,8 @@
 /** Signing in with a provider of another site in Chromium: what cookies come with, and what the back button does. */
-import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { withAuth } from 'koa-with-auth'
+import { begin } from 'koa-with-auth/sign-in'
+import { oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/browser.js'
 import { openIdProvider } from '../support/openIdProvider.js'
@@ -16,8 +19,31 @@ const start = async (over: Partial<OidcOptions> = {}) => {
   const kinds = (callback: (name: string) => string) => ({
     provider: oidc(shopAt(provider.issuer, callback('provider'), over)),
   })
-  return { site: await providerSite({ kinds }, place), provider }
+  const site = await providerSite(
+    {
+      kinds,
+      routes: (router, { provider: kind }) => {
+        router.get('/popup', withAuth(null), begin(kind as OidcKind, { display: 'popup' }))
+        router.get('/opener', withAuth(null), (ctx) => {
+          ctx.type = 'html'
+          ctx.body = '<!doctype html><title>opener</title>'
+        })
+      },
+    },
+    place,
+  )
+  return { site, provider }
 }
+
+/** Opens a window from a page, which keeps the messages that it gets. */
+const openWindow = async (page: Page, url: string, features = 'popup'): Promise<Page> => {
+  await page.evaluate('window.got = []; addEventListener("message", ({ data, origin }) => got.push([data, origin]))')
+  const opened = page.context().waitForEvent('page')
+  await page.evaluate(`void window.open('${url}', '_blank', '${features}')`)
+  return opened
+}
+
+const messages = (page: Page): Promise<unknown> => page.evaluate('got')
 
 const tokensOf = (asked: ReadonlyArray<string>) => asked.filter((one) => one === 'POST /token').length
 
@@ -55,5 +81,49 @@ describe.skipIf(missing !== undefined)('signing in with a provider, in Chromium'
     await page.reload()
     expect(await page.textContent('body')).toBe('page /then')
     expect([tokensOf(provider.asked), site.done.length]).toEqual([1, 1])
+  })
+
+  // P25
+  it('in a popup posts the return path to the page that opened it, and closes the popup', async () => {
+    const { site } = await start()
+    const { page, complaints } = await open()
+    await page.goto(`${site.origin}/opener`)
+    const popup = await openWindow(page, `${site.origin}/popup?returnTo=/then`)
+    await (popup.isClosed() ? undefined : popup.waitForEvent('close'))
+    expect(await messages(page)).toEqual([['/then', site.origin]])
+    expect(complaints).toEqual([])
+    await page.goto(`${site.origin}/me`)
+    expect(await page.textContent('body')).toContain('provider-anna')
+  })
+
+  it('in a popup of another site posts nothing, and leads on', async () => {
+    const { site, provider } = await start()
+    const { page } = await open()
+    await page.goto(`${provider.issuer}/.well-known/openid-configuration`)
+    const popup = await openWindow(page, `${site.origin}/popup?returnTo=/then`)
+    await popup.waitForURL(`${site.origin}/then`)
+    expect(await messages(page)).toEqual([])
+  })
+
+  it.each([
+    ['whose opener was closed', 'popup', true],
+    ['without an opener', 'popup,noopener', false],
+  ])('in a popup %s leads on', async (_name, features, closes) => {
+    const { site } = await start()
+    const { page } = await open()
+    await page.goto(`${site.origin}/opener`)
+    const popup = await openWindow(page, `${site.origin}/first`, features)
+    await popup.waitForURL(`${site.origin}/first`)
+    if (closes) await page.close()
+    await popup.goto(`${site.origin}/popup?returnTo=/then`)
+    await popup.waitForURL(`${site.origin}/then`)
+    expect(await popup.textContent('body')).toBe('page /then')
+  })
+
+  it('in a popup leads on without scripts', async () => {
+    const { site } = await start()
+    const { page } = await open({ javaScriptEnabled: false })
+    await page.goto(`${site.origin}/popup?returnTo=/then`)
+    await page.waitForURL(`${site.origin}/then`)
   })
 })

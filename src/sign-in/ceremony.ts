@@ -26,6 +26,9 @@ import { ceremonyReports, spentBefore } from './CeremonyReports.js'
 /** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
 
+/** Where a ceremony is shown: in the whole tab, or in a window that the page of its opener opened. */
+export type Display = 'page' | 'popup'
+
 /** A request as kinds see it. */
 export interface Incoming {
   readonly method: string
@@ -48,6 +51,7 @@ export interface Ceremony {
   readonly origin: string
   /** The path of this origin that follows. */
   readonly returnTo: string
+  readonly display: Display
   /** When it ends, in milliseconds since 1970. */
   readonly until: number
   /**
@@ -143,6 +147,8 @@ export interface Beginning<Ask> {
   readonly intent: Intent
   readonly subject: string | undefined
   readonly returnTo: unknown
+  /** Default `page`. */
+  readonly display?: Display | undefined
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
   readonly mark?: string | undefined
@@ -171,6 +177,7 @@ export interface Finishing<P extends ProofGiven> {
 /** What became of a ceremony: it was completed, or it had been before. */
 export interface Ended {
   readonly returnTo: string
+  readonly display: Display
   readonly completed?: Completed
 }
 
@@ -197,6 +204,7 @@ interface Content {
   readonly intent: Intent
   readonly subject: string | undefined
   readonly returnTo: string
+  readonly display: Display
   readonly before: ReadonlyArray<Proof>
   readonly mark: string | undefined
   readonly kept: unknown
@@ -211,10 +219,10 @@ const derive = (key: Buffer, ...parts: ReadonlyArray<string>): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', JSON.stringify(parts), 32))
 
 const seal = (key: Buffer, content: Content): string => {
-  const { salt, until, intent, subject = null, returnTo, before, mark = null, kept } = content
+  const { salt, until, intent, subject = null, returnTo, display, before, mark = null, kept } = content
   const nonce = randomBytes(NONCE)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
-  const text = JSON.stringify([salt, until, intent, subject, returnTo, before, mark, kept])
+  const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, mark, kept])
   return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
@@ -224,10 +232,11 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
     decipher.setAuthTag(raw.subarray(-TAG))
     const text = Buffer.concat([decipher.update(raw.subarray(NONCE, -TAG)), decipher.final()]).toString()
     // Safe: only `seal` has the key
-    const [salt, until, intent, subject, returnTo, before, mark, kept] = JSON.parse(text) as [
-      ...[string, number, Intent, string | null, string, ReadonlyArray<Proof>, string | null, unknown],
+    const [salt, until, intent, subject, returnTo, display, before, mark, kept] = JSON.parse(text) as [
+      ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
     ]
-    return { salt, until, intent, subject: subject ?? undefined, returnTo, before, mark: mark ?? undefined, kept }
+    const known = { subject: subject ?? undefined, mark: mark ?? undefined }
+    return { salt, until, intent, returnTo, display, before, kept, ...known }
   } catch {
     // another key made it, or none
     return undefined
@@ -305,14 +314,10 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     }
     return undefined
   }
-  const ceremonyOf = ({ intent, subject, returnTo, until }: Content, secret: Ceremony['secret']): Ceremony => ({
-    intent,
-    subject,
-    origin,
-    returnTo,
-    until,
-    secret,
-  })
+  const ceremonyOf = (content: Content, secret: Ceremony['secret']): Ceremony => {
+    const { intent, subject, returnTo, display, until } = content
+    return { intent, subject, origin, returnTo, display, until, secret }
+  }
   // the first free try; `undefined` if there is none
   const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
     for (let at = 0; at < tries; at++) if (await spent.spend(`${id}.${at}`, lifetime)) return true
@@ -325,10 +330,10 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     { isFinishedHere, complete }: Finishing<P>,
   ): Promise<E.Either<AuthError, Ended>> => {
     const { tries = 1 } = kind
-    const { salt, until, intent, subject, returnTo, before, mark } = content
+    const { salt, until, intent, subject, returnTo, display, before, mark } = content
     const lasting = until - now() + MARGIN
     if (!(await spendTry(id, tries, lasting))) {
-      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo }) : E.left(spentBefore)
+      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(spentBefore)
     }
     const secret = secretOf(root, kind.name, browser, salt)
     // Safe: the same kind made it
@@ -338,11 +343,15 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     const at = now()
     const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
     const completed = await complete({ proof, before, intent, subject, mark, returnTo, id })
-    return E.isLeft(completed) ? completed : E.right({ returnTo, completed: completed.right })
+    return E.isLeft(completed) ? completed : E.right({ returnTo, display, completed: completed.right })
   }
-  const once = async (id: string, run: () => Promise<E.Either<AuthError, Ended>>, returnTo: string) => {
+  const once = async (
+    id: string,
+    run: () => Promise<E.Either<AuthError, Ended>>,
+    { returnTo, display }: Pick<Content, 'returnTo' | 'display'>,
+  ) => {
     const same = running.get(id)
-    if (same !== undefined) return E.isRight(await same) ? E.right({ returnTo }) : E.left(spentBefore)
+    if (same !== undefined) return E.isRight(await same) ? E.right({ returnTo, display }) : E.left(spentBefore)
     const result = caught(run)
     running.set(id, result)
     try {
@@ -352,12 +361,13 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     }
   }
   return {
-    begin: async (kind, { incoming, browser: given, intent, subject, returnTo, ask, before = [], mark }) => {
+    begin: async (kind, options) => {
+      const { incoming, browser: given, intent, subject, returnTo, display = 'page', ask, before = [], mark } = options
       const salt = randomBytes(16).toString('base64url')
       const sent = await caught(async () => {
         const root = firstOf(roots())
         const browser = browserOf(kind, given)
-        const content = { salt, until: now() + kind.lifetime, intent, subject, returnTo: localPath(returnTo) }
+        const content = { salt, until: now() + kind.lifetime, intent, subject, returnTo: localPath(returnTo), display }
         const opened: Content = { ...content, before, mark, kept: undefined }
         const ceremony = ceremonyOf(opened, secretOf(root, kind.name, browser, salt))
         const begun = await kind.begin(incoming, ceremony, ask, signerOf(kind.name))
@@ -389,7 +399,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
           return unfinished('anotherUser')
         }
         const run = () => attempt(kind, opened, { answer, browser, id }, finishing)
-        return kind.leadsAgain === true ? once(id, run, content.returnTo) : run()
+        return kind.leadsAgain === true ? once(id, run, content) : run()
       })
       if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, known)
       else if (known !== undefined && ended.right.completed !== undefined) {

@@ -1,8 +1,8 @@
 /**
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
- * Reading guide: `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes middleware of it. The kinds are
- * in `mail.ts` and `codes.ts`.
+ * Reading guide: `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes middleware of it, for the
+ * application and the browser that `Application.ts` finds. The kinds are in `mail.ts` and `codes.ts`.
  */
 export { begin, finish, secondly } from './signIn.js'
 export type { BeginOptions, Done, FinishOptions, FirstFactor } from './signIn.js'
@@ -20,6 +20,6 @@ export { codes, recoveryCodes, totp } from './codes.js'
 export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
 export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'
 export { localPath } from './localPath.js'
-export type { Answered, Begun, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './ceremony.js'
+export type { Answered, Begun, Ceremony, Display, Incoming, Intent, Kind, Sent, Signer } from './ceremony.js'
 export { spentOver, type Spent } from '../sessions/SessionStore.js'
 export type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'

@@ -25,6 +25,7 @@ import {
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import type { Incoming, Kind } from './ceremony.js'
 import { counting } from './counting.js'
+import { escaped, respondPage } from './page.js'
 
 // -------------------------------------------------------------------------------------
 // addresses and links
@@ -347,8 +348,6 @@ export interface LinkPageOptions {
   readonly password?: string | undefined
 }
 
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
-
 /**
  * Middleware for the GET of a link: a page with one form, which sends the link by POST. It changes nothing, so a program
  * that opens the links of mails uses nothing up. The page is not stored, sends no Referer, loads nothing, and works
@@ -378,15 +377,7 @@ export const linkPage = (options: LinkPageOptions): Middleware => {
       password === undefined
         ? ''
         : `<p><label>${escaped(password)} <input type="password" name="password" autocomplete="new-password" required></label></p>`
-    ctx.set({
-      'Cache-Control': 'no-store',
-      'Referrer-Policy': 'no-referrer',
-      'X-Content-Type-Options': 'nosniff',
-      'Content-Security-Policy':
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    })
-    ctx.type = 'html'
-    ctx.body = `<!doctype html>
+    const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escaped(title)}</title>
 <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:26rem;margin:15vh auto;padding:0 1rem}button,input{font:inherit;padding:.5rem .75rem}input{width:100%;box-sizing:border-box}</style>
@@ -394,6 +385,7 @@ export const linkPage = (options: LinkPageOptions): Middleware => {
 <form method="post" action="${escaped(ctx.path)}">${hidden.join('')}${field}<button>${escaped(button)}</button></form>
 </main></body></html>
 `
+    respondPage(ctx, "style-src 'unsafe-inline'; form-action 'self'", html)
   }
 }
 

@@ -1,8 +1,6 @@
 /**
- * `begin` and `finish`: middleware for the ceremonies of a sign-in. It is the only file of this folder that knows Koa.
- *
- * It finds the application by the request's session. It reads the request, keeps the secret of the browser in a cookie,
- * and answers. What may happen in which order is decided in `ceremony.ts`.
+ * `begin` and `finish`: middleware for the ceremonies of a sign-in. It reads the request, and answers. What may happen in
+ * which order is decided in `ceremony.ts`.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
@@ -16,16 +14,13 @@ import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked 
 import { clientAddress } from '../guesses/Guess.js'
 import { respondFailure } from '../koa/respond.js'
 import { headerPolicyOf } from '../koa/responseHeaders.js'
-import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
-import { spentOver } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
-import type { SessionHost } from '../sessions/SignInList.js'
+import { applicationOf, type Application } from './Application.js'
 import {
-  ceremonies,
   intentsOf,
   isForSubject,
   type Beginner,
-  type Ceremonies,
+  type Display,
   type Finished,
   type Finishing,
   type Incoming,
@@ -36,49 +31,7 @@ import {
 import { bodyOf } from './body.js'
 import { browserFor, browserOf } from './browser.js'
 import { ceremonyReports } from './CeremonyReports.js'
-
-// -------------------------------------------------------------------------------------
-// the application
-// -------------------------------------------------------------------------------------
-
-interface Application {
-  readonly ceremonies: Ceremonies
-  readonly session: RequestSession
-  readonly host: SessionHost
-}
-
-const known = new WeakMap<SessionHost, Ceremonies>()
-
-const isLoopback = (host: string): boolean =>
-  /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
-
-const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): string => {
-  if (origin !== undefined) return origin
-  if (!isProduction && isLoopback(request.host)) return `${request.protocol}://${request.host}`
-  throw new Error(
-    'koa-with-auth/sign-in: write sessions(app, { origin: "https://shop.example" }), the public origin of the application; it is never read from the Host field',
-  )
-}
-
-const applicationOf = (place: string, ctx: Context): Application => {
-  const session = requestSessionOf(ctx)
-  const { host } = session
-  if (host === undefined) {
-    throw new Error(
-      `${place}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
-    )
-  }
-  const { keys, name, store } = host
-  const origin = originOf(host, ctx)
-  const { spend } = spentOver(store)
-  const make = () =>
-    ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
-  // without a configured origin, it is that of the request
-  if (host.origin === undefined) return { ceremonies: make(), session, host }
-  const made = known.get(host) ?? make()
-  known.set(host, made)
-  return { ceremonies: made, session, host }
-}
+import { respondToOpener } from './popup.js'
 
 // -------------------------------------------------------------------------------------
 // requests and responses
@@ -144,11 +97,17 @@ export interface BeginOptions<Ask> {
   readonly intent?: Intent | undefined
   /** What the kind is asked, such as `{ prompt: 'none' }`, or a function that says so. */
   readonly ask?: Ask | ((ctx: Context) => Ask) | undefined
+  /**
+   * `popup`: the route is opened by `window.open` of a page of the same origin. `finish` ends on a page that posts the return
+   * path to this opener by `postMessage`, and closes itself; without such an opener it goes to the return path. Default `page`.
+   */
+  readonly display?: Display | undefined
 }
 
 const beginChecks = {
   intent: maybe(oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
   ask: unchecked,
+  display: maybe(oneOf('page', 'popup')),
 }
 
 // Names a kind in messages
@@ -161,6 +120,7 @@ interface Starting<Ask> {
   readonly intent: Intent
   readonly ask: Ask | undefined
   readonly subject: string | undefined
+  readonly display?: Display | undefined
   readonly before?: ReadonlyArray<Proof>
   readonly mark?: string
 }
@@ -197,7 +157,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   checkKind('begin(kind, options)', kind)
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
-  const { intent = usual, ask } = given
+  const { intent = usual, ask, display } = given
   if (!intentsOf(kind).includes(intent)) {
     throw new TypeError(
       `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
@@ -218,6 +178,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     const sent = await start(ctx, application, kind, {
       intent,
       ask: asked,
+      display,
       subject: isForSubject(intent) ? subject : undefined,
     })
     if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
@@ -296,7 +257,8 @@ export interface FinishOptions {
  * `link`, `reset` and `verify` the hook does what is to be done, and any truthy value is a success. A falsy value is a
  * 403 with the reason `noAccount`, unless the hook has written another response.
  *
- * If the hook wrote no response, a browser is led to the path of the beginning (303), and others get `{ returnTo }`.
+ * If the hook wrote no response, a browser is led to the path of the beginning (303), and others get `{ returnTo }`. A
+ * popup gets the page that leads its opener there (200).
  * Failures are answered by the error mapper: 400 `unknown`, `late`, `declined`, `provider`, 403 `wrong`, `anotherUser`,
  * `anotherBrowser`, `noAccount`, 503 in an outage.
  *
@@ -363,8 +325,9 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
       }),
     })
     if (E.isLeft(ended)) return respondUnfinished(ctx, ended.left)
-    const { returnTo } = ended.right
+    const { returnTo, display } = ended.right
     if (!isUnanswered(ctx)) return
+    if (display === 'popup' && isNavigation(ctx)) return respondToOpener(ctx, returnTo)
     if (isNavigation(ctx) || ctx.method === 'GET') return leadTo(ctx, returnTo)
     ctx.body = { returnTo }
   }

@@ -78,6 +78,7 @@ const own: ReadonlySet<string> = new Set([
   'response_type',
   'response_mode',
   'scope',
+  'display',
   'state',
   'nonce',
   'code_challenge',

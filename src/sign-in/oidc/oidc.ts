@@ -170,7 +170,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
     leadsAgain: true,
     ...(responseMode === 'form_post' && { posted: responseFields }),
     ready: provider.ready,
-    begin: async (_incoming, { origin, secret, intent }, ask = {}) => {
+    begin: async (_incoming, { origin, secret, intent, display }, ask = {}) => {
       // a step-up is worth something only if the user does something
       const all = { ...defaults, ...askingOf('begin(kind, { ask })', ask) }
       const isUnasked = all.maxAge === undefined && all.acrValues === undefined
@@ -186,6 +186,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
         code_challenge: await openidClient().calculatePKCECodeChallenge(secret('pkce')),
         code_challenge_method: 'S256',
         ...(responseMode === 'form_post' && { response_mode: 'form_post' }),
+        ...(display !== 'page' && { display }),
       }
       return E.right({
         kept: expectedOf(wanted),
