@@ -59,8 +59,8 @@ const taskEither = httpBearer({
         () => findSession(token),
         () => AuthError.unavailable(30),
       ),
-      TE.chainEitherK(E.fromNullable(AuthError.invalid)),
-      TE.filterOrElse(isCurrent, () => AuthError.expired),
+      TE.chainEitherK(E.fromNullable(AuthError.invalid())),
+      TE.filterOrElse(isCurrent, () => AuthError.expired()),
     ),
 })
 

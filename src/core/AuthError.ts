@@ -24,18 +24,39 @@
  * const bearer = httpBearer({
  *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : E.right({ token })),
  * })
+ *
+ * @example
+ * import { AuthError, httpBearer } from 'koa-with-auth'
+ *
+ * // a failure with a reason for the client: members of the problem document
+ * const suspended = AuthError.invalid({ detail: 'This account is suspended.', code: 'user_suspended' })
+ * const bearer = httpBearer({ authenticate: (_request, token) => (token === 'old' ? suspended : { token }) })
  */
 import type * as ord from 'fp-ts/lib/Ord.js'
 import type { Ordering } from 'fp-ts/lib/Ordering.js'
 import type * as semigroup from 'fp-ts/lib/Semigroup.js'
 import type { Challenge } from './Challenge.js'
 import { deepFreeze, frozenCopy } from './data.js'
+import { checkOptions, list, maybe, nonEmpty, type Check, type Checks } from './options.js'
 
 // -------------------------------------------------------------------------------------
 // model
 // -------------------------------------------------------------------------------------
 
-interface Failure<Tag extends string> {
+/** Why, for the client: members of the problem document (RFC 9457 §3). They are never in a challenge. */
+export interface FailureReason {
+  /** An explanation for people; default: the title of the status. */
+  readonly detail?: string | undefined
+  /** A name for programs, such as `user_suspended`. */
+  readonly code?: string | undefined
+}
+
+/** The reason of `insufficient`, and the scopes that would be needed. */
+export interface InsufficientReason extends FailureReason {
+  readonly scope?: ReadonlyArray<string> | undefined
+}
+
+interface Failure<Tag extends string> extends FailureReason {
   readonly _tag: Tag
   /** What the client should send instead; filled in by the authenticator that failed. */
   readonly challenge?: Challenge
@@ -111,18 +132,78 @@ export const absent: AuthError = deepFreeze({ _tag: 'absent' })
 /** @see Malformed */
 export const malformed: AuthError = deepFreeze({ _tag: 'malformed' })
 
-/** @see Invalid */
-export const invalid: AuthError = deepFreeze({ _tag: 'invalid' })
+/**
+ * `invalid` without a reason. Called with a reason, it returns `invalid` with this reason.
+ *
+ * @see Invalid
+ */
+export interface PlainInvalid extends Invalid {
+  (reason?: FailureReason): AuthError
+}
 
-/** @see Expired */
-export const expired: AuthError = deepFreeze({ _tag: 'expired' })
+/**
+ * `expired` without a reason. Called with a reason, it returns `expired` with this reason.
+ *
+ * @see Expired
+ */
+export interface PlainExpired extends Expired {
+  (reason?: FailureReason): AuthError
+}
+
+const reasonChecks: Checks<FailureReason> = { detail: maybe(nonEmpty), code: maybe(nonEmpty) }
+
+// A plain value can be called, and is data in all other respects: its only property is its tag. So it is spread, printed and
+// serialized like the other failures
+const likeData: object = Object.create(Function.prototype, {
+  toJSON: { value: copyOf },
+  [Symbol.for('nodejs.util.inspect.custom')]: { value: copyOf },
+})
+function copyOf(this: object): object {
+  return { ...this }
+}
+
+const plain = (tag: 'invalid' | 'expired'): AuthError & ((reason?: FailureReason) => AuthError) => {
+  const withReason = (reason: FailureReason = {}): AuthError => {
+    const given = checkOptions(`AuthError.${tag}`, reason, reasonChecks)
+    return Object.keys(given).length === 0 ? value : deepFreeze({ _tag: tag, ...given })
+  }
+  for (const name of ['length', 'name']) Reflect.deleteProperty(withReason, name)
+  Object.setPrototypeOf(withReason, likeData)
+  const value = Object.freeze(Object.assign(withReason, { _tag: tag }))
+  return value
+}
+
+// Safe, both: the value has this tag
+/** @see PlainInvalid */
+export const invalid: PlainInvalid = plain('invalid') as PlainInvalid
+
+/** @see PlainExpired */
+export const expired: PlainExpired = plain('expired') as PlainExpired
 
 /** @see Forged */
 export const forged: AuthError = deepFreeze({ _tag: 'forged' })
 
-/** @see Insufficient */
-export const insufficient = (scope?: ReadonlyArray<string>): AuthError =>
-  deepFreeze(scope === undefined ? { _tag: 'insufficient' } : { _tag: 'insufficient', scope: frozenCopy(scope) })
+const scopes: Check = (place, value) => {
+  list(place, value)
+  // Safe: it is an array
+  for (const one of value as ReadonlyArray<unknown>) nonEmpty(`each of ${place}`, one)
+}
+
+const insufficientChecks: Checks<InsufficientReason> = { ...reasonChecks, scope: maybe(scopes) }
+
+/**
+ * Takes the scopes, or a reason with scopes. Throws a TypeError for anything else.
+ *
+ * @see Insufficient
+ */
+export const insufficient = (scope?: ReadonlyArray<string> | InsufficientReason): AuthError => {
+  if (scope === undefined) return deepFreeze({ _tag: 'insufficient' })
+  // Safe: `isArray` does not narrow readonly arrays
+  if (Array.isArray(scope))
+    return deepFreeze({ _tag: 'insufficient', scope: frozenCopy(scope as ReadonlyArray<string>) })
+  const reason = checkOptions('AuthError.insufficient', scope as InsufficientReason, insufficientChecks)
+  return deepFreeze({ _tag: 'insufficient', ...frozenCopy(reason) })
+}
 
 /** @internal Authenticated, but without the proof that is needed. */
 export const unproven = (proof: NeededProof): AuthError =>
@@ -174,7 +255,9 @@ const strengths: Readonly<Record<AuthError['_tag'], number>> = {
 
 /** Whether a value is one of the nine failures. */
 export const is = (u: unknown): u is AuthError =>
-  typeof u === 'object' && u !== null && '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
+  typeof u === 'function' ? Object.hasOwn(u, '_tag') && isTagged(u) : typeof u === 'object' && u !== null && isTagged(u)
+
+const isTagged = (u: object): boolean => '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
 
 /** @internal Whether an object has only the keys of its failure. Otherwise it is data that happens to hold a `_tag`. */
 export const hasExactKeys = (error: AuthError): boolean =>
@@ -185,7 +268,15 @@ export const hasExactKeys = (error: AuthError): boolean =>
       Object.getOwnPropertyDescriptor(error, key)?.get === undefined,
   )
 
-const commonKeys: ReadonlySet<unknown> = new Set(['_tag', 'challenge', 'branches', 'skipped', 'reason'])
+const commonKeys: ReadonlySet<unknown> = new Set([
+  '_tag',
+  'challenge',
+  'branches',
+  'skipped',
+  'reason',
+  'detail',
+  'code',
+])
 
 const ownKeys: { readonly [Tag in AuthError['_tag']]?: string } = {
   insufficient: 'scope',

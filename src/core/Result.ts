@@ -206,7 +206,7 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
   if (typeof answer !== 'object' && typeof answer !== 'function') return E.right(answer)
   try {
     if ('then' in answer && typeof answer.then === 'function') return toPromise(answer).then(fromAnswer, failed)
-    if (typeof answer === 'function') return isInheritedFunction(answer) ? refused : fromTask(answer)
+    if (typeof answer === 'function') return fromFunction(answer)
     if (Array.isArray(answer)) return answer.length === 0 ? refused : E.right(answer)
     return fromObject(answer)
   } catch (error) {
@@ -297,6 +297,12 @@ const isMadeByFpTs = (answer: object, payload: string): boolean => {
 
 const isOwnData = (answer: object, key: string): boolean =>
   Object.getOwnPropertyDescriptor(answer, key)?.get === undefined && Object.hasOwn(answer, key)
+
+const fromFunction = (answer: Function): Evaluation<unknown> => {
+  if (isInheritedFunction(answer)) return refused
+  // `AuthError.invalid` is a failure that can be called
+  return isAuthError(answer) ? E.left(answer) : fromTask(answer)
+}
 
 // A function is always truthy, so only a Task of an Either is accepted (A-31)
 const fromTask = (task: Function): Evaluation<unknown> => {

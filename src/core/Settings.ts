@@ -8,7 +8,7 @@ import type { Context, Request } from 'koa'
 import type { Attempt } from './Attempt.js'
 import type { AuthError, UnfinishedReason } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
-import { deepFreeze } from './data.js'
+import { deepFreeze, ownField } from './data.js'
 import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
 
 /*
@@ -26,7 +26,8 @@ import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } fro
  * | unavailable                          | 503    |
  * | raised                               | the HTTP error's own, else 500 |
  *
- * A failure with a `reason` (`koa-with-auth/sign-in`) is a 400 or a 403 whose body has the reason.
+ * A failure with a `reason` (`koa-with-auth/sign-in`) is a 400 or a 403 whose body has the reason. The `detail` and `code` of a
+ * failure are members of its body.
  *
  * @example
  * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
@@ -63,6 +64,15 @@ const unauthorized = deepFreeze(problem(401))
 const insufficient = deepFreeze(problem(403))
 const forged = deepFreeze(problem(403, 'CSRF check Failed'))
 
+// Own properties that are strings: neither a polluted prototype nor other data may write into a response
+const reasonOf = (error: AuthError): { readonly detail?: string; readonly code?: string } => {
+  const [detail, code] = [ownField(error, 'detail'), ownField(error, 'code')]
+  return { ...(typeof detail === 'string' && { detail }), ...(typeof code === 'string' && { code }) }
+}
+
+const withReason = (response: AuthResponse, error: AuthError): AuthResponse =>
+  Object.hasOwn(error, 'detail') || Object.hasOwn(error, 'code') ? withMembers(response, reasonOf(error)) : response
+
 const unfinishedStatuses: Readonly<Record<UnfinishedReason, 400 | 403>> = {
   unknown: 400,
   late: 400,
@@ -83,7 +93,7 @@ const withMembers = (response: AuthResponse, members: object): AuthResponse => (
 const retryAfter = (seconds: number | undefined): string =>
   String(seconds !== undefined && seconds >= 0 && seconds < MAX_RETRY_AFTER ? Math.ceil(seconds) : DEFAULT_RETRY_AFTER)
 
-/** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized". */
+/** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized", unless the failure has a reason. */
 export const defaultErrorMapper: ErrorMapper = (error) => {
   const { reason } = error
   if (reason !== undefined) return withMembers(problem(unfinishedStatuses[reason]), { reason })
@@ -92,10 +102,10 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
     case 'malformed':
     case 'invalid':
     case 'expired':
-      return unauthorized
+      return withReason(unauthorized, error)
     case 'insufficient':
       return error.proof === undefined
-        ? insufficient
+        ? withReason(insufficient, error)
         : withMembers(insufficient, { reason: 'insufficient', proof: error.proof })
     case 'forged':
       return forged

@@ -319,6 +319,7 @@ const Problem: OpenAPIV3_1.SchemaObject = {
     title: { type: 'string' },
     status: { type: 'integer', minimum: 100, maximum: 599 },
     detail: { type: 'string' },
+    code: { type: 'string', description: 'Why, for programs' },
     instance: { type: 'string', format: 'uri-reference' },
   },
 }
