@@ -40,7 +40,7 @@ describe('oidc', () => {
     ['callback', { callback: 'https://shop.example/callback' }],
     ['callback', { callback: '//evil.example' }],
     ['callback', { callback: '/callback?x=1' }],
-    ['callback', { callback: undefined }],
+    ['callback', { callback: '' }],
     ['openid', { scope: ['email'] }],
     ['scope', { scope: 'openid' }],
     ['scope', { scope: ['openid email'] }],

@@ -61,10 +61,13 @@ export interface ProviderSite {
   readonly me: (browser: UserAgent) => Promise<string | undefined>
 }
 
+/** What the site is registered as at providers. */
+export const SECRET_CLIENT = { id: 'shop', secret: SECRET }
+
 /** Options of `oidc` for the client `shop`. */
 export const shopAt = (issuer: string, callback: string, over: Partial<OidcOptions> = {}): OidcOptions => ({
   issuer,
-  client: { id: 'shop', secret: SECRET },
+  client: SECRET_CLIENT,
   callback,
   ...over,
 })

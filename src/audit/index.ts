@@ -10,6 +10,5 @@ export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from 
 export { seal, type SealOptions } from './seal.js'
 
 // Types that TypeScript writes into your declarations. Do not import them: any version may change them
-export type { AnyRouter, RouterLayer } from '../koa/operations.js'
+export type { AnyApplication, AnyRouter, RouterLayer } from '../koa/operations.js'
 export type { Extent } from './RoutedPath.js'
-export type { AnyApplication } from './router.js'

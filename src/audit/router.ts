@@ -11,7 +11,17 @@ import { defaults, type Settings } from '../core/Settings.js'
 import { allOf } from '../core/lists.js'
 import { declareFactory } from '../core/options.js'
 import { isGuard, type Guarding } from '../koa/layer.js'
-import { functionName, isAssetAmong, noteOf, partAmong, pathInWords, type AnyRouter } from '../koa/operations.js'
+import {
+  functionName,
+  isAssetAmong,
+  noteOf,
+  partAmong,
+  pathInWords,
+  routerOf,
+  routersOf,
+  type AnyApplication,
+  type AnyRouter,
+} from '../koa/operations.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
@@ -234,11 +244,6 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
  * inside itself (koa-mount).
  */
 
-/** A Koa application, of any copy of Koa. */
-export interface AnyApplication {
-  readonly middleware: ReadonlyArray<Function>
-}
-
 /** Whether a value is a Koa application. */
 export const isApplication = (u: unknown): u is AnyApplication =>
   typeof u === 'object' &&
@@ -247,18 +252,6 @@ export const isApplication = (u: unknown): u is AnyApplication =>
   Array.isArray(u.middleware) &&
   'callback' in u &&
   typeof u.callback === 'function'
-
-/** The router whose `routes()` returned a function; `undefined` for another function. */
-export const routerOf = (f: Function): AnyRouter | undefined => {
-  // a guard has a getter there, which throws
-  const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
-  // Safe: it has a stack of layers; reading the router refuses anything else
-  return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
-}
-
-/** The routers that an application mounts, in the order in which requests reach them. */
-export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
-  middleware.flatMap((f) => routerOf(f) ?? [])
 
 /** The audit of an application; `undefined` if it mounts no router. */
 export const auditApplication = ({ middleware }: AnyApplication): Audit | undefined => {

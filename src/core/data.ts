@@ -137,6 +137,9 @@ export const levelMark = Symbol.for('koa-with-auth/level')
 /** On a layer: its plan, see `koa/plan.ts`. */
 export const planMark = Symbol.for('koa-with-auth/plan')
 
+/** Is on the middleware of `begin` and `finish`: of which kind it is the beginning or the end. */
+export const ceremonyMark = Symbol.for('koa-with-auth/ceremony')
+
 /** On a function: it describes its operation, see `openapi/operation.ts`. */
 export const operationMark = Symbol.for('koa-with-auth/operation')
 

@@ -34,6 +34,23 @@ export interface AnyRouter {
   readonly opts: { readonly exclusive?: unknown }
 }
 
+/** A Koa application, of any copy of Koa. */
+export interface AnyApplication {
+  readonly middleware: ReadonlyArray<Function>
+}
+
+/** The router whose `routes()` returned a function; `undefined` for another function. */
+export const routerOf = (f: Function): AnyRouter | undefined => {
+  // a guard has a getter there, which throws
+  const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
+  // Safe: it has a stack of layers; reading the router refuses anything else
+  return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
+}
+
+/** The routers that an application mounts, in the order in which requests reach them. */
+export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
+  middleware.flatMap((f) => routerOf(f) ?? [])
+
 /** A layer, its functions and its guard. */
 export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly layer: L

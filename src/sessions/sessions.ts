@@ -36,6 +36,7 @@ import {
   type RightsOptions,
   type SessionSource,
 } from '../kinds/sessionUser.js'
+import { checkingCallbacks } from '../koa/callbacks.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
 import { hasThrown } from '../koa/settings.js'
@@ -411,6 +412,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }
+  checkingCallbacks(app)
   // the name that the audit of an application shows
   Object.defineProperty(atRequest, 'name', { value: 'sessions' })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))

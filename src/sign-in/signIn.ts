@@ -12,6 +12,7 @@ import { fromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked } from '../core/options.js'
 import { clientAddress } from '../guesses/Guess.js'
+import { callbackOf, markCeremony } from '../koa/callbacks.js'
 import { respondFailure } from '../koa/respond.js'
 import { headerPolicyOf } from '../koa/responseHeaders.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
@@ -116,6 +117,22 @@ const checkKind = (place: string, kind: unknown): void => {
   if (!isKind) throw new TypeError(`${place}: the first argument must be a kind, such as mailed({ ... })`)
 }
 
+const placed = new WeakMap<object, WeakMap<object, unknown>>()
+
+// A kind that was given no path of its callback, with the path that the application has for it
+const placedIn = <K extends { readonly name: string; readonly at?: ((callback: string) => K) | undefined }>(
+  { app }: Context,
+  kind: K,
+): K => {
+  if (kind.at === undefined) return kind
+  const known = placed.get(app) ?? new WeakMap<object, unknown>()
+  placed.set(app, known)
+  // Safe: it holds what `at` of this kind returned
+  const here = (known.get(kind) as K | undefined) ?? kind.at(callbackOf(app, kind))
+  known.set(kind, here)
+  return here
+}
+
 interface Starting<Ask> {
   readonly intent: Intent
   readonly ask: Ask | undefined
@@ -128,9 +145,10 @@ interface Starting<Ask> {
 const start = async <Ask, Kept>(
   ctx: Context,
   { ceremonies, host }: Application,
-  kind: Beginner<Ask, Kept>,
+  given: Beginner<Ask, Kept>,
   starting: Starting<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
+  const kind = placedIn(ctx, given)
   const incoming = incomingOf(ctx, await bodyOf(ctx))
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
   const returnTo = incoming.body['returnTo'] ?? incoming.query.get('returnTo')
@@ -163,7 +181,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
     )
   }
-  return async (ctx) => {
+  const run: Middleware = async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
     const refuse = refusing(ctx, application, kind.name, 'begin')
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
@@ -186,6 +204,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     if (sent.right.body === null) ctx.status = 204
     else ctx.body = sent.right.body
   }
+  return kind.at === undefined ? run : markCeremony(run, kind, 'begin')
 }
 
 /** The first of two factors. */
@@ -277,16 +296,17 @@ export interface FinishOptions {
  *   )
  */
 export const finish = <Kept, Answer, P extends ProofGiven>(
-  kind: Kind<never, Kept, Answer, P>,
+  given: Kind<never, Kept, Answer, P>,
   userOf: (ctx: Context, done: Done<P>) => unknown,
   options: FinishOptions = {},
 ): Middleware => {
-  checkKind('finish(kind, hook)', kind)
+  checkKind('finish(kind, hook)', given)
   checkHook('finish(kind, hook): hook', userOf, 2)
   const { keep = [] } = checkOptions<FinishOptions>('finish(kind, hook, options)', options, { keep: maybe(list) })
-  return async (ctx) => {
+  const run: Middleware = async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
     const { ceremonies, session, host } = application
+    const kind = placedIn(ctx, given)
     const refuse = refusing(ctx, application, kind.name, 'finish')
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
@@ -331,6 +351,7 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
     if (isNavigation(ctx) || ctx.method === 'GET') return leadTo(ctx, returnTo)
     ctx.body = { returnTo }
   }
+  return given.at === undefined ? run : markCeremony(run, given, 'finish')
 }
 
 // What `logIn` refuses is no exception

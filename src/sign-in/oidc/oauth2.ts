@@ -50,8 +50,8 @@ export interface OAuth2Options {
   readonly issuer?: string | undefined
   /** What the application is registered as. */
   readonly client: Client
-  /** The path of the route that has `finish(...)`. Each provider has its own. */
-  readonly callback: string
+  /** The path of the route that has `finish(...)`. Each provider has its own. Default: it is found, as `oidc` finds it. */
+  readonly callback?: string | undefined
   /** What is asked for. Default nothing. */
   readonly scope?: ReadonlyArray<string> | undefined
   /**
@@ -80,7 +80,7 @@ const checks: Checks<OAuth2Options> = {
   token: (place, value) => checkUrl(place, value, true),
   issuer: maybe((place, value) => checkUrl(place, value)),
   client: unchecked,
-  callback: routePath,
+  callback: maybe(routePath),
   scope: maybe(scopes),
   subject: hook(2),
   parameters: maybe(furtherParameters),
@@ -119,7 +119,7 @@ const MAX_SUBJECT = 255
  */
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)
-  const { name, authorize, token, issuer, callback, scope = [], subject, parameters = {} } = given
+  const { name, authorize, token, issuer, scope = [], subject, parameters = {} } = given
   const { lifetime = LIFETIME, timeout = TIMEOUT } = given
   const client = clientOf('oauth2({ client })', given.client)
   const { origin: authority } = new URL(authorize)
@@ -142,7 +142,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   }
   let ready: Configuration | undefined
 
-  return {
+  const kindAt = (callback: string): OAuth2Kind => ({
     name: `oauth2:${name} ${callback}`,
     lifetime,
     leadsAgain: true,
@@ -179,7 +179,8 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
         return E.left(failureOf(error, 'code').error)
       }
     },
-  }
+  })
+  return given.callback === undefined ? { ...kindAt(''), name: `oauth2:${name}`, at: kindAt } : kindAt(given.callback)
 }
 
 // Its issuer is not known, but an answer of another server's is none of this one (RFC 9207 §2.4)

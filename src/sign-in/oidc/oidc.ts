@@ -42,9 +42,10 @@ export interface OidcOptions extends Asking {
   readonly client: Client
   /**
    * The path of the route that has `finish(...)`. With the application's `origin` it is the redirect URI to register.
-   * Each provider has its own.
+   * Each provider has its own. Default: it is found in the routers that `app.use` mounts; `app.callback()` throws a
+   * TypeError if no route has it, or several.
    */
-  readonly callback: string
+  readonly callback?: string | undefined
   /** What is asked for. Default `['openid']`, which must be among them. */
   readonly scope?: ReadonlyArray<string> | undefined
   /** How the provider answers. `form_post` is a POST of another site; it is answered with a redirect. Default `query`. */
@@ -82,7 +83,7 @@ const checks: Checks<OidcOptions> = {
   ...asking,
   issuer: nonEmpty,
   client: unchecked,
-  callback: routePath,
+  callback: maybe(routePath),
   scope: maybe(scopes),
   responseMode: maybe(oneOf('query', 'form_post')),
   userinfo: maybe(flag),
@@ -133,15 +134,7 @@ export const relyingPartyOf = (place: string, kind: unknown): RelyingParty => {
  */
 export const oidc = (options: OidcOptions): OidcKind => {
   const given = checkOptions('oidc', options, checks)
-  const {
-    issuer,
-    callback,
-    scope = ['openid'],
-    responseMode = 'query',
-    userinfo = false,
-    pushed,
-    parameters = {},
-  } = given
+  const { issuer, scope = ['openid'], responseMode = 'query', userinfo = false, pushed, parameters = {} } = given
   const { lifetime = LIFETIME, clockTolerance = TOLERANCE } = given
   const { prompt, loginHint, maxAge, acrValues, uiLocales } = given
   const defaults = askingOf('oidc', { prompt, loginHint, maxAge, acrValues, uiLocales })
@@ -163,7 +156,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
     return url.href
   }
 
-  const kind: OidcKind = {
+  const kindAt = (callback: string): OidcKind => ({
     name: `oidc:${issuer} ${callback}`,
     issuer,
     lifetime,
@@ -223,7 +216,9 @@ export const oidc = (options: OidcOptions): OidcKind => {
         return E.left(failureOf(error, step).error)
       }
     },
-  }
+  })
+  const kind =
+    given.callback === undefined ? { ...kindAt(''), name: `oidc:${issuer}`, at: kindAt } : kindAt(given.callback)
   parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
   return kind
 }

@@ -1,0 +1,155 @@
+/** A provider without `callback`: the redirect URI is the path of the route that has its `finish`. */
+import Router from '@koa/router'
+import Koa from 'koa'
+import compose from 'koa-compose'
+import { withAuth } from 'koa-with-auth'
+import { sessions } from 'koa-with-auth/sessions'
+import { begin, finish } from 'koa-with-auth/sign-in'
+import { oauth2, oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+import { newBrowser, reserved, SECRET_CLIENT } from '../support/providerSite.js'
+import { strongKey } from '../support/sessionsApp.js'
+import { navigation } from '../support/userAgent.js'
+import { wrongProvider } from '../support/wrongProvider.js'
+
+const kindAt = (issuer: string, over: Partial<OidcOptions> = {}): OidcKind =>
+  oidc({ issuer, client: SECRET_CLIENT, ...over })
+
+const somewhere = 'https://provider.example'
+
+/** An application whose users sign in, and what its `error` event reported. */
+const application = (origin = 'https://shop.example') => {
+  const app = new Koa({ keys: [strongKey] })
+  const errors: unknown[] = []
+  app.on('error', (error: unknown) => errors.push(error))
+  sessions(app, { loadUser: (username) => ({ username, isActive: true }), origin })
+  return { app, errors }
+}
+
+const userOf = () => ({ username: 'anna', isActive: true })
+
+const beginning = (kind: OidcKind, path = '/sign-in') => new Router().get(path, withAuth(null), begin(kind))
+
+const finishing = (kind: OidcKind, ...paths: ReadonlyArray<string>) => {
+  const router = new Router()
+  for (const path of paths) router.get(path, withAuth(null), finish(kind, userOf))
+  return router
+}
+
+/** Serves an application on a port that is free. */
+const served = async (routes: (issuer: string) => ReadonlyArray<Koa.Middleware>) => {
+  const provider = await wrongProvider()
+  const { port, serve } = await reserved()
+  const origin = `http://localhost:${port}`
+  const { app, errors } = application(origin)
+  for (const one of routes(provider.issuer)) app.use(one)
+  const respond = app.callback()
+  serve((req, res) => void respond(req, res))
+  return { provider, origin, app, errors }
+}
+
+const redirectUri = (location: string | undefined) => new URL(location ?? '').searchParams.get('redirect_uri')
+
+describe('the callback of a provider', () => {
+  it('is the path of the route that has its finish, with the prefixes of its routers', async () => {
+    const { origin, provider, errors } = await served((issuer) => {
+      const kind = kindAt(issuer)
+      const outer = new Router({ prefix: '/accounts' })
+      const inner = finishing(kind, '/callback')
+      inner.prefix('/google')
+      outer.use(inner.routes())
+      return [beginning(kind).routes(), outer.routes()] as unknown as Koa.Middleware[]
+    })
+    const browser = newBrowser()
+    const begun = await browser.send(`${origin}/sign-in`)
+    expect(redirectUri(begun.location)).toBe(`${origin}/accounts/google/callback`)
+    const page = await browser.open(begun.location ?? '', (url) => url.startsWith(`${origin}/accounts`))
+    const done = await browser.send(page.stopped, { headers: navigation })
+    expect([done.status, done.location, provider.asked('/token')]).toEqual([303, `${origin}/`, 1])
+    expect(errors).toEqual([])
+  })
+
+  it('belongs to its kind: the answer of one is not good at the callback of another', async () => {
+    const { origin, provider } = await served((issuer) => {
+      const [one, other] = [kindAt(issuer), kindAt(issuer)]
+      const routers = [
+        beginning(one),
+        finishing(one, '/one'),
+        beginning(other, '/other-in'),
+        finishing(other, '/other'),
+      ]
+      return routers.map((router) => router.routes()) as unknown as Koa.Middleware[]
+    })
+    const browser = newBrowser()
+    const { stopped } = await browser.open(`${origin}/sign-in`, (url) => url.startsWith(`${origin}/one`))
+    const page = await browser.send(stopped.replace('/one?', '/other?'), { headers: navigation })
+    expect([page.status, provider.asked('/token')]).toEqual([400, 0])
+  })
+
+  it('is found for plain OAuth 2.0, too, and once if GET and POST of one path have it', async () => {
+    const { origin } = await served((issuer) => {
+      const plain = oauth2({
+        name: 'plain',
+        authorize: `${issuer}/authorize`,
+        token: `${issuer}/token`,
+        client: SECRET_CLIENT,
+        subject: () => 7,
+      })
+      const router = new Router()
+      router.get('/sign-in', withAuth(null), begin(plain))
+      router.get('/callback', withAuth(null), finish(plain, userOf))
+      router.post('/callback', withAuth(null), finish(plain, userOf))
+      return [router.routes()] as unknown as Koa.Middleware[]
+    })
+    const browser = newBrowser()
+    const begun = await browser.send(`${origin}/sign-in`)
+    expect(redirectUri(begun.location)).toBe(`${origin}/callback`)
+    const { stopped } = await browser.open(begun.location ?? '', (url) => url.startsWith(origin))
+    expect((await browser.send(stopped, { headers: navigation })).status).toBe(303)
+  })
+
+  it.each([
+    ['no route', [], /no route.*callback/],
+    ['two routes', ['/one', '/two'], /2 routes.*\/one.*\/two.*callback/],
+    ['a route with a parameter', ['/callback/:name'], /\/callback\/:name.*callback/],
+  ])('is missing: %s has finish, which is a TypeError before the first request', (_name, paths, message) => {
+    const { app } = application()
+    const kind = kindAt(somewhere)
+    app.use(beginning(kind).routes() as unknown as Koa.Middleware)
+    app.use(finishing(kind, ...paths).routes() as unknown as Koa.Middleware)
+    expect(() => app.callback()).toThrow(TypeError)
+    expect(() => app.callback()).toThrow(message)
+    expect(() => app.callback()).toThrow(somewhere)
+  })
+
+  it('is not looked for if it was written, or if nothing begins', () => {
+    const { app } = application()
+    const kind = kindAt(somewhere, { callback: '/written' })
+    app.use(beginning(kind).routes() as unknown as Koa.Middleware)
+    app.use(finishing(kind, '/one', '/two').routes() as unknown as Koa.Middleware)
+    app.use(finishing(kindAt(somewhere), '/three', '/four').routes() as unknown as Koa.Middleware)
+    expect(() => app.callback()).not.toThrow()
+  })
+
+  it('that nothing can see is a 500 that names the fix, at begin and at finish', async () => {
+    const { origin, errors } = await served((issuer) => {
+      const kind = kindAt(issuer)
+      const hidden = [beginning(kind), finishing(kind, '/callback')].map((router) => router.routes())
+      return [compose(hidden as unknown as Koa.Middleware[])]
+    })
+    for (const path of ['/sign-in', '/callback?code=a&state=b']) {
+      const page = await newBrowser().send(origin + path)
+      expect([page.status, page.setCookie, page.body]).toEqual([500, [], 'Internal Server Error'])
+    }
+    expect(errors.map(String)).toEqual([1, 2].map(() => expect.stringMatching(/no route.*callback/) as unknown))
+  })
+
+  it('is found if the route is added while the application runs', async () => {
+    const router = new Router()
+    const { origin, provider } = await served(() => [router.routes()] as unknown as Koa.Middleware[])
+    const kind = kindAt(provider.issuer)
+    router.get('/sign-in', withAuth(null), begin(kind))
+    router.get('/late', withAuth(null), finish(kind, userOf))
+    expect(redirectUri((await newBrowser().send(`${origin}/sign-in`)).location)).toBe(`${origin}/late`)
+  })
+})

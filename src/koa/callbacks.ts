@@ -1,0 +1,77 @@
+/**
+ * Where the answers of a ceremony come back: the path of the route that has its `finish`.
+ *
+ * A provider gets this path when a ceremony begins. So it is looked for when the application is served, in the routers
+ * that `app.use` mounts. Routes that are added later are looked for at a request.
+ */
+import { ceremonyMark, notWrapped } from '../core/data.js'
+import { layersOf, routersOf, type AnyApplication } from './operations.js'
+
+/** A kind whose answers come back to a path that was not written. */
+interface Placeable {
+  readonly name: string
+}
+
+interface Mark {
+  readonly kind: Placeable
+  readonly role: 'begin' | 'finish'
+}
+
+/** Marks middleware as the beginning or the end of the ceremonies of a kind, so that its route can be found. */
+export const markCeremony = <F extends Function>(f: F, kind: Placeable, role: Mark['role']): F =>
+  // a tracer would hide the mark
+  notWrapped(Object.assign(f, { [ceremonyMark]: { kind, role } satisfies Mark }))
+
+interface Place extends Mark {
+  readonly path: string | RegExp
+}
+
+const placesIn = (app: AnyApplication): ReadonlyArray<Place> =>
+  routersOf(app)
+    .flatMap(layersOf)
+    .flatMap(({ path, functions }) =>
+      functions.flatMap((f) => {
+        // Safe: `markCeremony` alone writes it
+        const mark = Reflect.get(f, ceremonyMark) as Mark | undefined
+        return mark === undefined ? [] : [{ ...mark, path }]
+      }),
+    )
+
+const fix = 'write its path as { callback }'
+
+const callbackAmong = (places: ReadonlyArray<Place>, kind: Placeable): string => {
+  const found = places.filter((place) => place.kind === kind && place.role === 'finish')
+  const paths = [...new Set(found.map(({ path }) => String(path)))]
+  const place = `begin(kind), finish(kind) of ${kind.name}`
+  const [path] = paths
+  if (path === undefined) {
+    throw new TypeError(`${place}: no route of a router in app.use(router.routes()) has its finish; ${fix}`)
+  }
+  if (paths.length > 1) {
+    throw new TypeError(`${place}: ${paths.length} routes have its finish, ${paths.join(' and ')}; ${fix}`)
+  }
+  if (!/^\/[\w./~%-]*$/.test(path) || path.startsWith('//')) {
+    throw new TypeError(`${place}: a provider leads back to one path, but ${path} matches several; ${fix}`)
+  }
+  return path
+}
+
+/** The path of the route that has `finish(kind)`. Throws a TypeError if there is none, or more than one. */
+export const callbackOf = (app: AnyApplication, kind: Placeable): string => callbackAmong(placesIn(app), kind)
+
+/** Throws a TypeError if a ceremony that begins in the application has no route, or several, where its answers come back. */
+const checkCallbacks = (app: AnyApplication): void => {
+  const places = placesIn(app)
+  for (const { kind, role } of places) if (role === 'begin') callbackAmong(places, kind)
+}
+
+/** Makes `app.callback()` and `app.listen()` check where the answers of ceremonies come back. */
+export const checkingCallbacks = (app: AnyApplication & { callback: (...given: never[]) => unknown }): void => {
+  const { callback } = app
+  const value = function (this: unknown, ...given: never[]): unknown {
+    checkCallbacks(app)
+    return Reflect.apply(callback, this, given)
+  }
+  // not enumerable, as the method of the prototype
+  Object.defineProperty(app, 'callback', { value, writable: true, configurable: true, enumerable: false })
+}
