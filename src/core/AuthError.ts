@@ -126,16 +126,14 @@ export type AuthError =
 // constructors
 // -------------------------------------------------------------------------------------
 
-/** @see Absent */
+/** The client sent no credentials of this kind. */
 export const absent: AuthError = deepFreeze({ _tag: 'absent' })
 
-/** @see Malformed */
+/** The credentials break the syntax of their kind, are too long, or were sent twice. */
 export const malformed: AuthError = deepFreeze({ _tag: 'malformed' })
 
 /**
  * `invalid` without a reason. Called with a reason, it returns `invalid` with this reason.
- *
- * @see Invalid
  */
 export interface PlainInvalid extends Invalid {
   (reason?: FailureReason): AuthError
@@ -143,8 +141,6 @@ export interface PlainInvalid extends Invalid {
 
 /**
  * `expired` without a reason. Called with a reason, it returns `expired` with this reason.
- *
- * @see Expired
  */
 export interface PlainExpired extends Expired {
   (reason?: FailureReason): AuthError
@@ -174,13 +170,13 @@ const plain = (tag: 'invalid' | 'expired'): AuthError & ((reason?: FailureReason
 }
 
 // Safe, both: the value has this tag
-/** @see PlainInvalid */
+/** The credentials were refused. `AuthError.invalid({ detail, code })` says why, to the client. */
 export const invalid: PlainInvalid = plain('invalid') as PlainInvalid
 
-/** @see PlainExpired */
+/** The credentials were good once. `AuthError.expired({ detail, code })` says more, to the client. */
 export const expired: PlainExpired = plain('expired') as PlainExpired
 
-/** @see Forged */
+/** The credentials are good, but another site made the browser send them. */
 export const forged: AuthError = deepFreeze({ _tag: 'forged' })
 
 const scopes: Check = (place, value) => {
@@ -223,15 +219,15 @@ const tags: Readonly<Record<UnfinishedReason, 'invalid' | 'expired' | 'insuffici
 /** @internal A sign-in that was not finished. */
 export const unfinished = (reason: UnfinishedReason): AuthError => deepFreeze({ _tag: tags[reason], reason })
 
-/** @see Throttled */
+/** Too many guesses were made. `retryAfter` is in seconds. */
 export const throttled = (retryAfter?: number): AuthError =>
   deepFreeze(retryAfter === undefined ? { _tag: 'throttled' } : { _tag: 'throttled', retryAfter })
 
-/** @see Unavailable */
+/** It cannot be decided now. `retryAfter` is in seconds. */
 export const unavailable = (retryAfter?: number): AuthError =>
   deepFreeze(retryAfter === undefined ? { _tag: 'unavailable' } : { _tag: 'unavailable', retryAfter })
 
-/** @see Raised */
+/** A hook threw this error. */
 export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'raised', error })
 
 // -------------------------------------------------------------------------------------
