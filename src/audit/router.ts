@@ -18,7 +18,6 @@ import {
   partAmong,
   pathInWords,
   routerOf,
-  routersOf,
   type AnyApplication,
   type AnyRouter,
 } from '../koa/operations.js'
@@ -117,9 +116,13 @@ const weaker = (one: Settings, other: Settings): Settings => ({
 export const audit = (router: AnyRouter | AnyApplication): Audit => {
   if (!isApplication(router)) return auditOf(readingOf('audit(router)', router))
   const audited = auditApplication(router)
-  if (audited !== undefined) return audited
-  throw new TypeError('audit(app): the application mounts no router; write app.use(router.routes()) first')
+  if (audited === undefined) throw noRouterIn('audit(app)')
+  return audited
 }
+
+/** The mistake of an application that cannot be read. */
+export const noRouterIn = (place: string): TypeError =>
+  new TypeError(`${place}: the application mounts no router; write app.use(router.routes()) first`)
 
 declareFactory('audit', audit)
 
@@ -253,34 +256,62 @@ export const isApplication = (u: unknown): u is AnyApplication =>
   'callback' in u &&
   typeof u.callback === 'function'
 
-/** The audit of an application; `undefined` if it mounts no router. */
-export const auditApplication = ({ middleware }: AnyApplication): Audit | undefined => {
-  if (routersOf({ middleware }).length === 0) return undefined
+/** The result of reading an application, in the order in which requests reach its routers and functions. */
+export interface ApplicationReading {
+  readonly reading: Pick<Reading, 'routes' | 'middleware'>
+  readonly audit: Audit
+}
+
+/** Reads an application; `undefined` if it mounts no router, and has no guard of its own (`guardApp`). */
+export const readApplication = ({ middleware }: AnyApplication): ApplicationReading | undefined => {
+  const read: Reading[] = []
   const audits: Audit[] = []
   let settings: Settings = defaults
-  let before: ReadonlyArray<Route> = []
   let around: Guarding | undefined
+  let isKnown = false
   for (const f of middleware) {
-    if (isGuard(f)) around = f
-    if (isGuard(f)) continue
     const router = routerOf(f)
-    if (router === undefined) {
-      settings = additionOf(f)?.(settings) ?? settings
-      audits.push({
-        operations: [],
-        middleware: [{ path: '/*', functions: [middlewareName(f)], guarded: around === undefined ? 'no' : 'yes' }],
-      })
+    isKnown ||= isGuard(f) || router !== undefined
+    if (isGuard(f)) {
+      around = f
       continue
     }
-    const reading = within(around, readingOf('audit(router)', router, settings))
-    audits.push(auditOf(reading, before))
-    before = [...before, ...reading.routes]
+    const reading =
+      router === undefined
+        ? alone(f, around === undefined ? 'no' : 'yes')
+        : within(around, readingOf('audit(router)', router, settings))
+    settings = additionOf(f)?.(settings) ?? settings
+    audits.push(
+      auditOf(
+        reading,
+        read.flatMap(({ routes }) => routes),
+      ),
+    )
+    read.push(reading)
   }
-  return withTable({
-    operations: audits.flatMap(({ operations }) => operations),
-    middleware: audits.flatMap((audit) => audit.middleware),
-  })
+  if (!isKnown) return undefined
+  return {
+    reading: {
+      routes: read.flatMap(({ routes }) => routes),
+      middleware: read.flatMap((one) => one.middleware),
+    },
+    audit: withTable({
+      operations: audits.flatMap(({ operations }) => operations),
+      middleware: audits.flatMap((audit) => audit.middleware),
+    }),
+  }
 }
+
+/** The audit of an application; `undefined` if it cannot be read. */
+export const auditApplication = (app: AnyApplication): Audit | undefined => readApplication(app)?.audit
+
+// A function of `app.use` that is no router: no request to an operation can be read from it
+const alone = (f: Function, guarded: MiddlewareLayer['guarded']): Reading => ({
+  routes: [],
+  middleware: [{ path: '/*', functions: [f], guarded }],
+  runsFirst: () => false,
+  settingsOf: () => defaults,
+})
 
 // What was read, below the guard of the application (`guardApp`): a request must pass both
 const within = (around: Guarding | undefined, reading: Reading): Reading => {

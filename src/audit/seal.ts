@@ -1,18 +1,27 @@
 /**
- * `seal` refuses a router at the start, unless everything that anonymous callers reach is listed.
+ * `seal` refuses a router, or a whole application, at the start, unless everything that anonymous callers reach is listed.
  *
- * It checks the report of `audit`. It knows nothing of middleware above the router (`app.use`), or of what answers if
- * no operation matches.
+ * It checks the report of `audit`. Of a router, it knows nothing of middleware above (`app.use`), or of what answers if no
+ * operation matches.
  */
 import { readFileSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
-import { aheadOfParams, sealedMark, withCode } from '../core/data.js'
+import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
 import { forgetPosition, isGuard, isLayer, originalOf, watched } from '../koa/layer.js'
-import { isEntryOf, labelOf, listedName, whyMissing, type AnyRouter, type ReadLayer } from '../koa/operations.js'
+import {
+  isEntryOf,
+  labelOf,
+  listedName,
+  routersOf,
+  whyMissing,
+  type AnyApplication,
+  type AnyRouter,
+  type ReadLayer,
+} from '../koa/operations.js'
 import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
@@ -20,7 +29,10 @@ import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './differences.js'
 import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
 import { aheadIn, linesOf, nameInFile, originsIn, readPolicy, whoOf, type PolicyLine } from './policy.js'
-import { auditOf, readingOf, type Reading } from './router.js'
+import { auditOf, isApplication, noRouterIn, readApplication, readingOf, type Reading } from './router.js'
+
+/** The operations and functions that findings are about. */
+type Listed = Pick<Reading, 'routes' | 'middleware'>
 
 /** What may be open, and what may run unguarded: the options of `seal`. */
 interface Allowed {
@@ -32,7 +44,7 @@ interface Allowed {
  * Everything about a router that its lists do not allow. An operation that lets in anonymous callers must be public on
  * purpose. So it must be listed, also with `optional(...)`. And no unlisted function may answer before a guard.
  */
-const notAllowed = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
+const notAllowed = (reading: Listed, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
   const isUnlisted = unlistedAmong(reading, allowed)
   const sentences = sealable(reading, audit).flatMap((finding) => {
     const { rule, message, fix, at: [at, functionAt] = [-1, undefined] } = finding
@@ -56,7 +68,7 @@ const notAllowed = (reading: Reading, audit: Audit, allowed: Allowed): ReadonlyA
 }
 
 /** What no list and no policy file can allow. */
-const neverAllowed = (reading: Reading, audit: Audit): ReadonlyArray<string> =>
+const neverAllowed = (reading: Listed, audit: Audit): ReadonlyArray<string> =>
   sealable(reading, audit)
     .filter(({ rule }) => rule === 'undecided-operation' || rule === 'answered-first')
     .map(sentence)
@@ -70,7 +82,7 @@ const misuse = ({ name, guard, functions }: Route): string | undefined => {
   return functions.filter(isGuard).length > 1 ? `${name}: withAuth(...) is in it twice; remove one` : undefined
 }
 
-const sealable = ({ routes }: Reading, audit: Audit): ReadonlyArray<Finding> =>
+const sealable = ({ routes }: Listed, audit: Audit): ReadonlyArray<Finding> =>
   findingsOf(audit).filter(({ rule, at = [-1] }) => {
     const route = routes[at[0]]
     return (rule !== 'open-operation' && rule !== 'undecided-operation') || route === undefined || !misuse(route)
@@ -78,13 +90,14 @@ const sealable = ({ routes }: Reading, audit: Audit): ReadonlyArray<Finding> =>
 
 // dd-trace wraps functions when they are added, and keeps their names. So if a listed function is nowhere in the
 // router, a function with its name counts as the listed one.
-const unlistedAmong = ({ routes, middleware }: Reading, allowed: Allowed): ((f: Function) => boolean) => {
+const unlistedAmong = ({ routes, middleware }: Listed, allowed: Allowed): ((f: Function) => boolean) => {
   const present = new Set([...routes, ...middleware].flatMap(({ functions }) => functions.map(originalOf)))
   const wrapped = allowed.middleware.filter((f) => f.name !== '' && !present.has(f))
   return (f) => {
     const original = originalOf(f)
     const isWrapped = wrapped.some(({ name, length }) => name === original.name && length === original.length)
-    return !isSettings(f) && !allowed.middleware.includes(original) && !isWrapped
+    // `authSettings` and `sessions` answer nothing themselves
+    return !isSettings(f) && !(upgradeMark in f) && !allowed.middleware.includes(original) && !isWrapped
   }
 }
 
@@ -113,7 +126,14 @@ const listing = (
  * that can only come from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
  */
 
-/** Returns the differences of a router from a policy file, as findings. Throws an Error for a file that cannot be read. */
+/** The differences of an application from a policy file, as the command finds them. Throws an Error for a file that cannot be read. */
+const applicationFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
+  inFile(file, differencesOf(linesIn(place, file), linesOf(audit)))
+
+const inFile = (file: string | URL, differences: ReadonlyArray<Difference>): ReadonlyArray<string> =>
+  findingsOfPolicy(differences).map(({ message }) => `${message} (${String(file)})`)
+
+/** The same for a router. */
 const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
   const lines = linesOf(audit)
   const own = new Set(lines.map(({ operation }) => operation))
@@ -123,9 +143,10 @@ const policyFindings = (place: string, file: string | URL, audit: Audit): Readon
     notes: line.notes.filter((note) => own.has(aheadIn(note) ?? line.operation)),
   }))
   const differences = differencesOf(before, lines)
-  return findingsOfPolicy(
+  return inFile(
+    file,
     differences.filter((difference) => difference.is !== undefined && !isOfTheApplication(difference)),
-  ).map(({ message }) => `${message} (${String(file)})`)
+  )
 }
 
 const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> => {
@@ -143,7 +164,7 @@ const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> =
 /** The cross-site check of each layer for which the file says that it is on. */
 const sitesIn = (
   lines: ReadonlyArray<PolicyLine>,
-  { routes }: Reading,
+  { routes }: Listed,
   { operations }: Audit,
 ): ReadonlyMap<unknown, CrossOriginPolicy> =>
   new Map(
@@ -169,9 +190,11 @@ const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
  * (`withAuth(a)(router)`, a router that it is mounted on) are separate routers, and stay open.
  */
 
-const refuse = (what: string) => (): never => {
-  throw new TypeError(`${what} comes after seal(router), which has not checked it: write it before`)
+const refuseIn = (place: string, what: string) => (): never => {
+  throw new TypeError(`${what} comes after ${place}, which has not checked it: write it before`)
 }
+
+const refuse = (what: string) => refuseIn('seal(router)', what)
 
 const refuseLayer = (given: ReadonlyArray<unknown>): never => {
   const layer = given.find(isLayer)
@@ -207,6 +230,17 @@ const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>,
       },
       configurable: true,
     },
+  })
+}
+
+/** Closes an application: `app.use` is a TypeError, and its middleware cannot be changed. */
+const closeApplication = (app: AnyApplication & { readonly [sealedMark]?: boolean }): void => {
+  if (app[sealedMark] === true) return
+  const late = refuseIn('seal(app)', 'app.use(...)')
+  Object.defineProperties(app, {
+    middleware: { value: Object.freeze(watched([...app.middleware], late)), enumerable: true, writable: false },
+    use: { value: late, configurable: true },
+    [sealedMark]: { value: true },
   })
 }
 
@@ -306,14 +340,16 @@ const checks: Checks<SealOptions> = {
 }
 
 /**
- * Returns the router, closed, or throws a TypeError that lists every finding with its fix:
+ * Returns the router or the application, closed, or throws a TypeError that lists every finding with its fix:
  *
  * - an operation that no level decided about;
  * - an operation that is public or optional and not listed, and an entry of the list that matches no such operation;
  * - a guarded operation whose requests a public one answers first;
- * - middleware of `router.use`, or before a guard, that is not listed. `authSettings` and `operation` need not be.
+ * - middleware of `router.use`, or before a guard, that is not listed. `authSettings` and `operation` need not be;
+ * - of an application, also functions of `app.use` that no `guardApp` guards. `sessions` need not be listed.
  *
- * Call it before `app.use`, because some tracers replace functions there. Routes, middleware, `param` hooks and prefixes that are
+ * Of an application, the routers that `app.use` mounts are closed, too, and `app.use` is a TypeError afterwards. Of a router, call it
+ * before `app.use`, because some tracers replace functions there. Routes, middleware, `param` hooks and prefixes that are
  * added later are a TypeError, too. `withAuth(a)(router)` makes a copy of the router: seal the copy.
  *
  * @example
@@ -334,34 +370,62 @@ const checks: Checks<SealOptions> = {
  *
  * const app = new Koa()
  * app.use(seal(api, { public: ['GET /api/health'] }).routes())
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import Koa from 'koa'
+ * import { withAuth } from 'koa-with-auth'
+ * import { seal } from 'koa-with-auth/audit'
+ *
+ * const health = new Router()
+ * health.get('/health', withAuth(null), (ctx) => {
+ *   ctx.body = 'ok'
+ * })
+ * const app = seal(new Koa().use(health.routes()), { public: ['GET /health'] })
+ * assert.throws(() => app.use((_ctx, next) => next()), /comes after seal\(app\)/)
  */
-export const seal = <R extends AnyRouter>(router: R, options: SealOptions = {}): R => {
-  const { lock, ...lists } = checkOptions('seal(router, options)', options, checks)
+export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: SealOptions = {}): R => {
+  const isWhole = isApplication(router)
+  const place = isWhole ? 'seal(app)' : 'seal(router)'
+  const { lock, ...lists } = checkOptions(place.replace(')', ', options)'), options, checks)
+  const withLock = place.replace(')', ', { lock })')
   if (lock !== undefined && Object.keys(lists).length > 0) {
-    throw new TypeError('seal(router, { lock }): the policy file lists what is public; leave out public and middleware')
+    throw new TypeError(`${withLock}: the policy file lists what is public; leave out public and middleware`)
   }
-  const reading = readingOf('seal(router)', router)
-  const audit = auditOf(reading)
+  const { reading, audit } = isWhole ? applicationAt(place, router) : routerAt(place, router)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
     ...(lock === undefined
       ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
       : [
           ...neverAllowed(reading, audit),
-          ...sameWordsIn([router]).map(sentence),
-          ...policyFindings('seal(router, { lock })', lock, audit),
+          ...sameWordsIn(isWhole ? routersOf(router) : [router]).map(sentence),
+          ...(isWhole ? applicationFindings : policyFindings)(withLock, lock, audit),
         ]),
   ]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
-    throw withCode(new TypeError([`seal(router): ${count}`, ...findings].join('\n- ')), 'ERR_NOT_SEALED')
+    throw withCode(new TypeError([`${place}: ${count}`, ...findings].join('\n- ')), 'ERR_NOT_SEALED')
   }
-  close(
-    router,
-    lock === undefined ? new Map() : sitesIn(linesIn('seal(router, { lock })', lock), reading, audit),
-    String(lock),
-  )
+  if (isWhole) {
+    // all settings above its routers are known, and were compared
+    for (const one of routersOf(router)) close(one, new Map(), String(lock))
+    closeApplication(router)
+  } else {
+    close(router, lock === undefined ? new Map() : sitesIn(linesIn(withLock, lock), reading, audit), String(lock))
+  }
   return router
+}
+
+const routerAt = (place: string, router: AnyRouter): { readonly reading: Listed; readonly audit: Audit } => {
+  const reading = readingOf(place, router)
+  return { reading, audit: auditOf(reading) }
+}
+
+const applicationAt = (place: string, app: AnyApplication): { readonly reading: Listed; readonly audit: Audit } => {
+  const read = readApplication(app)
+  if (read === undefined) throw noRouterIn(place)
+  return read
 }
 
 declareFactory('seal', seal)

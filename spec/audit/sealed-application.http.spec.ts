@@ -1,0 +1,230 @@
+/** `seal(app)`: a whole application, with all its routers and what `app.use` mounts beside them. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Router from '@koa/router'
+import Koa, { type Middleware } from 'koa'
+import { apiApp, apiKeyCookie, authSettings, guardApp, httpBearer, withAuth } from 'koa-with-auth'
+import { audit, seal, type AnyApplication } from 'koa-with-auth/audit'
+import { sessions } from 'koa-with-auth/sessions'
+import { assert, describe, expect, it, onTestFinished } from 'vitest'
+import { linesOf, policyText } from '../../src/audit/policy.js'
+import { messageOf, untyped } from '../support/mistakes.js'
+import { ask, listen } from '../support/server.js'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })
+const cors: Middleware = (_ctx, next) => next()
+const files: Middleware = (ctx, next) => {
+  if (ctx.path !== '/file') return next()
+  ctx.body = 'a file'
+  return undefined
+}
+
+const pets = () => {
+  const router = new Router({ prefix: '/pets' })
+  router.get('/', withAuth(bearer), (ctx) => {
+    ctx.body = ctx.request.auth.user
+  })
+  router.post('/', withAuth(cookie), (ctx) => {
+    ctx.body = ctx.request.auth.user
+  })
+  return router
+}
+const health = () => {
+  const router = new Router()
+  router.get('/health', withAuth(null), (ctx) => {
+    ctx.body = 'ok'
+  })
+  return router
+}
+const application = () => new Koa().use(cors).use(health().routes()).use(pets().routes())
+const allowed = { public: ['GET /health'], middleware: [cors] }
+
+const policyOf = (app: AnyApplication): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealed-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'auth.lock')
+  writeFileSync(file, policyText(linesOf(audit(app))))
+  return file
+}
+
+describe('seal(app, { public, middleware })', () => {
+  it('returns the application, which works', async () => {
+    const app = application()
+    expect(seal(app, allowed)).toBe(app)
+    const served = await listen(app)
+    onTestFinished(served.close)
+    expect(await ask(`${served.url}/health`)).toMatchObject({ status: 200, text: 'ok' })
+    expect(await ask(`${served.url}/pets`)).toMatchObject({ status: 401 })
+    expect(await ask(`${served.url}/pets`, { headers: { Authorization: 'Bearer good' } })).toMatchObject({
+      text: 'anna',
+    })
+  })
+
+  it('lists every finding of all routers, and functions of app.use that nothing guards', () => {
+    expect(messageOf(() => seal(application().use(files)))).toBe(
+      [
+        'seal(app): 3 findings',
+        "GET /health is public: guard it, or list 'GET /health' in public",
+        'use /*: no guard covers cors: list the function itself in middleware, or remove it',
+        'use /*: no guard covers files: list the function itself in middleware, or remove it',
+      ].join('\n- '),
+    )
+  })
+
+  it('finds what one router answers for another', () => {
+    const any = new Router()
+    any.get('/:any', withAuth(null), () => {})
+    const app = new Koa().use(any.routes()).use(pets().routes())
+    expect(messageOf(() => seal(app, { public: ['GET /:any'] }))).toContain(
+      'GET /pets is guarded, but GET /:any, which is public, answers it first',
+    )
+  })
+
+  it('an entry may be of any router; one that is nowhere, or guarded, is a finding', () => {
+    expect(messageOf(() => seal(application(), { ...allowed, public: ['GET /health', 'GET /pets'] }))).toContain(
+      "'GET /pets' is listed in public, but it is guarded (bearer)",
+    )
+    expect(messageOf(() => seal(application(), { ...allowed, public: ['GET /health', 'GET /no'] }))).toContain(
+      "'GET /no' is listed in public, but there is no such operation",
+    )
+  })
+
+  it('authSettings and sessions need not be listed', () => {
+    const app = new Koa({ keys: ['k'.repeat(40)] })
+    sessions(app, { loadUser: () => undefined as { username: string } | undefined, name: 'sealed' })
+    app.use(authSettings({ realm: 'pets' })).use(pets().routes())
+    expect(seal(app)).toBe(app)
+  })
+
+  it('an undecided operation, or one for tests, is refused whatever is listed', () => {
+    const bare = new Router()
+    bare.get('/bare', () => {})
+    expect(messageOf(() => seal(application().use(bare.routes()), { ...allowed, public: ['GET /bare'] }))).toContain(
+      'GET /bare is undecided',
+    )
+  })
+
+  it('seals an apiApp in it', () => {
+    const api = apiApp({ prefix: '/api', auth: bearer, docs: false })
+    api.get('/me', () => {})
+    expect(seal(new Koa().use(api.routes()))).toBeInstanceOf(Koa)
+    expect(() => api.get('/more', () => {})).toThrow(TypeError)
+  })
+})
+
+describe('a sealed application', () => {
+  const sealed = () => {
+    const router = pets()
+    const app = seal(new Koa().use(router.routes()))
+    return { app, router }
+  }
+
+  it('takes no more middleware', () => {
+    const { app } = sealed()
+    expect(() => app.use(cors)).toThrow(/app\.use\(\.\.\.\) comes after seal\(app\)/)
+    expect(() => app.middleware.push(cors)).toThrow(TypeError)
+    expect(() => {
+      app.middleware = []
+    }).toThrow(TypeError)
+    expect(() => {
+      app.middleware[0] = cors
+    }).toThrow(TypeError)
+    expect(app.middleware).toHaveLength(1)
+  })
+
+  it('takes no more routes in any of its routers', () => {
+    const { router } = sealed()
+    expect(() => router.get('/more', () => {})).toThrow(/comes after seal/)
+  })
+
+  it('can be sealed again, as can its routers before', () => {
+    const { app } = sealed()
+    expect(seal(app)).toBe(app)
+    const router = pets()
+    seal(router)
+    expect(seal(new Koa().use(router.routes()))).toBeInstanceOf(Koa)
+  })
+})
+
+describe('seal(app) with guardApp', () => {
+  const guarded = (use: (app: Koa) => unknown) => {
+    const app = guardApp(bearer)(new Koa())
+    use(app as unknown as Koa)
+    return app
+  }
+
+  it('nothing below the guard needs to be listed', () => {
+    const app = guarded((inner) => inner.use(files).use(health().routes()))
+    expect(seal(app)).toBe(app)
+    expect(
+      messageOf(() =>
+        seal(
+          guarded((inner) => inner.use(health().routes())),
+          { public: ['GET /health'] },
+        ),
+      ),
+    ).toContain('it is guarded (bearer)')
+  })
+
+  it('what is above the guard must be listed', () => {
+    const make = () => guardApp(bearer, { middleware: [cors] })(new Koa().use(cors)).use(files)
+    expect(messageOf(() => seal(make()))).toContain('no guard covers cors')
+    expect(seal(make(), { middleware: [cors] })).toBeInstanceOf(Koa)
+  })
+
+  it('an application without a router can be audited and sealed, if it is guarded', async () => {
+    const app = guarded((inner) => inner.use(files))
+    expect(audit(app)).toMatchObject({
+      operations: [],
+      middleware: [{ path: '/*', functions: ['files'], guarded: 'yes' }],
+    })
+    const served = await listen(seal(app))
+    onTestFinished(served.close)
+    expect((await ask(`${served.url}/file`)).status).toBe(401)
+    expect(() => seal(new Koa().use(files), { middleware: [files] })).toThrow('the application mounts no router')
+  })
+})
+
+describe('seal(app, { lock })', () => {
+  it('accepts the file that the command wrote', () => {
+    const app = application()
+    expect(seal(app, { lock: policyOf(app) })).toBe(app)
+  })
+
+  it.each<[string, () => AnyApplication, string]>([
+    [
+      'a new public operation',
+      () => application().use(new Router().get('/new', withAuth(null), () => {}).routes()),
+      'GET /new',
+    ],
+    ['new middleware', () => application().use(files), 'files'],
+    ['another order', () => new Koa().use(cors).use(pets().routes()), 'GET /health'],
+    [
+      'the cross-site check is off',
+      () =>
+        new Koa()
+          .use(cors)
+          .use(authSettings({ csrf: false }))
+          .use(health().routes())
+          .use(pets().routes()),
+      'POST /pets',
+    ],
+  ])('refuses %s', (_what, changed, message) => {
+    const file = policyOf(application())
+    expect(messageOf(() => seal(changed(), { lock: file }))).toContain(message)
+  })
+
+  it('takes no lists beside the file', () => {
+    const app = application()
+    expect(messageOf(() => seal(app, { lock: policyOf(app), public: [] }))).toContain('leave out public and middleware')
+  })
+})
+
+describe('mistakes', () => {
+  it('names the application, and unknown options', () => {
+    expect(messageOf(() => seal(application(), untyped({ publik: [] })))).toContain('seal(app, options): no option "publik"')
+    assert.throws(() => seal(untyped({}), {}), TypeError)
+  })
+})
