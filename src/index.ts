@@ -75,6 +75,7 @@ export type Challenge = Challenges.Challenge
 
 // what clients send
 export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from './core/Credentials.js'
+export type { Schema, StandardSchema } from './core/Schema.js'
 export { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from './core/RequestFields.js'
 export { constantTimeEqual } from './core/data.js'
 

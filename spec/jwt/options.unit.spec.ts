@@ -108,7 +108,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
       /holds a private key/,
     ],
     ['a profile that does not exist', { ...of, profile: 'id' }, /'any' or 'rfc9068'/],
-    ['claims that is not a decoder', { ...of, claims: {} }, /decoder of io-ts/],
+    ['claims that is not a decoder', { ...of, claims: {} }, /claims }\) must be an io-ts codec.* or a schema of zod/],
     ['a hook of three parameters', { ...of, authenticate: (_a: 1, _b: 2, _c: 3) => true }, /takes 3 parameters/],
     ['a negative tolerance', { ...of, clockTolerance: -1 }, /clockTolerance/],
     ['an age that is not a number', { ...of, maxTokenAge: '1h' }, /maxTokenAge/],

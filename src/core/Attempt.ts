@@ -3,9 +3,9 @@
  *
  * So what a part of the tree notes for another part never has to be removed. Without an attempt, `evaluate` makes one.
  */
-import type { Either } from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import type { Leaf } from './Description.js'
+import type { Decode, Decoded } from './Schema.js'
 
 /** What is known of one decision. */
 export interface Attempt {
@@ -16,7 +16,7 @@ export interface Attempt {
   /** @internal The guesses that stay counted, see `guesses/throttled.ts`. */
   guesses: ReadonlyArray<PendingGuess> | undefined
   /** @internal The credentials that were decoded before their kind was asked. */
-  decoded: Decoded | undefined
+  decoded: DecodedAhead | undefined
   /** @internal Whether a remembered verification answered. */
   isRecalled: boolean
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
@@ -36,10 +36,10 @@ export interface PendingGuess {
 }
 
 /** @internal What one `decode` made of one value. */
-export interface Decoded {
-  readonly decode: (sent: unknown) => Either<unknown, unknown>
+export interface DecodedAhead {
+  readonly decode: Decode
   readonly sent: unknown
-  readonly credentials: Either<unknown, unknown>
+  readonly credentials: Decoded
 }
 
 /** Begins a decision about a request. */

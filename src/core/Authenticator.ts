@@ -26,7 +26,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
-import type * as t from 'io-ts'
 import type { Request } from 'koa'
 import { newAttempt, type Attempt } from './Attempt.js'
 import * as AuthErrors from './AuthError.js'
@@ -46,6 +45,7 @@ import {
   type PrincipalFromAnswer,
   type Result,
 } from './Result.js'
+import { decoderOf, schemaLike, type Decode, type Decoded, type Schema } from './Schema.js'
 import { knownExchange, settingsOf } from './Settings.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
@@ -104,8 +104,11 @@ export interface AuthenticatorOptions<X, C, R> {
   readonly ambient: boolean
   /** Reads the credential from the request. `none` means absent: the hook is not called. */
   readonly extract: (request: Request) => O.Option<X>
-  /** The codec of the credentials. A value that it refuses is malformed. Without a codec, `''` and arrays (sent twice) are malformed. */
-  readonly credentials?: t.Decoder<unknown, C> | undefined
+  /**
+   * An io-ts codec of the credentials, or a Standard Schema of them, such as one of zod, valibot or arktype. A value that it refuses
+   * is malformed; if it throws, the answer is 500. Without one, `''` and arrays (sent twice) are malformed.
+   */
+  readonly credentials?: Schema<C> | undefined
   /** The longest credential, in characters; a longer one is malformed. Default 8192. */
   readonly maxLength?: number | undefined
   /** Decides who the request acts for. Returns a value, a promise, an Option, an Either or a TaskEither. */
@@ -128,11 +131,6 @@ const challengeCheck: Check = (place, value) => {
   challengeOf(scheme, parameters)
 }
 
-const decoder: Check = (place, value) => {
-  if (typeof value === 'object' && value !== null && 'validate' in value) return
-  throw new TypeError(`${place} must be an io-ts codec, such as HeaderKey`)
-}
-
 const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   scheme: unchecked,
   schemeFor: maybe(hook(1)),
@@ -142,7 +140,7 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   extract: hook(1),
   authenticate: credentialHook(2),
   challenge: challengeCheck,
-  credentials: maybe(decoder),
+  credentials: maybe(schemaLike('HeaderKey')),
   maxLength: credential.maxLength,
 }
 
@@ -157,13 +155,13 @@ const checkKind = <X, C, R>(options: AuthenticatorOptions<X, C, R>): Authenticat
 export interface Reading {
   /** What the client sent. */
   readonly extract: (request: Request) => O.Option<unknown>
-  /** The credentials in it; a Left is malformed. */
-  readonly decode: (sent: unknown) => E.Either<unknown, unknown>
+  /** The credentials in it; a Left is malformed. It is async if their schema is. */
+  readonly decode: Decode
   /**
    * Set by `throttled`: the address that the credential counts under. `undefined` if the limiter must be asked first,
-   * even if the credential is remembered.
+   * even if the credential is remembered. It is async if the schema of the credentials is.
    */
-  readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined
+  readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined | Promise<string | undefined>
   /** The fallback of `recoverUnavailable` may decide, so the result must not be kept under this credential. */
   readonly recovers?: true
   /** Set by token kinds, which must verify a token for each request: why `remembered` cannot go around them. */
@@ -207,8 +205,6 @@ export type PrincipalOf<M> =
 
 const MAX_LENGTH = 8192
 
-// io-ts would keep the credential in this context, and nothing reads it
-const noContext: t.Context = []
 const tooLong: E.Either<unknown, never> = E.left('too long')
 
 /** @internal Makes a decision. It never throws, and its promise never rejects. */
@@ -346,9 +342,9 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
 const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Authenticator<PrincipalFromAnswer<R>> => {
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
-  const credentials = kind.credentials ?? (AnyCredentials as t.Decoder<unknown, C>)
-  const decode = (sent: unknown): E.Either<unknown, C> =>
-    typeof sent === 'string' && sent.length > maxLength ? tooLong : credentials.validate(sent, noContext)
+  const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
+  const validate = decoderOf('authenticator({ credentials })', credentials)
+  const decode: Decode<C> = (sent) => (typeof sent === 'string' && sent.length > maxLength ? tooLong : validate(sent))
   const leaf: Descriptions.Leaf = {
     _tag: 'Leaf',
     scheme: frozenCopy(scheme),
@@ -372,14 +368,18 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
       // Safe: the same `decode` returned it for the same value
       const decoded =
         ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
-          ? (ahead.credentials as E.Either<unknown, C>)
+          ? (ahead.credentials as Decoded<C>)
           : decode(sent.value)
+      if (decoded instanceof Promise) return decoded.then((late) => admitLate(request, late)).catch(failed)
       if (E.isLeft(decoded)) return malformed
       return concluded(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
-      return E.left(Descriptions.explained(leaf, failureOf(error)))
+      return failed(error)
     }
   }
+  const failed = (error: unknown) => E.left(Descriptions.explained(leaf, failureOf(error)))
+  const admitLate = (request: Request, decoded: Decoded<C>): Evaluation<unknown> =>
+    E.isLeft(decoded) ? malformed : concluded(authenticate(request, decoded.right), conclude, request)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return make(leaf, decide, reading) as Authenticator<PrincipalFromAnswer<R>>
 }

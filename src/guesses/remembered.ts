@@ -264,22 +264,26 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       if (!isAsked) attempt.isRecalled = true
       return evaluation
     }
-    const decide: Decide = (attempt) => {
+    const failed = (error: unknown) => E.left(explained(leaf, failureOf(error)))
+    const recalledFrom = (attempt: Attempt, sent: unknown, from: string | undefined): Evaluation<unknown> => {
+      if (from === undefined) return verify(attempt)
       const { request } = attempt
+      // a forged request never gets the result of another request, or the other way round
+      const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
+      const evaluation = recall(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent))
+      return attempt.guesses === undefined ? evaluation : andThen(evaluation, (result) => known(attempt, sent, result))
+    }
+    const decide: Decide = (attempt) => {
       try {
-        const sent = extract(request)
+        const sent = extract(attempt.request)
         if (O.isNone(sent)) return verify(attempt)
         // with `throttled`, a verification is valid only for its address, and only within the limit
         const from = origin === undefined ? '' : origin(attempt, sent.value)
-        if (from === undefined) return verify(attempt)
-        // a forged request never gets the result of another request, or the other way round
-        const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
-        const evaluation = recall(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent.value))
-        return attempt.guesses === undefined
-          ? evaluation
-          : andThen(evaluation, (result) => known(attempt, sent.value, result))
+        return from instanceof Promise
+          ? from.then((late) => recalledFrom(attempt, sent.value, late)).catch(failed)
+          : recalledFrom(attempt, sent.value, from)
       } catch (error) {
-        return E.left(explained(leaf, failureOf(error)))
+        return failed(error)
       }
     }
     return make(wrappedBy(leaf, words), decide, reading)

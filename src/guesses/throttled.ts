@@ -37,6 +37,7 @@ import {
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { explained, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
+import type { Decoded } from '../core/Schema.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkMember } from '../core/members.js'
 import {
@@ -223,7 +224,18 @@ export const throttled = <C = unknown>(
     const forged = failed(AuthErrors.forged)
     const gone = failed(AuthErrors.throttled())
 
-    const guessAt = (attempt: Attempt, sent: unknown, decoded = decode(sent)): Guessed | undefined => {
+    // the kind itself, which is asked after the limiter, decodes nothing again
+    const decodedAhead = (attempt: Attempt, sent: unknown): Decoded | Promise<Decoded> => {
+      const { decoded: ahead } = attempt
+      if (ahead !== undefined && ahead.decode === decode && ahead.sent === sent) return ahead.credentials
+      const note = (credentials: Decoded): Decoded => {
+        attempt.decoded = { decode, sent, credentials }
+        return credentials
+      }
+      const decoded = decode(sent)
+      return decoded instanceof Promise ? decoded.then(note) : note(decoded)
+    }
+    const guessAt = (attempt: Attempt, sent: unknown, decoded: Decoded): Guessed | undefined => {
       const { request } = attempt
       // Safe: the caller declares `C` and knows what `decode` returns. Malformed credentials name no account
       const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
@@ -269,24 +281,40 @@ export const throttled = <C = unknown>(
         if (O.isNone(sent)) return authenticate(attempt)
         // it will not be let in, so it need not be counted
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
-        const credentials = decode(sent.value)
-        // for the kind itself, which is asked after the limiter
-        attempt.decoded = { decode, sent: sent.value, credentials }
-        const guess = guessAt(attempt, sent.value, credentials)
-        return guess === undefined ? gone : ask(guess, [])
+        const askFor = (decoded: Decoded): Evaluation<unknown> => {
+          const guess = guessAt(attempt, sent.value, decoded)
+          return guess === undefined ? gone : ask(guess, [])
+        }
+        const decoded = decodedAhead(attempt, sent.value)
+        return decoded instanceof Promise
+          ? decoded.then(askFor).catch((error: unknown) => failed(failureOf(error)))
+          : askFor(decoded)
       } catch (error) {
         return failed(failureOf(error))
       }
     }
-    const origin = (attempt: Attempt, sent: unknown): string | undefined => {
-      const inner = reading.origin === undefined ? '' : reading.origin(attempt, sent)
+    const originWith = (
+      attempt: Attempt,
+      sent: unknown,
+      inner: string | undefined,
+    ): string | undefined | Promise<string | undefined> => {
       if (inner === undefined) return undefined
       if (keys === undefined && refused.isEmpty()) {
         const address = clientAddress(attempt.request)
         return isGone(attempt.request, address) ? undefined : address + inner
       }
-      const guess = guessAt(attempt, sent)
-      return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
+      const from = (decoded: Decoded): string | undefined => {
+        const guess = guessAt(attempt, sent, decoded)
+        return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
+      }
+      const decoded = decodedAhead(attempt, sent)
+      return decoded instanceof Promise ? decoded.then(from) : from(decoded)
+    }
+    const origin: Reading['origin'] = (attempt, sent) => {
+      const inner = reading.origin === undefined ? '' : reading.origin(attempt, sent)
+      return inner instanceof Promise
+        ? inner.then((one) => originWith(attempt, sent, one))
+        : originWith(attempt, sent, inner)
     }
     return make(wrappedBy(leaf, words, { throttled: true }), decide, { ...reading, origin })
   }

@@ -2,7 +2,6 @@
  * The common part of the token kinds: the options of `httpBearer`, the protected resource, and the check of `Origin`.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type * as t from 'io-ts'
 import type { Context, Request } from 'koa'
 import { forged, invalid, type AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, make, readingOf, type Authenticator } from '../core/Authenticator.js'
@@ -18,6 +17,7 @@ import {
 } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import { andThen, type Evaluation } from '../core/Result.js'
+import { decoderOf, schemaLike, type Decoded, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Settings.js'
 import { ownOrGetter } from '../core/data.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
@@ -48,8 +48,11 @@ export const tokenOf = (ctx: Context): Presented | undefined =>
 export interface TokenOptions<C, R> {
   /** The audience of tokens: one of these must be in `aud`. Default: the protected resource. */
   readonly audience?: OneOrMore | undefined
-  /** A decoder of io-ts. Claims that it refuses are `invalid`. Its type is the type of the claims. */
-  readonly claims?: t.Decoder<unknown, C> | undefined
+  /**
+   * A decoder of io-ts, or a Standard Schema, such as one of zod, valibot and arktype. Claims that it refuses are `invalid`; if it
+   * throws, the answer is 500. Its type is the type of the claims.
+   */
+  readonly claims?: Schema<C> | undefined
   /** Decides about a good token, for each request. Default: returns the claims. */
   readonly authenticate?: ((request: Request, claims: C) => R) | undefined
   /** The resource that it protects: its audience, the document in every challenge, and its origins. */
@@ -64,11 +67,6 @@ export interface TokenOptions<C, R> {
   readonly description?: string | undefined
 }
 
-const decoder: OptionCheck = (place, value) => {
-  if (typeof value === 'object' && value !== null && 'decode' in value && typeof value.decode === 'function') return
-  throw new TypeError(`${place} must be a decoder of io-ts, such as t.type({ sub: t.string })`)
-}
-
 const resource: OptionCheck = (place, value) => {
   if (typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string')
     return
@@ -79,7 +77,7 @@ const resource: OptionCheck = (place, value) => {
 export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   // `audiencesOf` checks it
   audience: unchecked,
-  claims: maybe(decoder),
+  claims: maybe(schemaLike('t.type({ sub: t.string })')),
   authenticate: maybe(hook(2)),
   protectedResource: maybe(resource),
   ...credential,
@@ -117,13 +115,19 @@ export const tokenKind = <C, R>(
     /** What tokens it accepts, in words for the audit: `audience api`. */
     readonly notes: ReadonlyArray<string>
   },
-  { claims: decoder, authenticate, protectedResource: resource, realm, maxLength, ...options }: TokenOptions<C, R>,
+  { claims: schema, authenticate, protectedResource: resource, realm, maxLength, ...options }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
   const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
-  const admit = (request: Request, token: string, { payload, claims }: Good): unknown => {
-    // Safe: without a decoder, the claims have the default type of `C`
-    const decoded = decoder === undefined ? E.right(claims as C) : decoder.decode(claims)
+  const decode = schema && decoderOf('claims', schema)
+  const admit = (request: Request, token: string, good: Good): unknown => {
+    // Safe: without a schema, the claims have the default type of `C`
+    const decoded = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
+    return decoded instanceof Promise
+      ? decoded.then((late) => admitDecoded(request, token, good, late))
+      : admitDecoded(request, token, good, decoded)
+  }
+  const admitDecoded = (request: Request, token: string, { payload }: Good, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
     const presented: Presented = { token, claims: () => JSON.parse(payload) as Json, resource }
     exchangeOf(request.ctx).verified = presented

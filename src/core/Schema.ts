@@ -1,0 +1,119 @@
+/**
+ * What says which values are accepted, and decodes them: a codec of io-ts, or a Standard Schema (https://standardschema.dev), such as
+ * those of zod, valibot and arktype.
+ *
+ * Whatever a schema does, a value is accepted only by a result that has `value` and no `issues`. The texts of issues are not
+ * kept: they may contain what a client sent.
+ */
+import { types } from 'node:util'
+import * as E from 'fp-ts/lib/Either.js'
+import type * as t from 'io-ts'
+import { failureOf, isThenable, toPromise } from './Result.js'
+import { isGiven, named, type Check } from './options.js'
+
+// -------------------------------------------------------------------------------------
+// model
+// -------------------------------------------------------------------------------------
+
+/** A Standard Schema, version 1 (https://standardschema.dev): an object or a function whose `~standard` validates. */
+export interface StandardSchema<A = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    /** Returns `{ value }`, or `{ issues }`, or a promise of one. */
+    readonly validate: (value: unknown) => Validated<A> | Promise<Validated<A>>
+    /** Only types: no such values exist. */
+    readonly types?: { readonly input: unknown; readonly output: A } | undefined
+  }
+}
+
+type Validated<A> =
+  { readonly value: A; readonly issues?: undefined } | { readonly issues: ReadonlyArray<{ readonly message: string }> }
+
+/** A decoder of io-ts, or a Standard Schema, whose values are of type `A`. */
+export type Schema<A> = t.Decoder<unknown, A> | StandardSchema<A>
+
+/** @internal A decoded value. What a Left contains is for no reader. */
+export type Decoded<A = unknown> = E.Either<unknown, A>
+
+/** @internal Decodes. Throws if a schema throws. The result is async if the schema is, and then may reject. */
+export type Decode<A = unknown> = (value: unknown) => Decoded<A> | Promise<Decoded<A>>
+
+// -------------------------------------------------------------------------------------
+// checks
+// -------------------------------------------------------------------------------------
+
+const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
+
+// A property that a merge elsewhere put on all objects does not count
+const has = (object: object, name: string): boolean =>
+  name in object && (!(name in Object.prototype) || isGiven(object, name))
+
+/** @internal Whether a value says that it is a Standard Schema. */
+export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && has(u, '~standard')
+
+/** @internal Whether a value is a decoder of io-ts. */
+export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
+  typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u
+
+/** @internal The face of a Standard Schema. Throws a TypeError that names `place` for another version. */
+export const standardOf = (place: string, schema: StandardSchema): StandardSchema['~standard'] => {
+  const standard: unknown = schema['~standard']
+  const isKnown = isObject(standard) && 'validate' in standard && typeof standard.validate === 'function'
+  if (!isKnown || Reflect.get(standard, 'version') !== 1) {
+    throw new TypeError(`${place} has a "~standard" that is not version 1 of Standard Schema; update its library`)
+  }
+  // Safe: only `validate` and `version` are relied on, and its results are checked
+  return standard as StandardSchema['~standard']
+}
+
+/** @internal A schema or a codec; `example` is what a message suggests. */
+export const schemaLike =
+  (example: string): Check =>
+  (place, value) => {
+    if (isStandard(value)) standardOf(place, value)
+    else if (!isCodec(value)) {
+      throw new TypeError(
+        `${place} must be an io-ts codec, such as ${example}, or a schema of zod, valibot or arktype, not ${named(value)}`,
+      )
+    }
+  }
+
+// -------------------------------------------------------------------------------------
+// decoding
+// -------------------------------------------------------------------------------------
+
+// io-ts would keep the value in this context, and nothing reads it
+const noContext: t.Context = []
+const refused: E.Either<unknown, never> = E.left('refused by its schema')
+
+/** @internal How a schema or a codec decodes. What it is may not be changed afterwards. */
+export const decoderOf = <A>(place: string, schema: Schema<A>): Decode<A> => {
+  if (!isStandard(schema)) return (value) => schema.validate(value, noContext)
+  const standard = standardOf(place, schema)
+  const { validate } = standard
+  const failed = (error: unknown): never => {
+    // an error with a status, such as one of http-errors, would show its message
+    throw failureOf(error)._tag === 'unavailable' ? error : new Error(`${place}: the schema threw`, { cause: error })
+  }
+  // Safe: a Standard Schema says that its values are of this type
+  const verdict = (result: unknown) => verdictOf(result) as Decoded<A>
+  return (value) => {
+    try {
+      const result: unknown = Reflect.apply(validate, standard, [value])
+      if (!isThenable(result)) return verdict(result)
+      // a result that is like a promise of another one must not hide its issues
+      if (!types.isPromise(result) && isRefusal(result)) return refused
+      return toPromise(result).then(verdict).catch(failed)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+}
+
+const isRefusal = (result: object): boolean => has(result, 'issues') && Reflect.get(result, 'issues') !== undefined
+
+const verdictOf = (result: unknown): Decoded => {
+  if (typeof result !== 'object' || result === null || isRefusal(result) || !has(result, 'value')) return refused
+  return E.right(Reflect.get(result, 'value'))
+}
