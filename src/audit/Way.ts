@@ -39,7 +39,9 @@ export const inWords = (description: Description): string => {
     case 'Scoped':
       return description.scopes.length > 0
         ? `${unit(description.member)} with scopes ${description.scopes.join(', ')}`
-        : `authorized ${unit(description.member)}`
+        : description.authentication === undefined
+          ? `authorized ${unit(description.member)}`
+          : `${unit(description.member)} authorized by ${description.decidedBy ?? 'an authentication'}`
   }
 }
 

@@ -11,7 +11,7 @@
  * | `invalid`      | well-formed, and refused                                              | 2        |
  * | `expired`      | was good once                                                         | 3        |
  * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
- * | `insufficient` | authenticated, not allowed                                            | 5        |
+ * | `insufficient` | authenticated, not allowed, or not in the way that is needed           | 5        |
  * | `throttled`    | too many guesses: no hook was called                                  | stops    |
  * | `unavailable`  | it cannot be decided now: the store is down or slow                   | stops    |
  * | `raised`       | the hook threw                                                        | stops    |
@@ -95,14 +95,23 @@ export interface Invalid extends Failure<'invalid'> {}
 export interface Expired extends Failure<'expired'> {}
 /** Good credentials that another site made a browser send. */
 export interface Forged extends Failure<'forged'> {}
-/** Authenticated, but not allowed; `scope` lists what would be needed (RFC 6750 §3.1), `proof` which proof. */
+/**
+ * Authenticated, but not allowed; `scope` lists what would be needed (RFC 6750 §3.1), `proof` which proof. With
+ * `authentication` it is a 401: the user of the token must authenticate again (RFC 9470 §3).
+ */
 export interface Insufficient extends Failure<'insufficient'> {
   readonly scope?: ReadonlyArray<string>
   readonly proof?: NeededProof
+  readonly authentication?: NeededAuthentication
 }
 /** The proof that a user must give: by one of these methods, at most `maxAge` seconds ago. */
 export interface NeededProof {
   readonly methods?: ReadonlyArray<string> | undefined
+  readonly maxAge?: number | undefined
+}
+/** How the user of a token must authenticate: in one of these classes (`acr`), at most `maxAge` seconds ago. */
+export interface NeededAuthentication {
+  readonly acr?: ReadonlyArray<string> | undefined
   readonly maxAge?: number | undefined
 }
 /** Too many guesses were made, so the credential was not looked at; `retryAfter` is in seconds (RFC 6585 §4). */
@@ -205,6 +214,10 @@ export const insufficient = (scope?: ReadonlyArray<string> | InsufficientReason)
 export const unproven = (proof: NeededProof): AuthError =>
   deepFreeze({ _tag: 'insufficient', proof: frozenCopy(proof) })
 
+/** @internal Authenticated, but not in the way that is needed. */
+export const insufficientAuthentication = (authentication: NeededAuthentication): AuthError =>
+  deepFreeze({ _tag: 'insufficient', authentication: frozenCopy(authentication) })
+
 const tags: Readonly<Record<UnfinishedReason, 'invalid' | 'expired' | 'insufficient'>> = {
   unknown: 'invalid',
   late: 'expired',
@@ -260,7 +273,9 @@ export const hasExactKeys = (error: AuthError): boolean =>
   Object.hasOwn(error, '_tag') &&
   Reflect.ownKeys(error).every(
     (key) =>
-      (commonKeys.has(key) || key === ownKeys[error._tag] || (key === 'proof' && error._tag === 'insufficient')) &&
+      (commonKeys.has(key) ||
+        key === ownKeys[error._tag] ||
+        (error._tag === 'insufficient' && (key === 'proof' || key === 'authentication'))) &&
       Object.getOwnPropertyDescriptor(error, key)?.get === undefined,
   )
 

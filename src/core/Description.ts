@@ -5,7 +5,7 @@
  */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { absent, branchesOf, raised, type AuthError } from './AuthError.js'
+import { absent, branchesOf, raised, type AuthError, type NeededAuthentication } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './data.js'
 import { maybe, schemeName, string } from './options.js'
@@ -152,6 +152,8 @@ export interface Scoped extends Noted {
   readonly member: Description
   /** The scopes that must have been granted (RFC 6749 §3.3); empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
+  /** How the user of the token must have authenticated (RFC 9470). */
+  readonly authentication?: NeededAuthentication
 }
 
 // -------------------------------------------------------------------------------------
@@ -252,8 +254,29 @@ export const challengesOf = (description: Description, error: AuthError = absent
   }
   if (description._tag !== 'Leaf') return children(description).flatMap((member) => challengesOf(member, error))
   const { challenge } = description
-  return [frozen(typeof challenge === 'function' ? challenge(error) : challenge)]
+  const made = frozen(typeof challenge === 'function' ? challenge(error) : challenge)
+  const needed = error._tag === 'insufficient' ? error.authentication : undefined
+  return [needed !== undefined && isToken(description) ? withAuthentication(made, needed) : made]
 }
+
+/** Whether a kind takes tokens of an authorization server, which know how their user authenticated. */
+export const isToken = ({ scheme }: Leaf): boolean =>
+  scheme?.type === 'oauth2' ||
+  scheme?.type === 'openIdConnect' ||
+  (scheme?.type === 'http' && scheme.scheme.toLowerCase() !== 'basic')
+
+// RFC 9470 §3
+const withAuthentication = (challenge: Challenge, { acr, maxAge }: NeededAuthentication): Challenge =>
+  deepFreeze({
+    ...challenge,
+    parameters: {
+      ...challenge.parameters,
+      error: 'insufficient_user_authentication',
+      error_description: 'Another authentication of the user is needed',
+      ...(acr !== undefined && { acr_values: acr.join(' ') }),
+      ...(maxAge !== undefined && { max_age: String(maxAge) }),
+    },
+  })
 
 /** Each scope once, in the order given. */
 export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(scopes)]

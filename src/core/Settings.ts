@@ -26,8 +26,8 @@ import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } fro
  * | unavailable                          | 503    |
  * | raised                               | the HTTP error's own, else 500 |
  *
- * A failure with a `reason` (`koa-with-auth/sign-in`) is a 400 or a 403 whose body has the reason. The `detail` and `code` of a
- * failure are members of its body.
+ * `insufficient` with `authentication` is a 401 (RFC 9470 §3). A failure with a `reason` (`koa-with-auth/sign-in`) is a 400 or a 403
+ * whose body has the reason. The `detail` and `code` of a failure are members of its body.
  *
  * @example
  * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
@@ -104,6 +104,9 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
     case 'expired':
       return withReason(unauthorized, error)
     case 'insufficient':
+      if (error.authentication !== undefined) {
+        return withMembers(unauthorized, { reason: 'insufficient', authentication: error.authentication })
+      }
       return error.proof === undefined
         ? withReason(insufficient, error)
         : withMembers(insufficient, { reason: 'insufficient', proof: error.proof })

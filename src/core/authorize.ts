@@ -1,6 +1,6 @@
 /**
  * `authorize` and `requireScopes`: what an authenticated principal must be, or must have been granted. Otherwise it is
- * a 403.
+ * a 403. `requireAuthentication` of `koa-with-auth/jwt` is another such condition.
  *
  * They never decide about anonymous callers. If `a` is optional, write `optional(authorize(f)(a))`.
  */
@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { andThen, toPromise, isThenable, failureOf } from './Result.js'
 import * as AuthErrors from './AuthError.js'
-import type { AuthError } from './AuthError.js'
+import type { AuthError, NeededAuthentication } from './AuthError.js'
 import { combined, decideOf, fromFunction, isAuthenticator, type Authenticator, type Halves } from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import {
@@ -29,7 +29,8 @@ type Decide = (principal: never, request: Request) => unknown
 
 type Deciding = (self: Authenticator<unknown>) => Authenticator<unknown>
 
-interface Condition {
+/** What a principal must be, or must have been granted. */
+export interface Condition {
   readonly place: string
   /** The scopes that it demands; empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
@@ -37,10 +38,13 @@ interface Condition {
   readonly decidedBy?: string
   /** Whether the application has given it the name. */
   readonly isNamed?: boolean
+  /** How the user of the token must have authenticated. Otherwise it is a 401. */
+  readonly authentication?: NeededAuthentication
   readonly decide: Decide
 }
 
-const scoped =
+/** Adds a condition to an authenticator. Throws a TypeError for what is none, or what also admits anonymous callers. */
+export const scoped =
   (condition: Condition): Deciding =>
   (self) => {
     const { place } = condition
@@ -50,15 +54,21 @@ const scoped =
     return combined([authenticator] as const, ([member]) => allowedOf(condition, member))
   }
 
-const allowedOf = ({ place, scopes, decidedBy, isNamed, decide }: Condition, self: Authenticator<unknown>): Halves => {
+const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
+  const { place, scopes, decidedBy, isNamed, authentication, decide } = condition
   const { description: member } = self
   const authenticate = decideOf(self)
   const description = noted<Scoped>(
-    { _tag: 'Scoped', member, scopes },
+    { _tag: 'Scoped', member, scopes, ...(authentication !== undefined && { authentication }) },
     decidedBy === undefined ? {} : { decidedBy, functions: isNamed === true ? [] : [[decidedBy, decide]] },
   )
   const all = distinctScopes([...scopesAround(member), ...scopes])
-  const insufficient = constantFailure(description, AuthErrors.insufficient(all.length > 0 ? all : undefined))
+  const insufficient = constantFailure(
+    description,
+    authentication === undefined
+      ? AuthErrors.insufficient(all.length > 0 ? all : undefined)
+      : AuthErrors.insufficientAuthentication(authentication),
+  )
   const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
   const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
   const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {

@@ -19,6 +19,9 @@ export interface JwtClaims {
   readonly jti?: string
   readonly client_id?: string
   readonly azp?: string
+  /** The class in which the user authenticated, and when, in seconds since 1970 (RFC 9068 §2.2.1). Checked by `requireAuthentication`. */
+  readonly acr?: unknown
+  readonly auth_time?: unknown
   readonly [claim: string]: unknown
 }
 

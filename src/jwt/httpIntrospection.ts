@@ -72,6 +72,9 @@ export interface IntrospectionClaims {
   readonly client_id?: string
   readonly username?: string
   readonly scope?: string
+  /** The class in which the user authenticated, and when, in seconds since 1970 (RFC 9470 §6.2). */
+  readonly acr?: unknown
+  readonly auth_time?: unknown
   readonly [claim: string]: unknown
 }
 

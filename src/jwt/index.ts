@@ -10,6 +10,8 @@ export { httpIntrospection, type HttpIntrospectionOptions, type IntrospectionCla
 export { protectedResource, type ProtectedResource, type ProtectedResourceOptions } from '../mcp/protectedResource.js'
 export { insufficientScope } from '../mcp/mcpAuth.js'
 export { mcpAuth, type AuthInfo } from '../mcp/mcpAuth.js'
+export { requireAuthentication } from './requireAuthentication.js'
+export type { AuthenticationClaims, RequireAuthenticationOptions } from './requireAuthentication.js'
 export { scopesOf } from './tokenKind.js'
 export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './Provider.js'
 export type { JwtClaims } from './claims.js'

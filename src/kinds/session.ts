@@ -17,7 +17,7 @@ import * as Challenge from '../core/Challenge.js'
 import { constantFailure, documentation, documented, explained, type ApiKeyScheme } from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
-import { isProven, neededBy, type ProofDemand } from '../core/Proof.js'
+import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
 import { changing } from '../core/map.js'
 import {
@@ -208,9 +208,6 @@ const demandsOf = (right: string | undefined, proof: ProofDemand | undefined): s
   const within = proof.maxAge === undefined ? '' : `, at most ${ageInWords(proof.maxAge)} old`
   return `${right ?? 'a user'} with a proof${by}${within}`
 }
-
-const ageInWords = (ms: number): string =>
-  ms % 60_000 === 0 ? `${ms / 60_000} min` : ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`
 
 const isProvenIn = (factory: string, ctx: Context, demand: ProofDemand): boolean => {
   const proofsOf = sourceOf(ctx)?.proofs

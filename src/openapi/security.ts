@@ -23,6 +23,8 @@ import {
   type SecurityScheme,
 } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
+import type { NeededAuthentication } from '../core/AuthError.js'
+import { ageInWords } from '../core/Proof.js'
 import type { ListedMethod } from './paths.js'
 
 /** A scheme under its name. */
@@ -45,23 +47,45 @@ export interface Security {
 const anyone: Security = { description: undefined, requirements: [], schemes: [], remark: undefined }
 
 // The page shows a padlock only for a scheme. Without a remark, the operation would look public
-const remarkOf = (description: Description): string | undefined => {
+const functionsRemark = (description: Description): ReadonlyArray<string> => {
   const all = leaves(description)
   const functions = all.filter(({ scheme, fields }) => scheme === undefined && fields === undefined)
-  if (functions.length === 0) return formRemarkOf(description)
+  if (functions.length === 0) return formRemarksOf(description)
   return functions.length === all.length && !admitsAnonymous(description)
-    ? '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
-    : 'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
+    ? ['**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.']
+    : ['A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.']
 }
 
-const formRemarkOf = (description: Description): string | undefined => {
+const authenticationRemarks = (description: Description): ReadonlyArray<string> => {
+  const inner = children(description).flatMap(authenticationRemarks)
+  const needed = description._tag === 'Scoped' ? description.authentication : undefined
+  return needed === undefined
+    ? inner
+    : [
+        ...inner,
+        `The user of the token must have authenticated ${authenticationInWords(needed)}. Otherwise the answer is 401 \`insufficient_user_authentication\` (RFC 9470).`,
+      ]
+}
+
+const authenticationInWords = ({ acr, maxAge }: NeededAuthentication): string =>
+  [
+    ...(acr === undefined ? [] : [`with \`acr\` ${acr.map((one) => `\`${one}\``).join(' or ')}`]),
+    ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} ago`]),
+  ].join(', ')
+
+const remarkOf = (description: Description): string | undefined => {
+  const remarks = [...functionsRemark(description), ...new Set(authenticationRemarks(description))]
+  return remarks.length === 0 ? undefined : remarks.join(' ')
+}
+
+const formRemarksOf = (description: Description): ReadonlyArray<string> => {
   const forms = formsOf(description)
   const [first] = forms
-  if (first === undefined) return undefined
+  if (first === undefined) return []
   const isDemanded = forms.length === 1 && isInEach(description)
   return isDemanded
-    ? `**Guarded** by the fields ${inSentence(first)} of the request body.`
-    : `The fields ${forms.map(inSentence).join(', or ')} of the request body are a credential, too.`
+    ? [`**Guarded** by the fields ${inSentence(first)} of the request body.`]
+    : [`The fields ${forms.map(inSentence).join(', or ')} of the request body are a credential, too.`]
 }
 
 const inSentence = (fields: ReadonlyArray<string>): string => fields.map((name) => `\`${name}\``).join(' and ')
@@ -235,8 +259,9 @@ const names = { 401: 'Unauthorized', 403: 'Forbidden', 429: 'TooManyRequests', 5
 /** A status that a guard answers. */
 type FailureStatus = keyof typeof names
 
+// `requireAuthentication` answers 401
 const isScoped = (description: Description): boolean =>
-  description._tag === 'Scoped' || children(description).some(isScoped)
+  (description._tag === 'Scoped' && description.authentication === undefined) || children(description).some(isScoped)
 
 // Whether a request can be answered 401: not if bad credentials also count as absent
 const canRefuse = (description: Description): boolean => {

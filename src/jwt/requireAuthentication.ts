@@ -1,0 +1,131 @@
+/**
+ * `requireAuthentication`: how, and how long ago, the user of an access token must have authenticated (RFC 9470).
+ */
+import type { Request } from 'koa'
+import type { NeededAuthentication } from '../core/AuthError.js'
+import { fromFunction, type Authenticator } from '../core/Authenticator.js'
+import { isToken, leaves } from '../core/Description.js'
+import { ageInWords } from '../core/Proof.js'
+import { scoped } from '../core/authorize.js'
+import { ownField } from '../core/data.js'
+import { checkMember } from '../core/members.js'
+import { checkOptions, declareFactory, hook, maybe, type Check, type Checks } from '../core/options.js'
+
+/** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). */
+export interface AuthenticationClaims {
+  /** The authentication context class. */
+  readonly acr?: unknown
+  /** When the user authenticated, in seconds since 1970. */
+  readonly auth_time?: unknown
+}
+
+/** How the user of a token must have authenticated. */
+export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
+  /** The authentication context classes that are accepted, the preferred one first. Default: any. */
+  readonly acr?: readonly [string, ...string[]] | ReadonlyArray<string> | undefined
+  /** How long ago the user may have authenticated, in seconds. Default: any time. */
+  readonly maxAge?: number | undefined
+  /** Finds the claims if the principal is not the claims. */
+  readonly claims?: ((principal: A, request: Request) => AuthenticationClaims) | undefined
+}
+
+// OpenID Connect Core §3.1.2.1: separated by blanks; RFC 9110 §5.6.4: what fits a quoted-string
+const classes: Check = (place, value) => {
+  const isClass = (one: unknown): boolean => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one)
+  if (Array.isArray(value) && value.length > 0 && value.every(isClass)) return
+  throw new TypeError(
+    `${place} must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks`,
+  )
+}
+
+const seconds: Check = (place, value) => {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return
+  throw new TypeError(`${place} must be a whole number of seconds, at least 1`)
+}
+
+const checks: Checks<RequireAuthenticationOptions> = {
+  acr: maybe(classes),
+  maxAge: maybe(seconds),
+  claims: maybe(hook(2)),
+}
+
+// The clocks of two machines differ a little
+const TOLERANCE = 5
+
+const isRecent = (authTime: unknown, maxAge: number): boolean => {
+  if (typeof authTime !== 'number' || !Number.isFinite(authTime)) return false
+  const age = Date.now() / 1000 - authTime
+  // the claim has whole seconds
+  return age >= -TOLERANCE && age < maxAge + 1
+}
+
+const isAuthenticated = (claims: unknown, { acr, maxAge }: NeededAuthentication): boolean => {
+  if (typeof claims !== 'object' || claims === null) return false
+  const own = ownField(claims, 'acr')
+  return (
+    (acr === undefined || (typeof own === 'string' && acr.includes(own))) &&
+    (maxAge === undefined || isRecent(ownField(claims, 'auth_time'), maxAge))
+  )
+}
+
+const inWords = ({ acr, maxAge }: NeededAuthentication): string =>
+  [
+    `an authentication${acr === undefined ? '' : ` of ${acr.join(' or ')}`}`,
+    ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} old`]),
+  ].join(', ')
+
+/**
+ * Requires that the user of an access token authenticated in one of these classes (`acr`), at most `maxAge` seconds ago (`auth_time`).
+ * Otherwise it is a 401 `insufficient_user_authentication` whose challenge has `acr_values` and `max_age`, so that the client can send
+ * the user to the authorization server again (RFC 9470 §3). A missing claim is refused. A missing scope stays a 403. OpenAPI, the
+ * audit and the policy file say it. For sessions, see `sessionAuth({ proof })`. Throws a TypeError for options that cannot work, and
+ * for an authenticator that takes no tokens.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { httpJwt, requireAuthentication } from 'koa-with-auth/jwt'
+ *
+ * const jwt = httpJwt({ issuer: 'https://login.example/', audience: 'https://api.example' })
+ * const careful = pipe(jwt, requireAuthentication({ acr: ['urn:example:loa2'], maxAge: 300 }))
+ */
+export function requireAuthentication<A>(
+  options: RequireAuthenticationOptions<A> & {
+    readonly claims: (principal: A, request: Request) => AuthenticationClaims
+  },
+): (self: Authenticator<A>) => Authenticator<A>
+export function requireAuthentication(
+  options: RequireAuthenticationOptions & { readonly claims?: undefined },
+): <A extends AuthenticationClaims>(self: Authenticator<A>) => Authenticator<A>
+export function requireAuthentication(
+  options: RequireAuthenticationOptions<never>,
+): <A>(self: Authenticator<A>) => Authenticator<A> {
+  const { acr, maxAge, claims } = checkOptions('requireAuthentication', options, checks)
+  if (acr === undefined && maxAge === undefined) {
+    throw new TypeError('requireAuthentication({ acr, maxAge }) needs acr or maxAge')
+  }
+  const needed: NeededAuthentication = {
+    ...(acr !== undefined && { acr: [...acr] }),
+    ...(maxAge !== undefined && { maxAge }),
+  }
+  const claimsOf: (principal: never, request: Request) => unknown = claims ?? ((principal) => principal)
+  const required = scoped({
+    place: 'requireAuthentication(...)',
+    scopes: [],
+    decidedBy: inWords(needed),
+    isNamed: true,
+    authentication: needed,
+    decide: (principal, request) => isAuthenticated(claimsOf(principal, request), needed),
+  })
+  return <A>(self: Authenticator<A>) => {
+    checkMember('requireAuthentication(...)(a)', self)
+    if (!leaves(fromFunction(self).description).some(isToken)) {
+      throw new TypeError(
+        'requireAuthentication(...)(a): a takes no tokens, such as those of httpJwt; for sessions, write sessionAuth({ proof: { maxAge } })',
+      )
+    }
+    // Safe: the principal does not change
+    return required(self) as Authenticator<A>
+  }
+}
+
+declareFactory('requireAuthentication', requireAuthentication)
