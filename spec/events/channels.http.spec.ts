@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { apiKeyHeader } from 'koa-with-auth'
-import { onApiKey, onCeremony, onPasskey, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
+import { onApiKey, onCeremony, onPasskey, onProviderAnswer, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
@@ -151,6 +151,7 @@ describe('every channel', () => {
     ['onApiKey', onApiKey, 'api-key'],
     ['onCeremony', onCeremony, 'ceremony'],
     ['onPasskey', onPasskey, 'passkey'],
+    ['onProviderAnswer', onProviderAnswer, 'provider-answer'],
     ['onProviderKeys', onProviderKeys, 'provider-keys'],
     ['onStoreOutage', onStoreOutage, 'store-outage'],
   ] as const)(

@@ -2,10 +2,13 @@
  * Providers that do wrong, over HTTP. The names in brackets are those of the relying-party modules of the OpenID
  * Foundation's conformance suite.
  */
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { decodeJwt, exportJWK, SignJWT, type JWTPayload } from 'jose'
+import { onProviderAnswer, type ProviderAnswerEvent } from 'koa-with-auth/events'
 import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { seconds, signedByHand, signedWith, signingKey } from '../support/identityProvider.js'
 import {
   newBrowser,
@@ -17,6 +20,7 @@ import {
 } from '../support/providerSite.js'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { navigation, type Page } from '../support/userAgent.js'
+import { repository } from '../support/typecheck.js'
 import { failing, json, SECRET, wrongProvider, type Endpoint, type WrongProvider } from '../support/wrongProvider.js'
 
 const reasonOf = ({ status, body }: Page): readonly [number, string | undefined] => [
@@ -44,6 +48,22 @@ const expectRefused = async (site: ProviderSite, expected: readonly [number, str
   const { page, who } = await tried(site)
   expect([...reasonOf(page), who, site.done.length - hooks]).toEqual([...expected, undefined, 0])
   return page
+}
+
+const validRecord = new Ajv2020().compile(
+  JSON.parse(readFileSync(`${repository}src/events/provider-answer.schema.json`, 'utf8')) as object,
+)
+
+/** What the channel reports until the test has finished. */
+const answersReported = (): ProviderAnswerEvent[] => {
+  const records: ProviderAnswerEvent[] = []
+  onTestFinished(
+    onProviderAnswer((record) => {
+      expect([validRecord(record), Object.isFrozen(record)], JSON.stringify(record)).toEqual([true, true])
+      records.push(record)
+    }),
+  )
+  return records
 }
 
 const isolated = (key: 'RS256' | 'ES256') => signingKey(key, 'k2')
@@ -190,8 +210,33 @@ describe('an ID token', () => {
   ])('of a provider whose clock is %s', async (_name, off, who) => {
     const { provider, site } = await start()
     provider.claims = (given) => ({ ...given, iat: seconds() + off, exp: seconds() + off + 600 })
+    const records = answersReported()
     const result = await tried(site)
     expect([result.who, result.page.status]).toEqual([who, who === undefined ? 400 : 303])
+    expect(records.map(({ problem }) => problem.slice(0, 6))).toEqual(who === undefined ? ['clock:'] : [])
+  })
+})
+
+describe('koa-with-auth:provider-answer', () => {
+  it('reports what was wrong, and nothing that was sent', async () => {
+    const { provider, site } = await start()
+    const records = answersReported()
+    expect((await tried(site)).who).toBe('provider-anna')
+    provider.claims = (given) => ({ ...given, azp: 'words of a stranger' })
+    await tried(site)
+    provider.answers['/token'] = json(400, { error: 'words of a stranger', error_description: 'words of a stranger' })
+    await tried(site)
+    await tried(site, (url) => url.searchParams.set('iss', 'https://stranger.example'))
+    provider.answers['/token'] = failing.error
+    await tried(site)
+    const { issuer } = provider
+    expect(records).toMatchObject([
+      { issuer, failure: 'invalid', reason: 'provider' },
+      { issuer, failure: 'raised', problem: 'an unknown error' },
+      { issuer, failure: 'invalid', reason: 'provider' },
+      { issuer, failure: 'unavailable', problem: 'answered 500' },
+    ])
+    expect(JSON.stringify(records)).not.toMatch(/stranger|secret|eyJ/)
   })
 })
 

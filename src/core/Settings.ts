@@ -84,6 +84,9 @@ const unfinishedStatuses: Readonly<Record<UnfinishedReason, 400 | 403>> = {
   noAccount: 403,
 }
 
+// A browser that keeps no cookies would try again for ever
+const unknownHere = 'This sign-in cannot be finished: it was used already, or this browser kept no cookie of it.'
+
 const withMembers = (response: AuthResponse, members: object): AuthResponse => ({
   ...response,
   body: Object.assign({}, response.body, members),
@@ -96,7 +99,8 @@ const retryAfter = (seconds: number | undefined): string =>
 /** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized", unless the failure has a reason. */
 export const defaultErrorMapper: ErrorMapper = (error) => {
   const { reason } = error
-  if (reason !== undefined) return withMembers(problem(unfinishedStatuses[reason]), { reason })
+  if (reason !== undefined)
+    return withMembers(problem(unfinishedStatuses[reason], reason === 'unknown' ? unknownHere : undefined), { reason })
   switch (error._tag) {
     case 'absent':
     case 'malformed':

@@ -238,6 +238,21 @@ export type PasskeyEvent =
       readonly received: number
     }
 
+/**
+ * An answer of a provider that was refused; frozen. Nothing that the provider or the browser sent is in it.
+ */
+export interface ProviderAnswerEvent {
+  readonly event: 'refused'
+  /** The issuer; the name of the kind, if it is a provider without one. */
+  readonly issuer: string
+  /** What it is for the application. */
+  readonly failure: AuthError['_tag']
+  /** The reason in the response; left out for an outage and for what is wrong with our own registration. */
+  readonly reason?: UnfinishedReason
+  /** What was wrong, such as `iss`, `answered 502`, or `clock: iat` if the clocks differ too much. */
+  readonly problem: string
+}
+
 /*
  * Records of ceremonies (`koa-with-auth/sign-in`). They contain no handle, code, address or identifier of a user.
  */
@@ -304,6 +319,9 @@ export const passkeyEvents = eventChannel<PasskeyEvent>('passkey')
 
 /** Each ceremony that was begun, finished or refused. */
 export const ceremonyEvents = eventChannel<CeremonyEvent>('ceremony')
+
+/** Each answer of a provider that was refused. */
+export const providerAnswers = eventChannel<ProviderAnswerEvent>('provider-answer')
 
 /** Each sign-in by a session, when the request is over. */
 export const signedIn = eventChannel<SignedInEvent>('signed-in')

@@ -3,6 +3,7 @@ import {
   ceremonyEvents,
   decisions,
   passkeyEvents,
+  providerAnswers,
   providerKeys,
   signedIn,
   signedOut,
@@ -12,6 +13,7 @@ import {
   type Decision,
   type EventChannel,
   type PasskeyEvent,
+  type ProviderAnswerEvent,
   type ProviderKeysEvent,
   type SignedInEvent,
   type SignedOutEvent,
@@ -30,6 +32,7 @@ export type { ApiKeyEvent } from '../core/events.js'
 export type { CeremonyEvent } from '../core/events.js'
 export type { Decision, DecisionBranch, Outcome } from '../core/events.js'
 export type { PasskeyEvent } from '../core/events.js'
+export type { ProviderAnswerEvent } from '../core/events.js'
 export type { ProviderKeysEvent } from '../core/events.js'
 export { endsSignIn } from '../core/events.js'
 export type { SignedInEvent, SignedOutEvent, SignedOutReason, SignInDigests } from '../core/events.js'
@@ -156,6 +159,28 @@ export const onPasskey = (listener: (record: PasskeyEvent) => void): (() => void
   listening('onPasskey', passkeyEvents, listener)
 
 declareFactory('onPasskey', onPasskey)
+
+/*
+ * Listens to answers of providers, of `koa-with-auth/sign-in/oidc`. The channel is `koa-with-auth:provider-answer`.
+ */
+
+/**
+ * Calls `listener` with a record of each answer of a provider that was refused: what was wrong, in words of this
+ * package. Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ *
+ * @example
+ * import { onProviderAnswer } from 'koa-with-auth/events'
+ *
+ * const alarms: string[] = []
+ * const end = onProviderAnswer(({ issuer, problem }) => {
+ *   if (problem.startsWith('clock')) alarms.push(`the clock here and that of ${issuer} differ`)
+ * })
+ * end()
+ */
+export const onProviderAnswer = (listener: (record: ProviderAnswerEvent) => void): (() => void) =>
+  listening('onProviderAnswer', providerAnswers, listener)
+
+declareFactory('onProviderAnswer', onProviderAnswer)
 
 /*
  * Listens to fetches of providers' keys, of `koa-with-auth/jwt`. The channel is `koa-with-auth:provider-keys`.

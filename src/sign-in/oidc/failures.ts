@@ -14,9 +14,11 @@
  * | metadata without an endpoint, or with one that may not be asked     | `raised`      |            |
  * | anything else: the ID token, `iss`, userinfo                        | `invalid`     | `provider` |
  */
+import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { failureOf as raisedFailureOf } from '../../core/Result.js'
+import { providerAnswers, report } from '../../core/events.js'
 import { Outage } from '../../jwt/fetching.js'
 import { openidClient } from './openidClient.js'
 
@@ -25,6 +27,16 @@ export interface ProviderFailure {
   readonly error: AuthError
   /** What was wrong, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`. */
   readonly detail: string
+}
+
+/** What openid-client threw about an answer of a provider, as a failure that is reported. */
+export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): E.Either<AuthError, never> => {
+  const { error, detail } = failureOf(thrown, step)
+  const { _tag, reason } = error
+  report(providerAnswers)(() => {
+    return { event: 'refused', issuer, failure: _tag, ...(reason !== undefined && { reason }), problem: detail }
+  })
+  return E.left(error)
 }
 
 /** A hook of the application threw, while a provider was asked. */
@@ -108,6 +120,7 @@ export const failureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'):
     return step === 'userinfo' ? wrongAnswer('userinfo refused the access token') : misconfigured(`${thrown.status}`)
   }
   const code = codeOf(thrown)
+  if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return wrongAnswer(`clock: ${code}`)
   if (outages.has(code)) return outage(String(code))
   if (configuration.has(code)) return failure(AuthErrors.raised(unexposed(thrown)), String(code))
   // before a code was sent, nothing but our own configuration can be wrong

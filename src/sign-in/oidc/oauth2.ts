@@ -24,7 +24,7 @@ import { readResponse, type Response } from './AuthorizationResponse.js'
 import { carrying } from './answers.js'
 import { asked, jsonOf, jsonResponse, responseOf, typeOf, type Answered } from './asking.js'
 import { clientOf, type Client } from './Client.js'
-import { failureOf, HookRaised, Refused } from './failures.js'
+import { HookRaised, refused, Refused } from './failures.js'
 import { openidClient } from './openidClient.js'
 
 /** What a sign-in with a provider without OpenID Connect has shown. */
@@ -176,7 +176,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
         const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer: issuer ?? name, subject: found }
         return E.right(carrying(proof, { claims: undefined, userinfo: undefined, tokens }))
       } catch (error) {
-        return E.left(failureOf(error, 'code').error)
+        return refused(issuer ?? name, error, 'code')
       }
     },
   })

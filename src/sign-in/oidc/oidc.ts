@@ -29,7 +29,7 @@ import {
 import { readResponse, responseFields, type Response } from './AuthorizationResponse.js'
 import { carrying } from './answers.js'
 import { clientOf, type Client } from './Client.js'
-import { failureOf, type ProviderFailure } from './failures.js'
+import { failureOf, refused, type ProviderFailure } from './failures.js'
 import { proofIn, type OidcProof } from './IdToken.js'
 import { openidClient } from './openidClient.js'
 import { providerOf, type Provider } from './Provider.js'
@@ -213,7 +213,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
           : undefined
         return E.right(carrying(proof, { claims, userinfo: fetched, tokens }))
       } catch (error) {
-        return E.left(failureOf(error, step).error)
+        return refused(issuer, error, step)
       }
     },
   })

@@ -1,0 +1,142 @@
+/** What a site adds to a provider that does everything right: return paths, cookies, processes, and a proxy with TLS. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { oidc, type OidcProof } from 'koa-with-auth/sign-in/oidc'
+import type { Done } from 'koa-with-auth/sign-in'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, expect, expectTypeOf, it, vi } from 'vitest'
+import { ceremonies } from '../../src/sign-in/ceremony.js'
+import { newBrowser, shopAt, siteOf } from '../support/providerSite.js'
+import { strongKey } from '../support/sessionsApp.js'
+import { navigation } from '../support/userAgent.js'
+import { wrongProvider } from '../support/wrongProvider.js'
+
+const start = async () => {
+  const provider = await wrongProvider()
+  return { provider, site: await siteOf(provider.issuer) }
+}
+
+describe('P17 an e-mail address', () => {
+  it('is in no proof, so that no user can be found by it', () => {
+    expectTypeOf<Extract<keyof OidcProof, `email${string}` | 'name' | 'preferred_username'>>().toBeNever()
+    // @ts-expect-error there is no option that takes an address for an account
+    expect(() => oidc({ ...shopAt('https://provider.example', '/callback'), subject: 'email' })).toThrow('subject')
+  })
+
+  it('of somebody else, verified or not, leads to no other account', async () => {
+    const { provider, site } = await start()
+    for (const [sub, verified] of [
+      ['anna', true],
+      ['mallory', true],
+      ['eve', false],
+    ] as const) {
+      provider.claims = (given) => ({ ...given, sub, email: 'anna@shop.example', email_verified: verified })
+      const browser = newBrowser()
+      await site.signIn(browser)
+      expect(await site.me(browser)).toBe(`provider-${sub}`)
+    }
+    expect(site.done.map(({ proof }: Done) => JSON.stringify(proof)).join()).not.toContain('@')
+  })
+})
+
+describe('P20 the path that follows', () => {
+  const bad = [
+    '//evil.example',
+    '/\\evil.example',
+    '/\t/evil.example',
+    '/%2f/evil.example',
+    '/%5cevil.example',
+    'https:evil.example',
+    'https://evil.example',
+    'javascript:alert(1)',
+    '/a\r\nSet-Cookie: a=b',
+    '/\u2028/evil.example',
+    '/.//evil.example',
+    '',
+  ]
+  const good = ['/basket', '/basket?page=2&sort=a%2Fb#top', "/a'b(c)*", '/?next=https://shop.example', '/%C3%A4']
+
+  it.each([...bad.map((path) => [path, '/'] as const), ...good.map((path) => [path, path] as const)])(
+    '%j leads to %s',
+    async (returnTo, expected) => {
+      const { site } = await start()
+      const browser = newBrowser()
+      const url = await site.toCallback(browser, 'provider', `?${new URLSearchParams({ returnTo }).toString()}`)
+      const page = await browser.send(url, { headers: navigation })
+      expect([page.status, page.headers.get('location')]).toEqual([303, expected])
+    },
+  )
+
+  it('is that of the beginning, if it comes once; what the callback says about it is not read', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    const twice = await site.toCallback(browser, 'provider', '?returnTo=/one&returnTo=//evil.example')
+    expect((await browser.send(twice, { headers: navigation })).location).toBe(`${site.origin}/one`)
+    const list = await site.toCallback(browser, 'provider', '?returnTo[]=/one')
+    expect((await browser.send(list, { headers: navigation })).location).toBe(`${site.origin}/`)
+    const long = await site.toCallback(browser, 'provider', `?returnTo=/${'a'.repeat(3000)}`)
+    expect((await browser.send(long, { headers: navigation })).location).toBe(`${site.origin}/`)
+    const late = `${await site.toCallback(browser)}&returnTo=/late`
+    expect((await browser.send(late, { headers: navigation })).location).toBe(`${site.origin}/`)
+  })
+})
+
+describe('P27 a browser that keeps no cookies', () => {
+  it('gets an answer that says so, and no redirect', async () => {
+    const { provider, site } = await start()
+    const url = await site.toCallback(newBrowser())
+    const page = await newBrowser().send(url, { headers: navigation })
+    expect([page.status, page.location, page.setCookie]).toEqual([400, undefined, []])
+    expect(JSON.parse(page.body)).toMatchObject({
+      reason: 'unknown',
+      detail: expect.stringContaining('cookie') as string,
+    })
+    expect([provider.asked('/token'), site.errors]).toEqual([0, []])
+  })
+})
+
+// Collects garbage, so that what is left is what is kept
+const collect = (): void => {
+  setFlagsFromString('--expose-gc')
+  // Safe: the flag makes it
+  const gc = runInNewContext('gc') as () => void
+  gc()
+}
+
+describe('P35 sign-ins that begin and never end', () => {
+  it('leave nothing behind: no call of the store, and no memory', async () => {
+    const spend = vi.fn(() => Promise.resolve(true))
+    const { begin } = ceremonies({
+      keys: () => [strongKey],
+      name: 'shop',
+      origin: 'https://shop.example',
+      spent: { spend },
+    })
+    const kind = {
+      name: 'a kind',
+      lifetime: 60_000,
+      begin: () => E.right({ kept: null, send: (handle: string) => ({ body: { handle } }) }),
+    }
+    const incoming = {
+      method: 'GET',
+      path: '/',
+      query: new URLSearchParams(),
+      body: {},
+      principal: undefined,
+      address: '',
+    }
+    const many = async (count: number): Promise<number> => {
+      for (let at = 0; at < count; at++) {
+        const browser = `browser ${at}`
+        await begin(kind, { incoming, browser, intent: 'signIn', subject: undefined, returnTo: `/${at}` })
+      }
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = await many(5000)
+    const after = await many(100_000)
+    expect(spend).not.toHaveBeenCalled()
+    // a handle alone has 300 bytes
+    expect(after - before).toBeLessThan(100_000 * 60)
+  })
+})
