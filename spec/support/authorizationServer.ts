@@ -65,6 +65,7 @@ export const authorizationServer = async (
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
+      dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 7), requireNonce: () => true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_ctx: unknown, resource: string) => ({

@@ -122,6 +122,10 @@ export interface Leaf extends Noted {
   readonly isSent?: (request: Request) => boolean
   /** Whether a page of the request's origin may read the challenges. Left out: CORS middleware decides. */
   readonly exposesChallenges?: (request: Request) => boolean
+  /** Request fields that it reads beside that of its scheme. */
+  readonly reads?: ReadonlyArray<string>
+  /** Fields of every response of the operation, such as a nonce for the next request. */
+  readonly responseFields?: () => Readonly<Record<string, string>>
 }
 
 /** Alternatives, in the order tried. */
@@ -298,8 +302,9 @@ export const isThrottled = (description: Description): boolean =>
 
 /** The request fields that any alternative reads, each once; `['*']` if one of them is unknown. */
 export const fieldsOf = (description: Description): ReadonlyArray<string> => {
-  const fields = leaves(description).flatMap(({ scheme, fields: ofBody, exposesChallenges }) => [
+  const fields = leaves(description).flatMap(({ scheme, fields: ofBody, reads = [], exposesChallenges }) => [
     ...(ofBody === undefined ? [fieldOf(scheme) ?? []].flat() : []),
+    ...reads,
     ...(exposesChallenges === undefined ? [] : ['Origin']),
   ])
   return fields.includes('*') ? ['*'] : [...new Map(fields.map((field) => [field.toLowerCase(), field])).values()]

@@ -27,7 +27,7 @@ const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
 
 /** Checks the algorithms of an issuer. The default for a secret is HS256. */
-const algorithmsFor = (place: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
+export const algorithmsFor = (place: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
   if (given === undefined) return hasSecret ? ['HS256'] : defaults
   if (!Array.isArray(given) || given.length === 0) {
     throw new TypeError(`${place}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)

@@ -34,6 +34,10 @@ export interface ClaimRules {
   readonly maxTokenAge: number | undefined
   /** The clients (`azp`, `client_id`) that are let in. */
   readonly authorizedParties: ReadonlyArray<string> | undefined
+  /** The members of `cnf` (RFC 7800 §3.1) that somebody checks. */
+  readonly confirmations: ReadonlyArray<string>
+  /** Whether tokens must have one of these. */
+  readonly isBindingRequired: boolean
 }
 
 /** Why claims are refused. */
@@ -83,13 +87,19 @@ const isAuthorized = (claims: Json, parties: ReadonlyArray<string>): boolean => 
   return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
 
+// RFC 7800: a token is accepted only if everything that it is bound to is checked. JSON has no inherited members
+const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
+  if (cnf === undefined) return !isBindingRequired
+  const members = Object.entries(objectOf(cnf) ?? {})
+  return members.length > 0 && members.every(([name, value]) => confirmations.includes(name) && isFilled(value))
+}
+
 /**
  * Whether the claims follow the rules that do not depend on the time. The issuer is not checked, because it has chosen
  * the keys.
  */
 export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
-  // RFC 7800: a token that is bound to a key is never accepted as a plain bearer token
-  if (ownField(claims, 'cnf') !== undefined) return false
+  if (!isConfirmable(ownField(claims, 'cnf'), rules)) return false
   if (!isFor(ownField(claims, 'aud'), audiences) || !areStrings(claims, strings)) return false
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
   if (rules.profile === 'any') return true

@@ -8,12 +8,14 @@ import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { declareFactory, checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
+import { alt } from '../core/lists.js'
+import { boundOf, type Bound, type BoundOptions } from './bound.js'
 import { severalOf, providersOf, type Algorithm, type Issuer, type Provider } from './Provider.js'
 import type { ClaimRules, JwtClaims } from './claims.js'
 import { documentsOf } from './fetching.js'
 import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
 import { tokenCache, verifier, type Verified } from './verifier.js'
-import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions, type TokenScheme } from './tokenKind.js'
 
 /** The options of an authenticator of JSON Web Tokens. */
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
@@ -37,6 +39,10 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   readonly maxTokenAge?: number | undefined
   /** The clients (`azp`, `client_id`) whose tokens are accepted. Default: all. */
   readonly authorizedParties?: readonly [string, ...string[]] | undefined
+  /**
+   * Accepts tokens that are bound to their client (`cnf`), and checks the binding. Default: such tokens are refused.
+   */
+  readonly bound?: BoundOptions | undefined
   /** How the keys of a provider are kept. */
   readonly keys?: KeyOptions | undefined
   /**
@@ -63,6 +69,8 @@ const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
   clockTolerance: maybe(duration),
   maxTokenAge: maybe(positive),
   authorizedParties: unchecked,
+  // `boundOf` checks it
+  bound: unchecked,
   keys: unchecked,
   verified: unchecked,
   ...tokenChecks,
@@ -88,7 +96,6 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const place = 'httpJwt'
   const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
-  const rules = rulesOf(place, options)
   const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
   const cache = policy === undefined ? undefined : tokenCache<Verified>(policy)
   const events = (issuer: string): KeyEvents => ({
@@ -109,18 +116,34 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]
-  const scheme = { scheme: bearerJwt, discovery: discoveryOf(all), notes }
-  const made = tokenKind(scheme, options, verifier(providers, rules, cache))
+  const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(all), notes }
+  const bound = options.bound === undefined ? unbound(bearer) : boundOf(options.bound, bearer, toleranceOf(options))
+  const check = verifier(providers, rulesOf(place, options, bound), cache)
+  const [first, ...others] = bound.schemes
+  const made = others.reduce(
+    (before, scheme) => alt(() => tokenKind(scheme, { ...options, ...renamed(options, scheme) }, check))(before),
+    tokenKind(first, options, check),
+  )
   // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
 
-const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>): ClaimRules => {
-  const { profile = 'any', clockTolerance = DEFAULT_TOLERANCE, maxTokenAge, authorizedParties } = options
+const unbound = (bearer: TokenScheme): Bound => ({ confirmations: [], isRequired: false, schemes: [bearer] })
+
+const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOptions<C, R>): number => clockTolerance
+
+// OpenAPI lists each scheme under another name
+const renamed = <C, R>({ schemeName }: HttpJwtOptions<C, R>, { name = '' }: TokenScheme) =>
+  schemeName === undefined ? {} : { schemeName: schemeName + name }
+
+const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>, bound: Bound): ClaimRules => {
+  const { profile = 'any', maxTokenAge, authorizedParties } = options
   return {
     profile,
-    clockTolerance,
+    clockTolerance: toleranceOf(options),
     maxTokenAge,
+    confirmations: bound.confirmations,
+    isBindingRequired: bound.isRequired,
     authorizedParties:
       authorizedParties === undefined ? undefined : severalOf(`${place}({ authorizedParties })`, authorizedParties),
   }

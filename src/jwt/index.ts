@@ -1,7 +1,8 @@
 /**
  * koa-with-auth/jwt: access tokens of an identity provider.
  *
- * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules.
+ * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules. `bound.ts` and
+ * `dpop.ts` check that the client of a bound token sent it.
  * `keySet.ts` fetches keys, and decides what happens in an outage. `protectedResource.ts` is what MCP requires of a
  * server.
  */
@@ -14,6 +15,8 @@ export { requireAuthentication } from './requireAuthentication.js'
 export type { AuthenticationClaims, RequireAuthenticationOptions } from './requireAuthentication.js'
 export { scopesOf } from './tokenKind.js'
 export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './Provider.js'
+export type { BoundOptions } from './bound.js'
+export type { DpopNonceOptions, DpopOptions } from './dpop.js'
 export type { JwtClaims } from './claims.js'
 export type { Issuer, IssuerWithKeys, OneOrMore } from './Provider.js'
 export type { Origins } from '../mcp/protectedResource.js'

@@ -16,6 +16,7 @@ import {
   constants,
   createHmac,
   createPublicKey,
+  hash,
   type KeyObject,
   timingSafeEqual,
   verify,
@@ -228,6 +229,40 @@ const usable = (jwk: Json): Verify | undefined => {
     // such as a point that is not on its curve
     return undefined
   }
+}
+
+/*
+ * The key that a proof of possession carries (RFC 9449 §4.2).
+ */
+
+// RFC 7518 §6: the members of private and of secret keys
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+// 4096 bits and the exponent 65537: a longer key, which its client chose, would keep other requests waiting
+const MAX_LENGTHS = { n: 683, e: 4 }
+
+/** The public key of a proof, whatever its `kid`; `undefined` if it is none that can verify a signature. */
+export const keyOfProof = (jwk: Json): Keys | undefined => {
+  const isPublic = privateMembers.every((name) => !Object.hasOwn(jwk, name))
+  const isShort = Object.entries(MAX_LENGTHS).every(([name, most]) => {
+    const part = ownField(jwk, name)
+    return typeof part !== 'string' || part.length <= most
+  })
+  if (!isPublic || !isShort || !isSigningKey(jwk) || !mayVerify(jwk)) return undefined
+  const key = fromJwk(jwk)
+  return key.verify === undefined ? undefined : { all: [{ ...key, kid: undefined }] }
+}
+
+/** The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key. */
+export const thumbprintOf = (jwk: Json): string | undefined => {
+  if (!isSigningKey(jwk)) return undefined
+  const kty = String(ownField(jwk, 'kty'))
+  const names = ['kty', ...(members[kty] ?? [])].sort()
+  return hash(
+    'sha256',
+    JSON.stringify(Object.fromEntries(names.map((name) => [name, ownField(jwk, name)]))),
+    'base64url',
+  )
 }
 
 const canHaveSigned =

@@ -5,13 +5,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { forged, invalid, type AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, make, readingOf, type Authenticator } from '../core/Authenticator.js'
-import { BearerToken } from '../core/Credentials.js'
+import { tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,
   documented,
   explained,
   leaves,
   type HttpScheme,
+  type Leaf,
   type OpenIdConnectScheme,
   noted,
 } from '../core/Description.js'
@@ -103,18 +104,29 @@ export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): O
 export const noteOf = (what: string, values: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   values === undefined ? [] : [`${what} ${[values].flat().join(' ')}`]
 
+/** Checks that a good token was sent by the client that it is bound to. It never throws, and its promise never rejects. */
+export type Confirm = (request: Request, token: string, claims: Json) => Evaluation<unknown>
+
+/** How tokens are sent, and what OpenAPI and the audit say about them. */
+export interface TokenScheme {
+  readonly scheme: HttpScheme
+  /** The scheme of the Authorization field. Default `Bearer`. */
+  readonly name?: string | undefined
+  readonly discovery?: OpenIdConnectScheme | undefined
+  /** What tokens it accepts, in words for the audit: `audience api`. */
+  readonly notes: ReadonlyArray<string>
+  /** Further parameters of every challenge. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  /** Makes the check of a binding. `own`: what every challenge has. Left out: a token that is bound is refused before. */
+  readonly confirming?: ((own: Readonly<Record<string, string>>) => Confirm) | undefined
+  /** Request fields beside Authorization. */
+  readonly reads?: ReadonlyArray<string> | undefined
+  readonly responseFields?: Leaf['responseFields'] | undefined
+}
+
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
-  {
-    scheme,
-    discovery,
-    notes,
-  }: {
-    readonly scheme: HttpScheme
-    readonly discovery?: OpenIdConnectScheme | undefined
-    /** What tokens it accepts, in words for the audit: `audience api`. */
-    readonly notes: ReadonlyArray<string>
-  },
+  { scheme, name = 'Bearer', discovery, notes, parameters, confirming, reads, responseFields }: TokenScheme,
   { claims: schema, authenticate, protectedResource: resource, realm, maxLength, ...options }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
@@ -133,25 +145,33 @@ export const tokenKind = <C, R>(
     exchangeOf(request.ctx).verified = presented
     return ask(request, decoded.right)
   }
+  const own = {
+    ...(realm !== undefined && { realm }),
+    ...(resource !== undefined && { resource_metadata: resource.metadataUrl }),
+  }
+  const confirm = confirming?.(own)
+  const conclude: typeof admit =
+    confirm === undefined
+      ? admit
+      : (request, token, good) => {
+          const result = confirm(request, token, good.claims)
+          if (result instanceof Promise)
+            return result.then((late) => (E.isLeft(late) ? late : admit(request, token, good)))
+          return E.isLeft(result) ? result : admit(request, token, good)
+        }
   const bearer = authenticator({
     ...documented(scheme, options),
-    challenge: bearerChallenge(
-      {
-        ...(realm !== undefined && { realm }),
-        ...(resource !== undefined && { resource_metadata: resource.metadataUrl }),
-      },
-      tokenExpired,
-    ),
+    challenge: bearerChallenge({ ...own, ...parameters }, tokenExpired, name),
     ambient: false,
-    extract: fromAuthorization('Bearer'),
-    credentials: BearerToken,
+    extract: fromAuthorization(name),
+    credentials: tokenAfter(name),
     maxLength,
     authenticate: (request, token) => {
       const good = check(token)
       if (good instanceof Promise) {
-        return good.then((late) => (E.isLeft(late) ? late : admit(request, token, late.right)))
+        return good.then((late) => (E.isLeft(late) ? late : conclude(request, token, late.right)))
       }
-      return E.isLeft(good) ? good : admit(request, token, good.right)
+      return E.isLeft(good) ? good : conclude(request, token, good.right)
     },
   })
   const isAllowed = resource?.isAllowedOrigin
@@ -161,6 +181,8 @@ export const tokenKind = <C, R>(
       ...leaf,
       ...(discovery !== undefined && { discovery }),
       ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
+      ...(reads !== undefined && { reads }),
+      ...(responseFields !== undefined && { responseFields }),
     },
     { wrappers: notes },
   )

@@ -118,6 +118,8 @@ export interface HeaderPolicy {
   readonly whenRefused: ReadonlyArray<HeaderLine>
   /** Whether a page of the request's origin may read the challenges; `undefined`: CORS middleware decides. */
   readonly exposesChallenges: ((request: Request) => boolean) | undefined
+  /** Further fields; `undefined` if there are none. */
+  readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
 }
 
 /** The headers of the operations that an authenticator guards. */
@@ -131,12 +133,18 @@ export const headerPolicyOf = (description: Description): HeaderPolicy => {
     whenAdmitted: [lineOf('Cache-Control', 'private, no-store'), ...always],
     whenRefused: [lineOf('Cache-Control', 'no-store'), ...always],
     exposesChallenges: exposingOf(description),
+    responseFields: responseFieldsOf(description),
   }
 }
 
 const exposingOf = (description: Description): HeaderPolicy['exposesChallenges'] => {
   const some = leaves(description).flatMap(({ exposesChallenges }) => exposesChallenges ?? [])
   return some.length === 0 ? undefined : (request) => some.some((isExposed) => isExposed(request))
+}
+
+const responseFieldsOf = (description: Description): HeaderPolicy['responseFields'] => {
+  const some = leaves(description).flatMap(({ responseFields }) => responseFields ?? [])
+  return some.length === 0 ? undefined : () => Object.assign({}, ...some.map((fieldsNow) => fieldsNow()))
 }
 
 interface Applied {
@@ -201,10 +209,12 @@ const complete = (response: ServerResponse, status: number, { ctx, policy, vary,
     if (!response.hasHeader(inLowerCase)) response.setHeader(name, value)
   }
   addVary(response, vary)
-  const { exposesChallenges } = policy
+  const { exposesChallenges, responseFields } = policy
+  const further = responseFields?.()
+  for (const name in further) response.setHeader(name, further[name] ?? '')
   // in this order, because Node makes `headers` when it is first read
   if (exposesChallenges !== undefined && ctx.req.headers.origin !== undefined && exposesChallenges(ctx.request))
-    expose(response, 'WWW-Authenticate')
+    expose(response, ['WWW-Authenticate', ...Object.keys(further ?? {})].join(', '))
   // RFC 9110 §15.5.2, whatever wrote the 401
   if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
     setChallenges(ctx, challengesOf(policy.description), realm)
@@ -212,10 +222,10 @@ const complete = (response: ServerResponse, status: number, { ctx, policy, vary,
 }
 
 // Fetch standard, "CORS protocol": a page reads no field that is not named here
-const expose = (response: ServerResponse, field: string): void => {
+const expose = (response: ServerResponse, fields: string): void => {
   const name = 'Access-Control-Expose-Headers'
   const present = response.getHeader(name)
-  response.setHeader(name, present === undefined ? field : union(String(present), field))
+  response.setHeader(name, present === undefined ? fields : union(String(present), fields))
 }
 
 const addVary = (response: ServerResponse, vary: string): void => {

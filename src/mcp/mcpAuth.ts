@@ -83,11 +83,6 @@ export const insufficientScope = (ctx: Context, scopes: readonly [string, ...str
   }
   const wanted = severalOf('insufficientScope(ctx, scopes)', scopes)
   const error = explained(operation.description, insufficient(wanted))
-  const bearers = branchesOf(error).filter(({ challenge }) => challenge?.scheme === 'Bearer')
-  respondFailure(
-    ctx,
-    bearers.length === 0 ? error : { ...error, branches: bearers },
-    settingsOf(ctx.request),
-    operation,
-  )
+  const tokens = branchesOf(error).filter(({ challenge }) => /^(?:Bearer|DPoP)$/.test(challenge?.scheme ?? ''))
+  respondFailure(ctx, tokens.length === 0 ? error : { ...error, branches: tokens }, settingsOf(ctx.request), operation)
 }

@@ -6,6 +6,7 @@
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import type { Spent } from '../core/Spent.js'
 import { declareFactory } from '../core/options.js'
 import { within } from '../stores/within.js'
 
@@ -29,11 +30,6 @@ export interface SessionStore {
   readonly enlist?: ((user: string, entry: string, lifetime: number) => Promise<void>) | undefined
   /** The entries in the set of a user that have not expired, in any order. */
   readonly listed?: ((user: string) => Promise<ReadonlyArray<string>>) | undefined
-}
-
-/** One-time ids: `spend` resolves to `true` for one caller only, however many processes race. It rejects in an outage. */
-export interface Spent {
-  readonly spend: (id: string, lifetime: number) => Promise<boolean>
 }
 
 /**

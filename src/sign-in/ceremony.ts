@@ -15,7 +15,7 @@ import type { Proof, ProofGiven } from '../core/Proof.js'
 import { failureOf } from '../core/Result.js'
 import { constantTimeEqual } from '../core/data.js'
 import { derivedFrom } from '../kinds/plainSession.js'
-import type { Spent } from '../sessions/SessionStore.js'
+import type { Spent } from '../core/Spent.js'
 import { localPath } from './localPath.js'
 import { ceremonyReports, spentBefore } from './CeremonyReports.js'
 

@@ -1,0 +1,277 @@
+/**
+ * Proofs of possession (DPoP, RFC 9449): a client shows with each request that it has the key which its token is bound to.
+ *
+ * The checks are those of RFC 9449 §4.3, the cheap ones first. The token was verified before, so nothing is done for strangers. The id
+ * of the proof is spent after its signature, and before the hook: a stranger fills no store, and a replay calls no hook.
+ *
+ * | what is checked                    | error                | failure       |
+ * |------------------------------------|----------------------|---------------|
+ * | the key is that of the token       | `invalid_token`      | `invalid`     |
+ * | form, request, time, token, key    | `invalid_dpop_proof` | `invalid`     |
+ * | the nonce                          | `use_dpop_nonce`     | `expired`     |
+ * | the id was not spent               | `invalid_dpop_proof` | `invalid`     |
+ * | the store of ids                   |                      | `unavailable` |
+ */
+import { createHmac, hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
+import { make } from '../core/Challenge.js'
+import { fromHeader } from '../core/RequestFields.js'
+import type { Evaluation } from '../core/Result.js'
+import type { Spent } from '../core/Spent.js'
+import { deepFreeze, ownField } from '../core/data.js'
+import { checkOptions, maybe, positive, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
+import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
+import { objectOf, readCompact, refusalByTime, type Compact } from './claims.js'
+import { checkUrl } from './fetching.js'
+import { checkSignature, keyOfProof, thumbprintOf, type Keys } from './signature.js'
+
+/** Nonces that need no store: a server makes and recognizes them with a key (RFC 9449 §9). */
+export interface DpopNonceOptions {
+  /** Secrets of at least 32 bytes. The first makes nonces, and those of all are accepted. All processes of a service share them. */
+  readonly keys: readonly [string | Uint8Array, ...(string | Uint8Array)[]]
+  /** How long a nonce is accepted at least, in seconds. At most twice as long. Default 300. */
+  readonly lifetime?: number | undefined
+}
+
+/** How proofs of possession are checked (RFC 9449). */
+export interface DpopOptions {
+  /** Where the ids of proofs are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. All processes of a service share it. */
+  readonly spent: Spent
+  /** The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. */
+  readonly origin: string
+  /** Asks clients for a nonce, so that no proof can be made in advance. Default: none is asked for. */
+  readonly nonce?: DpopNonceOptions | undefined
+  /** The algorithms that proofs may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519. */
+  readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
+  /** How old a proof may be, in seconds. Default 60. */
+  readonly maxAge?: number | undefined
+}
+
+// An origin as URLs write it: no path, no user, no default port, in lower case
+const origin: Check = (place, value) => {
+  checkUrl(place, value)
+  // Safe: `checkUrl` refuses anything but a string
+  const given = value as string
+  if (new URL(given).origin === given) return
+  throw new TypeError(`${place} must be an origin without a path, such as "${new URL(given).origin}"`)
+}
+
+const checks: Checks<DpopOptions> = {
+  spent: withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in'),
+  origin,
+  nonce: unchecked,
+  // `algorithmsFor` checks it
+  algorithms: unchecked,
+  maxAge: maybe(positive),
+}
+
+const MAX_AGE = 60
+// As for a credential: a longer proof is not parsed
+const MAX_LENGTH = 8192
+
+/** Parameters of a challenge. */
+type Parameters = Readonly<Record<string, string>>
+
+/** Checks that a request has a proof for its token, and for the key of this thumbprint. It never throws or rejects. */
+type CheckProof = (request: Request, token: string, thumbprint: string | undefined) => Evaluation<true>
+
+/** How the proofs of one API are checked. */
+interface Dpop {
+  /** What every challenge of the scheme has. */
+  readonly parameters: Parameters
+  /** Makes the check. `own`: what else every challenge has. */
+  readonly checking: (own: Parameters) => CheckProof
+  /** Fields of every response. */
+  readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
+}
+
+/** Makes it of the options. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds. */
+export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
+  const options = checkOptions('httpJwt({ bound: { dpop: { ... } } })', given, checks)
+  const { spent, maxAge = MAX_AGE } = options
+  const algorithms = algorithmsFor('httpJwt: dpop', options.algorithms, false)
+  const nonces = options.nonce === undefined ? undefined : noncesOf(options.nonce)
+  const uriOf = uriUnder(options.origin)
+  const times = { clockTolerance, maxTokenAge: maxAge }
+  // from the most distant future to the most distant past in which a proof is accepted
+  const lifetime = (maxAge + 2 * clockTolerance) * 1000
+  const parameters = { algs: algorithms.join(' ') }
+
+  // RFC 9449 §4.3: everything that needs no signature. Its id, or why it is refused
+  const unsigned = (request: Request, token: string, thumbprint: string, compact: Compact): Unsigned => {
+    const { header, claims } = compact
+    const [typ, alg, jwk] = [ownField(header, 'typ'), ownField(header, 'alg'), objectOf(ownField(header, 'jwk'))]
+    const jti = ownField(claims, 'jti')
+    if (typ !== 'dpop+jwt' || typeof alg !== 'string' || !algorithms.includes(alg)) return 'form'
+    if (jwk === undefined || typeof jti !== 'string' || jti === '') return 'form'
+    const keys = thumbprintOf(jwk) === thumbprint ? keyOfProof(jwk) : 'binding'
+    if (keys === 'binding' || keys === undefined) return keys ?? 'form'
+    if (ownField(claims, 'htm') !== request.method || !isOf(ownField(claims, 'htu'), uriOf(request))) return 'request'
+    if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return 'time'
+    if (ownField(claims, 'ath') !== hash('sha256', token, 'base64url')) return 'token'
+    return { keys, jti }
+  }
+
+  const checking = (own: Parameters): CheckProof => {
+    const refusals = refusalsWith({ ...own, ...parameters })
+    return (request, token, thumbprint) => {
+      if (thumbprint === undefined) return refusals.unbound
+      const sent = proofField(request)
+      if (O.isNone(sent) || typeof sent.value !== 'string') return refusals.field
+      const compact = sent.value.length > MAX_LENGTH ? undefined : readCompact(sent.value)
+      if (compact === undefined) return refusals.form
+      const first = unsigned(request, token, thumbprint, compact)
+      if (typeof first === 'string') return refusals[first]
+      const signature = checkSignature(compact, first.keys)
+      const signed = (result: typeof signature): Evaluation<true> => {
+        if (result !== 'good') return refusals.signature
+        if (nonces?.isGood(ownField(compact.claims, 'nonce')) === false) return refusals.nonce
+        const id = `koa-with-auth/dpop ${hash('sha256', `${thumbprint} ${first.jti}`, 'base64url')}`
+        return spentFor(request.req, spent, id, lifetime).then((isSpent) => isSpent ?? refusals.replay)
+      }
+      return signature instanceof Promise ? signature.then(signed) : signed(signature)
+    }
+  }
+
+  const responseFields = nonces && (() => ({ 'DPoP-Nonce': nonces.current() }))
+  return { parameters, checking, responseFields }
+}
+
+const proofField = fromHeader('DPoP')
+
+/** The keys that may have signed it, and its id; or what is wrong. */
+type Unsigned = { readonly keys: Keys; readonly jti: string } | 'binding' | 'form' | 'request' | 'time' | 'token'
+
+const errors = {
+  unbound: [invalid, 'invalid_token', 'the token is bound to no key'],
+  binding: [invalid, 'invalid_token', 'the token is bound to another key'],
+  field: [invalid, 'invalid_dpop_proof', 'there must be exactly one DPoP field'],
+  form: [invalid, 'invalid_dpop_proof', 'the proof must be a JWT of the type dpop+jwt with a public jwk'],
+  request: [invalid, 'invalid_dpop_proof', 'htm or htu is not of this request'],
+  time: [invalid, 'invalid_dpop_proof', 'iat is too old, or in the future'],
+  token: [invalid, 'invalid_dpop_proof', 'ath is not of this token'],
+  signature: [invalid, 'invalid_dpop_proof', 'the signature is not of the key in jwk'],
+  replay: [invalid, 'invalid_dpop_proof', 'jti was used before'],
+  // not counted as a guess, because every client begins without a nonce
+  nonce: [expired, 'use_dpop_nonce', 'a new nonce is needed'],
+} as const
+
+// Constants of an authenticator, so that their responses can be reused
+const refusalsWith = (parameters: Parameters): Readonly<Record<keyof typeof errors, E.Either<AuthError, never>>> => {
+  const entries = Object.entries(errors).map(([name, [failure, error, error_description]]) => {
+    const challenge = make('DPoP', { ...parameters, error, error_description })
+    return [name, deepFreeze(E.left({ ...failure, challenge }))] as const
+  })
+  // Safe: one for each of `errors`
+  return Object.fromEntries(entries) as Record<keyof typeof errors, E.Either<AuthError, never>>
+}
+
+// -------------------------------------------------------------------------------------
+// the URI of a request
+// -------------------------------------------------------------------------------------
+
+const withoutEscapes = /^[\w.~-]$/
+
+// RFC 3986 §6.2.2; the rest is done by URL
+const normalized = (path: string): string =>
+  path.replace(/%[0-9a-f]{2}/gi, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    return withoutEscapes.test(character) ? character : code.toUpperCase()
+  })
+
+const uriOfUrl = ({ origin, pathname }: URL): string => origin + normalized(pathname)
+
+// URL resolves them, and a router does not: a proof for one path would be good for another
+const withDots = /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i
+
+const absoluteForm = /^https?:\/\/[^/?#]*/i
+
+/** The URI that a proof must name (RFC 9449 §4.3): the origin, and the path as it was sent; `undefined` if no client sends such a path. */
+const uriUnder =
+  (origin: string) =>
+  ({ originalUrl }: Request): string | undefined => {
+    const [path = ''] = originalUrl.replace(absoluteForm, '').split(/[?#]/, 1)
+    const uri = origin + (path === '' ? '/' : path)
+    const isPath = uri.startsWith(`${origin}/`) && !withDots.test(path) && URL.canParse(uri)
+    return isPath ? uriOfUrl(new URL(uri)) : undefined
+  }
+
+const isOf = (htu: unknown, uri: string | undefined): boolean => {
+  if (uri === undefined || typeof htu !== 'string' || !URL.canParse(htu)) return false
+  const url = new URL(htu)
+  return url.username === '' && url.password === '' && uriOfUrl(url) === uri
+}
+
+// -------------------------------------------------------------------------------------
+// the id of a proof
+// -------------------------------------------------------------------------------------
+
+interface Spending {
+  readonly spent: Spent
+  readonly id: string
+  readonly isSpent: Promise<E.Either<AuthError, true> | undefined>
+}
+
+// Levels and lists may ask about one request several times, and it has one proof
+const spendings = new WeakMap<IncomingMessage, Spending[]>()
+
+/** Spends an id for a request. The promise never rejects; it resolves to `undefined` if another request has spent the id. */
+const spentFor = (request: IncomingMessage, spent: Spent, id: string, lifetime: number): Spending['isSpent'] => {
+  const before = spendings.get(request) ?? []
+  const known = before.find((one) => one.spent === spent && one.id === id)
+  if (known !== undefined) return known.isSpent
+  const isSpent = spend(spent, id, lifetime)
+  spendings.set(request, [...before, { spent, id, isSpent }])
+  return isSpent
+}
+
+const spend = async (spent: Spent, id: string, lifetime: number): Spending['isSpent'] => {
+  try {
+    return (await spent.spend(id, lifetime)) === true ? E.right(true) : undefined
+  } catch {
+    return E.left(unavailable())
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// nonces
+// -------------------------------------------------------------------------------------
+
+const MIN_KEY_BYTES = 32
+const LIFETIME = 300
+
+const nonceKeys: Check = (place, value) => {
+  const keys: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
+  const isKey = (key: unknown) =>
+    (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_KEY_BYTES
+  if (keys.length > 0 && keys.every(isKey)) return
+  throw new TypeError(`${place} must be an array of secrets, each of ${MIN_KEY_BYTES} bytes or more`)
+}
+
+/** The nonces of this time, and whether one of them was sent. */
+interface Nonces {
+  readonly current: () => string
+  readonly isGood: (nonce: unknown) => boolean
+}
+
+const noncesOf = (given: DpopNonceOptions): Nonces => {
+  const place = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
+  const { keys, lifetime = LIFETIME } = checkOptions(place, given, { keys: nonceKeys, lifetime: maybe(positive) })
+  const copies = keys.map((key) => Buffer.from(key))
+  const nonceOf = (key: Buffer, slice: number): string =>
+    createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')
+  let known = { slice: NaN, current: '', accepted: new Set<unknown>() }
+  const now = () => {
+    const slice = Math.floor(Date.now() / (lifetime * 1000))
+    if (known.slice !== slice) {
+      const all = copies.flatMap((key) => [nonceOf(key, slice), nonceOf(key, slice - 1)])
+      known = { slice, current: all[0] ?? '', accepted: new Set(all) }
+    }
+    return known
+  }
+  return { current: () => now().current, isGood: (nonce) => now().accepted.has(nonce) }
+}
