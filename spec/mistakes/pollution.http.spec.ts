@@ -221,10 +221,11 @@ const cases: ReadonlyArray<Case> = [
     () => {
       const app = new Koa({ keys: ['k'.repeat(40)] })
       const { logIn } = sessions(app, { loadUser: (username) => ({ username }) })
-      return app.use(async (ctx) => {
+      const router = new Router().post('/', withAuth(null), async (ctx) => {
         await logIn(ctx, { username: 'anna' })
         ctx.status = 204
       })
+      return app.use(router.routes())
     },
     async (app) => {
       const { port, close } = await listen(app)

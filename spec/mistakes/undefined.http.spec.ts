@@ -113,7 +113,7 @@ const loggedIn = async (options: never) => {
   app.keys = ['a signing key of at least 32 bytes, for tests']
   const { logIn } = sessions(app, { loadUser: (username) => ({ username }) })
   const mistakes: unknown[] = []
-  const router = new Router().get('/in', async (ctx) => {
+  const router = new Router().get('/in', withAuth(null), async (ctx) => {
     await logIn(ctx, { username: 'anna' }, options).catch((error: unknown) => mistakes.push(error))
     ctx.body = 'signed in'
   })

@@ -140,11 +140,14 @@ describe('R03 an operation that signs in and writes its head itself', () => {
   it.each(Object.entries(heads))('%s: the response is private', async (_what, write) => {
     const { visitor } = await sessionsApp(undefined, {
       below: (app, { logIn }) =>
-        app.use(async (ctx: Context, next) => {
-          if (ctx.path !== '/head') return void (await next())
-          await logIn(ctx, { username: 'anna', isActive: true })
-          await write(ctx)
-        }),
+        app.use(
+          new Router()
+            .post('/head', withAuth(null), async (ctx) => {
+              await logIn(ctx, { username: 'anna', isActive: true })
+              await write(ctx)
+            })
+            .routes(),
+        ),
     })
     const answer = await visitor().post('/head')
     expect([answer.status, answer.body, setCookies(answer).length]).toEqual([200, 'news', 2])

@@ -248,10 +248,12 @@ describeLastingStores((store) => {
     it('can sign in again itself', async () => {
       const { visitor, waiting, release } = await sessionsApp(store, {
         below: (app, { logIn }) =>
-          app.use(async (ctx, next) => {
-            await next()
-            if (ctx.path === '/slow') await logIn(ctx, anna)
-          }),
+          app.use(
+            at('/slow', async (ctx, next) => {
+              await next()
+              await logIn(ctx, anna)
+            }),
+          ),
       })
       const browser = visitor()
       await browser.post('/login')

@@ -539,13 +539,14 @@ describe('sessions of several applications', () => {
 
   it('logIn in a mounted application without sessions signs in to the outer one; with its own sessions it is a 500', async () => {
     const inner = new Koa()
-    inner.use(async (ctx) => {
+    const signIn = new Router().post('/', withAuth(null), async (ctx) => {
       await logIn(ctx, { id: 2 })
       ctx.status = 204
     })
+    inner.use(signIn.routes())
     const own = new Koa({ keys: [strongKey] })
     sessions(own, { loadUser: () => admin, identify: () => 'root' })
-    own.use((ctx) => logIn(ctx, admin))
+    own.use(new Router().post('/', withAuth(null), (ctx) => logIn(ctx, admin)).routes())
     const api = await running((app, answering) => {
       app.keys = [strongKey]
       const { sessionAuth } = sessions(app, { loadUser: (id) => ({ id }), identify: ({ id }) => String(id) })

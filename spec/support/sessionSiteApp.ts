@@ -51,7 +51,7 @@ const { logIn, logOut, logOutEverywhere } = sessions(app, {
   timeout: Number(TIMEOUT),
 })
 
-const anybody = new Router()
+const anybody = withAuth(null)(new Router())
 anybody.get('/', (ctx) => {
   ctx.type = 'html'
   ctx.body = '<!doctype html><title>A site</title><link rel="icon" href="data:,">'

@@ -3,7 +3,7 @@
  */
 import Router from '@koa/router'
 import type Koa from 'koa'
-import type { Context, Middleware } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import { authSettings, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type SessionsOptions, type SessionStore, type Signing } from 'koa-with-auth/sessions'
 import {
@@ -200,14 +200,15 @@ const gates = () => {
 // visitors
 // -------------------------------------------------------------------------------------
 
-/** Middleware that answers one path. */
-export const at =
-  (path: string, run: (ctx: Context) => unknown): Middleware =>
-  async (ctx, next) => {
-    if (ctx.path !== path) return void (await next())
+/** A public operation at one path, as middleware. */
+export const at = (path: string, run: (ctx: Context, next: Next) => unknown): Middleware => {
+  const router = new Router().all(path, withAuth(null), async (ctx, next) => {
     ctx.body = 'ok'
-    await run(ctx)
-  }
+    await run(ctx, next)
+  })
+  // Safe: the routes of a router are middleware
+  return router.routes() as Middleware
+}
 
 /** The browser of a visitor, reduced to its cookies. */
 export interface Visitor {

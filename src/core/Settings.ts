@@ -299,8 +299,12 @@ export interface Exchange {
   settings: Settings
   /** The captures of the layer whose guard ran last: the router makes new ones for each layer, see `koa/guard.ts`. */
   captures: unknown
+  /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
+  operations: number
   /** Whether the operation threw, see `koa/settings.ts`. */
   hasThrown: boolean
+  /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
+  misplaced: Error | undefined
   /** What completes the head of the response, see `koa/responseHeaders.ts`. */
   head: unknown
   /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
@@ -332,7 +336,9 @@ export const exchangeOf = (ctx: object): Exchange => {
   return (carrying[exchangeMark] ??= {
     settings: defaults,
     captures: undefined,
+    operations: 0,
     hasThrown: false,
+    misplaced: undefined,
     head: undefined,
     decision: undefined,
     visits: undefined,

@@ -123,7 +123,7 @@ const admitAnyone =
     const exchange = recordOf(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) watchPublic(ctx, levels)
-    return runAs(ctx, exchange, undefined, isNested, nextOf(ctx, next))
+    return runAs(ctx, exchange, undefined, isNested, inside(ctx, exchange, next))
   }
 
 const enforceAuthenticator = (
@@ -135,13 +135,14 @@ const enforceAuthenticator = (
   if (then.length === 0) {
     return (ctx, next) => {
       const exchange = recordOf(ctx)
-      return decide(ctx, exchange, next, enterOperation(ctx, exchange))
+      return decide(ctx, exchange, inside(ctx, exchange, next), enterOperation(ctx, exchange))
     }
   }
   const run = runBehind(then)
   return (ctx, next) => {
     const exchange = recordOf(ctx)
-    return decide(ctx, exchange, () => run(ctx, next), enterOperation(ctx, exchange))
+    const behind = () => run(ctx, next)
+    return decide(ctx, exchange, inside(ctx, exchange, behind), enterOperation(ctx, exchange))
   }
 }
 
@@ -167,7 +168,7 @@ export const deciding = (
   const conclude = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
     if (E.isRight(result)) {
       applyPolicy(ctx, exchange, policy, whenAdmitted)
-      return runAs(ctx, exchange, result.right, isNested, nextOf(ctx, next))
+      return runAs(ctx, exchange, result.right, isNested, next)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
     applyPolicy(ctx, exchange, policy, whenRefused)
@@ -224,12 +225,19 @@ const answerFailure = async (
   }
 }
 
-// Middleware above may answer the exception before the sessions see it, so it is noted here for them
-const nextOf = (ctx: Context, next: Next): Next =>
+// What runs in an operation. Signing in and out is possible only there, because middleware above may answer an exception
+// before the sessions see it, so it is noted here for them
+const inside = (ctx: Context, exchange: Exchange, next: Next): Next =>
   sourceOf(ctx) === undefined
     ? next
-    : () =>
-        next().catch((error: unknown) => {
+    : async () => {
+        exchange.operations++
+        try {
+          return await next()
+        } catch (error) {
           markThrown(ctx)
           throw error
-        })
+        } finally {
+          exchange.operations--
+        }
+      }

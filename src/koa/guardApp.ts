@@ -15,6 +15,7 @@ import { exchangeOf } from '../core/Settings.js'
 import type { Auth } from './AuthRouter.js'
 import { deciding } from './guard.js'
 import { markGuard } from './layer.js'
+import { markThrown } from './settings.js'
 import { isApplication, requirementOf } from './withAuth.js'
 
 /** The options of `guardApp`. */
@@ -82,10 +83,19 @@ export function guardApp(auth: unknown, options: GuardAppOptions = {}): (app: Ko
       const exchange = exchangeOf(ctx)
       // guards of operations inside see that another one has let the caller in
       exchange.captures = levels
-      return decide(ctx, exchange, next, false)
+      return decide(ctx, exchange, noting(ctx, next), false)
     }
     return app.use(markGuard(run, requirement, { levels }))
   }
 }
+
+// Functions of the application are no operation: one of them may answer the exception of another one unseen
+const noting =
+  (ctx: Context, next: Next): Next =>
+  () =>
+    next().catch((error: unknown) => {
+      markThrown(ctx)
+      throw error
+    })
 
 declareFactory('guardApp', guardApp)

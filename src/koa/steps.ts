@@ -12,6 +12,7 @@ import { checkHook, checkOptions, maybe, type Check, type Checks } from '../core
 import type { AuthContext } from './AuthRouter.js'
 import { isGuard, type Step } from './layer.js'
 import { isRouter } from './router.js'
+import { markThrown } from './settings.js'
 
 /*
  * `ctx.request.auth` is set while an operation runs. Two layers of a router can match one URL. So the principal of an
@@ -132,6 +133,8 @@ export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Nex
         try {
           return await (step === undefined ? next() : step.run(ctx, goOn))
         } catch (error) {
+          // an earlier function may answer it
+          markThrown(ctx)
           // Koa treats null and undefined as no error, and would never answer
           // eslint-disable-next-line @typescript-eslint/only-throw-error -- as it was thrown
           throw error ?? new Error('null or undefined was thrown behind a guard')

@@ -324,6 +324,10 @@ export interface Signing<U> {
    * with 403 or 503.
    *
    * A request by GET, HEAD or OPTIONS from another site is refused unless it is a navigation (a link, a redirect).
+   *
+   * It works only inside of an operation with a guard, such as `withAuth(null)`, until that ends, because only there an exception
+   * takes a sign-in back. Elsewhere it rejects, and the answer is a 500 even if the application swallows the rejection. The same holds
+   * for `logOut` and `addProof`.
    */
   readonly logIn: (ctx: WithRequest, user: U, options?: LogInOptions) => Promise<void>
   /** Ends the session, also for copies of its cookie and for requests that are under way. Rejects as `logIn` does. */

@@ -48,7 +48,7 @@ import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
 import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
-import { duration, MARK_LIFETIMES, signing, typedKinds, type SessionKinds } from './signing.js'
+import { duration, MARK_LIFETIMES, misplacedIn, signing, typedKinds, type SessionKinds } from './signing.js'
 
 /*
  * The options of `sessions`, and their defaults. Weak options are refused here.
@@ -396,13 +396,16 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
         session.opened(ctx)
         lockAge(ctx)
         await next()
+        const misplaced = misplacedIn(ctx)
+        if (misplaced !== undefined) throw misplaced
         if (hasThrown(ctx)) await takeBack(ctx, session, toTakeBack)
         else {
           await commit(ctx, session, { https: https === true, cookieName, idle })
           session.kept()
         }
       })
-    } catch (error) {
+    } catch (thrown) {
+      const error = misplacedIn(ctx) ?? thrown
       await takeBack(ctx, session, toTakeBack)
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
       // closes a stream that nothing will read

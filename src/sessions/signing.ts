@@ -3,10 +3,10 @@
  * session stays ended.
  */
 import { randomBytes } from 'node:crypto'
-import type { Request } from 'koa'
+import type { Context, Request } from 'koa'
 import type { Authenticator } from '../core/Authenticator.js'
 import { isForgedChange } from '../core/CrossOrigin.js'
-import { settingsOf } from '../core/Settings.js'
+import { exchangeOf, settingsOf } from '../core/Settings.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
@@ -83,6 +83,34 @@ const begin = (given: WithRequest, owner: SessionOwner): Begun => {
   return { ctx, session }
 }
 
+/*
+ * Outside of a guarded operation nothing notes that a later function threw. If middleware answered that exception, the
+ * user would be signed in all the same. So it is an error there. `sessions` throws it once more, so that the answer is
+ * a 500 even if the application swallows it, or does not await the call.
+ */
+
+const outside =
+  'logIn, logOut, addProof: they work only inside of a guarded operation, until it ends; if anyone may call it, write withAuth(null) right after its path: router.post(path, withAuth(null), handler)'
+
+/** The error of a request that tried to sign in or out outside of a guarded operation; `undefined` if none did. */
+export const misplacedIn = (ctx: Context): Error | undefined => exchangeOf(ctx).misplaced
+
+type Change<A extends ReadonlyArray<unknown>> = (ctx: WithRequest, ...rest: A) => Promise<void>
+
+const inOperation =
+  <A extends ReadonlyArray<unknown>>(owner: SessionOwner, change: Change<A>): Change<A> =>
+  (given, ...rest) => {
+    const ctx = given?.request?.ctx
+    if (ctx === undefined || !requestSessionOf(ctx).isOf(owner)) return change(given, ...rest)
+    const exchange = exchangeOf(ctx)
+    if (exchange.operations > 0) return change(given, ...rest)
+    exchange.misplaced ??= new Error(outside)
+    const refused = Promise.reject<void>(exchange.misplaced)
+    // it is answered, so a call that is not awaited need not end the process
+    refused.catch(() => undefined)
+    return refused
+  }
+
 const logInChecks: Checks<LogInOptions> = {
   keep: unchecked,
   proof: unchecked,
@@ -114,7 +142,7 @@ const listOf = ({ host }: SessionOwner): SignInList => {
 
 /** Makes the functions. */
 export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
-  logIn: async (context, user, options = {}) => {
+  logIn: inOperation(owner, async (context, user: U, options: LogInOptions = {}) => {
     checkOptions('logIn(ctx, user, options)', options, logInChecks)
     const keep: unknown = ownField(options, 'keep') ?? []
     if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
@@ -160,8 +188,8 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       if (before !== undefined && userBefore !== undefined) await list.end(userBefore, before)
     })
     ctx.set('Cache-Control', 'no-store')
-  },
-  logOut: async (context) => {
+  }),
+  logOut: inOperation(owner, async (context) => {
     const { ctx, session } = begin(context, owner)
     await changing(session, async () => {
       const now = sessionOf(ctx)
@@ -176,8 +204,8 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       session.signedOut()
     })
     ctx.set('Cache-Control', 'no-store')
-  },
-  addProof: async (context, given) => {
+  }),
+  addProof: inOperation(owner, async (context, given: ProofGiven) => {
     const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
     const { ctx, session } = begin(context, owner)
     await changing(session, async () => {
@@ -195,7 +223,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       session.stored.kept(ctx)
     })
     ctx.set('Cache-Control', 'no-store')
-  },
+  }),
   proofsOf: (context) => {
     const ctx = contextOf('proofsOf(ctx)', context)
     const signIn = requestSessionOf(ctx).present(ctx)
@@ -253,19 +281,29 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
  *   ctx.status = 204
  * })
  */
-export const logIn = async <U extends object>(ctx: WithRequest, user: U, options?: LogInOptions): Promise<void> =>
+export const logIn = <U extends object>(ctx: WithRequest, user: U, options?: LogInOptions): Promise<void> =>
   // Safe: `identify` of the application refuses what it cannot identify
-  signingOf('logIn(ctx, user)', ctx).logIn(ctx, user as never, options)
+  calling('logIn(ctx, user)', ctx, (signing) => signing.logIn(ctx, user as never, options))
 
 /** Calls the `addProof` of the same application. */
-export const addProof = async (ctx: WithRequest, proof: ProofGiven): Promise<void> =>
-  signingOf('addProof(ctx, proof)', ctx).addProof(ctx, proof)
+export const addProof = (ctx: WithRequest, proof: ProofGiven): Promise<void> =>
+  calling('addProof(ctx, proof)', ctx, (signing) => signing.addProof(ctx, proof))
 
 /** Calls the `proofsOf` of the same application. */
 export const proofsOf = (ctx: WithRequest): ReadonlyArray<Proof> => signingOf('proofsOf(ctx)', ctx).proofsOf(ctx)
 
 /** Calls the `logOut` of the same application. Rejects if the request came through no sessions. */
-export const logOut = async (ctx: WithRequest): Promise<void> => signingOf('logOut(ctx)', ctx).logOut(ctx)
+export const logOut = (ctx: WithRequest): Promise<void> => calling('logOut(ctx)', ctx, (signing) => signing.logOut(ctx))
+
+// The promise of the call itself, because another one would be unhandled where nothing is awaited
+const calling = (place: string, ctx: WithRequest, call: (signing: Signing<never>) => Promise<void>): Promise<void> => {
+  try {
+    return call(signingOf(place, ctx))
+  } catch (error) {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
+    return Promise.reject(error)
+  }
+}
 
 const signingOf = (place: string, given: WithRequest): Signing<never> => {
   const ctx = contextOf(place, given)
