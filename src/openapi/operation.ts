@@ -18,13 +18,22 @@ import {
   type Given,
   type OrUndefined,
 } from '../core/options.js'
+import { isStandard, standardOf, type Schema } from '../core/Schema.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
 import { refuseUse } from '../koa/guard.js'
 import { noteOf, type OperationNote } from '../koa/operations.js'
+import { requestBodyOf } from './requestBody.js'
+
+type Body = OpenAPIV3_1.RequestBodyObject | OpenAPIV3_1.ReferenceObject
 
 /** OpenAPI 3.1's Operation Object without `security`, which comes from the guard. */
-export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security'>> & {
+export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security' | 'requestBody'>> & {
   readonly security?: undefined
+  /**
+   * The Request Body Object, or what the handler decodes the JSON body with: a codec of io-ts, or a Standard Schema, such as one of
+   * zod, valibot and arktype. It is only described, not decoded. The docs page has a field for it.
+   */
+  readonly requestBody?: Body | Schema<unknown> | undefined
   /** Leaves the operation out of the document. */
   readonly undocumented?: boolean | undefined
   readonly [extension: `x-${string}`]: unknown
@@ -40,6 +49,11 @@ const object: Check = (place, value) => {
     throw new TypeError(`${place} must be an object`)
 }
 
+const bodyLike: Check = (place, value) => {
+  if (isStandard(value)) standardOf(place, value)
+  else object(place, value)
+}
+
 const readOff: Check = (place, value) => {
   if (value === undefined) return
   throw new TypeError(`${place}: it comes from the guard of the operation; write withAuth(a) after it`)
@@ -52,7 +66,7 @@ const checks: Checks<OperationOptions> = {
   externalDocs: maybe(object),
   operationId: maybe(string),
   parameters: maybe(list),
-  requestBody: maybe(object),
+  requestBody: maybe(bodyLike),
   responses: maybe(object),
   callbacks: maybe(object),
   deprecated: maybe(flag),
@@ -63,11 +77,12 @@ const checks: Checks<OperationOptions> = {
 
 /**
  * Describes an operation: summary, parameters, request body, responses. Write it after the path, before or after
- * `withAuth`. The document adds `security`, the parameters of the path, and the responses of the guard. Throws a
- * TypeError for what OpenAPI's Operation Object does not have, and for `security`.
+ * `withAuth`. The document adds `security`, the parameters of the path, and the responses of the guard. It does nothing to a
+ * request. Throws a TypeError for what OpenAPI's Operation Object does not have, and for `security`.
  *
  * @example
  * import Router from '@koa/router'
+ * import * as t from 'io-ts'
  * import { httpBearer, operation, withAuth } from 'koa-with-auth'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
@@ -76,13 +91,19 @@ const checks: Checks<OperationOptions> = {
  * router.get('/me', operation({ summary: 'Who is signed in', tags: ['users'] }), withAuth(bearer), (ctx) => {
  *   ctx.body = ctx.request.auth.user
  * })
+ * const Pet = t.type({ name: t.string })
+ * router.post('/pets', operation({ requestBody: Pet }), withAuth(bearer), (ctx) => {
+ *   ctx.status = 201
+ * })
  * router.get('/internal', operation({ undocumented: true }), withAuth(bearer), (ctx) => {
  *   ctx.body = 'not in the document'
  * })
  */
 export const operation = (description: OperationOptions): Described => {
   checkOptions('operation', withoutExtensions(description), checks)
-  return described({ options: withoutUndefined(description) })
+  const { requestBody: body, ...options } = withoutUndefined(description)
+  const requestBody = body && requestBodyOf('operation({ requestBody })', body)
+  return described({ options: { ...options, ...(requestBody !== undefined && { requestBody }) } })
 }
 
 declareFactory('operation', operation)
@@ -113,13 +134,16 @@ export const withoutExtensions = <T>(options: T): T =>
     : // Safe: only extensions are left out
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
 
+/** What is described: the same options, with the Request Body Object of a schema. */
+export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody'>> & { readonly requestBody?: Body }
+
 /**
  * The description of an operation among the functions of its layer. Throws a TypeError that names `place` if there are
  * two.
  */
-export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): Given<OperationOptions> => {
+export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): DescribedOperation => {
   const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
   if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) is in it twice; remove one`)
   // Safe: `described` alone writes it
-  return (note?.options ?? {}) as Given<OperationOptions>
+  return (note?.options ?? {}) as DescribedOperation
 }

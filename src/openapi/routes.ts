@@ -6,11 +6,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { inherit, type Requirement } from '../core/Requirement.js'
-import type { Given } from '../core/options.js'
 import type { Layer } from '../koa/AuthRouter.js'
 import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/operations.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { descriptionAmong, type OperationOptions } from './operation.js'
+import { descriptionAmong, type DescribedOperation } from './operation.js'
 import { methodsOf, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
 import { copied, securityOf, type Security } from './security.js'
 
@@ -26,7 +25,7 @@ export interface Routed<S, C> {
 export interface Route {
   /** `GET /pets/:id`, for messages. */
   readonly place: string
-  readonly described: Given<OperationOptions>
+  readonly described: DescribedOperation
   readonly security: Security
   /** All of its paths. */
   readonly templates: ReadonlyArray<PathTemplate>
