@@ -1,0 +1,88 @@
+/** C-03: the laws of one-time ids find each wrong implementation. */
+import { memoryStore } from 'koa-with-auth/sessions'
+import { spentOver, type Spent } from 'koa-with-auth/sign-in'
+import { checkSpent, lawsOfSpent, LawViolations } from 'koa-with-auth/testing/laws'
+import { describe, expect, it } from 'vitest'
+
+const good = () => spentOver(memoryStore())
+const failing: Spent = { spend: () => Promise.reject(new Error('down')) }
+
+const broken = async (spent: Spent, down?: Spent): Promise<ReadonlyArray<string>> => {
+  const failed: string[] = []
+  for (const { name, check } of lawsOfSpent(spent, { down })) {
+    await check().catch((error: unknown) => {
+      expect(error).toBeInstanceOf(LawViolations)
+      failed.push(name.split(/[: ]/)[0]!)
+    })
+  }
+  return failed
+}
+
+const known = (keyOf: (id: string) => string = (id) => id) => {
+  const until = new Map<string, number>()
+  return {
+    isSpent: (id: string) => (until.get(keyOf(id)) ?? 0) > Date.now(),
+    keep: (id: string, ms: number) => void until.set(keyOf(id), Date.now() + ms),
+  }
+}
+
+const over = (
+  keyOf: (id: string) => string,
+  lifetimeOf = (ms: number) => ms,
+  wait = () => Promise.resolve(),
+): Spent => {
+  const { isSpent, keep } = known(keyOf)
+  return {
+    spend: async (id, ms) => {
+      if (isSpent(id)) return false
+      if (wait !== none) await wait()
+      keep(id, lifetimeOf(ms))
+      return true
+    },
+  }
+}
+const none = () => Promise.resolve()
+const same = (id: string) => id
+const all = (ms: number) => ms
+
+describe('C-03 the laws of one-time ids', () => {
+  it('hold for memory', async () => {
+    await checkSpent(good(), { down: failing })
+    expect(lawsOfSpent(good())).toHaveLength(3)
+    expect(lawsOfSpent(good(), { down: failing })).toHaveLength(4)
+    expect(await broken(over(same, all, none))).toEqual([])
+  })
+
+  it.each<readonly [string, Spent, ReadonlyArray<string>]>([
+    ['reads, waits, then writes', over(same, all, () => new Promise((resolve) => setTimeout(resolve, 5))), ['once']],
+    ['is always true', { spend: () => Promise.resolve(true) }, ['once', 'lasts']],
+    ['is never true', { spend: () => Promise.resolve(false) }, ['once', 'lasts', 'apart']],
+    ['reads the lifetime as seconds', over(same, (ms) => ms * 1000, none), ['lasts']],
+    ['keeps ids for a thousandth', over(same, (ms) => ms / 1000, none), ['lasts']],
+    ['ignores letter case', over((id) => id.toLowerCase(), all, none), ['apart']],
+    ['trims ids', over((id) => id.trim(), all, none), ['apart']],
+    ['cuts ids off', over((id) => id.slice(0, 255), all, none), ['apart']],
+    ['normalises ids', over((id) => id.normalize(), all, none), ['apart']],
+    // Safe: what a database driver returns
+    [
+      'answers with a number',
+      { spend: (id, ms) => good().spend(id, ms).then(Number) as never },
+      ['once', 'lasts', 'apart'],
+    ],
+  ])('one that %s breaks a law', async (_name, spent, laws) => {
+    expect(await broken(spent)).toEqual(laws)
+  })
+
+  it.each<readonly [string, Spent]>([
+    ['true', { spend: () => Promise.resolve(true) }],
+    ['false', { spend: () => Promise.resolve(false) }],
+    ['true now and then', { spend: () => (Math.random() < 0.999 ? Promise.resolve(true) : failing.spend('', 0)) }],
+  ])('one that is %s in an outage breaks a law', async (_name, down) => {
+    expect(await broken(good(), down)).toEqual(['outage'])
+  })
+
+  it('anything else is a TypeError', () => {
+    expect(() => lawsOfSpent(memoryStore as never)).toThrow('lawsOfSpent(spent) has no method spend')
+    expect(() => lawsOfSpent(good(), { down: 7 as never })).toThrow('has no method spend')
+  })
+})

@@ -1,0 +1,128 @@
+/**
+ * The laws of one-time ids. Check your own with them: each law in a separate test, or all together.
+ *
+ * They write to the store, with random ids. Give them a database for tests.
+ *
+ * | law     | a violation is, for example                                                     |
+ * |---------|---------------------------------------------------------------------------------|
+ * | once    | reading, and then writing: two callers at the same time both get `true`          |
+ * | lasts   | a lifetime that is read as seconds, or a cache that drops ids earlier            |
+ * | apart   | ids that differ in letter case or in a blank count as one                        |
+ * | outage  | a store that is down, and still the answer is `true`, or `false` without a store |
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Spent } from '../../sessions/SessionStore.js'
+import { checkOptions, maybe, withMethods } from '../../core/options.js'
+import type { LawTest } from './authenticator.js'
+import { checkAll, testsOf, type StoreLaw } from './storeLaws.js'
+
+const LONG = 60_000
+const SHORT = 50
+
+const laws: ReadonlyArray<StoreLaw<Spent>> = [
+  {
+    name: 'once: of twenty callers at the same time, one gets true',
+    fix: 'insert if absent in one step: insert ... on conflict do nothing, or SET NX PX',
+    hold: async ({ store, expect }) => {
+      for (let round = 0; round < 5; round += 1) {
+        const id = randomUUID()
+        const results = await Promise.all(Array.from({ length: 20 }, () => store.spend(id, LONG)))
+        expect('how many of 20 get true', results.filter((one) => one === true).length, 1)
+        expect('how many of 20 get false', results.filter((one) => one === false).length, 19)
+        expect('spend it again', await store.spend(id, LONG), false)
+      }
+    },
+  },
+  {
+    name: 'lasts as long as its lifetime, in milliseconds',
+    fix: 'keep the id for the lifetime, and not longer',
+    hold: async ({ store, expect }) => {
+      const [long, short] = [randomUUID(), randomUUID()]
+      expect('spend an id', await store.spend(long, LONG), true)
+      expect('spend another one for a short time', await store.spend(short, SHORT), true)
+      await pause(6 * SHORT)
+      expect('spend the first again', await store.spend(long, LONG), false)
+      expect('spend the other again, after its lifetime', await store.spend(short, LONG), true)
+      expect('spend it once more', await store.spend(short, LONG), false)
+    },
+  },
+  {
+    name: 'apart: ids that differ in any character are different',
+    fix: 'compare ids as they are, or by a digest',
+    hold: async ({ store, expect }) => {
+      const id = `a${randomUUID()}`
+      const long = 'x'.repeat(4000)
+      const near = [
+        id.toUpperCase(),
+        `${id} `,
+        ` ${id}`,
+        `${id}.0`,
+        `${id}\n`,
+        id.slice(1),
+        `${long}${id}`,
+        `${long}b${id}`,
+      ]
+      for (const one of [id, ...near, `é${id}`, `e\u0301${id}`, `__proto__${id}`, `%${id}`, `*${id}`]) {
+        expect(`spend ${JSON.stringify(one)}`, await store.spend(one, LONG), true)
+      }
+    },
+  },
+]
+
+/** What the laws of one-time ids need besides. */
+export interface SpentLawOptions {
+  /** The same over a store that is down. With it, there is a law about outages. */
+  readonly down?: Spent | undefined
+}
+
+const outage = (down: Spent): StoreLaw<Spent> => ({
+  name: 'outage: while the store is down, each call rejects',
+  fix: 'pass the failure of the store on, and give a store that does not answer a time limit',
+  hold: async ({ expect }) => {
+    for (let time = 0; time < 5; time += 1) {
+      const result = await down.spend(randomUUID(), LONG).then(
+        (answer) => `it resolves to ${String(answer)}`,
+        () => 'it rejects',
+      )
+      expect('spend an id', result, 'it rejects')
+    }
+  },
+})
+
+const spender = withMethods(['spend'], 'pass what spentOver(store) returns')
+
+const allOf = (place: string, spent: Spent, options: SpentLawOptions): ReadonlyArray<StoreLaw<Spent>> => {
+  spender(place, spent)
+  const { down } = checkOptions(`${place}, options`, options, { down: maybe(spender) })
+  return down === undefined ? laws : [...laws, outage(down)]
+}
+
+/**
+ * Returns the laws of one-time ids (`spentOver`). Each has a name and a check, so you can make a test of it.
+ *
+ * @example
+ * import test from 'node:test' // or vitest, jest, mocha
+ * import { memoryStore } from 'koa-with-auth/sessions'
+ * import { spentOver } from 'koa-with-auth/sign-in'
+ * import { lawsOfSpent } from 'koa-with-auth/testing/laws'
+ *
+ * const suite = () => {
+ *   for (const { name, check } of lawsOfSpent(spentOver(memoryStore()))) test(name, check)
+ * }
+ */
+export const lawsOfSpent = (spent: Spent, options: SpentLawOptions = {}): ReadonlyArray<LawTest> =>
+  testsOf('one-time ids', allOf('lawsOfSpent(spent)', spent, options), spent)
+
+/**
+ * Checks every law of one-time ids. Rejects with `LawViolations`, which lists all that do not hold.
+ *
+ * @example
+ * import { memoryStore } from 'koa-with-auth/sessions'
+ * import { spentOver } from 'koa-with-auth/sign-in'
+ * import { checkSpent } from 'koa-with-auth/testing/laws'
+ *
+ * await checkSpent(spentOver(memoryStore()))
+ */
+export const checkSpent = async (spent: Spent, options: SpentLawOptions = {}): Promise<void> =>
+  checkAll('one-time ids', allOf('checkSpent(spent)', spent, options), spent)
