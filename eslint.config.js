@@ -11,6 +11,7 @@ export default tseslint.config(
       'spec/types/fixtures/',
       'spec/apps/',
       'spec/bench/',
+      'spec/peers/',
       // a package of its own, with templates of applications; a spec compiles and runs them
       'examples/create/',
       // programs of plain JavaScript that specs start

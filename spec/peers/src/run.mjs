@@ -1,0 +1,90 @@
+/** Runs every row against every site, and writes the table into the guide. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { startProvider } from './provider.mjs'
+import { actionsOf, rows } from './rows.mjs'
+import { reserve, sites } from './sites.mjs'
+
+const TIME_LIMIT = 20_000
+
+// What libraries report about the mistakes that the rows make
+for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
+process.on('unhandledRejection', () => {})
+
+const require = createRequire(import.meta.url)
+const versionOf = (name) =>
+  JSON.parse(readFileSync(fileURLToPath(new URL(`../node_modules/${name}/package.json`, import.meta.url)))).version
+const ownVersion = require('../../../package.json').version
+
+const places = await Promise.all(sites.map(async (site) => ({ ...site, place: await reserve() })))
+// better-auth has had both of its paths
+const redirectUris = places.flatMap(({ callback, place: { origin } }) => [
+  origin + callback,
+  `${origin}/api/auth/callback/provider`,
+])
+const provider = await startProvider(redirectUris)
+
+const late = () => new Promise((_, reject) => setTimeout(() => reject(new Error('no answer')), TIME_LIMIT).unref())
+
+const columns = []
+for (const { name, packages, make, place } of places) {
+  const { origin, serve, close } = place
+  const restarted = async () => {
+    serve((_req, res) => res.destroy())
+    const site = await make({ origin, issuer: provider.issuer })
+    serve(site.handler)
+    return site
+  }
+  let site = await restarted()
+  const cells = []
+  for (const { name: row, run, restarts = false } of rows) {
+    let cell
+    try {
+      const actions = actionsOf({ origin, site, provider })
+      cell = await Promise.race([run({ ...actions, restarted }), late()])
+    } catch (error) {
+      cell = { ok: false, what: error.message }
+    }
+    provider.state.wrong = undefined
+    // it leaves another application, or none
+    if (restarts) site = await restarted()
+    cells.push(cell)
+    process.stdout.write(`${name}: ${row}: ${cell.ok === false ? 'NO ' : ''}${cell.what}\n`)
+  }
+  const versions = packages.length === 0 ? ownVersion : packages.map((one) => `${one} ${versionOf(one)}`).join(', ')
+  columns.push({ name, versions, cells })
+  close()
+}
+await provider.stop()
+
+const cellOf = ({ ok, what }) => (ok === false ? `**${what}**` : what)
+const line = (cells) => `| ${cells.join(' | ')} |`
+const good = columns.map(({ cells }) => {
+  const tried = cells.filter(({ ok }) => ok !== undefined)
+  return `${tried.filter(({ ok }) => ok).length} of ${tried.length}`
+})
+const table = [
+  line(['', ...columns.map(({ name }) => name)]),
+  line(['--', ...columns.map(() => '--')]),
+  ...rows.map(({ name }, at) => line([name, ...columns.map(({ cells }) => cellOf(cells[at]))])),
+  line(['rows that hold', ...good]),
+]
+const today = new Date().toISOString().slice(0, 10)
+const versions = columns.map(({ name, versions: given }) => `- ${name}: ${given}`)
+const text = [
+  `Run on ${today} with Node.js ${process.versions.node} and oidc-provider ${versionOf('oidc-provider')}:`,
+  '',
+  ...versions,
+  '',
+  ...table,
+].join('\n')
+
+if (!process.argv.includes('--dry')) {
+  const guide = fileURLToPath(new URL('../../../examples/guides/providers-compared.md', import.meta.url))
+  const [before, rest] = readFileSync(guide, 'utf8').split('<!-- matrix -->')
+  const [, after] = rest.split('<!-- end of matrix -->')
+  writeFileSync(guide, `${before}<!-- matrix -->\n\n${text}\n\n<!-- end of matrix -->${after}`)
+}
+// some libraries keep connections open
+process.exit(columns[0].cells.some(({ ok }) => ok === false) ? 1 : 0)
