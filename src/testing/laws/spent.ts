@@ -12,7 +12,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Spent } from '../../sessions/SessionStore.js'
+import type { Spent } from '../../core/Spent.js'
 import { checkOptions, maybe, withMethods } from '../../core/options.js'
 import type { LawTest } from './authenticator.js'
 import { checkAll, testsOf, type StoreLaw } from './storeLaws.js'
