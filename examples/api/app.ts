@@ -169,7 +169,7 @@ export const exampleApp = (options: ExampleOptions): Koa => {
   })
 
   const strict = httpBearer({
-    ...schemes.demoToken,
+    ...schemes.strictToken,
     authenticate: (_request, token) => {
       if (!supersecret(token)) throw new InvalidToken()
       return { token }

@@ -89,6 +89,7 @@ export const chapters = [
 /** What to enter for each scheme: a name for it, and a sentence. */
 export const schemes = {
   demoToken: { schemeName: 'demoToken', description: 'The token is `supersecret`.' },
+  strictToken: { schemeName: 'strictToken', description: 'The token is `supersecret`; a bad one throws.' },
   issuedToken: { schemeName: 'issuedToken', description: 'A token from `POST /api/token`.' },
   demoUser: { schemeName: 'demoUser', description: 'The user is `admin`, the password `secret`.' },
   clientKey: { schemeName: 'clientKey', description: 'The key of the client Acme is `supersecret`.' },

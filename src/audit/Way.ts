@@ -201,9 +201,9 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
   ]
 }
 
-// A session has no hook, so two with the same words are the same. A schemeName is the application's own word for "the same"
+// A session has no hook, so two with the same words are the same
 const kindIn = (leaf: Leaf): ReadonlyArray<Named> =>
-  leaf.isSent === undefined || leaf.schemeName !== undefined || challengeName(leaf) === 'Session'
+  leaf.isSent === undefined || challengeName(leaf) === 'Session'
     ? []
     : [
         {
