@@ -15,8 +15,9 @@ import { createSecretKey, randomUUID, type KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import type { Request } from 'koa'
-import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { expired, invalid, malformed } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
+import type { StandardSchema } from '../core/Schema.js'
 import { apiKeyChanges, report, type ApiKeyEvent } from '../core/events.js'
 import {
   checkOptions,
@@ -39,6 +40,7 @@ import {
   type KeyStore,
 } from './KeyStore.js'
 import { digestsWith, isPrefix, keyForm } from './form.js'
+import { ownersOf, ownerSchema, type Owners } from './Owners.js'
 
 /*
  * Checks the values of a new key. It refuses what a store could not return unchanged, and what could not work.
@@ -77,22 +79,14 @@ const checkKeepable: Check = (place, u) => {
 }
 
 /** The string for an owner in a store. */
-const ownerText = (place: string, codec: t.Type<unknown, string, unknown>, owner: unknown): string => {
-  if (!codec.is(owner)) throw new TypeError(`${place} is refused by the codec of apiKeys({ owner })`)
-  const text = codec.encode(owner)
-  checkKeepable(place, text)
-  if (text === '') throw new TypeError(`${place} must not be empty`)
-  return text
-}
-
-// io-ts would keep the value in this context, and nothing reads it
-const noContext: t.Context = []
-
-/** The owner of a record as the application's type. No error contains its value. */
-const ownerIn = (codec: t.Type<unknown, string, unknown>, { owner }: KeyRecord): unknown => {
-  const decoded = codec.validate(owner, noContext)
-  if (E.isRight(decoded)) return decoded.right
-  throw new TypeError('apiKeys({ owner }): the codec refuses the owner of a stored key')
+const ownerText = (place: string, owners: Owners, owner: unknown): string | Promise<string> => {
+  const text = owners.encode(place, owner)
+  const checked = (given: string): string => {
+    checkKeepable(place, given)
+    if (given === '') throw new TypeError(`${place} must not be empty`)
+    return given
+  }
+  return text instanceof Promise ? text.then(checked) : checked(text)
 }
 
 const date: Check = (place, value) => {
@@ -120,10 +114,10 @@ const newKey: Checks<NewKey<unknown>> = {
   expiresAt: maybe(date),
 }
 
-const recordOf = (place: string, codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
+const recordOf = async (place: string, owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
   const { owner, name = '', scopes = [], expiresAt } = given
   return {
-    owner: ownerText(`${place}({ owner })`, codec, owner),
+    owner: await ownerText(`${place}({ owner })`, owners, owner),
     name,
     scopes: Object.freeze([...scopes]),
     ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
@@ -131,19 +125,19 @@ const recordOf = (place: string, codec: t.Type<unknown, string, unknown>, given:
 }
 
 /** Checks the argument of `issue`. Throws a TypeError for a value that cannot be stored. */
-const checkIssued = (codec: t.Type<unknown, string, unknown>, given: NewKey<unknown>): Checked => {
-  const record = recordOf('keys.issue', codec, checkOptions('keys.issue', given, newKey))
+const checkIssued = async (owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
+  const record = await recordOf('keys.issue', owners, checkOptions('keys.issue', given, newKey))
   if ((record.expiresAt ?? Infinity) <= Date.now())
     throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
   return record
 }
 
 /** Checks the arguments of `adopt`. Throws a TypeError for a value that cannot be stored. */
-const checkAdopted = (
-  codec: t.Type<unknown, string, unknown>,
+const checkAdopted = async (
+  owners: Owners,
   digest: unknown,
   given: AdoptedKey<unknown>,
-): Checked & Partial<Pick<KeyRecord, 'createdAt' | 'last4'>> => {
+): Promise<Checked & Partial<Pick<KeyRecord, 'createdAt' | 'last4'>>> => {
   if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
     throw new TypeError(
       'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
@@ -156,7 +150,7 @@ const checkAdopted = (
     last4: maybe(lastFour),
   })
   return {
-    ...recordOf('keys.adopt(digest, ...)', codec, key),
+    ...(await recordOf('keys.adopt(digest, ...)', owners, key)),
     ...(createdAt !== undefined && { createdAt: createdAt.getTime() }),
     ...(last4 !== undefined && { last4 }),
   }
@@ -181,8 +175,11 @@ export interface ApiKeysOptions<O> {
   readonly prefix: string
   /** Where they are kept. */
   readonly store: KeyStore
-  /** An io-ts codec for your type of owner, to and from strings. Default: any string. */
-  readonly owner?: t.Type<O, string, unknown> | undefined
+  /**
+   * An io-ts codec for your type of owner, to and from strings; or a Standard Schema of strings, such as `z.uuid()`. A schema returns
+   * the string that it gets, because it cannot write one back. Default: any string.
+   */
+  readonly owner?: t.Type<O, string, unknown> | StandardSchema<O & string> | undefined
   /**
    * Secrets of at least 32 bytes that are part of each digest. They are not kept in the store. In an array, the newest is first. It
    * makes the new digests. Old digests are found with all of them. Default: none.
@@ -200,7 +197,7 @@ export interface ApiKeysOptions<O> {
 interface Decided {
   readonly prefix: string
   readonly store: KeyStore
-  readonly owner: t.Type<unknown, string, unknown>
+  readonly owners: Owners
   readonly peppers: ReadonlyArray<KeyObject>
   readonly adopted: RegExp | undefined
   readonly touch: number | false
@@ -214,10 +211,6 @@ const prefix: Check = (place, value) => {
   throw new TypeError(
     `${place} must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live`,
   )
-}
-
-const codec: Check = (place, value) => {
-  if (!(value instanceof t.Type)) throw new TypeError(`${place} must be an io-ts codec, such as t.string`)
 }
 
 const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >= MIN_PEPPER
@@ -249,7 +242,7 @@ const keyStore = withMethods(
 const checks: Checks<ApiKeysOptions<unknown>> = {
   prefix,
   store: keyStore,
-  owner: maybe(codec),
+  owner: maybe(ownerSchema),
   pepper: maybe(pepper),
   adopted: maybe(pattern),
   touch: maybe(touchInterval),
@@ -264,7 +257,7 @@ const decided = <O>(options: ApiKeysOptions<O>): Decided => {
     prefix: given.prefix,
     store: given.store,
     // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
-    owner: owner as Decided['owner'],
+    owners: ownersOf(owner as Parameters<typeof ownersOf>[0]),
     // a copy: the application may overwrite its bytes
     peppers: (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
     adopted: given.adopted,
@@ -343,15 +336,19 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
  * assert.deepStrictEqual((await keys.list('anna')).map(({ name }) => name), ['ci'])
  */
 export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
-  const { prefix, store, owner: codec, peppers, adopted, touch: interval, timeout } = decided(options)
+  const { prefix, store, owners, peppers, adopted, touch: interval, timeout } = decided(options)
   const form = keyForm(prefix)
   const digests = digestsWith(peppers)
   const timed = within('api-keys', timeout)
   const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
 
-  // Safe: `options.owner` decodes to it; by default it is a string
-  const seen = (record: KeyRecord, until?: number): ApiKey<O> => apiKeyOf(record, ownerIn(codec, record) as O, until)
-  const verdict = (found: FoundKey | undefined): E.Either<AuthError, ApiKey<O>> => {
+  const seen = (record: KeyRecord, until?: number): ApiKey<O> | Promise<ApiKey<O>> => {
+    const owner = owners.decode(record.owner)
+    // Safe, twice: `options.owner` decodes to it; by default it is a string
+    if (owner instanceof Promise) return owner.then((late) => apiKeyOf(record, late as O, until))
+    return apiKeyOf(record, owner as O, until)
+  }
+  const verdict = (found: FoundKey | undefined): Evaluation<ApiKey<O>> => {
     if (found === undefined) return E.left(invalid)
     const { record, until } = found
     if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find must resolve to a KeyRecord')
@@ -360,7 +357,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return E.left(expired)
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
-    return E.right(key)
+    return key instanceof Promise ? key.then((late) => E.right(late)) : E.right(key)
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
     if (!(await timed(() => store.insert(digest, record)))) throw isThere()
@@ -370,7 +367,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
 
   return {
     issue: async (given) => {
-      const record = { ...checkIssued(codec, given), id: randomUUID(), createdAt: Date.now() }
+      const record = { ...(await checkIssued(owners, given)), id: randomUUID(), createdAt: Date.now() }
       const key = form.make()
       await insert(digests.of(key), { ...record, prefix, last4: key.slice(-4) })
       report(apiKeyChanges)(() => made('issued', record))
@@ -396,12 +393,12 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       return isRevoked
     },
     list: async (owner) => {
-      const text = ownerText('keys.list(owner)', codec, owner)
+      const text = await ownerText('keys.list(owner)', owners, owner)
       const records = await timed(() => store.list(text))
-      return records.toSorted((a, b) => a.createdAt - b.createdAt).map((record) => seen(record))
+      return Promise.all(records.toSorted((a, b) => a.createdAt - b.createdAt).map(async (record) => seen(record)))
     },
     adopt: async (digest, given) => {
-      const record = { createdAt: Date.now(), ...checkAdopted(codec, digest, given), id: randomUUID() }
+      const record = { createdAt: Date.now(), ...(await checkAdopted(owners, digest, given)), id: randomUUID() }
       const [newest, ...older] = digests.adopted(digest)
       if (older.length > 0 && (await timed(() => store.find(older))) !== undefined) throw isThere()
       await insert(newest, record)

@@ -1,0 +1,82 @@
+/**
+ * The owners of API keys as the application's type, to and from the strings in a store. No error contains an owner.
+ *
+ * A codec of io-ts writes a string for an owner. A Standard Schema cannot write, so it is one of strings, which it returns as it
+ * gets them.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as t from 'io-ts'
+import { decoderOf, isStandard, standardOf, type Decoded, type StandardSchema } from '../core/Schema.js'
+import type { Check } from '../core/options.js'
+
+/** How owners become strings, and strings owners. Both are async if the schema is, and throw for what it refuses. */
+export interface Owners {
+  readonly encode: (place: string, owner: unknown) => string | Promise<string>
+  readonly decode: (text: string) => unknown
+}
+
+// Standard JSON Schema says what a schema returns; a schema without it is checked with each owner
+const isOfOthers = (standard: object): boolean => {
+  try {
+    // Safe: what is not like this throws, or is compared with strings
+    const { jsonSchema } = standard as {
+      readonly jsonSchema: { readonly output: (options: { readonly target: string }) => { readonly type?: unknown } }
+    }
+    const { type } = jsonSchema.output({ target: 'draft-2020-12' })
+    return typeof type === 'string' && type !== 'string'
+  } catch {
+    return false
+  }
+}
+
+/** What the option `owner` may be. */
+export const ownerSchema: Check = (place, value) => {
+  const isSchema = isStandard(value)
+  if (isSchema ? !isOfOthers(standardOf(place, value)) : value instanceof t.Type) return
+  throw new TypeError(
+    `${place} must be an io-ts codec, such as t.string, or a schema of strings, such as z.uuid() of zod, or one of valibot or arktype`,
+  )
+}
+
+/** The owners of a codec or a schema. */
+export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema): Owners =>
+  isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
+
+const refusedAt = (place: string): TypeError => new TypeError(`${place} is refused by the schema of apiKeys({ owner })`)
+
+const stored = 'apiKeys({ owner }): the owner of a stored key'
+
+const ofCodec = (codec: t.Type<unknown, string, unknown>): Owners => {
+  const decode = decoderOf('apiKeys({ owner })', codec)
+  const accepted = (decoded: Decoded): unknown => {
+    if (E.isRight(decoded)) return decoded.right
+    throw refusedAt(stored)
+  }
+  return {
+    encode: (place, owner) => {
+      if (codec.is(owner)) return codec.encode(owner)
+      throw refusedAt(place)
+    },
+    decode: (text) => {
+      const decoded = decode(text)
+      return decoded instanceof Promise ? decoded.then(accepted) : accepted(decoded)
+    },
+  }
+}
+
+const ofSchema = (schema: StandardSchema): Owners => {
+  const decode = decoderOf('apiKeys({ owner })', schema)
+  const unchanged = (place: string, owner: unknown): string | Promise<string> => {
+    if (typeof owner !== 'string') throw refusedAt(place)
+    const accepted = (decoded: Decoded): string => {
+      if (E.isLeft(decoded)) throw refusedAt(place)
+      if (decoded.right === owner) return owner
+      throw new TypeError(
+        `${place} is changed by the schema of apiKeys({ owner }), which must return the string that it gets`,
+      )
+    }
+    const decoded = decode(owner)
+    return decoded instanceof Promise ? decoded.then(accepted) : accepted(decoded)
+  }
+  return { encode: unchanged, decode: (text) => unchanged(stored, text) }
+}
