@@ -33,6 +33,9 @@ export const peersProject = (packed: string, name: string, peers: Peers, files: 
     'fast-check',
     '@libsql',
     'openapi-types',
+    'arktype',
+    'valibot',
+    'zod',
   ]) {
     if (other in peers || naming.includes(other) || other === '@types/koa__router') continue
     symlinkSync(realpathSync(fromRepository + other), join(modules, other))

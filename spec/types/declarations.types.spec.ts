@@ -32,6 +32,12 @@ beforeAll(() => {
     'jose',
     'oauth4webapi',
     'openid-client',
+    'arktype',
+    '@ark/schema',
+    '@ark/util',
+    'arkregex',
+    'valibot',
+    'zod',
     '@types/koa',
     '@types/node',
   ])
