@@ -1,27 +1,23 @@
-// The same application with koa-with-auth, and passport still checks the password
+// The same application with koa-with-auth
 import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
-import passport from 'koa-passport'
 import { authorize, authSettings, sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
-import { Strategy } from 'passport-local'
 import { form, users } from '../form.js'
 
 export const makeApp = () => {
   const app = new Koa({ keys: ['a key of more than thirty-two characters'] })
   const notes = new Map()
 
-  const verify = (username, password, done) => {
+  const verify = (username, password) => {
     const user = users.get(username)
-    done(null, user?.password === password ? user : false)
+    return user?.password === password ? user : undefined
   }
-  passport.use(new Strategy(verify))
 
   app.use(authSettings({ realm: 'notes' }))
   const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username) })
   app.use(form)
-  app.use(passport.initialize())
 
   const user = sessionAuth()
   const admin = pipe(
@@ -30,8 +26,10 @@ export const makeApp = () => {
   )
 
   const router = withAuth(user)(new Router())
-  router.post('/login', withAuth(null), passport.authenticate('local', { session: false }), async (ctx) => {
-    await logIn(ctx, ctx.state.user)
+  router.post('/login', withAuth(null), async (ctx) => {
+    const found = verify(ctx.request.body.username, ctx.request.body.password)
+    if (found === undefined) ctx.throw(401, 'Unauthorized')
+    await logIn(ctx, found, { proof: { method: 'password' } })
     ctx.status = 204
   })
   router.post('/logout', async (ctx) => {
