@@ -50,7 +50,7 @@ const served = async (routes: (issuer: string) => ReadonlyArray<Koa.Middleware>)
 
 const redirectUri = (location: string | undefined) => new URL(location ?? '').searchParams.get('redirect_uri')
 
-describe('the callback of a provider', () => {
+describe('O-06 the callback of a provider', () => {
   it('is the path of the route that has its finish, with the prefixes of its routers', async () => {
     const { origin, provider, errors } = await served((issuer) => {
       const kind = kindAt(issuer)

@@ -53,7 +53,7 @@ const tried = async (site: ProviderSite, change: (url: URL) => void = () => {}) 
   return [page.status, reason, await site.me(browser)] as const
 }
 
-// P16
+// O-08
 describe('a provider without OpenID Connect', () => {
   it('signs in by the id that its API answers', async () => {
     const { provider, site } = await start()
@@ -136,7 +136,7 @@ describe('a provider without OpenID Connect', () => {
     expect(await tried(site)).toEqual([503, undefined, undefined])
   })
 
-  // P7
+  // O-04
   it('is checked by iss where that comes, and must send it where its issuer is known', async () => {
     const { site } = await start()
     expect(await tried(site, (url) => url.searchParams.set('iss', 'https://evil.example'))).toEqual([
@@ -187,7 +187,7 @@ const reasonAt = async (browser: UserAgent, url: string) => {
   return [page.status, page.body === '' ? undefined : (JSON.parse(page.body) as { reason?: string }).reason]
 }
 
-// P18, P19
+// O-10
 describe('linking an identity', () => {
   it('is for the user who began, still signed in, in this browser', async () => {
     const provider = await wrongProvider()

@@ -37,7 +37,7 @@ const start = async (options: Partial<SiteOptions> = {}) => {
   return { provider, site, asked }
 }
 
-// P30
+// O-14
 describe('signing out at the provider', () => {
   it('ends the session here first, and leads there and back', async () => {
     const { provider, site } = await start()
@@ -103,7 +103,7 @@ const send = (site: ProviderSite, token: string, headers: Readonly<Record<string
     headers,
   })
 
-// P29
+// O-14
 describe('a sign-out by the provider', () => {
   const twoDevices = async (list: boolean) => {
     const { provider, site } = await start({ list })

@@ -6,8 +6,9 @@ import type { Done } from 'koa-with-auth/sign-in'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, expectTypeOf, it, vi } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
-import { newBrowser, shopAt, siteOf } from '../support/providerSite.js'
+import { newBrowser, providerSite, reserved, shopAt, siteOf } from '../support/providerSite.js'
 import { strongKey } from '../support/sessionsApp.js'
+import { missingTls, tlsProxy } from '../support/tlsProxy.js'
 import { navigation } from '../support/userAgent.js'
 import { wrongProvider } from '../support/wrongProvider.js'
 
@@ -16,7 +17,7 @@ const start = async () => {
   return { provider, site: await siteOf(provider.issuer) }
 }
 
-describe('P17 an e-mail address', () => {
+describe('O-09 an e-mail address', () => {
   it('is in no proof, so that no user can be found by it', () => {
     expectTypeOf<Extract<keyof OidcProof, `email${string}` | 'name' | 'preferred_username'>>().toBeNever()
     // @ts-expect-error there is no option that takes an address for an account
@@ -39,7 +40,7 @@ describe('P17 an e-mail address', () => {
   })
 })
 
-describe('P20 the path that follows', () => {
+describe('O-11 the path that follows', () => {
   const bad = [
     '//evil.example',
     '/\\evil.example',
@@ -81,7 +82,7 @@ describe('P20 the path that follows', () => {
   })
 })
 
-describe('P27 a browser that keeps no cookies', () => {
+describe('O-03 a browser that keeps no cookies', () => {
   it('gets an answer that says so, and no redirect', async () => {
     const { provider, site } = await start()
     const url = await site.toCallback(newBrowser())
@@ -103,7 +104,7 @@ const collect = (): void => {
   gc()
 }
 
-describe('P35 sign-ins that begin and never end', () => {
+describe('O-01 sign-ins that begin and never end', () => {
   it('leave nothing behind: no call of the store, and no memory', async () => {
     const spend = vi.fn(() => Promise.resolve(true))
     const { begin } = ceremonies({
@@ -138,5 +139,45 @@ describe('P35 sign-ins that begin and never end', () => {
     expect(spend).not.toHaveBeenCalled()
     // a handle alone has 300 bytes
     expect(after - before).toBeLessThan(100_000 * 60)
+  })
+})
+
+describe.skipIf(missingTls() !== undefined)('O-06 behind a proxy that ends TLS', () => {
+  const started = async (proxied: boolean) => {
+    const place = await reserved()
+    const { origin } = await tlsProxy(() => place.port)
+    const provider = await wrongProvider()
+    const kinds = (callback: (name: string) => string) => ({
+      provider: oidc(shopAt(provider.issuer, callback('provider'))),
+    })
+    const site = await providerSite({ kinds, origin: () => origin, https: true }, place)
+    site.app.proxy = proxied
+    return { provider, site, origin }
+  }
+
+  it('signs in at the https origin, with cookies that are Secure and of this host', async () => {
+    const { provider, site, origin } = await started(true)
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    expect(url.startsWith(`${origin}/sign-in/provider/callback?`)).toBe(true)
+    expect(provider.authorizationRequest().get('redirect_uri')).toBe(`${origin}/sign-in/provider/callback`)
+    const page = await browser.send(url, { headers: navigation })
+    expect([page.status, page.headers.get('location'), await site.me(browser)]).toEqual([303, '/', 'provider-anna'])
+    const cookies = browser.cookies(new URL(origin).host)
+    expect([...cookies.keys()].sort()).toEqual(['__Host-browser', '__Host-session', '__Host-session.sig'])
+    for (const line of page.setCookie)
+      expect(line).toMatch(/^__Host-(?=.*; path=\/)(?=.*; secure)(?=.*; httponly)(?!.*domain)/i)
+  })
+
+  it('never reads the origin from what a client sends about its host', async () => {
+    const { provider, site, origin } = await started(true)
+    const evil = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example;proto=http' }
+    const browser = newBrowser()
+    const begun = await browser.send(`${origin}/sign-in/provider`, { headers: { ...navigation, ...evil } })
+    expect(new URL(begun.location ?? '').searchParams.get('redirect_uri')).toBe(`${origin}/sign-in/provider/callback`)
+    const { stopped } = await browser.open(begun.location ?? '', (url) => url.startsWith(origin))
+    const page = await browser.send(stopped, { headers: { ...navigation, ...evil } })
+    expect([page.status, page.headers.get('location'), await site.me(browser)]).toEqual([303, '/', 'provider-anna'])
+    expect(provider.tokenRequest().get('redirect_uri')).toBe(`${origin}/sign-in/provider/callback`)
   })
 })

@@ -68,7 +68,7 @@ const answersReported = (): ProviderAnswerEvent[] => {
 
 const isolated = (key: 'RS256' | 'ES256') => signingKey(key, 'k2')
 
-// P15
+// O-07
 describe('an ID token', () => {
   const claims: ReadonlyArray<readonly [string, (given: JWTPayload) => JWTPayload]> = [
     ['a wrong nonce [nonce-invalid]', (given) => ({ ...given, nonce: 'another' })],
@@ -202,7 +202,7 @@ describe('an ID token', () => {
     expect(provider.asked('/jwks')).toBeLessThanOrEqual(2)
   })
 
-  // P32
+  // O-07
   it.each([
     ['5 minutes behind', -300, 'provider-anna'],
     ['20 seconds ahead', 20, 'provider-anna'],
@@ -217,7 +217,7 @@ describe('an ID token', () => {
   })
 })
 
-describe('koa-with-auth:provider-answer', () => {
+describe('O-07 koa-with-auth:provider-answer', () => {
   it('reports what was wrong, and nothing that was sent', async () => {
     const { provider, site } = await start()
     const records = answersReported()
@@ -274,7 +274,7 @@ describe('userinfo', () => {
   })
 })
 
-// P7, P8, P10
+// O-04
 describe('an authorization response', () => {
   const bad: ReadonlyArray<readonly [string, string, (url: URL) => void]> = [
     ['iss of another issuer', 'provider', (url) => url.searchParams.set('iss', 'https://evil.example')],
@@ -331,12 +331,14 @@ describe('an authorization response', () => {
     expect(await site.me(browser)).toBe('provider-anna')
   })
 
-  // P9, P26
+  // O-04, O-13
   it.each([
     ['access_denied', 400, 'declined'],
     ['login_required', 400, 'provider'],
     ['interaction_required', 400, 'provider'],
     ['invalid_scope', 400, 'provider'],
+    // a pushed request that is too old
+    ['invalid_request_uri', 400, 'provider'],
     ['<script>', 400, 'provider'],
     ['server_error', 503, undefined],
     ['temporarily_unavailable', 503, undefined],
@@ -352,7 +354,7 @@ describe('an authorization response', () => {
     expect([provider.asked('/token'), site.done, site.errors]).toEqual([0, [], []])
   })
 
-  // P6
+  // O-03
   it('of one provider at the callback of another is refused, and the other never sees the code', async () => {
     const [one, other] = [await wrongProvider(), await wrongProvider()]
     const site = await providerSite({
@@ -368,7 +370,7 @@ describe('an authorization response', () => {
   })
 })
 
-// P11
+// O-05
 describe('a provider that is down', () => {
   const keys = { timeout: 300, retry: 1 }
   it.each(Object.keys(failing) as ReadonlyArray<keyof typeof failing>)(
@@ -448,7 +450,7 @@ describe('the token endpoint', () => {
     await expectRefused(site, [status, reason])
   })
 
-  // P13
+  // O-05
   it.each([
     ['invalid_client', {}],
     ['invalid_client', { 'WWW-Authenticate': 'Basic realm="a"' }],
@@ -512,7 +514,7 @@ describe('the token endpoint', () => {
   })
 })
 
-// P34, P35
+// O-05, O-01
 describe('the store of spent ids', () => {
   it('that is down is a 503, and the provider is never asked', async () => {
     const store = memoryStore()
@@ -537,7 +539,7 @@ describe('the store of spent ids', () => {
   })
 })
 
-// P36
+// O-16
 it('keeps no token: none is in a cookie, a session, an error, a body or a header', async () => {
   const written: string[] = []
   const store = memoryStore()

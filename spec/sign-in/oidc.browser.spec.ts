@@ -48,7 +48,7 @@ const messages = (page: Page): Promise<unknown> => page.evaluate('got')
 const tokensOf = (asked: ReadonlyArray<string>) => asked.filter((one) => one === 'POST /token').length
 
 describe.skipIf(missing !== undefined)('signing in with a provider, in Chromium', () => {
-  // P23
+  // O-13
   it.each(['query', 'form_post'] as const)('works with %s and a cookie that is Lax', async (responseMode) => {
     const { site, provider } = await start({ responseMode })
     const { page } = await open()
@@ -65,7 +65,7 @@ describe.skipIf(missing !== undefined)('signing in with a provider, in Chromium'
     ])
   })
 
-  // P24
+  // O-02
   it('sends no code again when the user goes back, and shows no error', async () => {
     const { site, provider } = await start()
     const { page } = await open()
@@ -83,7 +83,7 @@ describe.skipIf(missing !== undefined)('signing in with a provider, in Chromium'
     expect([tokensOf(provider.asked), site.done.length]).toEqual([1, 1])
   })
 
-  // P25
+  // O-11
   it('in a popup posts the return path to the page that opened it, and closes the popup', async () => {
     const { site } = await start()
     const { page, complaints } = await open()

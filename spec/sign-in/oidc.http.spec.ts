@@ -54,7 +54,7 @@ describe('signing in with a provider', () => {
     expect(count(provider.asked, 'POST /token')).toBe(1)
   })
 
-  // P1
+  // O-01
   it.each([2, 20])('signs in from each of %i tabs, in any order, with one cookie', async (tabs) => {
     const { site } = await start()
     const browser = newBrowser()
@@ -71,7 +71,7 @@ describe('signing in with a provider', () => {
     expect(site.done).toHaveLength(tabs)
   })
 
-  // P2
+  // O-02
   it('leads a callback that is loaded again to where the first one led, without asking the provider', async () => {
     const { site, provider } = await start()
     const browser = newBrowser()
@@ -86,7 +86,7 @@ describe('signing in with a provider', () => {
     expect(refusal(await finished(site, url, browser))).toEqual([400, 'unknown'])
   })
 
-  // P3
+  // O-02
   it('asks for tokens once when a callback comes five times at once, and leads all to the same place', async () => {
     const { site, provider } = await start()
     const browser = newBrowser()
@@ -99,7 +99,7 @@ describe('signing in with a provider', () => {
     expect(await site.me(browser)).toBe('provider-anna')
   })
 
-  // P4, P5
+  // O-03
   it('refuses a callback in another browser, which spends nothing', async () => {
     const { site, provider } = await start()
     const browser = newBrowser()
@@ -114,7 +114,7 @@ describe('signing in with a provider', () => {
     expect(await site.me(browser)).toBe('provider-anna')
   })
 
-  // P12
+  // O-05
   it('starts without its provider, answers 503, and recovers', async () => {
     const { site, provider } = await start({ keys: { retry: 1 } })
     await provider.stop()
@@ -136,7 +136,7 @@ describe('signing in with a provider', () => {
     expect([await site.me(browser), site.done.length]).toEqual([undefined, 0])
   })
 
-  // P14
+  // O-06
   it.each([true, false])('sends the configured redirect URI behind a proxy, with app.proxy %s', async (proxy) => {
     const { site } = await start({}, {}, { origin: () => 'https://shop.example' })
     site.app.proxy = proxy
@@ -145,7 +145,7 @@ describe('signing in with a provider', () => {
     expect(new URL(page.location ?? '').searchParams.get('redirect_uri')).toBe(`https://shop.example${CALLBACK}`)
   })
 
-  // P21
+  // O-12
   it('gives the session another id, and keeps no data that were not named', async () => {
     const { site } = await start()
     const browser = newBrowser()
@@ -158,7 +158,7 @@ describe('signing in with a provider', () => {
     expect((await browser.send(`${site.origin}/basket`)).body).toBe('{"basket":null}')
   })
 
-  // P22
+  // O-12
   it('ends the session of the user before', async () => {
     const { site } = await start()
     const browser = newBrowser()
@@ -170,7 +170,7 @@ describe('signing in with a provider', () => {
     expect(proofs.map(({ method }) => method)).toEqual(['oidc'])
   })
 
-  // P28
+  // O-13
   it.each([
     ['HEAD', { method: 'HEAD' }],
     ['a prefetch', { headers: { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': 'same-origin' } }],
@@ -185,7 +185,7 @@ describe('signing in with a provider', () => {
     expect([page.status, page.setCookie, provider.asked]).toEqual([403, [], []])
   })
 
-  // P31
+  // O-15
   it('pushes the authorization request where the provider demands it', async () => {
     const features = { pushedAuthorizationRequests: { enabled: true, requirePushedAuthorizationRequests: true } }
     const { site, provider } = await start({}, { features })
@@ -197,7 +197,7 @@ describe('signing in with a provider', () => {
     expect(provider.asked).toContain('POST /request')
   })
 
-  // P23, without a browser
+  // O-13, without a browser
   it('answers a posted response with a redirect that changes nothing by itself', async () => {
     const { site, provider } = await start({ responseMode: 'form_post' })
     const browser = newBrowser()
@@ -224,7 +224,7 @@ describe('signing in with a provider', () => {
     expect(big.status).toBe(413)
   })
 
-  // P33
+  // O-16
   it('finishes with an older signing key, and not with a removed one', async () => {
     const { site } = await start()
     const browser = newBrowser()

@@ -29,7 +29,7 @@ const toCallback = async (site: ProviderSite, browser: UserAgent, query = ''): P
 
 const finished = (browser: UserAgent, url: string) => browser.send(url, { headers: navigation })
 
-describe('P25 a sign-in in a popup', () => {
+describe('O-11 a sign-in in a popup', () => {
   it('ends on a page that has the return path, one script that its policy names, and nothing else', async () => {
     const { provider, site } = await start()
     const browser = newBrowser()

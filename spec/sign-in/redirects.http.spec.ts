@@ -90,7 +90,7 @@ const site = async (store: (() => SessionStore) | undefined, keys: string[] = [s
 
 describeEveryOther((store) => {
   describe('C-01 a provider', () => {
-    it('P1 twenty tabs finish in any order, and the header does not grow', async () => {
+    it('O-01 twenty tabs finish in any order, and the header does not grow', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const states: string[] = []
@@ -106,7 +106,7 @@ describeEveryOther((store) => {
         expect([answer.status, answer.headers['location']]).toEqual([303, `/tab/${at}`])
       }
       await expectUser(visitor, 'anna')
-      // P2: each of them, reloaded, leads where it led
+      // O-02: each of them, reloaded, leads where it led
       for (const [at, state] of states.entries()) {
         const again = await s.back(visitor, state)
         expect([again.status, again.headers['location']]).toEqual([303, `/tab/${at}`])
@@ -116,7 +116,7 @@ describeEveryOther((store) => {
       expect((await s.back(visitor, states[0]!)).status).toBe(400)
     })
 
-    it('P3 a callback that comes ten times at once: one sign-in, the provider is asked once, all are led on', async () => {
+    it('O-02 a callback that comes ten times at once: one sign-in, the provider is asked once, all are led on', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor, '/begin?returnTo=/basket')
@@ -129,7 +129,7 @@ describeEveryOther((store) => {
       expect(answers.filter((one) => setCookies(one).some((line) => line.startsWith('session=')))).toHaveLength(1)
     })
 
-    it('P4, P5 another browser, and one that never began: 400, nothing is spent', async () => {
+    it('O-03 another browser, and one that never began: 400, nothing is spent', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor)
@@ -144,7 +144,7 @@ describeEveryOther((store) => {
       expect((await s.back(visitor, state)).status).toBe(303)
     })
 
-    it('P6 the state of one provider at the callback of another: 400, it is not asked', async () => {
+    it('O-03 the state of one provider at the callback of another: 400, it is not asked', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor, '/begin/other')
@@ -152,7 +152,7 @@ describeEveryOther((store) => {
       expect(s.provider.asked).toBe(0)
     })
 
-    it('P11, P34 an outage of the provider or of the store is 503; of the store before anything was asked', async () => {
+    it('O-05 an outage of the provider or of the store is 503; of the store before anything was asked', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor)
@@ -174,7 +174,7 @@ describeEveryOther((store) => {
       expect((await s.back(visitor, await s.start(visitor))).status).toBe(500)
     })
 
-    it('P18 a link finishes only for the user who began it, still signed in, in this browser', async () => {
+    it('O-10 a link finishes only for the user who began it, still signed in, in this browser', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       await visitor.post('/login')
@@ -215,7 +215,7 @@ describeEveryOther((store) => {
       expect(visitor.cookies.get('session')).not.toBe(session)
     })
 
-    it('P21, P22 another id, the basket only if it is named; another user gets another session', async () => {
+    it('O-12 another id, the basket only if it is named; another user gets another session', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       await visitor.post('/set?basket=pear&seen=1')
@@ -238,7 +238,7 @@ describeEveryOther((store) => {
       await expectAnonymousAt(visitor)
     })
 
-    it('P23 a POST of another site is led to a GET, sets no cookie, and changes nothing by itself', async () => {
+    it('O-13 a POST of another site is led to a GET, sets no cookie, and changes nothing by itself', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor, '/begin?returnTo=/there')
@@ -263,7 +263,7 @@ describeEveryOther((store) => {
       expect(large.status).toBe(413)
     })
 
-    it('P28 HEAD, a prefetch, an image and a frame neither begin nor finish', async () => {
+    it('O-13 HEAD, a prefetch, an image and a frame neither begin nor finish', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor)
@@ -284,7 +284,7 @@ describeEveryOther((store) => {
       expect((await s.back(visitor, state)).status).toBe(303)
     })
 
-    it('P8 a state that is doubled, empty, long or misspelt is 400', async () => {
+    it('O-04 a state that is doubled, empty, long or misspelt is 400', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const state = await s.start(visitor)
@@ -302,7 +302,7 @@ describeEveryOther((store) => {
       expect(s.provider.asked).toBe(0)
     })
 
-    it('P33 keys that are rotated: a handle of an older key finishes; of a removed key it is unknown', async () => {
+    it('O-16 keys that are rotated: a handle of an older key finishes; of a removed key it is unknown', async () => {
       const s = await site(store)
       const visitor = s.visitor()
       const [first, second] = [await s.start(visitor), await s.start(visitor)]

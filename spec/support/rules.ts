@@ -15,7 +15,7 @@ const requirements = readFileSync(`${repository}spec/requirements.md`, 'utf8')
 /** The ids in the order of the page: `5.6.4`, `A-39`, `D-R10`, `R03`. */
 export const ruleIds: ReadonlyArray<string> = [
   ...requirements.matchAll(
-    /^(?:#{3,4} (\d(?:\.\d)?) |- \*\*(\d\.\d(?:\.\d)?)\*\* |\| ((?:A|B|C|D|R|K|P|M|T|W)-?[SRK]?\d+) \|)/gm,
+    /^(?:#{3,4} (\d(?:\.\d)?) |- \*\*(\d\.\d(?:\.\d)?)\*\* |\| ((?:A|B|C|D|R|K|P|M|O|T|W)-?[SRK]?\d+) \|)/gm,
   ),
 ].map(([, section, rule, row]) => section ?? rule ?? row ?? '')
 
@@ -37,7 +37,7 @@ export const programs = (folder: string): string[] =>
     })
     .sort()
 
-const rowId = /\b(?:[ABCKPMTW]-\d{2}|D-[SRK]\d{1,2}|R(?:0[1-9]|1\d|2[01]))\b/g
+const rowId = /\b(?:[ABCKMOPTW]-\d{2}|D-[SRK]\d{1,2}|R(?:0[1-9]|1\d|2[01]))\b/g
 // `spec 5.6`, and a title that begins with a rule of three numbers or with a section of section 5
 const behaviorId = /(?:\bspec |(?<=['"`]))(\d(?:\.\d)?(?:\.\d)?)(?![\d.]*\d)(?=[ ,:)])/g
 // `5.6.2 to 5.6.5`, `5.1.5, 7.1`, `5.4, 5.5`

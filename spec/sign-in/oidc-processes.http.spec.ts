@@ -1,0 +1,52 @@
+/** Two processes on one Redis, which know of each other by nothing else: a callback is good in one of them. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openIdProvider, SECRET } from '../support/openIdProvider.js'
+import { describeWithRedis, redisServer } from '../support/redisServer.js'
+import { buildSite, startProgram } from '../support/sessionSite.js'
+import { strongKey } from '../support/sessionsApp.js'
+import { navigation, userAgent } from '../support/userAgent.js'
+
+const ORIGIN = 'http://shop.localhost:1'
+
+describeWithRedis('O-02 two processes on one Redis', () => {
+  const redis = redisServer()
+  let built: ReturnType<typeof buildSite> | undefined
+  beforeAll(() => {
+    built = buildSite(['spec/support/providerSiteApp'])
+  }, 60_000)
+  afterAll(() => built?.remove())
+
+  it('sign in once for a callback that comes to both at once, and ask the provider once', async () => {
+    const provider = await openIdProvider({ redirectUris: [`${ORIGIN}/callback`] })
+    const env = { KEYS: strongKey, ORIGIN, ISSUER: provider.issuer, SECRET, REDIS_PORT: String(redis().port) }
+    const run = () => startProgram(built!.folder, 'spec/support/providerSiteApp', env)
+    const processes = await Promise.all([run(), run()])
+    try {
+      const at = (index: number, url: string) => url.replace(ORIGIN, `http://127.0.0.1:${processes[index]!.port}`)
+      for (let round = 0; round < 4; round++) {
+        const asked = provider.asked.length
+        const browser = userAgent()
+        const begun = await browser.send(at(round % 2, `${ORIGIN}/sign-in?returnTo=/basket`), { headers: navigation })
+        const [cookie = ''] = begun.setCookie[0]?.split(';') ?? []
+        const { stopped } = await browser.open(begun.location ?? '', (url) => url.startsWith(ORIGIN))
+        const send = (index: number, more = '') =>
+          userAgent().send(at(index, stopped), { headers: { ...navigation, Cookie: cookie + more } })
+        const pages = await Promise.all([send(0), send(1), send(0), send(1)])
+        const winners = pages.filter(({ setCookie }) => setCookie.some((line) => line.startsWith('session=')))
+        expect(winners.map(({ status }) => status)).toEqual([303])
+        for (const { status } of pages) expect([303, 400]).toContain(status)
+        expect(provider.asked.slice(asked).filter((one) => one === 'POST /token')).toHaveLength(1)
+        const session = winners[0]!.setCookie.map((line) => `; ${line.split(';')[0]}`).join('')
+        for (const index of [0, 1]) {
+          const headers = { Cookie: cookie + session }
+          expect((await userAgent().send(at(index, `${ORIGIN}/me`), { headers })).body).toBe('anna')
+          const again = await send(index, session)
+          expect([again.status, again.headers.get('location')]).toEqual([303, '/basket'])
+        }
+      }
+      expect(provider.reported).toEqual([])
+    } finally {
+      await Promise.all(processes.map(({ stop }) => stop()))
+    }
+  })
+})
