@@ -128,7 +128,7 @@ const good = { spent: spent(), origin: 'https://api.example' }
 
 describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
   it.each<[string, unknown, RegExp]>([
-    ['nothing', {}, /bound: { \.\.\. } }\) must have dpop/],
+    ['nothing', {}, /bound: { \.\.\. } }\) must have dpop or certificate/],
     ['a string', 'dpop', /takes an object of options, not a string/],
     ['null', null, /takes an object of options, not null/],
     ['an unknown option', { dpop: good, dPoP: 1 }, /no option "dPoP"; there are/],

@@ -68,6 +68,7 @@ const mustHaveExample = [
   'authorize',
   'authSettings',
   'cachedOpenApi',
+  'clientCertificate',
   'constantTimeEqual',
   'describedAs',
   'docs',

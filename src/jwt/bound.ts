@@ -9,12 +9,14 @@
  * | a key and a certificate     | under the scheme DPoP, if both hold                             |
  * | anything else, or more      | never (RFC 7800 §3.1)                                           |
  */
+import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { invalid, type AuthError } from '../core/AuthError.js'
-import type { HttpScheme } from '../core/Description.js'
 import { ownField } from '../core/data.js'
 import { checkOptions, flag, maybe, unchecked } from '../core/options.js'
+import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/certificateSource.js'
 import { objectOf, type Json } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
 import type { Confirm, TokenScheme } from './tokenKind.js'
@@ -23,8 +25,19 @@ import type { Confirm, TokenScheme } from './tokenKind.js'
 export interface BoundOptions {
   /** Tokens that are bound to a key (`cnf.jkt`), with a proof of possession for each request. */
   readonly dpop?: DpopOptions | undefined
+  /**
+   * Tokens that are bound to a certificate (`cnf['x5t#S256']`), with the certificate of the connection. It may be signed by anybody
+   * (RFC 8705 §2.2): make the server with `requestCert: true` and `rejectUnauthorized: false`.
+   */
+  readonly certificate?: BoundCertificateOptions | undefined
   /** Whether tokens that are bound to nothing are refused. Default `false`. */
   readonly required?: boolean | undefined
+}
+
+/** Where the certificate comes from that a token is bound to. */
+export interface BoundCertificateOptions {
+  /** The TLS socket of this process, or a header of proxies that are named by their addresses. */
+  readonly from: CertificateSource
 }
 
 /** What the option `bound` means for tokens. */
@@ -37,10 +50,9 @@ export interface Bound {
 }
 
 const JKT = 'jkt'
+const X5T = 'x5t#S256'
 
 const place = 'httpJwt({ bound: { ... } })'
-
-const dpopScheme: HttpScheme = { type: 'http', scheme: 'dpop' }
 
 const refused: E.Either<AuthError, never> = E.left(invalid)
 
@@ -52,36 +64,57 @@ const memberOf = (claims: Json, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined
 }
 
-// RFC 9449 §7.2: never downgraded
-const confirmBearer: Confirm = (_request: Request, _token, claims) =>
-  memberOf(claims, JKT) === undefined ? confirmed : refused
+// RFC 8705 §3.1
+const isHolder = (reader: CertificateReader | undefined, request: Request, claims: Json): boolean => {
+  const thumbprint = memberOf(claims, X5T)
+  if (thumbprint === undefined || reader === undefined) return true
+  const sent = reader.extract(request)
+  const certificate = O.isSome(sent) ? reader.decode(sent.value) : undefined
+  return certificate !== undefined && hash('sha256', certificate.raw, 'base64url') === thumbprint
+}
+
+const readerOf = (given: BoundCertificateOptions): CertificateReader => {
+  const { from } = checkOptions('httpJwt({ bound: { certificate: { ... } } })', given, { from: unchecked })
+  return certificateReader('httpJwt: certificate', from)
+}
 
 /** Checks the option. Throws a TypeError for one that cannot work. `bearer`: the scheme of tokens that are bound to no key. */
 export const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): Bound => {
-  const checks = { dpop: unchecked, required: maybe(flag) }
-  const { dpop: dpopOptions, required = false } = checkOptions(place, given, checks)
-  if (dpopOptions === undefined) {
-    throw new TypeError(`${place} must have dpop: a token that is bound to anything else is refused`)
+  const checks = { dpop: unchecked, certificate: unchecked, required: maybe(flag) }
+  const { dpop, certificate, required: isRequired = false } = checkOptions(place, given, checks)
+  const reader = certificate === undefined ? undefined : readerOf(certificate)
+  if (dpop === undefined && reader === undefined) {
+    throw new TypeError(`${place} must have dpop or certificate: what a token is bound to must be checked`)
   }
-  const dpop = dpopOf(dpopOptions, clockTolerance)
-  const confirming: TokenScheme['confirming'] = (own) => {
-    const check = dpop.checking(own)
-    return (request, token, claims) => check(request, token, memberOf(claims, JKT))
-  }
-  const keys: TokenScheme = {
-    ...bearer,
-    scheme: dpopScheme,
-    name: 'DPoP',
-    discovery: undefined,
-    parameters: dpop.parameters,
-    reads: ['DPoP'],
-    responseFields: dpop.responseFields,
-    notes: [...bearer.notes, 'bound to a key'],
-    confirming,
-  }
+  const notes = [...bearer.notes, ...(reader === undefined ? [] : [`bound to a certificate ${reader.words}`])]
+  const confirmations = [...(dpop === undefined ? [] : [JKT]), ...(reader === undefined ? [] : [X5T])]
+  // RFC 9449 §7.2: a token that is bound to a key is never a bearer token
+  const confirmBearer: Confirm = (request, _token, claims) =>
+    memberOf(claims, JKT) === undefined && isHolder(reader, request, claims) ? confirmed : refused
+  const plain: TokenScheme = { ...bearer, notes, confirming: () => confirmBearer }
+  if (dpop === undefined) return { confirmations, isRequired, schemes: [plain] }
+  const keys = dpopSchemeOf(dpop, clockTolerance, { ...bearer, notes }, reader)
+  return { confirmations, isRequired, schemes: isRequired && reader === undefined ? [keys] : [plain, keys] }
+}
+
+const dpopSchemeOf = (
+  options: DpopOptions,
+  clockTolerance: number,
+  bearer: TokenScheme,
+  reader: CertificateReader | undefined,
+): TokenScheme => {
+  const { parameters, responseFields, checking } = dpopOf(options, clockTolerance)
   return {
-    confirmations: [JKT],
-    isRequired: required,
-    schemes: required ? [keys] : [{ ...bearer, confirming: () => confirmBearer }, keys],
+    scheme: { type: 'http', scheme: 'dpop' },
+    name: 'DPoP',
+    parameters,
+    reads: ['DPoP'],
+    responseFields,
+    notes: [...bearer.notes, 'bound to a key'],
+    confirming: (own) => {
+      const check = checking(own)
+      return (request, token, claims) =>
+        isHolder(reader, request, claims) ? check(request, token, memberOf(claims, JKT)) : refused
+    },
   }
 }

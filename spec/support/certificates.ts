@@ -1,0 +1,144 @@
+/** Authorities and certificates, made by openssl for the time of a suite, and a server and clients that use them. */
+import { execFileSync } from 'node:child_process'
+import { createHash, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request, type RequestOptions, type ServerOptions } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import type Koa from 'koa'
+import { onTestFinished } from 'vitest'
+
+export interface Pair {
+  readonly key: string
+  readonly cert: string
+  readonly x509: X509Certificate
+  /** The SHA-256 of the certificate, as tokens have it (RFC 8705 §3.1). */
+  readonly thumbprint: string
+}
+
+const openssl = (folder: string, ...given: ReadonlyArray<string>) =>
+  execFileSync('openssl', given, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
+
+export interface Certificates {
+  /** The authority that the server trusts. */
+  readonly authority: Pair
+  readonly server: Pair
+  /** Of the authority, for clients, for three days. */
+  readonly client: Pair
+  /** Of the authority, for servers. */
+  readonly forServers: Pair
+  readonly otherAuthority: Pair
+  /** Of the other authority. */
+  readonly stranger: Pair
+  /** Of an authority whose name is that of the first, with another key. */
+  readonly impostor: Pair
+  /** The certificate of an authority that has the key of the first, and another name. */
+  readonly renamed: string
+  /** A certificate of the first authority for one day. */
+  readonly brief: string
+  readonly selfSigned: Pair
+}
+
+let made: Certificates | undefined
+
+const make = (): Certificates => {
+  const folder = mkdtempSync(join(tmpdir(), 'certificates-'))
+  const read = (name: string): Pair => {
+    const [key, cert] = ['key', 'crt'].map((end) => readFileSync(join(folder, `${name}.${end}`), 'utf8'))
+    const x509 = new X509Certificate(cert ?? '')
+    const thumbprint = createHash('sha256').update(x509.raw).digest('base64url')
+    return { key: key ?? '', cert: cert ?? '', x509, thumbprint }
+  }
+  const newKey = (name: string, subject: string, ...more: ReadonlyArray<string>) => {
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', `${name}.key`]
+    openssl(folder, 'req', ...curve, '-subj', subject, '-out', ...more)
+  }
+  const authority = (name: string, subject: string): Pair => {
+    newKey(name, subject, `${name}.crt`, '-x509', '-days', '30', '-addext', 'keyUsage=critical,keyCertSign,cRLSign')
+    return read(name)
+  }
+  const issued = (name: string, subject: string, by: string, extensions: string): Pair => {
+    newKey(name, subject, `${name}.csr`)
+    writeFileSync(join(folder, `${name}.ext`), extensions)
+    const signer = ['-CA', `${by}.crt`, '-CAkey', `${by}.key`, '-CAcreateserial', '-days', '3']
+    openssl(folder, 'x509', '-req', '-in', `${name}.csr`, ...signer, '-extfile', `${name}.ext`, '-out', `${name}.crt`)
+    return read(name)
+  }
+  try {
+    const forClients = 'extendedKeyUsage=clientAuth\nsubjectAltName=DNS:billing.example'
+    const ca = authority('ca', '/O=Acme/CN=Acme CA')
+    const other = authority('other', '/O=Evil/CN=Evil CA')
+    authority('namesake', '/O=Acme/CN=Acme CA')
+    const again = (subject: string, days: string): string =>
+      openssl(folder, 'req', '-x509', '-new', '-key', 'ca.key', '-days', days, '-subj', subject).toString()
+    newKey('self', '/CN=self', 'self.crt', '-x509', '-days', '1', '-addext', 'basicConstraints=CA:FALSE')
+    return {
+      authority: ca,
+      server: issued('server', '/CN=localhost', 'ca', 'subjectAltName=DNS:localhost,IP:127.0.0.1'),
+      client: issued('client', '/O=Acme/CN=billing', 'ca', forClients),
+      forServers: issued('forServers', '/CN=www', 'ca', 'extendedKeyUsage=serverAuth'),
+      otherAuthority: other,
+      stranger: issued('stranger', '/O=Acme/CN=billing', 'other', forClients),
+      impostor: issued('impostor', '/O=Acme/CN=billing', 'namesake', `${forClients}\nauthorityKeyIdentifier=none`),
+      renamed: again('/O=Acme/CN=Another CA', '30'),
+      brief: again('/O=Acme/CN=Acme CA', '1'),
+      selfSigned: read('self'),
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The certificates of all suites of a process. */
+export const certificates = (): Certificates => (made ??= make())
+
+export interface TlsAnswer {
+  readonly status: number
+  readonly headers: NodeJS.Dict<string | string[]>
+  readonly text: string
+  /** Whether the TLS session of an earlier connection was continued. */
+  readonly isReused: boolean
+  /** The session, to continue it. */
+  readonly session: Buffer | undefined
+}
+
+export interface TlsServer {
+  readonly url: string
+  readonly send: (options?: RequestOptions) => Promise<TlsAnswer>
+}
+
+/** Serves an application by https until the test has finished. */
+export const listenByTls = async (app: Koa, options: ServerOptions = {}): Promise<TlsServer> => {
+  const { server: own, authority } = certificates()
+  const tls = { key: own.key, cert: own.cert, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
+  const serve = app.callback()
+  const server = createServer({ ...tls, ...options }, (req, res) => void serve(req, res))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  const send = (given: RequestOptions = {}): Promise<TlsAnswer> =>
+    new Promise((resolve, reject) => {
+      const path = { host: '127.0.0.1', port, path: '/me', ca: authority.cert, agent: false as const }
+      const sent = request({ ...path, ...given }, (res) => {
+        const socket = res.socket as TLSSocket
+        let text = ''
+        let session: Buffer | undefined
+        socket.on('session', (one: Buffer) => (session = one))
+        res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+        const isReused = socket.isSessionReused()
+        res.on('end', () => {
+          const { statusCode: status = 0, headers } = res
+          resolve({ status, headers, text, isReused, session: session ?? socket.getSession() })
+        })
+      })
+      sent.on('error', reject).end()
+    })
+  return { url: `https://127.0.0.1:${port}`, send }
+}

@@ -1,0 +1,244 @@
+/**
+ * Client certificates (mutual TLS): the client has proved to the TLS of this process, or of a named proxy, that it has the private key.
+ *
+ * | the certificate                                              | result      |
+ * |--------------------------------------------------------------|-------------|
+ * | none, or a header that no named proxy has sent               | `absent`    |
+ * | a header that is no certificate, or was sent twice           | `malformed` |
+ * | TLS did not verify its chain (`authorized` is false)         | `invalid`   |
+ * | of another authority, with another fingerprint, for servers  | `invalid`   |
+ * | not valid yet                                                | `invalid`   |
+ * | not valid any more                                           | `expired`   |
+ *
+ * A certificate that was revoked is not recognized: give TLS the list (`crl`), or refuse it in `authenticate`. Browsers send
+ * certificates by themselves, so writes of other sites are refused (CSRF).
+ */
+import { X509Certificate } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as t from 'io-ts'
+import type { Request } from 'koa'
+import { expired, invalid, type AuthError } from '../core/AuthError.js'
+import { authenticator, decideOf, make, readingOf, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { documentation, documented, leaves, noted, type MutualTlsScheme } from '../core/Description.js'
+import type { PrincipalFromAnswer } from '../core/Result.js'
+import { checkOptions, credential, declareFactory, hook, maybe, unchecked } from '../core/options.js'
+import {
+  certificateReader,
+  MAX_CERTIFICATE_LENGTH,
+  type CertificateSource,
+  type SentCertificate,
+} from './certificateSource.js'
+
+/** The owner of a certificate, as the certificate names it. */
+export interface CertificateOwner {
+  /** The distinguished name, one attribute a line: `O=Acme\nCN=billing`. */
+  readonly subject: string
+  /** The other names, such as `DNS:billing.example`, if there are any. */
+  readonly subjectAltName: string | undefined
+  readonly issuer: string
+  readonly serialNumber: string
+  /** SHA-256, in hexadecimal digits with colons. */
+  readonly fingerprint: string
+}
+
+interface Common<R> {
+  /** The TLS socket of this process, or a header of proxies that are named by their addresses. */
+  readonly from: CertificateSource
+  /** Decides about a good certificate, for each request. Default: returns its owner. */
+  readonly authenticate?: ((request: Request, certificate: X509Certificate) => R) | undefined
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  readonly description?: string | undefined
+}
+
+/** The options of `clientCertificate`: whose certificates are accepted, and where they come from. */
+export type ClientCertificateOptions<R> = Common<R> &
+  (
+    | {
+        /** The certificates, as PEM, that issue those of clients. With an intermediate authority: its certificate. */
+        readonly authorities: readonly [string, ...string[]]
+        readonly fingerprints?: undefined
+      }
+    | {
+        /** The SHA-256 fingerprints of clients' certificates: 64 hexadecimal digits, with or without colons. */
+        readonly fingerprints: readonly [string, ...string[]]
+        readonly authorities?: undefined
+      }
+  )
+
+const checks = {
+  from: unchecked,
+  // `acceptingOf` checks these
+  authorities: unchecked,
+  fingerprints: unchecked,
+  authenticate: maybe(hook(2)),
+  realm: credential.realm,
+  ...documentation,
+}
+
+const place = 'clientCertificate'
+
+/**
+ * Authenticates by the client certificate of the TLS connection. The certificate must be valid now, and be issued by one of
+ * `authorities`, or have one of `fingerprints`. On a socket of this process, TLS must have verified it, too: make the server with
+ * `requestCert: true` and the authorities in `ca`. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import { clientCertificate } from 'koa-with-auth'
+ *
+ * const fingerprint = '0e1f'.repeat(16) // of the certificate of the billing service
+ * const service = clientCertificate({ from: 'socket', fingerprints: [fingerprint] })
+ * const proxied = clientCertificate({
+ *   from: { header: 'Client-Cert', proxies: ['10.0.0.1'] },
+ *   fingerprints: [fingerprint],
+ *   authenticate: (_request, { subject }) => ({ service: subject }),
+ * })
+ */
+export const clientCertificate = <R = CertificateOwner>(
+  options: ClientCertificateOptions<R>,
+): Authenticator<PrincipalFromAnswer<R>> => {
+  const given = checkOptions(place, options, checks)
+  const { from, authorities, fingerprints, authenticate, realm } = given
+  if ((authorities === undefined) === (fingerprints === undefined)) {
+    throw new TypeError(`${place} needs exactly one of authorities and fingerprints`)
+  }
+  const { extract, decode, isAuthorized, words } = certificateReader(place, from)
+  const accepting = authorities === undefined ? pinned(fingerprints) : issuedBy(authorities)
+  const ask: (request: Request, certificate: X509Certificate) => unknown =
+    authenticate ?? ((_request, certificate) => ownerOf(certificate))
+  const kind = authenticator<SentCertificate, unknown, X509Certificate>({
+    ...documented(scheme, given),
+    challenge: Challenge.make('ClientCertificate', { ...(realm !== undefined && { realm }) }),
+    ambient: true,
+    extract,
+    credentials: codecOf(decode),
+    maxLength: MAX_CERTIFICATE_LENGTH,
+    authenticate: (request, certificate) => {
+      const refusal = isAuthorized(request) && accepting.isAccepted(certificate) ? refusalByTime(certificate) : invalid
+      return refusal === undefined ? ask(request, certificate) : E.left(refusal)
+    },
+  })
+  const [leaf = kind.description] = leaves(kind.description)
+  const described = noted({ ...leaf }, { wrappers: [accepting.words, words] })
+  // Safe: it lets in what the hook returns; without a hook, `R` is the owner
+  return make(described, decideOf(kind), readingOf(kind)) as Authenticator<PrincipalFromAnswer<R>>
+}
+
+declareFactory(place, clientCertificate)
+
+const scheme: MutualTlsScheme = { type: 'mutualTLS' }
+
+const ownerOf = (certificate: X509Certificate): CertificateOwner => ({
+  subject: certificate.subject,
+  subjectAltName: certificate.subjectAltName,
+  issuer: certificate.issuer,
+  serialNumber: certificate.serialNumber,
+  fingerprint: certificate.fingerprint256,
+})
+
+// The failure contains no certificate
+const malformed: t.Validation<never> = t.failure(undefined, [], 'not a certificate')
+
+const codecOf = (decode: (sent: unknown) => X509Certificate | undefined): t.Decoder<unknown, X509Certificate> => {
+  const validate = (sent: unknown): t.Validation<X509Certificate> => {
+    const certificate = decode(sent)
+    return certificate === undefined ? malformed : t.success(certificate)
+  }
+  return { name: 'ClientCertificate', validate, decode: validate }
+}
+
+const refusalByTime = ({ validFrom, validTo }: X509Certificate): AuthError | undefined => {
+  const now = Date.now()
+  if (!(Date.parse(validFrom) <= now)) return invalid
+  return now < Date.parse(validTo) ? undefined : expired
+}
+
+// -------------------------------------------------------------------------------------
+// whose certificates are accepted
+// -------------------------------------------------------------------------------------
+
+interface Accepting {
+  readonly isAccepted: (certificate: X509Certificate) => boolean
+  /** For the audit. */
+  readonly words: string
+}
+
+const digits = (fingerprint: string): string => fingerprint.replaceAll(':', '').toLowerCase()
+
+const pinned = (given: unknown): Accepting => {
+  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
+  const isFingerprint = (one: unknown): one is string => typeof one === 'string' && /^[0-9a-f]{64}$/.test(digits(one))
+  if (list.length === 0 || !list.every(isFingerprint)) {
+    throw new TypeError(
+      `${place}({ fingerprints }) must be an array of SHA-256 fingerprints, each of 64 hexadecimal digits`,
+    )
+  }
+  const known = new Set(list.map(digits))
+  return {
+    isAccepted: ({ fingerprint256 }) => known.has(digits(fingerprint256)),
+    words: `with fingerprint ${[...known].sort().map(shortened).join(' ')}`,
+  }
+}
+
+const shortened = (fingerprint: string): string => digits(fingerprint).slice(0, 16)
+
+// RFC 5280 §4.2.1.12: a certificate that says what it is for must be for clients
+const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
+const ANY_USE = '2.5.29.37.0'
+
+const isForClients = ({ keyUsage }: X509Certificate): boolean =>
+  // Node has `undefined` for a certificate that does not say it, though its type has not
+  ((keyUsage as string[] | undefined) ?? [CLIENT_AUTH]).some((use) => use === CLIENT_AUTH || use === ANY_USE)
+
+// How many certificates are remembered, so that a signature is not verified for each request
+const KNOWN = 1000
+
+const issuedBy = (given: unknown): Accepting => {
+  const all = authoritiesIn(given)
+  const known = new Map<string, X509Certificate>()
+  const authorityOf = (certificate: X509Certificate): X509Certificate | undefined => {
+    const { fingerprint256 } = certificate
+    const found =
+      known.get(fingerprint256) ?? all.find((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey))
+    if (found === undefined || known.has(fingerprint256)) return found
+    const oldest = known.size >= KNOWN ? known.keys().next() : undefined
+    if (oldest?.done === false) known.delete(oldest.value)
+    known.set(fingerprint256, found)
+    return found
+  }
+  return {
+    isAccepted: (certificate) => {
+      const authority = isForClients(certificate) ? authorityOf(certificate) : undefined
+      return authority !== undefined && refusalByTime(authority) === undefined
+    },
+    words: `issued by ${all
+      .map(({ fingerprint256 }) => shortened(fingerprint256))
+      .sort()
+      .join(' ')}`,
+  }
+}
+
+const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
+  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
+  const wrong = `${place}({ authorities }) must be an array of PEMs, each with the certificate of one authority`
+  if (list.length === 0) throw new TypeError(wrong)
+  return list.map((one) => {
+    if (typeof one !== 'string' || one.split('-----BEGIN ').length !== 2) throw new TypeError(wrong)
+    const authority = parsed(one)
+    if (authority === undefined) throw new TypeError(wrong)
+    if (!authority.ca) throw new TypeError(`${place}({ authorities }): a certificate there is not one of an authority`)
+    return authority
+  })
+}
+
+const parsed = (text: string): X509Certificate | undefined => {
+  try {
+    return new X509Certificate(text)
+  } catch {
+    return undefined
+  }
+}
