@@ -230,7 +230,7 @@ test('a value that could be misunderstood as demanding less is refused when it i
     () => optional(also(a) as never),
     () => also(A as never),
     () => allOf([A] as never),
-    () => A(new Router()).get('/x', B, alsoOf(c), handler('x')),
+    () => A(new Router()).get('/x', B, alsoOf(c) as never, handler('x')),
   ]
   for (const each of wrong) expect(each, String(each)).toThrow(TypeError)
 })

@@ -238,6 +238,38 @@ export const mistakes: ReadonlyArray<Mistake> = [
     right: `withAuth(bearer)(new Router()).use(own.routes())`,
   },
 
+  // a guard where it could not protect
+  {
+    description: 'a guard after the handler, in a guarded router',
+    wrong: `guarded.get('/x', (ctx) => { ctx.body = ctx.request.auth.user }, withAuth(key))`,
+    right: `guarded.get('/x', withAuth(key), (ctx) => { ctx.body = ctx.request.auth.client })`,
+  },
+  {
+    description: 'a guard after the handler, in an application',
+    wrong: `apiApp({ auth: bearer }).post('/x', (ctx) => { ctx.body = 'x' }, withAuth(null))`,
+    right: `apiApp({ auth: bearer }).post('/x', withAuth(null), (ctx) => { ctx.body = 'x' })`,
+  },
+  {
+    description: 'a guard without a handler',
+    wrong: `guarded.get('/x', withAuth(key))`,
+    right: `guarded.get('/x', withAuth(key), (ctx) => { ctx.body = 'x' })`,
+  },
+  {
+    description: 'two guards of one operation',
+    wrong: `guarded.get('/x', withAuth(key), withAuth(bearer), (ctx) => { ctx.body = 'x' })`,
+    right: `guarded.get('/x', withAuth([key, bearer]), (ctx) => { ctx.body = 'x' })`,
+  },
+  {
+    description: 'a guard in router.use of a guarded router',
+    wrong: `guarded.use(withAuth(key))`,
+    right: `guarded.use((_ctx, next) => next())`,
+  },
+  {
+    description: 'a guard in router.use of an application, with a path',
+    wrong: `apiApp({ auth: bearer }).use('/x', withAuth(key))`,
+    right: `apiApp({ auth: bearer }).use('/x', (_ctx, next) => next())`,
+  },
+
   // settings and the application
   {
     description: 'an unknown setting',

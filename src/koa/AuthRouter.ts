@@ -62,27 +62,39 @@ export interface AnyGuard {
 /** The principal that a handler sees after its operation's guard, in a router that lets in `P`. */
 export type SeenBehind<P, G> = G extends AlsoGuard<infer B> ? Both<P, B> : G extends Guard<infer B> ? B : never
 
+/** No guard, as a type whose name is the error that the compiler prints. */
+interface NoGuard<Where extends string> {
+  readonly requirement?: Where | undefined
+}
+
+type AfterThePath = NoGuard<'write the guard right after the path: router.get(path, withAuth(a), handler)'>
+type NotInUse =
+  NoGuard<'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)'>
+
+/** What runs after a guard: at least a handler, and no other guard. */
+type Behind<S, C, P> = readonly [Handler<S, C, P> & AfterThePath, ...ReadonlyArray<Handler<S, C, P> & AfterThePath>]
+
 /** How a verb of a guarded router is called. */
 export interface Verb<S, C, P> {
+  <G extends AnyGuard>(path: Path, guard: G, ...handlers: Behind<S, C, SeenBehind<P, G>>): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
+    ahead: RouterMiddleware<S, C> & AfterThePath,
     guard: G,
-    ...handlers: ReadonlyArray<Handler<S, C, SeenBehind<P, G>>>
+    ...handlers: Behind<S, C, SeenBehind<P, G>>
   ): AuthRouter<S, C, P>
-  <G extends AnyGuard>(
-    path: Path,
-    ahead: RouterMiddleware<S, C>,
-    guard: G,
-    ...handlers: ReadonlyArray<Handler<S, C, SeenBehind<P, G>>>
-  ): AuthRouter<S, C, P>
-  (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
+  (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P> & AfterThePath>): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     guard: G,
-    ...handlers: ReadonlyArray<Handler<S, C, SeenBehind<P, G>>>
+    ...handlers: Behind<S, C, SeenBehind<P, G>>
   ): AuthRouter<S, C, P>
-  (name: string, path: string | RegExp, ...handlers: ReadonlyArray<Handler<S, C, P>>): AuthRouter<S, C, P>
+  (
+    name: string,
+    path: string | RegExp,
+    ...handlers: ReadonlyArray<Handler<S, C, P> & AfterThePath>
+  ): AuthRouter<S, C, P>
 }
 
 // The principal that a router in a separate file expects; `unknown` if it expects none
@@ -108,10 +120,13 @@ export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
   head: Verb<S, C, P>
   options: Verb<S, C, P>
   all: Verb<S, C, P>
-  use(...middleware: ReadonlyArray<RouterMiddleware<S, C>>): AuthRouter<S, C, P>
-  use(path: string | RegExp | string[], ...middleware: ReadonlyArray<RouterMiddleware<S, C>>): AuthRouter<S, C, P>
-  use<T, D>(routes: Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
-  use<T, D>(path: string | RegExp | string[], routes: Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
+  use(...middleware: ReadonlyArray<RouterMiddleware<S, C> & NotInUse>): AuthRouter<S, C, P>
+  use(
+    path: string | RegExp | string[],
+    ...middleware: ReadonlyArray<RouterMiddleware<S, C> & NotInUse>
+  ): AuthRouter<S, C, P>
+  use<T, D>(routes: Routes<T, D> & Provides<P, D> & NotInUse): AuthRouter<S, C, P>
+  use<T, D>(path: string | RegExp | string[], routes: Routes<T, D> & Provides<P, D> & NotInUse): AuthRouter<S, C, P>
   prefix(prefix: string): AuthRouter<S, C, P>
 }
 
