@@ -9,13 +9,14 @@ import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownField, thisMoment } from '../core/data.js'
+import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import { severalOf } from './Provider.js'
 import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import { keyOf, tokenCache, type Good } from './verifier.js'
+import { keyOf, type Good } from './verifier.js'
 
 /* Asks an authorization server about a token (RFC 7662 §2.1). */
 
@@ -137,7 +138,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     throw new TypeError(`${place} needs exactly one of endpoint and issuer`)
   }
   const policy = cachePolicyOf(`${place}({ cache })`, options.cache, DEFAULT_AGE)
-  const cache = policy === undefined ? undefined : tokenCache<string>(policy)
+  const cache = policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' })
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(place, client))
   const isAcceptable = (claims: Json): boolean =>
     // RFC 7662 §2.2: only `true`
@@ -159,7 +160,8 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       if (refusal !== undefined) return E.left(refusal)
       const payload = JSON.stringify(claims)
       // Safe: `refusalNow` refuses an `exp` that is not a number
-      cache?.set(key, payload, ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000, begun)
+      const expiresAt = ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000
+      cache?.set(key, { value: payload, since: begun, expiresAt })
       return E.right({ payload, claims })
     } catch (error) {
       if (!state.isDown) warn(endpoint ?? issuer ?? '', error instanceof Outage ? error.message : 'cannot be asked')

@@ -6,6 +6,7 @@
  */
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
+import { memory } from '../core/memory.js'
 import { declareFactory, checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
@@ -14,7 +15,7 @@ import { severalOf, providersOf, type Algorithm, type Issuer, type Provider } fr
 import type { ClaimRules, JwtClaims } from './claims.js'
 import { documentsOf } from './fetching.js'
 import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
-import { tokenCache, verifier, type Verified } from './verifier.js'
+import { verifier, type Verified } from './verifier.js'
 import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions, type TokenScheme } from './tokenKind.js'
 
 /** The options of an authenticator of JSON Web Tokens. */
@@ -97,7 +98,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
   const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
-  const cache = policy === undefined ? undefined : tokenCache<Verified>(policy)
+  const cache = policy === undefined ? undefined : memory<Verified>({ ...policy, dropsFirst: 'oldest' })
   const events = (issuer: string): KeyEvents => ({
     issuer,
     failed: (problem) => warn(issuer, problem),

@@ -8,7 +8,8 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
-import { ageOf, ownField, thisMoment, type Moment } from '../core/data.js'
+import { ownField, thisMoment } from '../core/data.js'
+import type { Memory } from '../core/memory.js'
 import type { Provider } from './Provider.js'
 import {
   isAcceptable,
@@ -21,54 +22,8 @@ import {
 } from './claims.js'
 import { checkSignature, type Keys, type Signature } from './signature.js'
 
-/*
- * Keeps results about tokens for a while, by the SHA-256 of the token, so that no token is kept.
- *
- * It keeps only what passed, and drops the oldest first. Its reader checks whether an entry is still valid.
- */
-
-/** A cache of values. */
-interface TokenCache<V> {
-  /** The value, unless it is too old. */
-  readonly get: (key: string) => V | undefined
-  /** Keeps a value that is as old as `since`, until `expiresAt` at most (milliseconds since 1970). */
-  readonly set: (key: string, value: V, expiresAt: number, since: Moment) => void
-  /** Drops the values for which a condition is true. */
-  readonly drop: (when: (value: V) => boolean) => void
-}
-
-/** The key of a token. */
+/** The key of a token: its SHA-256, so that no token is kept. */
 export const keyOf = (token: string): string => hash('sha256', token, 'base64')
-
-interface Entry<V> {
-  readonly value: V
-  readonly since: Moment
-  readonly expiresAt: number
-}
-
-/** Makes a cache of `size` values, each for `maxAge`. */
-export const tokenCache = <V>({ size, maxAge }: { readonly size: number; readonly maxAge: number }): TokenCache<V> => {
-  const entries = new Map<string, Entry<V>>()
-  return {
-    get: (key) => {
-      const entry = entries.get(key)
-      if (entry === undefined) return undefined
-      if (ageOf(entry.since) < maxAge && Date.now() < entry.expiresAt) return entry.value
-      entries.delete(key)
-      return undefined
-    },
-    set: (key, value, expiresAt, since) => {
-      // a value that is set again becomes the youngest
-      entries.delete(key)
-      const oldest = entries.size >= size ? entries.keys().next() : undefined
-      if (oldest?.done === false) entries.delete(oldest.value)
-      entries.set(key, { value, since, expiresAt })
-    },
-    drop: (when) => {
-      for (const [key, { value }] of entries) if (when(value)) entries.delete(key)
-    },
-  }
-}
 
 /** A token that was verified. */
 export interface Verified {
@@ -98,7 +53,7 @@ const notSigned: E.Either<AuthError, never> = E.left(invalid)
 export const verifier = (
   providers: ReadonlyMap<string, Provider>,
   rules: ClaimRules,
-  cache: TokenCache<Verified> | undefined,
+  cache: Memory<Verified> | undefined,
 ): ((token: string) => Evaluation<Good>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
   const stillGood = ({ payload, keys }: Verified, current: Keys): Result | undefined => {
@@ -158,7 +113,8 @@ export const verifier = (
     const refusal = refusalByTime(claims, rules, Date.now() / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
-    cache?.set(key, { payload, provider, keys }, (ownField(claims, 'exp') as number) * 1000, thisMoment())
+    const expiresAt = (ownField(claims, 'exp') as number) * 1000
+    cache?.set(key, { value: { payload, provider, keys }, since: thisMoment(), expiresAt })
     return E.right({ payload, claims })
   }
 

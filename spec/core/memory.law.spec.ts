@@ -1,0 +1,85 @@
+/** `memory` keeps what a list of all its entries would keep, by both clocks. */
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { thisMoment, type Moment } from '../../src/core/data.js'
+import { memory } from '../../src/core/memory.js'
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000, toFake: ['Date', 'performance'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const key = fc.constantFrom('a', 'b', 'c', 'd')
+const step = fc.oneof(
+  fc.record({ do: fc.constant('get' as const), key }),
+  fc.record({
+    do: fc.constant('set' as const),
+    key,
+    value: fc.nat(9),
+    lifetime: fc.constantFrom(-1, 0, 5, 20, Infinity, NaN),
+  }),
+  fc.record({ do: fc.constant('drop' as const), value: fc.nat(9) }),
+  // both clocks go on
+  fc.record({ do: fc.constant('wait' as const), ms: fc.nat(12) }),
+  // the system clock alone is set, forwards or back
+  fc.record({ do: fc.constant('set clock' as const), ms: fc.integer({ min: -15, max: 15 }) }),
+)
+
+interface Entry {
+  readonly key: string
+  readonly value: number
+  readonly since: Moment
+  readonly expiresAt: number
+}
+
+describe('memory', () => {
+  it.each(['oldest', 'least recently used'] as const)(
+    'keeps what a list would keep; the %s goes first',
+    (dropsFirst) => {
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 40 }), (size, steps) => {
+          const maxAge = 10
+          const tested = memory<number>({ size, maxAge, dropsFirst })
+          let model: ReadonlyArray<Entry> = []
+          const isGood = ({ since, expiresAt }: Entry) =>
+            performance.now() - since.monotonic < maxAge && Date.now() - since.system < maxAge && Date.now() < expiresAt
+          for (const one of steps) {
+            if (one.do === 'wait') vi.advanceTimersByTime(one.ms)
+            else if (one.do === 'set clock') vi.setSystemTime(Date.now() + one.ms)
+            else if (one.do === 'drop') {
+              const left = model.filter(({ value }) => value !== one.value)
+              expect(tested.drop((value) => value === one.value)).toBe(model.length - left.length)
+              model = left
+            } else if (one.do === 'set') {
+              const since = thisMoment()
+              const expiresAt = Date.now() + one.lifetime
+              const entry = { key: one.key, value: one.value, since, expiresAt }
+              tested.set(one.key, entry)
+              if (isGood(entry)) model = [...model.filter((other) => other.key !== one.key), entry].slice(-size)
+            } else {
+              const found = model.find((other) => other.key === one.key)
+              const good = found !== undefined && isGood(found)
+              expect(tested.get(one.key)).toBe(good ? found.value : undefined)
+              const others = model.filter((other) => other !== found)
+              if (found !== undefined && !good) model = others
+              else if (found !== undefined && dropsFirst === 'least recently used') model = [...others, found]
+            }
+          }
+        }),
+      )
+    },
+  )
+
+  it('drops all when the condition throws', () => {
+    const tested = memory<number>({ size: 3, maxAge: 10, dropsFirst: 'oldest' })
+    for (const name of ['a', 'b']) tested.set(name, { value: 1, since: thisMoment(), expiresAt: Infinity })
+    expect(() =>
+      tested.drop(() => {
+        throw new Error('no')
+      }),
+    ).toThrow('no')
+    expect([tested.get('a'), tested.get('b')]).toEqual([undefined, undefined])
+  })
+})

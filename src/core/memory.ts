@@ -1,0 +1,72 @@
+/**
+ * Keeps values by key: so many at most, and each for so long at most.
+ *
+ * A value ages by two clocks, because the monotonic clock stops while a machine sleeps, and the system clock may be set
+ * back. The older age counts.
+ */
+import { ageOf, type Moment } from './data.js'
+
+/** A value, and for how long it is kept. */
+export interface Kept<V> {
+  readonly value: V
+  /** Its age counts from here. */
+  readonly since: Moment
+  /** When it ends in any case, in milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+/** Values by key. */
+export interface Memory<V> {
+  /** The value, unless it is too old. */
+  readonly get: (key: string) => V | undefined
+  /** Keeps a value as the youngest one. A value that is too old already is not kept. */
+  readonly set: (key: string, kept: Kept<V>) => void
+  /** Drops the values for which a condition is true, and returns how many. If the condition throws, it drops all. */
+  readonly drop: (when: (value: V) => boolean) => number
+}
+
+/** How much is kept, and how long. */
+export interface MemoryOptions {
+  readonly size: number
+  /** In milliseconds. */
+  readonly maxAge: number
+  /** What goes first when there are too many: the value that was set first, or the one that was not used for longest. */
+  readonly dropsFirst: 'oldest' | 'least recently used'
+}
+
+/** Makes an empty memory. Law (spec/core/memory.law.spec.ts): it keeps what a list of all entries would keep. */
+export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
+  const entries = new Map<string, Kept<V>>()
+  const isGood = ({ since, expiresAt }: Kept<V>): boolean => ageOf(since) < maxAge && Date.now() < expiresAt
+  return {
+    get: (key) => {
+      const entry = entries.get(key)
+      if (entry === undefined) return undefined
+      const good = isGood(entry)
+      if (!good || dropsFirst === 'least recently used') entries.delete(key)
+      if (!good) return undefined
+      if (dropsFirst === 'least recently used') entries.set(key, entry)
+      return entry.value
+    },
+    set: (key, kept) => {
+      if (!isGood(kept)) return
+      entries.delete(key)
+      entries.set(key, kept)
+      for (const oldest of entries.keys()) {
+        if (entries.size <= size) return
+        entries.delete(oldest)
+      }
+    },
+    drop: (when) => {
+      const before = entries.size
+      try {
+        for (const [key, { value }] of entries) if (when(value)) entries.delete(key)
+      } catch (error) {
+        // those that it did not judge must not be kept
+        entries.clear()
+        throw error
+      }
+      return before - entries.size
+    },
+  }
+}
