@@ -131,6 +131,19 @@ describe('a schema of credentials that', () => {
     }
   })
 
+  it('is a type of arktype, which is a function, types the hook', async () => {
+    const made = authenticator({
+      challenge: Challenge.make('Team'),
+      ambient: false,
+      extract: split,
+      credentials: type({ team: lower, secret: 'string' }),
+      // it compiles only if the two are strings
+      authenticate: (_request, { team, secret }) => secret.startsWith('s3') && { team: team.toUpperCase() },
+    })
+    const { ask } = await operation(withAuth(made))
+    expectPassed(await ask('/x', sent('red:s3cret')), { team: 'RED' })
+  })
+
   it('is a function that was not called is a TypeError', () => {
     // Safe, here and below: programs without types could write this
     expect(() => kind(z.object as never)).toThrow(/^authenticator\(\{ credentials \}\) must be an io-ts codec/)

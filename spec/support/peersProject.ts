@@ -33,7 +33,6 @@ export const peersProject = (packed: string, name: string, peers: Peers, files: 
     'fast-check',
     '@libsql',
     'openapi-types',
-    'arktype',
     'valibot',
     'zod',
   ]) {
