@@ -114,6 +114,43 @@ describe('the law "refuses others" finds', () => {
     expect(others).toStrictEqual([])
   })
 
+  const people = ['sam', 'anna']
+  it.each<[name: string, table: object, key: string]>([
+    ['an array', people, '1'],
+    ['an array whose first field is empty', ['', 'anna'], '1'],
+    ['a function', Object.assign((a: unknown) => a, { k1: 'anna' }), 'k1'],
+    [
+      'a class',
+      class Table {
+        static readonly k1 = 'anna'
+      },
+      'k1',
+    ],
+    ['URLSearchParams', Object.assign(new URLSearchParams('a=b'), { k1: 'anna' }), 'k1'],
+    ['a Map that is indexed', Object.assign(new Map([['k2', 'anna']]), { k1: 'anna' }), 'k1'],
+    ['a Buffer', Object.assign(Buffer.from('anna'), { k1: 'anna' }), 'k1'],
+    ['a typed array without elements', Object.assign(new Uint8Array(new ArrayBuffer(8), 8), { k1: 'anna' }), 'k1'],
+    ['a string', Object.assign(new String('anna'), { k1: 'anna' }), 'k1'],
+    ['an Error', Object.assign(new Error('no table'), { k1: 'anna' }), 'k1'],
+    ['a RegExp', Object.assign(/a/, { k1: 'anna' }), 'k1'],
+  ])('%s as a table of keys, which also has values under names that were never issued', async (_name, table, key) => {
+    const breaches = await breachesOf(
+      bearer((token) => Reflect.get(table, token)),
+      { valid: [key] },
+    )
+    expect(breaches.find(({ law }) => /^refuses wrong/.test(law))?.fix).toContain('Map')
+  })
+
+  it('no table that is a Map', async () => {
+    const table = new Map([['k1-of-anna', 'anna']])
+    expect(
+      await breachesOf(
+        bearer((token) => table.get(token)),
+        { valid: ['k1-of-anna'] },
+      ),
+    ).toStrictEqual([])
+  })
+
   it('no list that accepts a valid credential beside a wrong one of another kind', async () => {
     const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
     const both = mergeRequests(withBearer('supersecret'), withHeader('key', 'Partner-Key'))

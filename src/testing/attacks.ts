@@ -15,8 +15,9 @@ import type { RequestSpec } from './requests.js'
  */
 
 /**
- * Strings that careless code accepts: empty values as strings, names that every object has, patterns, and one that is
- * far too long. The empty string is the first.
+ * Strings that careless code accepts: empty values as strings, names that every object has, names of properties of arrays, strings,
+ * functions, Buffers, Errors and other objects that are used as a table of keys, patterns, and one that is far too long. The empty
+ * string is the first.
  */
 export const notoriousTexts: ReadonlyArray<string> = [
   '',
@@ -25,7 +26,6 @@ export const notoriousTexts: ReadonlyArray<string> = [
   'null',
   'true',
   'false',
-  '0',
   '-1',
   'NaN',
   '[object Object]',
@@ -35,6 +35,7 @@ export const notoriousTexts: ReadonlyArray<string> = [
   '__proto__',
   'constructor',
   'toString',
+  ...['0', '1', 'length', 'size', 'name', 'message', 'stack', 'source', 'byteLength', 'byteOffset', 'buffer'],
   'admin',
   'root',
   '*',

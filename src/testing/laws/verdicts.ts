@@ -95,7 +95,7 @@ export const refusesOthers = lawAbout<Attack>(
     if (rest !== undefined && letSomebodyIn(await askOnce(rest))) return undefined
     return what.includes('sent twice')
       ? 'never guess which of two counts: read with fromHeader, fromAuthorization, fromQuery or fromCookie, which return both'
-      : 'compare the whole credential, the second parameter of a hook, with constantTimeEqual, or look it up exactly; await promises, and unwrap Options before they become a principal'
+      : 'compare the whole credential, the second parameter of a hook, with constantTimeEqual, or look it up exactly: in a Map, because table[key] also finds what every array, function or Buffer has; await promises, and unwrap Options before they become a principal'
   },
 )
 
