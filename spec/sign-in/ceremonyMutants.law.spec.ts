@@ -1,0 +1,141 @@
+/** Each law of a ceremony is needed: a change of the code that breaks one is noticed. */
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, describe, expect, it } from 'vitest'
+import { buildPackage } from '../support/builtPackage.js'
+import { ceremonyLaws, type Make } from '../support/ceremonyModel.js'
+import { repository } from '../support/typecheck.js'
+
+/** What is replaced, and by what; each string must be there as often as `times` says. */
+interface Mutant {
+  readonly from: string
+  readonly to: string
+  readonly times?: number
+}
+
+const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
+  'an id that was spent is spent again': [
+    {
+      from: 'if (!(await spendTry(id, tries, lasting))) {',
+      to: 'if (!(await spendTry(id, tries, lasting)) && now() < 0) {',
+    },
+  ],
+  'an outage counts as spent': [
+    {
+      from: 'if (await spent.spend(`${id}.${at}`, lifetime)) return true',
+      to: 'if (await spent.spend(`${id}.${at}`, lifetime).catch(() => true)) return true',
+    },
+  ],
+  'tries are not limited': [{ from: '`${id}.${at}`', to: '`${id}.${Math.random()}`' }],
+  'a second right answer is in, too': [{ from: 'if (tries > 1 && !(await', to: 'if (tries > 9 && !(await' }],
+  'an id is forgotten before the handle ends': [
+    { from: 'const lasting = until - now() + MARGIN', to: 'const lasting = 1000' },
+  ],
+  'any browser opens a handle': [
+    { from: "derive(root, 'handle', name, kind, browser)", to: "derive(root, 'handle', name, kind)" },
+    { from: "derive(root, 'handle', name, kind.name, browser)", to: "derive(root, 'handle', name, kind.name)" },
+  ],
+  'any kind opens a handle': [
+    { from: "derive(root, 'handle', name, kind, browser)", to: "derive(root, 'handle', name, browser)" },
+    { from: "derive(root, 'handle', name, kind.name, browser)", to: "derive(root, 'handle', name, browser)" },
+  ],
+  'another browser spends': [
+    {
+      from: 'if (opened === undefined) return unfinished(elsewhere)',
+      to: "if (opened === undefined) {\n await spent.spend('x', 1)\n return unfinished(elsewhere)\n }",
+    },
+  ],
+  'no handle ends': [{ from: 'if (content.until <= now())', to: 'if (content.until <= 0)' }],
+  'a handle is good at its end': [{ from: 'if (content.until <= now())', to: 'if (content.until < now())' }],
+  'any user finishes': [{ from: 'content.subject !== subject)', to: 'content.subject === null)' }],
+  'a user who is signed out finishes': [
+    {
+      from: '(subject === undefined || content.subject !== subject)',
+      to: '(subject !== undefined && content.subject !== subject)',
+    },
+  ],
+  'one salt for all': [{ from: "const salt = randomBytes(16).toString('base64url')", to: "const salt = 'salt'" }],
+  'one secret for all purposes': [{ from: 'browser, salt, purpose)', to: 'browser, salt)' }],
+  'only the newest key opens': [
+    { from: 'for (const root of roots()) {', to: 'for (const root of roots().slice(0, 1)) {' },
+  ],
+  'a removed key still opens': [
+    { from: 'for (const root of roots()) {', to: 'for (const root of (seen.push(...roots()), seen)) {' },
+    {
+      from: 'const reports = ceremonyReports(name)',
+      to: 'const reports = ceremonyReports(name)\n const seen: Buffer[] = []',
+    },
+  ],
+  'a beginning writes': [
+    {
+      from: "const salt = randomBytes(16).toString('base64url')",
+      to: "const salt = randomBytes(16).toString('base64url')\n await spent.spend(salt, 1)",
+    },
+  ],
+  'a handle has several spellings': [
+    { from: "raw.toString('base64url') === handle", to: "raw.toString('base64url') !== ''" },
+  ],
+  'the return path is not checked': [{ from: 'returnTo: localPath(returnTo)', to: 'returnTo: String(returnTo)' }],
+  'a proof may be of the future': [{ from: 'Math.min(checked.right.at ?? at, at)', to: 'checked.right.at ?? at' }],
+  'an unbound kind signs in': [{ from: "bound === false ? ['reset', 'verify'] : ", to: '' }],
+  'the intent of the handle does not count': [
+    { from: 'if (!intentsOf(kind).includes(content.intent))', to: 'if (intentsOf(kind).length === 0)' },
+  ],
+  'spent differs from unknown': [
+    {
+      from: 'E.right({ returnTo }) : E.left(spentBefore)\n    }',
+      to: "E.right({ returnTo }) : unfinished('late')\n    }",
+    },
+  ],
+  'completes before the check': [
+    {
+      from: 'if (E.isLeft(checked)) return checked',
+      to: 'if (E.isLeft(checked)) {\n await complete({ proof: { method: "x", at: 0 } as never, before, intent, subject, mark, returnTo, id })\n return checked\n }',
+    },
+  ],
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-mutants-'))
+buildPackage(folder)
+symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const source = readFileSync(`${repository}src/sign-in/ceremony.ts`, 'utf8')
+const load = createRequire(join(folder, 'package.json'))
+
+const built = (name: string, changes: ReadonlyArray<Mutant>): Make => {
+  let text = source
+  for (const { from, to, times = 1 } of changes) {
+    expect([from, text.split(from).length - 1]).toEqual([from, times])
+    text = text.replaceAll(from, () => to)
+  }
+  const compilerOptions = { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022, esModuleInterop: true }
+  const path = join(folder, 'dist/cjs/sign-in', `${name.replaceAll(/\W/g, '_')}.js`)
+  writeFileSync(path, ts.transpileModule(text, { compilerOptions }).outputText)
+  // Safe: the module exports it
+  return (load(path) as { readonly ceremonies: Make }).ceremonies
+}
+
+/** The first law that does not hold. */
+const brokenBy = async (make: Make): Promise<string | undefined> => {
+  for (const [law, hold] of Object.entries(ceremonyLaws)) {
+    try {
+      await hold(make)
+    } catch {
+      return law
+    }
+  }
+  return undefined
+}
+
+describe('C-01 the laws of a ceremony', () => {
+  it('hold for the code as it is', async () => {
+    expect(await brokenBy(built('as it is', []))).toBeUndefined()
+  })
+
+  it.each(Object.keys(mutants))('notice that %s', async (name) => {
+    expect(await brokenBy(built(name, mutants[name]!))).toBeDefined()
+  })
+})
