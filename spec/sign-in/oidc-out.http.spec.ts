@@ -39,7 +39,7 @@ const start = async (options: Partial<SiteOptions> = {}) => {
 
 // O-14
 describe('signing out at the provider', () => {
-  it('ends the session here first, and leads there and back', async () => {
+  it('ends the session here first, and leads there and back [rp-init-logout]', async () => {
     const { provider, site } = await start()
     const browser = newBrowser()
     await site.signIn(browser)
@@ -61,7 +61,7 @@ describe('signing out at the provider', () => {
   })
 
   it.each(['?state=x', '', '?state=a&state=b', '?returnTo=//evil.example'])(
-    'leads home from %s, and ends no session [rp-init-logout-other-state]',
+    'leads home from %s, and ends no session [rp-init-logout-other-state] [rp-init-logout-no-state]',
     async (query) => {
       const { site } = await start()
       const browser = newBrowser()
@@ -116,13 +116,16 @@ describe('a sign-out by the provider', () => {
     return { provider, site, signedIn }
   }
 
-  it.each([true, false])('ends all sessions of a subject, with a list of sessions %s', async (list) => {
-    const { provider, site, signedIn } = await twoDevices(list)
-    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
-    const page = await send(site, await provider.logoutToken({ sub: 'anna' }))
-    expect([page.status, page.setCookie, page.headers.get('cache-control')]).toEqual([200, [], 'no-store'])
-    expect(await signedIn()).toEqual([undefined, undefined])
-  })
+  it.each([true, false])(
+    'ends all sessions of a subject, with a list of sessions %s [rp-backchannel-rpinitlogout]',
+    async (list) => {
+      const { provider, site, signedIn } = await twoDevices(list)
+      expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
+      const page = await send(site, await provider.logoutToken({ sub: 'anna' }))
+      expect([page.status, page.setCookie, page.headers.get('cache-control')]).toEqual([200, [], 'no-store'])
+      expect(await signedIn()).toEqual([undefined, undefined])
+    },
+  )
 
   it('ends only the session that it names', async () => {
     const { provider, site, signedIn } = await twoDevices(true)
@@ -167,18 +170,21 @@ describe('a sign-out by the provider', () => {
 
   type Make = (provider: Awaited<ReturnType<typeof wrongProvider>>) => string | Promise<string>
   const bad: ReadonlyArray<readonly [string, Make]> = [
-    ['a nonce [rp-backchannel-with-nonce]', (p) => p.logoutToken({ sub: 'anna', nonce: 'x' })],
-    ['no events [rp-backchannel-no-event]', (p) => p.logoutToken({ sub: 'anna', events: undefined })],
+    ['a nonce [rp-backchannel-rpinitlogout-with-nonce]', (p) => p.logoutToken({ sub: 'anna', nonce: 'x' })],
+    ['no events [rp-backchannel-rpinitlogout-no-event]', (p) => p.logoutToken({ sub: 'anna', events: undefined })],
     [
-      'another event [rp-backchannel-wrong-event]',
+      'another event [rp-backchannel-rpinitlogout-wrong-event]',
       (p) => p.logoutToken({ sub: 'anna', events: { 'https://other.example': {} } }),
     ],
     [
       'an event that is no object',
       (p) => p.logoutToken({ sub: 'anna', events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
     ],
-    ['another issuer [rp-backchannel-wrong-iss]', (p) => p.logoutToken({ sub: 'anna', iss: 'https://evil.example' })],
-    ['another audience [rp-backchannel-wrong-aud]', (p) => p.logoutToken({ sub: 'anna', aud: 'another' })],
+    [
+      'another issuer [rp-backchannel-rpinitlogout-wrong-iss]',
+      (p) => p.logoutToken({ sub: 'anna', iss: 'https://evil.example' }),
+    ],
+    ['another audience [rp-backchannel-rpinitlogout-wrong-aud]', (p) => p.logoutToken({ sub: 'anna', aud: 'another' })],
     ['another typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: 'JWT' })],
     ['no typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: undefined })],
     ['no jti', (p) => p.logoutToken({ sub: 'anna', jti: undefined })],
@@ -190,14 +196,14 @@ describe('a sign-out by the provider', () => {
     ['a sid that is a number', (p) => p.logoutToken({ sub: 'anna', sid: 7 })],
     ['an empty sub', (p) => p.logoutToken({ sub: '', sid: 's1' })],
     [
-      'alg none [rp-backchannel-alg-none]',
+      'alg none [rp-backchannel-rpinitlogout-alg-none]',
       async (p) =>
         (await p.logoutToken({ sub: 'anna' }))
           .replace(/^[^.]+/, Buffer.from('{"alg":"none","typ":"logout+jwt"}').toString('base64url'))
           .replace(/[^.]+$/, ''),
     ],
     [
-      'HS256 by the client secret [rp-backchannel-wrong-alg]',
+      'HS256 by the client secret [rp-backchannel-rpinitlogout-wrong-alg]',
       (p) =>
         new SignJWT({
           iss: p.issuer,

@@ -259,7 +259,7 @@ describe('userinfo', () => {
     await expectRefused(site, [400, 'provider'])
   })
 
-  it('that is signed by another key is refused', async () => {
+  it('that is signed is verified [userinfo-signed]', async () => {
     const { provider, site } = await start({ userinfo: true })
     const other = { ...(await isolated('RS256')), kid: 'k1' }
     provider.metadata = { userinfo_signing_alg_values_supported: ['RS256'] }

@@ -1,0 +1,128 @@
+/**
+ * Modules of the OpenID Foundation's conformance suite for relying parties whose provider does nothing wrong, or leaves
+ * something out. The names in brackets are theirs, without `oidcc-client-test-`; those of wrong providers are in the
+ * other specs of this folder. The guide "Sign-in libraries, compared" lists all.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { decodeProtectedHeader } from 'jose'
+import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { describe, expect, it } from 'vitest'
+import { signedByHand, signingKey } from '../support/identityProvider.js'
+import { newBrowser, siteOf } from '../support/providerSite.js'
+import { repository } from '../support/typecheck.js'
+import { navigation } from '../support/userAgent.js'
+import { wrongProvider } from '../support/wrongProvider.js'
+
+const start = async (over: Partial<OidcOptions> = {}) => {
+  const provider = await wrongProvider()
+  return { provider, site: await siteOf(provider.issuer, over) }
+}
+
+describe('O-07 a sign-in', () => {
+  it('finds endpoints and keys by discovery [discovery-openid-config] [discovery-jwks-uri-keys]', async () => {
+    const { provider, site } = await start()
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    expect([provider.asked('/discovery'), provider.asked('/authorize'), provider.asked('/jwks')]).toEqual([1, 1, 0])
+    await browser.send(url, { headers: navigation })
+    expect([provider.asked('/token'), provider.asked('/jwks')]).toEqual([1, 1])
+    expect(await site.me(browser)).toBe('provider-anna')
+  })
+
+  it('takes an RS256 signature [idtoken-sig-rs256]', async () => {
+    const { provider, site } = await start()
+    const made: string[] = []
+    const make = provider.idToken
+    provider.idToken = async (claims) => {
+      made.push(await make(claims))
+      return made[0]!
+    }
+    const browser = newBrowser()
+    await site.signIn(browser)
+    expect([decodeProtectedHeader(made[0]!).alg, await site.me(browser)]).toEqual(['RS256', 'provider-anna'])
+  })
+
+  it('refuses a token without kid where several keys could have signed it [kid-absent-multiple-jwks]', async () => {
+    const { provider, site } = await start()
+    provider.keys.push(await signingKey('RS256', 'k2'))
+    provider.idToken = (claims) => signedByHand({ alg: 'RS256' }, JSON.stringify(claims), provider.keys[0]!)
+    const browser = newBrowser()
+    const page = await browser.send(await site.toCallback(browser), { headers: navigation })
+    expect([page.status, JSON.parse(page.body)]).toMatchObject([400, { reason: 'provider' }])
+    expect(await site.me(browser)).toBeUndefined()
+  })
+
+  it('works before and after the keys were rotated [signing-key-rotation]', async () => {
+    const { provider, site } = await start()
+    const users: unknown[] = []
+    for (const kid of ['k2', 'k3']) {
+      const browser = newBrowser()
+      await site.signIn(browser)
+      users.push(await site.me(browser))
+      provider.keys.splice(0, 1, await signingKey('RS256', kid))
+    }
+    expect(users).toEqual(['provider-anna', 'provider-anna'])
+  })
+
+  it('asks for claims by scope, and hands them on as they are [scope-userinfo-claims] [aggregated-claims] [distributed-claims]', async () => {
+    const { provider, site } = await start({ scope: ['openid', 'email'], userinfo: true })
+    provider.userinfo = {
+      sub: 'anna',
+      email: 'anna@shop.example',
+      _claim_names: { age: 'elsewhere', name: 'here' },
+      _claim_sources: {
+        elsewhere: { endpoint: 'https://claims.example', access_token: 'a' },
+        here: { JWT: 'a.b.c' },
+      },
+    }
+    await site.signIn(newBrowser())
+    expect(provider.authorizationRequest().get('scope')).toBe('openid email')
+    expect(site.answers).toMatchObject([{ userinfo: provider.userinfo }])
+  })
+
+  it('may be begun by a link of another site [3rd-party-init-login]', async () => {
+    const { provider, site } = await start()
+    const query = new URLSearchParams({ iss: provider.issuer, target_link_uri: 'https://evil.example/' }).toString()
+    const browser = newBrowser()
+    const { stopped } = await browser.open(`${site.origin}/sign-in/provider?${query}`, (url) =>
+      url.includes('/callback'),
+    )
+    const page = await browser.send(stopped, { headers: navigation })
+    expect([page.status, page.location, await site.me(browser)]).toEqual([303, `${site.origin}/`, 'provider-anna'])
+  })
+
+  it('whose error is posted is declined [form-post-error]', async () => {
+    const { provider, site } = await start({ responseMode: 'form_post' })
+    const browser = newBrowser()
+    const begun = await browser.send(`${site.origin}/sign-in/provider`)
+    const state = new URL(begun.location ?? '').searchParams.get('state') ?? ''
+    const body = new URLSearchParams({ error: 'access_denied', state, iss: provider.issuer })
+    const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: provider.issuer, Cookie: '' }
+    const posted = await browser.send(`${site.origin}/sign-in/provider/callback`, { method: 'POST', body, headers })
+    expect(posted.status).toBe(303)
+    const page = await browser.send(posted.location ?? '', { headers: navigation })
+    expect([page.status, JSON.parse(page.body)]).toMatchObject([400, { reason: 'declined' }])
+  })
+})
+
+describe('the table of modules', () => {
+  const guide = readFileSync(`${repository}examples/guides/providers-compared.md`, 'utf8')
+  const rows = [...guide.matchAll(/^\| (`[^|]+) \| ([^|]+) \| ([^|]+) \|$/gm)].map(([, names = '', , by = '']) => ({
+    names: [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+    by: by.trim(),
+  }))
+  const titles = readdirSync(`${repository}spec/sign-in`)
+    .filter((name) => name.startsWith('oidc'))
+    .flatMap((name) => [...readFileSync(`${repository}spec/sign-in/${name}`, 'utf8').matchAll(/\[([a-z0-9-]+)\]/g)])
+    .map(([, name = '']) => name)
+
+  it('has each module once, and each that applies has a spec with its name', () => {
+    const names = rows.flatMap((row) => row.names)
+    expect(names.length).toBeGreaterThan(50)
+    expect(new Set(names).size).toBe(names.length)
+    for (const { names: some, by } of rows) {
+      expect(['openid-client', 'this package', 'both', 'not offered']).toContain(by)
+      for (const name of some) expect([name, titles.includes(name)]).toEqual([name, by !== 'not offered'])
+    }
+  })
+})
