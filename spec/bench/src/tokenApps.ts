@@ -1,7 +1,15 @@
 /**
  * The contestants that verify a provider's tokens, with the same key, issuer and audience, each in its own framework.
  */
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import {
+  createHmac,
+  createPublicKey,
+  createSecretKey,
+  generateKeyPairSync,
+  timingSafeEqual,
+  verify,
+  type KeyObject,
+} from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fastifyJwt from '@fastify/jwt'
@@ -22,14 +30,45 @@ const audience = 'https://api.example'
 const anna = { user: 'anna' }
 
 /** What a token is signed with. */
-export type Alg = 'ES256' | 'RS256'
+export type Alg = 'ES256' | 'RS256' | 'HS256'
 
-const keyPair = (alg: Alg) =>
-  alg === 'ES256'
-    ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    : generateKeyPairSync('rsa', { modulusLength: 2048 })
+const SECRET = 'a secret of the benchmark, of 32 bytes or more'
 
-const pemOf = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString()
+const keyPair = (alg: Alg): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } => {
+  if (alg === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  if (alg === 'RS256') return generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const secret = createSecretKey(Buffer.from(SECRET))
+  return { privateKey: secret, publicKey: secret }
+}
+
+const pemOf = (key: KeyObject): string =>
+  key.type === 'secret' ? SECRET : key.export({ type: 'spki', format: 'pem' }).toString()
+
+interface Claims {
+  readonly iss?: string
+  readonly aud?: string
+  readonly exp?: number
+}
+
+/** What a careful developer would write with node:crypto: one algorithm, one key, issuer, audience and expiry. */
+const byHand = (alg: Alg, key: KeyObject) => {
+  const input = { key, dsaEncoding: 'ieee-p1363' } as const
+  const isSigned = (signed: Buffer, signature: Buffer): boolean => {
+    if (alg !== 'HS256') return verify('sha256', signed, input, signature)
+    const mac = createHmac('sha256', key).update(signed).digest()
+    return mac.length === signature.length && timingSafeEqual(mac, signature)
+  }
+  return (token: string): Claims | undefined => {
+    const [header = '', payload = '', signature = '', more] = token.split('.')
+    if (more !== undefined) return undefined
+    const { alg: said } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { readonly alg?: string }
+    if (said !== alg) return undefined
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
+    if (claims.iss !== issuer || claims.aud !== audience) return undefined
+    if (typeof claims.exp !== 'number' || claims.exp <= Date.now() / 1000) return undefined
+    return isSigned(Buffer.from(`${header}.${payload}`), Buffer.from(signature, 'base64url')) ? claims : undefined
+  }
+}
 
 export interface TokenApps {
   readonly token: string
@@ -41,6 +80,7 @@ export interface TokenApps {
 /** The applications for one algorithm. */
 export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
   const { privateKey, publicKey } = keyPair(alg)
+  const isSecret = alg === 'HS256'
   const key = { ...(await exportJWK(publicKey)), kid: 'k1', alg, use: 'sig' }
   const claims = { iss: issuer, aud: audience, sub: 'anna', scope: 'read write', client_id: 'app', jti: 'j' }
   const token = await new SignJWT(claims)
@@ -57,7 +97,7 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
     koa(
       withAuth(
         httpJwt({
-          issuer: { issuer, jwks: { keys: [key] } },
+          issuer: isSecret ? { issuer, secret: SECRET } : { issuer, jwks: { keys: [key] } },
           audience,
           ...(verified === false ? { verified } : { verified: { maxAge: 3_600_000 } }),
         }),
@@ -67,7 +107,7 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
     const app = fastify()
     if (cache !== undefined) {
       await app.register(fastifyJwt, {
-        secret: { public: pemOf(publicKey) },
+        secret: isSecret ? SECRET : { public: pemOf(publicKey) },
         verify: { algorithms: [alg], allowedIss: issuer, allowedAud: audience, cache },
       } as never)
       app.addHook('onRequest', (request) => request.jwtVerify())
@@ -93,22 +133,37 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
   }
   const honoApp = (guarded: boolean) => {
     const app = new Hono()
-    if (guarded) app.use('/x', jwk({ keys: [key] as never, alg: [alg], verification: { iss: issuer, aud: audience } }))
+    if (guarded)
+      app.use('/x', jwk({ keys: [key] as never, alg: [alg] as never, verification: { iss: issuer, aud: audience } }))
     return app.get('/x', (c) => c.json(anna))
   }
+  const check = byHand(alg, isSecret ? publicKey : createPublicKey(pemOf(publicKey)))
   return {
     token,
     listeners: {
       'koa bare': koa(),
       'ours, kept': ours(undefined),
       'ours, verified': ours(false),
+      'by hand': koa((ctx, next) => {
+        const [, token] = /^Bearer (\S+)$/.exec(ctx.get('Authorization')) ?? []
+        const claims = token === undefined ? undefined : check(token)
+        if (claims === undefined) {
+          ctx.status = 401
+          ctx.set('WWW-Authenticate', 'Bearer realm="api"')
+          return undefined
+        }
+        ctx.state['user'] = claims
+        return next()
+      }),
       'koa-jwt': koa(koaJwt({ secret: pemOf(publicKey), issuer, audience, algorithms: [alg] }) as never),
-      'express bare': await expressApp(false),
-      'express-oauth2-jwt-bearer': await expressApp(true),
+      ...(!isSecret && {
+        'express bare': await expressApp(false),
+        'express-oauth2-jwt-bearer': await expressApp(true),
+      }),
       'fastify bare': await fastifyApp(undefined),
       '@fastify/jwt': await fastifyApp(false),
       '@fastify/jwt, kept': await fastifyApp(true),
     },
-    hono: { 'hono bare': honoApp(false), 'hono/jwk': honoApp(true) },
+    hono: isSecret ? {} : { 'hono bare': honoApp(false), 'hono/jwk': honoApp(true) },
   }
 }
