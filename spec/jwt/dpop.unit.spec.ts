@@ -197,6 +197,12 @@ describe('a bound token', () => {
     ].map((ways) => JSON.stringify(ways))
     expect(both).toContain('dpop issuer https://login.example/ audience https://api.example bound to a key')
     expect(required).not.toContain('bearer')
-    expect(new Set([plain, both, required]).size).toBe(3)
+    const byHeader = { from: { header: 'Client-Cert', proxies: ['10.0.0.1'] } } as const
+    const [socket, header] = [{ from: 'socket' } as const, byHeader].map((certificate) =>
+      JSON.stringify(wordsOf({ certificate })),
+    )
+    expect(socket).toContain('audience https://api.example bound to a certificate from socket')
+    expect(header).toContain('bound to a certificate from header Client-Cert of 10.0.0.1')
+    expect(new Set([plain, both, required, socket, header]).size).toBe(5)
   })
 })
