@@ -4,7 +4,6 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import { createHash } from 'node:crypto'
-import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { apiKeyHeader } from 'koa-with-auth'
 import { onApiKey, onCeremony, onPasskey, onProviderAnswer, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
@@ -16,6 +15,7 @@ import { stoppedClock } from '../support/clock.js'
 import { recordsOf } from '../support/eventRecords.js'
 import { API, identityProvider, processWarnings, signingKey } from '../support/identityProvider.js'
 import { sqliteFile } from '../support/sessionStores.js'
+import { another } from '../support/sqliteEngines.js'
 import { tokenSite } from '../support/tokenSite.js'
 
 describe('koa-with-auth:provider-keys', () => {
@@ -133,12 +133,12 @@ describe('koa-with-auth:store-outage', () => {
     const ask = async () => (await get(undefined, { 'X-Key': key })).status
     expect([await ask(), records]).toStrictEqual([200, []])
 
-    const locker = createClient({ url })
-    const lock = await locker.transaction('write')
+    const locker = await another(url.replace('file:', ''))
+    const unlock = await locker.lock()
     const failing = [1, 2].map((overlap) => keys.rotate('x', { overlap }))
     for (const one of failing) await expect(one).rejects.toThrow(/API keys (?:failed|did not answer)/)
     expect(records).toMatchObject([{ event: 'begun', store: 'api-keys' }])
-    await lock.rollback()
+    unlock()
     locker.close()
     await expect.poll(ask).toBe(200)
     await ask()

@@ -5,13 +5,13 @@
 import { mkdtempSync, rmSync, truncateSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient as createSqlite } from '@libsql/client'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/keySite.js'
 import { describeWithRedis, redisServer } from '../support/redisServer.js'
 import { ask } from '../support/server.js'
+import { another, engines } from '../support/sqliteEngines.js'
 
 // Ten times the timeout of the store, for a busy machine
 const IN_TIME = 10 * TIMEOUT
@@ -51,11 +51,10 @@ const issued = async ({ keys }: Site) => {
   return { id: good.id, good: good.key, revoked: revoked.key }
 }
 
-describe('SQLite', () => {
+describe.each(engines)('SQLite by %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-keys-'))
   const path = join(folder, 'keys.db')
-  const another = () => createSqlite({ url: `file:${path}`, timeout: 5000, concurrency: 1 })
-  const store = sqliteKeyStore({ url: `file:${path}` })
+  const store = sqliteKeyStore({ url: `file:${path}`, engine })
   let site: Site
   let made: Awaited<ReturnType<typeof issued>>
   beforeAll(async () => {
@@ -69,8 +68,8 @@ describe('SQLite', () => {
   })
 
   it('locked by another process: keys stay valid, although their last use cannot be written; changes are 503', async () => {
-    const client = another()
-    const transaction = await client.transaction('write')
+    const client = await another(path, engine)
+    const unlock = await client.lock()
     for (let at = 0; at < 5; at++) {
       const { good, revoked, malformed } = await askAll(site, made.good, made.revoked)
       expect([good.status, revoked.status, malformed.status]).toEqual([200, 401, 401])
@@ -85,7 +84,7 @@ describe('SQLite', () => {
       await expect(change).rejects.toMatchObject({ name: 'StoreUnavailable', status: 503 })
     }
     expect(performance.now() - begun).toBeLessThan(IN_TIME)
-    transaction.close()
+    unlock()
     client.close()
     // A change that was given up while the file was locked may still be made; a new change is made
     await vi.waitFor(async () => expect((await site.keys.issue({ owner: 'late' })).key).toMatch(/^acme_/), 5000)
@@ -94,7 +93,7 @@ describe('SQLite', () => {
   }, 20_000)
 
   it('truncated: 503, and anonymous callers pass; restored: the same keys are valid', async () => {
-    const client = another()
+    const client = await another(path, engine)
     await client.execute('pragma wal_checkpoint(truncate)')
     client.close()
     const kept = readFileSync(path)
@@ -106,7 +105,7 @@ describe('SQLite', () => {
   }, 20_000)
 
   it('closed and opened again, as by another process: the same keys are valid', async () => {
-    const reopened = sqliteKeyStore({ url: `file:${path}` })
+    const reopened = sqliteKeyStore({ url: `file:${path}`, engine })
     const other = await siteOf(reopened)
     await expectBack(other, made.good, made.revoked)
     await other.close()

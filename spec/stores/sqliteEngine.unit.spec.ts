@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { openSqlite, type SqliteEngine } from '../../src/stores/sqliteEngine.js'
+import { engines } from '../support/sqliteEngines.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const hasNative = major > 22 || (major === 22 && minor >= 13)
-const engines: ReadonlyArray<SqliteEngine> = hasNative ? ['node:sqlite', '@libsql/client'] : ['@libsql/client']
 
 let folder: string
 beforeAll(() => {
@@ -17,9 +17,10 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-it('the engine is that of libsql, where it is installed', async () => {
+it('the engine is that of Node, where it has one', async () => {
+  expect(engines).toStrictEqual(hasNative ? ['node:sqlite', '@libsql/client'] : ['@libsql/client'])
   const client = await openSqlite('file::memory:')
-  await expect(client.execute('nonsense')).rejects.toHaveProperty('name', 'LibsqlError')
+  await expect(client.execute('nonsense')).rejects.toHaveProperty('name', hasNative ? 'Error' : 'LibsqlError')
   client.close()
 })
 
@@ -71,6 +72,25 @@ describe.each(engines)('%s', (engine) => {
 })
 
 describe.runIf(hasNative)('both engines', () => {
+  it.each([
+    ['node:sqlite', '@libsql/client'],
+    ['@libsql/client', 'node:sqlite'],
+  ] as const)('are one store: what %s wrote, %s reads, changes and ends', async (writer, reader) => {
+    const url = `file:${join(folder, `store of ${writer.replace(/\W/g, '')}.db`)}`
+    const first = sqliteStore({ url, engine: writer })
+    await first.insert('id', 'first', 60_000)
+    first.close()
+    const second = sqliteStore({ url, engine: reader })
+    expect(await second.read('id')).toBe('first')
+    expect(await second.update('id', 'second', 60_000)).toBe(true)
+    second.close()
+    expect(await first.read('id')).toBe('second')
+    await first.end('id', 60_000)
+    first.close()
+    expect(await second.read('id')).toBeUndefined()
+    second.close()
+  })
+
   it.each(['a.db', 'with space.db', 'with%25percent.db'])('read and write the same file %j', async (name) => {
     const url = `file:${join(folder, name)}`
     for (const [writer, reader] of [engines, [...engines].reverse()]) {

@@ -14,8 +14,8 @@ export interface SqliteKeyStoreOptions {
   /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_key`. */
   readonly url: string
   /**
-   * What reads and writes the file. Default: `@libsql/client` if it is installed, otherwise `node:sqlite` (Node
-   * 22.13 and later). One process must open one file with one engine only, because each has locks of its own.
+   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise
+   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
    */
   readonly engine?: SqliteEngine | undefined
 }

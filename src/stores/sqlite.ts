@@ -44,6 +44,16 @@ const probe = 'begin immediate; rollback'
 const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
 
+// The system refuses writes: the disk is full, or read-only
+const isWriteRefused = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|IOERR)/.test(String(error.code))
+
+const canRead = (client: SqliteClient): Promise<boolean> =>
+  client.execute('select count(*) from sqlite_master').then(
+    () => true,
+    () => false,
+  )
+
 const rethrow = (failure: unknown): never => {
   throw failure
 }
@@ -97,8 +107,10 @@ const sqliteConnection = ({ url, tables, check, engine }: SqliteFileOptions): Sq
     ask: (client: SqliteClient) => Promise<A>,
     otherwise: (failure: unknown) => Promise<A>,
   ): Promise<A> =>
-    ask(used).then(undefined, (failure: unknown) => {
-      if (!isBusy(failure) && performance.now() - openedAt > reopenLimits.reopenAfterMs) drop(used)
+    ask(used).then(undefined, async (failure: unknown) => {
+      // an open file can be read without a write, but opening it writes the index of its log
+      const isKept = isBusy(failure) || (isWriteRefused(failure) && (await canRead(used)))
+      if (!isKept && performance.now() - openedAt > reopenLimits.reopenAfterMs) drop(used)
       return otherwise(failure)
     })
   return {

@@ -1,5 +1,5 @@
 /**
- * The engine of an SQLite file: `@libsql/client` if it is installed, otherwise `node:sqlite` (Node 22.13 and later). Both
+ * The engine of an SQLite file: `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. Both
  * read and write the same files.
  *
  * `node:sqlite` is given the face of the client of libsql, as far as stores use it. Its failures have the codes of
@@ -57,27 +57,14 @@ export const sqliteEngine: Check = (place, value) => {
   if (nodeSqlite() === undefined) throw new TypeError(`${place}: this Node has no node:sqlite; use '@libsql/client'`)
 }
 
-const libsql = async (): Promise<{ readonly createClient: typeof createClient } | undefined> => {
-  try {
-    return await import('@libsql/client')
-  } catch (error) {
-    const isMissing =
-      error instanceof Error && 'code' in error && /^(?:ERR_)?MODULE_NOT_FOUND$/.test(String(error.code))
-    if (isMissing && nodeSqlite() !== undefined) return undefined
-    throw error
-  }
-}
+const libsql = (): Promise<{ readonly createClient: typeof createClient }> => import('@libsql/client')
 
-/**
- * Opens a file. Rejects, or fails later, if that is impossible. Default: `@libsql/client` if it is installed, because all outages are
- * tried with it, otherwise `node:sqlite`.
- */
+/** Opens a file. Rejects, or fails later, if that is impossible. Default: `node:sqlite` if this Node has it. */
 export const openSqlite = async (url: string, engine?: SqliteEngine): Promise<SqliteClient> => {
-  const client = engine === 'node:sqlite' ? undefined : await libsql()
-  if (client !== undefined) return client.createClient({ url, timeout: 0, concurrency: 1 })
-  const native = nodeSqlite()
-  if (native === undefined || engine === '@libsql/client') throw new Error(`${url}: there is no engine for SQLite here`)
-  return nodeClient(native, pathOf(url))
+  const native = engine === '@libsql/client' ? undefined : nodeSqlite()
+  if (native !== undefined) return nodeClient(native, pathOf(url))
+  const { createClient } = await libsql()
+  return createClient({ url, timeout: 0, concurrency: 1 })
 }
 
 // As libsql reads it: `file:` and a path, or a URL without a host; what follows a question mark is for other databases

@@ -4,7 +4,7 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
  * process undoes nothing.
  */
-import type { SqliteRow } from '../../stores/sqliteEngine.js'
+import { sqliteEngine, type SqliteEngine, type SqliteRow } from '../../stores/sqliteEngine.js'
 import { checkOptions, declareFactory } from '../../core/options.js'
 import { fileUrl, sqliteFile } from '../../stores/sqlite.js'
 import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
@@ -13,6 +13,11 @@ import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './Passke
 export interface SqlitePasskeyStoreOptions {
   /** `file:` and the path. The file is created if it is missing. The table's name is `auth_passkeys`. */
   readonly url: string
+  /**
+   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise
+   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
+   */
+  readonly engine?: SqliteEngine | undefined
 }
 
 /** A store that can be closed. */
@@ -52,10 +57,11 @@ const recordIn = (row: SqliteRow): PasskeyRecord => {
  * assert.deepStrictEqual(await store.ofUser('anna'), [])
  */
 export const sqlitePasskeyStore = (options: SqlitePasskeyStoreOptions): SqlitePasskeyStore => {
-  const { url } = checkOptions('sqlitePasskeyStore', options, {
+  const { url, engine } = checkOptions('sqlitePasskeyStore', options, {
     url: fileUrl('several machines share passkeys by redisPasskeyStore'),
+    engine: sqliteEngine,
   })
-  const file = sqliteFile({ url, tables, check })
+  const file = sqliteFile({ url, tables, check, engine })
   return {
     add: async (record) => (await file.write(adding, [record.id, record.user, JSON.stringify(record)])) === 1,
     byId: async (id) => {
