@@ -65,6 +65,7 @@ const quick = {
       'spec/testing/{authenticatorLaws,errorMapperLaws,planted,entryPoint}.unit.spec.ts',
       'spec/{core,keys,openapi,sessions,testing}/{agreement,truthTable,testingKit,sessionStores,apiKeys}.law.spec.ts',
       'spec/openapi/cachedDocument.unit.spec.ts',
+      'spec/sign-in/{beginnings.unit,ceremonyMutants.law}.spec.ts',
     ],
   },
 }
