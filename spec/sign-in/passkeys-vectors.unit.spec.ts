@@ -1,0 +1,97 @@
+/** W-03: the test vectors of WebAuthn level 3, §16, pass, and each with another byte is refused. */
+import { readFileSync } from 'node:fs'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, expect, it } from 'vitest'
+import { assertionIn, registrationIn } from '../../src/sign-in/passkeys/Answer.js'
+import { checkAssertion, checkRegistration, type RelyingParty } from '../../src/sign-in/passkeys/RelyingParty.js'
+import { repository } from '../support/typecheck.js'
+
+interface Vector {
+  readonly name: string
+  readonly flags: { readonly backupEligible: boolean; readonly backedUp: boolean }
+  readonly registration: Readonly<Record<'challenge' | 'clientDataJSON' | 'attestationObject' | 'id', string>>
+  readonly assertion: Readonly<Record<'challenge' | 'clientDataJSON' | 'authenticatorData' | 'signature', string>>
+}
+
+const vectors = JSON.parse(readFileSync(`${repository}spec/data/webauthn-vectors.json`, 'utf8')) as Vector[]
+
+// They were made without a verification of the user
+const party: RelyingParty = {
+  id: 'example.org',
+  name: 'Example',
+  origins: ['https://example.org'],
+  topOrigins: [],
+  userVerification: 'preferred',
+}
+const strict: RelyingParty = { ...party, userVerification: 'required' }
+const userHandle = 'dXNlcg'
+const encoded = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
+const changed = (hex: string) => {
+  const bytes = Buffer.from(hex, 'hex')
+  bytes[bytes.length - 1]! ^= 1
+  return bytes.toString('hex')
+}
+
+const registered = ({ registration }: Vector, at = party) => {
+  const { challenge, clientDataJSON, attestationObject, id } = registration
+  const read = registrationIn({
+    id: encoded(id),
+    rawId: encoded(id),
+    type: 'public-key',
+    response: { clientDataJSON: encoded(clientDataJSON), attestationObject: encoded(attestationObject) },
+  })
+  if (O.isNone(read)) throw new Error('unread')
+  return checkRegistration(at, encoded(challenge), read.value)
+}
+
+const used = async (vector: Vector, over: Partial<Vector['assertion']> = {}, at = party) => {
+  const made = await registered(vector)
+  if (made === undefined) throw new Error('not registered')
+  const id = encoded(vector.registration.id)
+  const { challenge, clientDataJSON, authenticatorData, signature } = { ...vector.assertion, ...over }
+  const response = { clientDataJSON, authenticatorData, signature }
+  const read = assertionIn({
+    id,
+    rawId: id,
+    type: 'public-key',
+    response: {
+      ...Object.fromEntries(Object.entries(response).map(([name, hex]) => [name, encoded(hex)])),
+      userHandle,
+    },
+  })
+  if (O.isNone(read)) throw new Error('unread')
+  const record = { ...made, id, user: 'anna', userHandle, rpId: party.id, transports: [], createdAt: 1 }
+  return checkAssertion(at, encoded(challenge), read.value, record)
+}
+
+describe.each(vectors)('W-03 $name', (vector) => {
+  it('is registered, and used', async () => {
+    expect(await registered(vector)).toMatchObject({ counter: 0, userVerified: false, ...vector.flags })
+    const { flags } = vector
+    expect(await used(vector)).toStrictEqual({ _tag: 'Used', used: { counter: 0, userVerified: false, ...flags } })
+  })
+
+  it('is refused where the user must be verified, or for another RP id or origin', async () => {
+    const { registration } = vector
+    for (const at of [strict, { ...party, id: 'example.com' }, { ...party, origins: ['https://example.com'] }]) {
+      expect(await registered(vector, at)).toBeUndefined()
+      expect((await used(vector, {}, at))._tag).toBe('Refused')
+    }
+    expect(
+      await registered({ ...vector, registration: { ...registration, challenge: vector.assertion.challenge } }),
+    ).toBe(undefined)
+  })
+
+  it.each(['challenge', 'clientDataJSON', 'authenticatorData', 'signature'] as const)(
+    'is refused with another %s',
+    async (name) => {
+      expect(
+        (
+          await used(vector, {
+            [name]: name === 'clientDataJSON' ? `${vector.assertion[name]}20` : changed(vector.assertion[name]),
+          })
+        )._tag,
+      ).toBe('Refused')
+    },
+  )
+})
