@@ -409,13 +409,9 @@ const scoped = (alternative: Alternative, around: Scoped): Alternative => ({
   authorizations: around.scopes.length > 0 ? alternative.authorizations : [...alternative.authorizations, around],
 })
 
-/*
- * What OpenAPI calls the scheme of a kind: the name that its author gave, or one that is derived from the scheme.
- */
-
 /**
- * The name of a kind's scheme; `undefined` for a plain function, which has none. Some names depend on the request's
- * application.
+ * What OpenAPI calls the scheme of a kind: the name that its author gave, or one that is derived from the scheme. It is
+ * `undefined` for a plain function. Some names depend on the request's application.
  */
 export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined => {
   if (leaf.fields !== undefined) return leaf.schemeName ?? 'form'
@@ -438,11 +434,7 @@ const derivedName = (scheme: SecurityScheme): string => {
 const allowed = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
 
-/*
- * The options of every kind that only OpenAPI reads: the name of its security scheme, and a description.
- */
-
-/** The checks of these options. */
+/** The checks of the options of every kind that only OpenAPI reads. */
 export const documentation = { schemeName: maybe(schemeName), description: maybe(string) }
 
 /** The part of a kind that OpenAPI reads. */
