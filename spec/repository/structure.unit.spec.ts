@@ -1,0 +1,117 @@
+/**
+ * The structure of the sources, in figures that may only become smaller. A file is a noun that a maintainer would look
+ * for; a name is exported when a second file needs it for a second reason.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+import { repository } from '../support/typecheck.js'
+
+const root = `${repository}src`
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => resolve(root, file))
+
+const isEntry = (file: string) =>
+  /\/(?:index|main|redisStore|sqliteStore|redisKeyStore|sqliteKeyStore|redisPasskeyStore|sqlitePasskeyStore)\.ts$/.test(
+    file,
+  )
+
+const sources = files.map((file) => {
+  const text = readFileSync(file, 'utf8')
+  return { file, text, parsed: ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true) }
+})
+
+const imports = new Map<string, Set<string>>()
+/** Who imports a name, by `file#name`; `*` for a whole module. */
+const users = new Map<string, Set<string>>()
+const exported: Array<readonly [file: string, name: string]> = []
+
+const add = (map: Map<string, Set<string>>, key: string, value: string): void => {
+  map.set(key, (map.get(key) ?? new Set()).add(value))
+}
+
+for (const { file, parsed } of sources) {
+  for (const statement of parsed.statements) {
+    if (ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement)) {
+      const from = statement.moduleSpecifier
+      if (from === undefined || !ts.isStringLiteral(from) || !from.text.startsWith('.')) continue
+      const to = resolve(dirname(file), from.text).replace(/\.js$/, '.ts')
+      add(imports, file, to)
+      const names = ts.isImportDeclaration(statement) ? statement.importClause?.namedBindings : statement.exportClause
+      if (names !== undefined && (ts.isNamedImports(names) || ts.isNamedExports(names))) {
+        for (const { propertyName, name } of names.elements) add(users, `${to}#${(propertyName ?? name).text}`, file)
+      } else add(users, `${to}#*`, file)
+      continue
+    }
+    const isExported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true
+    if (!isExported) continue
+    if (ts.isVariableStatement(statement)) {
+      for (const { name } of statement.declarationList.declarations) exported.push([file, name.getText()])
+    } else if ('name' in statement) exported.push([file, (statement.name as ts.Identifier).text])
+  }
+}
+
+const depths = new Map<string, number>()
+const depthOf = (file: string): number => {
+  const known = depths.get(file)
+  if (known !== undefined) return known
+  depths.set(file, 0)
+  const depth = 1 + Math.max(0, ...[...(imports.get(file) ?? [])].map(depthOf))
+  depths.set(file, depth)
+  return depth
+}
+
+describe('the structure of the sources', () => {
+  it('has no longer chain of imports than before', () => {
+    expect(Math.max(...files.map(depthOf))).toBeLessThanOrEqual(23)
+  })
+
+  it('exports no larger share of names that one other file uses', () => {
+    const usersOf = (file: string, name: string) => [
+      ...(users.get(`${file}#${name}`) ?? []),
+      ...(users.get(`${file}#*`) ?? []),
+    ]
+    const internal = exported
+      .filter(([file]) => !isEntry(file))
+      .map(([file, name]) => usersOf(file, name))
+      .filter((found) => !found.some(isEntry))
+    const once = internal.filter((found) => new Set(found).size === 1)
+    expect(internal.length).toBeGreaterThan(500)
+    expect(once.length / internal.length).toBeLessThanOrEqual(0.51)
+  })
+
+  it('has no more marks: symbols with a name', () => {
+    const marks = new Set(
+      sources.flatMap(({ text }) =>
+        [...text.matchAll(/Symbol\.for\(\s*'(koa-with-auth\/[^']+)'/g)].map(([, name]) => name),
+      ),
+    )
+    expect(marks.size).toBeLessThanOrEqual(24)
+  })
+
+  it('has at most a dozen files that are no entry point and have less than 15 lines of code', () => {
+    const isSmall = ({ parsed }: (typeof sources)[number]): boolean => {
+      const lines = new Set<number>()
+      const visit = (node: ts.Node): void => {
+        if (node.kind === ts.SyntaxKind.EndOfFileToken || ts.isImportDeclaration(node)) return
+        for (const at of [node.getStart(parsed), node.getEnd()])
+          lines.add(parsed.getLineAndCharacterOfPosition(at).line)
+        ts.forEachChild(node, visit)
+      }
+      ts.forEachChild(parsed, visit)
+      return lines.size < 15
+    }
+    const small = sources.filter(({ file }) => !isEntry(file)).filter(isSmall)
+    expect(small.length).toBeGreaterThan(0)
+    expect(small.length).toBeLessThanOrEqual(12)
+  })
+
+  it('has no two files whose names differ in case only', () => {
+    const lower = files.map((file) => file.toLowerCase())
+    expect(new Set(lower).size).toBe(files.length)
+  })
+})
