@@ -1,4 +1,6 @@
 /** C-04: codes and links by mail, over HTTP (rows M of the traps of signing in). */
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { resetLink } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { anna, expectAnonymousAt, expectUser } from '../support/signedIn.js'
 import { pathOf, sendJson, signInSite } from '../support/signInSite.js'
@@ -308,5 +310,28 @@ describeEveryOther((store) => {
       expect(answer.status).toBe(400)
       expect((await site.visitor().post(reset.replace('/reset/link', '/sign-in/mail/link'))).status).toBe(400)
     })
+  })
+})
+
+describe('the proof of a link', () => {
+  it('has the stamp, so that the hook compares it in its write', async () => {
+    const accountOf = () => ({ id: 'anna', stamp: 'hash of anna' })
+    const kind = resetLink({
+      accountOf,
+      send: () => {},
+      path: '/reset/link',
+      limiter: new RateLimiterMemory({ points: 5, duration: 60 }),
+    })
+    const answer = { isGenuine: (stamp: string) => stamp === 'hash of anna' }
+    const ceremony = {
+      intent: 'reset',
+      subject: undefined,
+      origin: '',
+      returnTo: '/',
+      until: 0,
+      secret: () => '',
+    } as const
+    const checked = await kind.check({ address: 'anna@shop.example' }, answer, ceremony)
+    expect(checked).toMatchObject({ _tag: 'Right', right: { subject: 'anna', stamp: 'hash of anna' } })
   })
 })

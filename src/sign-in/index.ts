@@ -13,6 +13,7 @@ export type {
   LinkMail,
   LinkOptions,
   LinkPageOptions,
+  LinkProof,
   MailedOptions,
   SignInMail,
 } from './mail.js'

@@ -243,7 +243,16 @@ interface LinkAnswer {
 }
 
 /** A kind that is pressed in any browser. */
-export type LinkKind = Kind<string, { readonly address: string }, LinkAnswer, { method: string; subject: string }>
+export type LinkKind = Kind<string, { readonly address: string }, LinkAnswer, LinkProof>
+
+/** What the link of a mail shows. */
+export interface LinkProof {
+  readonly method: string
+  /** The identifier of the user. */
+  readonly subject: string
+  /** The stamp of the link, for the condition of the write: of two links at once, one is in. */
+  readonly stamp: string
+}
 
 const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind => {
   const place = `${intent}Link`
@@ -282,7 +291,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
     check: async ({ address }, { isGenuine }) => {
       const account = await accountOf(address)
       return account !== undefined && isGenuine(account.stamp)
-        ? E.right({ method: 'mail', subject: account.id })
+        ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp })
         : E.left(AuthErrors.unfinished('unknown'))
     },
   }
@@ -291,7 +300,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
 /**
  * A kind that lets a user set a new password by a link. `begin` reads `address` of the body, and answers 204, for unknown
  * addresses, too. The hook of `finish` gets the user's identifier as `proof.subject`, and what was sent as `body`. It
- * must compare the stamp in the write, set the password, and call `logOutEverywhere`. No user is signed in. Throws a
+ * must compare `proof.stamp` in the write, set the password, and call `logOutEverywhere`. No user is signed in. Throws a
  * TypeError for options that cannot work.
  *
  * @example
