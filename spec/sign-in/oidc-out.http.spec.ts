@@ -1,5 +1,5 @@
 /** Signing out at the provider, and by the provider, over HTTP. */
-import { withAuth } from 'koa-with-auth'
+import { authSettings, withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { backChannel, endSession, oidc, signedOut, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
@@ -71,6 +71,13 @@ describe('signing out at the provider', () => {
       expect(await site.me(browser)).toBe('provider-anna')
     },
   )
+
+  it('leads home, also if the error mapper answers failures with redirects', async () => {
+    const errorMapper = () => ({ status: 303, headers: { Location: '/sign-in?failed' } })
+    const { site } = await start({ middleware: authSettings({ errorMapper }) })
+    const page = await newBrowser().send(`${site.origin}/signed-out?state=x`, { headers: navigation })
+    expect([page.status, page.location]).toEqual([303, `${site.origin}/`])
+  })
 
   it('ends the session here if the provider is down, or has no such endpoint', async () => {
     for (const isDown of [true, false]) {

@@ -98,13 +98,14 @@ const leadTo = (ctx: Context, path: string): void => {
  */
 export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middleware => {
   const place = 'signedOut(kind, { callback })'
-  const arrive = finish(
-    wayOut(relyingPartyOf(place, kind), callbackOf('signedOut(kind, options)', options)),
-    () => true,
+  const arrived = new WeakSet<Context>()
+  const arrive = finish(wayOut(relyingPartyOf(place, kind), callbackOf('signedOut(kind, options)', options)), (ctx) =>
+    arrived.add(ctx),
   )
   return async (ctx, next) => {
     await arrive(ctx, next)
-    if (ctx.status !== 303) leadTo(ctx, '/')
+    // an error mapper may answer failures with redirects of its own
+    if (!arrived.has(ctx)) leadTo(ctx, '/')
   }
 }
 
