@@ -18,6 +18,8 @@ export default tseslint.config(
       'spec/support/traced/',
       'spec/support/*.mjs',
       '.ci/',
+      // scripts of pages
+      'examples/shop/public/',
     ],
   },
   ...tseslint.configs.recommendedTypeChecked,

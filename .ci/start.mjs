@@ -1,7 +1,11 @@
 // `npm start`: compiles what changed since the last start, without types and declarations, and serves the examples.
+// `npm run shop` does the same for the shop.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+
+// `modules.mjs` reads the arguments, too
+const [program = 'server.js'] = process.argv.splice(2, 1)
 
 console.log('Compiling koa-with-auth and its examples; after the first time, only what changed ...')
 
@@ -44,4 +48,4 @@ if (sources > 0 || pageFiles || !existsSync(entry)) {
 }
 const examples = await compile('examples', 'examples/tsconfig.json')
 console.log(`Compiled ${sources + examples} files in ${(performance.now() / 1000).toFixed(1)} s.\n`)
-await import('../dist/examples/server.js')
+await import(`../dist/examples/${program}`)

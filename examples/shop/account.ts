@@ -1,0 +1,63 @@
+// Who is signed in, the basket, the list of sessions, and signing out.
+import type { Context } from 'koa'
+import { operation } from 'koa-with-auth'
+import { done, fieldsOf, refuse } from './answers.js'
+import type { Routes, Shop } from './shop.js'
+
+const MAX_ITEM = 200
+const MAX_ITEMS = 50
+
+/** The items in the session. */
+export const basketOf = (ctx: Context): ReadonlyArray<string> => {
+  const basket: unknown = ctx['session']?.['basket']
+  return Array.isArray(basket) ? basket.filter((item): item is string => typeof item === 'string') : []
+}
+
+/** Adds the routes. */
+export const accountRoutes = (api: Routes, shop: Shop): void => {
+  const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, proofsOf, user } = shop
+  const of = (summary: string) => operation({ summary, tags: ['Account'] })
+
+  api.get('/me', of('Who is signed in'), user, (ctx) => {
+    const { username, verified } = ctx.request.auth
+    // what a provider or a passkey knows of the user stays here
+    const proofs = proofsOf(ctx).map(({ method, at, issuer, userVerified, backedUp }) => ({
+      method,
+      at,
+      issuer,
+      userVerified,
+      backedUp,
+    }))
+    ctx.body = { user: username, verified, proofs }
+  })
+  api.get('/basket', of('The basket'), open, (ctx) => {
+    ctx.body = { items: basketOf(ctx) }
+  })
+  api.post('/basket', of('Put something into the basket'), open, (ctx) => {
+    const { item } = fieldsOf(ctx)
+    if (typeof item !== 'string' || item === '' || item.length > MAX_ITEM) return refuse(ctx, 400, 'malformed')
+    const items = [...basketOf(ctx), item]
+    if (items.length > MAX_ITEMS) return refuse(ctx, 409, 'full')
+    ctx['session']['basket'] = items
+    done(ctx)
+  })
+  api.delete('/password', of('Remove the password'), fresh, async (ctx) => {
+    if (await accounts.removePassword(ctx.request.auth.username)) done(ctx)
+    else refuse(ctx, 409, 'lastWay')
+  })
+  api.get('/sessions', of('Your sessions'), user, async (ctx) => {
+    ctx.body = await listSessions(ctx)
+  })
+  api.delete('/sessions/:id', of('End one of them'), user, async (ctx) => {
+    if (await endSession(ctx.request.auth.username, String(ctx.params['id']))) done(ctx)
+    else refuse(ctx, 404, 'notFound')
+  })
+  api.post('/sign-out', of('Sign out'), open, async (ctx) => {
+    await logOut(ctx)
+    done(ctx)
+  })
+  api.post('/sign-out/everywhere', of('Sign out everywhere'), user, async (ctx) => {
+    await logOutEverywhere(ctx.request.auth.username)
+    done(ctx)
+  })
+}

@@ -1,0 +1,175 @@
+// The accounts of the shop, in one SQLite file: names, addresses, hashes of passwords, second factors that the library
+// has sealed, and identities of providers. Every change is one statement or one batch, so two processes can share the file.
+import { createClient, type Client, type InStatement, type Row } from '@libsql/client'
+import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
+
+export interface Account {
+  readonly username: string
+  /** Where mails go; accounts that a provider made have none. */
+  readonly address: string | undefined
+  readonly verified: boolean
+  readonly hasPassword: boolean
+  /** Whether a second factor is set up. */
+  readonly hasFactor: boolean
+  readonly isActive: true
+}
+
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+}
+
+const tables = [
+  `create table if not exists users (username text primary key, address text unique, verified integer not null default 0,
+    password text, totp text, totp_pending text)`,
+  'create table if not exists recovery (username text not null, digest text not null, primary key (username, digest))',
+  `create table if not exists identities (issuer text not null, subject text not null, username text not null,
+    primary key (issuer, subject))`,
+]
+
+// A password, each identity of a provider and each passkey is a way to sign in; a mail is none
+const ways = `((select count(*) from users where username = :user and password is not null) +
+  (select count(*) from identities where username = :user) + (select count(*) from auth_passkeys where user = :user))`
+
+const text = (row: Row | undefined, name: string): string | undefined => {
+  const value = row?.[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+const accountIn = (row: Row | undefined): Account | undefined => {
+  const username = text(row, 'username')
+  if (row === undefined || username === undefined) return undefined
+  return {
+    username,
+    address: text(row, 'address'),
+    verified: row['verified'] === 1,
+    hasPassword: row['password'] !== null,
+    hasFactor: row['totp'] !== null,
+    isActive: true,
+  }
+}
+
+/** The users of the first start. Everybody can read these passwords, so replace them. */
+export const demonstration = ['anna', 'bert']
+
+/** Opens the file, and fills it if it is new. A user who was deleted does not come back. */
+export const openAccounts = async (url: string) => {
+  const database: Client = createClient({ url, timeout: 1000 })
+  await database.execute('pragma journal_mode = wal')
+  const { rows } = await database.execute("select 1 from sqlite_master where type = 'table' and name = 'users'")
+  const users: InStatement[] = []
+  for (const name of rows.length === 0 ? demonstration : []) {
+    const args = [name, `${name}@shop.example`, await hash(`${name}-secret`)]
+    users.push({ sql: 'insert into users (username, address, password) values (?, ?, ?) on conflict do nothing', args })
+  }
+  await database.batch([...tables, ...users], 'write')
+
+  const one = async (sql: string, ...args: string[]): Promise<Row | undefined> =>
+    (await database.execute({ sql, args })).rows[0]
+  const changed = async (sql: string, args: Record<string, string> | string[]): Promise<boolean> =>
+    (await database.execute({ sql, args })).rowsAffected > 0
+  const rowOf = (username: string) => one('select * from users where username = ?', username)
+  const ownerOf = async ({ issuer, subject }: Identity): Promise<string | undefined> =>
+    text(await one('select username from identities where issuer = ? and subject = ?', issuer, subject), 'username')
+
+  return {
+    database,
+    find: async (username: string): Promise<Account | undefined> => accountIn(await rowOf(username)),
+    byAddress: async (address: string): Promise<Account | undefined> =>
+      accountIn(await one('select * from users where address = ?', address)),
+
+    /** The account of a name and a password. Without such an account it does the same work. */
+    async withPassword(username: string, password: string): Promise<Account | undefined> {
+      const row = await rowOf(username)
+      const stored = text(row, 'password')
+      if (!(await verify(stored, password))) return undefined
+      if (stored !== undefined && needsRehash(stored)) {
+        await changed('update users set password = ? where username = ? and password = ?', [
+          await hash(password),
+          username,
+          stored,
+        ])
+      }
+      return accountIn(row)
+    },
+    /** What a link of a reset changes. */
+    stampOf: async ({ username, address = '' }: Account): Promise<string> =>
+      JSON.stringify([username, address, text(await rowOf(username), 'password') ?? '']),
+    /** Sets another password, if nothing was changed since the stamp. Of two at once, one does. */
+    async setPassword(stamp: string, password: string): Promise<boolean> {
+      const [username = '', address = '', stored = ''] = JSON.parse(stamp) as string[]
+      const sql = `update users set password = ? where username = ? and coalesce(address, '') = ? and coalesce(password, '') = ?`
+      return changed(sql, [await hash(password), username, address, stored])
+    },
+    /** Removes the password, unless nothing else is left. */
+    removePassword: (user: string): Promise<boolean> =>
+      changed(
+        `update users set password = null where username = :user and ${ways} > (case when password is null then 0 else 1 end)`,
+        { user },
+      ),
+    /** Removes a passkey, unless nothing else is left. */
+    removePasskey: (user: string, id: string): Promise<boolean> =>
+      changed(`delete from auth_passkeys where id = :id and user = :user and ${ways} > 1`, { user, id }),
+    verify: (address: string): Promise<boolean> =>
+      changed('update users set verified = 1 where address = ?', [address]),
+
+    secretOf: async (username: string) => text(await rowOf(username), 'totp'),
+    pendingOf: async (username: string) => text(await rowOf(username), 'totp_pending'),
+    enrol: (username: string, sealed: string): Promise<boolean> =>
+      changed('update users set totp_pending = ? where username = ?', [sealed, username]),
+    /** Makes the secret active, with a new set of recovery codes. */
+    async activate(username: string, sealed: string, digests: ReadonlyArray<string>): Promise<void> {
+      const sql = 'update users set totp = ?, totp_pending = null where username = ?'
+      await database.batch([{ sql, args: [sealed, username] }, ...recoverySet(username, digests)], 'write')
+    },
+    async setRecovery(username: string, digests: ReadonlyArray<string>): Promise<void> {
+      await database.batch(recoverySet(username, digests), 'write')
+    },
+    useRecovery: (username: string, digests: ReadonlyArray<string>): Promise<boolean> =>
+      changed(`delete from recovery where username = ? and digest in (${digests.map(() => '?').join()})`, [
+        username,
+        ...digests,
+      ]),
+    async removeFactor(username: string): Promise<void> {
+      const sql = 'update users set totp = null, totp_pending = null where username = ?'
+      await database.batch([{ sql, args: [username] }, ...recoverySet(username, [])], 'write')
+    },
+
+    ownerOf,
+    /** The account of an identity. A new one gets an account of this name, unless the name is taken. */
+    async withIdentity({ issuer, subject }: Identity, name: string): Promise<Account | undefined> {
+      const known = await ownerOf({ issuer, subject })
+      if (known !== undefined) return accountIn(await rowOf(known))
+      const account = `insert into users (username) select ?
+        where not exists (select 1 from identities where issuer = ? and subject = ?) on conflict do nothing`
+      const identity = 'insert into identities select ?, ?, ? where changes() = 1 on conflict do nothing'
+      await database.batch(
+        [
+          { sql: account, args: [name, issuer, subject] },
+          { sql: identity, args: [issuer, subject, name] },
+        ],
+        'write',
+      )
+      const owner = await ownerOf({ issuer, subject })
+      return owner === undefined ? undefined : accountIn(await rowOf(owner))
+    },
+    /** Adds an identity, and resolves to whether it is this account's now. One of another account stays there. */
+    async link(username: string, { issuer, subject }: Identity): Promise<boolean> {
+      await changed('insert into identities values (?, ?, ?) on conflict do nothing', [issuer, subject, username])
+      return (await ownerOf({ issuer, subject })) === username
+    },
+    async identitiesOf(username: string): Promise<ReadonlyArray<Identity>> {
+      const sql = 'select issuer, subject from identities where username = ? order by issuer, subject'
+      const found = await database.execute({ sql, args: [username] })
+      return found.rows.map((row) => ({ issuer: text(row, 'issuer') ?? '', subject: text(row, 'subject') ?? '' }))
+    },
+    close: () => database.close(),
+  }
+}
+
+const recoverySet = (username: string, digests: ReadonlyArray<string>): InStatement[] => [
+  { sql: 'delete from recovery where username = ?', args: [username] },
+  ...digests.map((digest) => ({ sql: 'insert into recovery values (?, ?)', args: [username, digest] })),
+]
+
+export type Accounts = Awaited<ReturnType<typeof openAccounts>>

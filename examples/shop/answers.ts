@@ -1,0 +1,130 @@
+// What the shop answers: JSON, and pages for navigations. A failure is a problem with a reason; a navigation is led to
+// the sign-in page, which says what happened.
+import { LibsqlError } from '@libsql/client'
+import { STATUS_CODES } from 'node:http'
+import type { Context, Middleware, Request } from 'koa'
+import {
+  defaultErrorMapper,
+  UnavailableError,
+  type AuthError,
+  type AuthResponse,
+  type ErrorMapper,
+} from 'koa-with-auth'
+import { localPath } from 'koa-with-auth/sign-in'
+import { codePage, messagePage, pageFields } from './pages.js'
+
+/** Whether a browser asks for a page. */
+export const isNavigation = (request: Request): boolean =>
+  request.get('Accept') !== '' && request.accepts('json', 'html') === 'html'
+
+const pages: Readonly<Record<string, string>> = {
+  anotherBrowser:
+    'This is not the browser that asked for the mail. Type the code of the mail there, where you began to sign in.',
+  forged: 'Another site sent this request, so nothing was done.',
+}
+
+const answerOf = (request: Request, status: number, reason: string, more: AuthResponse): AuthResponse => {
+  if (status >= 500 || !isNavigation(request)) {
+    const title = STATUS_CODES[status] ?? 'Error'
+    return { ...more, status, body: Object.assign({ type: 'about:blank', title, status }, more.body, { reason }) }
+  }
+  const page = pages[reason]
+  if (page === undefined) return { status: 303, headers: { Location: `/sign-in?failed=${reason}` } }
+  return {
+    status: 403,
+    headers: { ...pageFields, 'Content-Type': 'text/html; charset=utf-8' },
+    body: messagePage(page),
+  }
+}
+
+/** Failures of the library. */
+export const errorMapper: ErrorMapper = (error, request) => {
+  const answer = defaultErrorMapper(error, request)
+  return answerOf(request, answer.status, error.reason ?? error._tag, answer)
+}
+
+const write = (ctx: Context, { status, headers = {}, body }: AuthResponse): void => {
+  ctx.body = typeof body === 'object' && body !== null ? JSON.stringify(body) : (body ?? null)
+  if (typeof body === 'object' && body !== null) ctx.type = 'application/problem+json'
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
+}
+
+/** Answers a failure of the shop. */
+export const refuse = (ctx: Context, status: number, reason: string): void =>
+  write(ctx, answerOf(ctx.request, status, reason, { status }))
+
+/** Answers a failure of the library. */
+export const refuseBy = (ctx: Context, error: AuthError): void => write(ctx, errorMapper(error, ctx.request))
+
+/** Answers a success: 204; a navigation is led to a path. */
+export const done = (ctx: Context, path: unknown = '/'): void => {
+  ctx.body = null
+  ctx.status = isNavigation(ctx.request) ? 303 : 204
+  if (ctx.status === 303) ctx.set('Location', localPath(path))
+}
+
+export const page = (ctx: Context, html: string): void => {
+  ctx.set(pageFields)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.type = 'html'
+  ctx.body = html
+}
+
+/** The members of the body. */
+export const fieldsOf = ({ request }: Context): Readonly<Record<string, unknown>> => {
+  const body: unknown = request.body
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {}
+}
+
+const member = (u: unknown, name: string): unknown =>
+  typeof u === 'object' && u !== null && Object.hasOwn(u, name) ? Reflect.get(u, name) : undefined
+
+/** After a ceremony: 204 where only the path that follows is answered, and a page that asks for a code. */
+export const settled =
+  (run: Middleware): Middleware =>
+  async (ctx, next) => {
+    await run(ctx, next)
+    if (ctx.status !== 200) return
+    const handle = member(ctx.body, 'handle')
+    if (member(ctx.body, 'returnTo') !== undefined) done(ctx)
+    else if (typeof handle === 'string' && isNavigation(ctx.request)) {
+      page(ctx, codePage(handle, member(ctx.body, 'next') === 'code'))
+    }
+  }
+
+const statusOf = (error: unknown): number => {
+  if (error instanceof UnavailableError || error instanceof LibsqlError) return 503
+  if (!(error instanceof Error) || !('status' in error) || !('expose' in error)) return 500
+  const { status, expose } = error
+  return expose === true && typeof status === 'number' && status >= 400 && status < 500 ? status : 500
+}
+
+/** Middleware that answers exceptions and what is not found. */
+export const failures: Middleware = async (ctx, next) => {
+  try {
+    await next()
+    if (ctx.status === 404 && (ctx.body === undefined || ctx.body === null)) refuse(ctx, 404, 'notFound')
+  } catch (error) {
+    const status = statusOf(error)
+    if (status === 500) ctx.app.emit('error', error, ctx)
+    if (ctx.headerSent) return
+    refuse(ctx, status, status === 503 ? 'unavailable' : status === 500 ? 'error' : 'malformed')
+    if (status === 503) ctx.set('Retry-After', '5')
+  }
+}
+
+// Pages of other sites may fill a basket, and providers post their answers
+const open = /^\/(?:basket|sign-out\/backchannel|sign-in\/[a-z]+\/callback)$/
+
+/** Middleware that refuses what another site made a browser send, before anything else runs. */
+export const fromHere =
+  (origin: string): Middleware =>
+  async (ctx, next) => {
+    const isSafe = ['GET', 'HEAD', 'OPTIONS'].includes(ctx.method)
+    const [site, from] = [ctx.get('Sec-Fetch-Site'), ctx.get('Origin')]
+    const isOwn = site === '' ? from === '' || from === origin : site === 'same-origin' || site === 'none'
+    if (isSafe || isOwn || open.test(ctx.path)) return next()
+    refuse(ctx, 403, 'forged')
+  }

@@ -1,0 +1,66 @@
+// Second factors, fresh proofs, and the operations that ask for them.
+import { operation, withAuth } from 'koa-with-auth'
+import { done, fieldsOf, refuse } from './answers.js'
+import type { Routes, Shop } from './shop.js'
+
+/** Adds the routes. */
+export const factorRoutes = (api: Routes, shop: Shop): void => {
+  const { accounts, addProof, anyCode, authenticatorApp, fresh, guess, recovery, sessionAuth, user } = shop
+  const of = (summary: string) => operation({ summary, tags: ['Second factors and fresh proofs'] })
+
+  api.post('/factors/totp', of('A secret for an authenticator app'), fresh, async (ctx) => {
+    const { username } = ctx.request.auth
+    const { secret, uri, sealed } = authenticatorApp.enrol(username)
+    await accounts.enrol(username, sealed)
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { secret, uri }
+  })
+  api.post('/factors/totp/confirm', of('The first code makes the secret active'), fresh, async (ctx) => {
+    const { username } = ctx.request.auth
+    const { code } = fieldsOf(ctx)
+    if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
+    const confirmed = await guess(ctx, username, async () => {
+      const sealed = await accounts.pendingOf(username)
+      return sealed !== undefined && (await authenticatorApp.confirm(username, sealed, code)) ? { sealed } : undefined
+    })
+    if (confirmed === undefined) return
+    const { codes, digests } = recovery.make(username)
+    await accounts.activate(username, confirmed.sealed, digests)
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { recovery: codes }
+  })
+  api.post('/factors/recovery', of('New recovery codes'), fresh, async (ctx) => {
+    const { username, hasFactor } = ctx.request.auth
+    if (!hasFactor) return refuse(ctx, 409, 'noFactor')
+    const { codes, digests } = recovery.make(username)
+    await accounts.setRecovery(username, digests)
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { recovery: codes }
+  })
+  api.delete('/factors/totp', of('Remove the second factor'), fresh, async (ctx) => {
+    await accounts.removeFactor(ctx.request.auth.username)
+    done(ctx)
+  })
+
+  api.post('/prove/password', of('A fresh proof by the password'), user, async (ctx) => {
+    const { username } = ctx.request.auth
+    const { password } = fieldsOf(ctx)
+    if (typeof password !== 'string') return refuse(ctx, 400, 'malformed')
+    if ((await guess(ctx, username, () => accounts.withPassword(username, password))) === undefined) return
+    await addProof(ctx, { method: 'password' })
+    done(ctx)
+  })
+  api.post('/prove/code', of('A fresh proof by a code'), user, async (ctx) => {
+    const { code } = fieldsOf(ctx)
+    if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
+    await addProof(ctx, await anyCode.prove(ctx, ctx.request.auth.username, code))
+    done(ctx)
+  })
+  api.post('/transfer', of('Asks for a fresh proof'), fresh, (ctx) => {
+    ctx.body = { done: true }
+  })
+  const second = sessionAuth({ proof: { methods: ['totp', 'recovery', 'passkey'] } })
+  api.get('/vault', of('Asks for a second factor'), withAuth(second), (ctx) => {
+    ctx.body = { vault: `gold of ${ctx.request.auth.username}` }
+  })
+}

@@ -1,0 +1,160 @@
+// The pages. They work without scripts; /passkeys.js adds passkeys. Nothing is loaded from elsewhere.
+import { existsSync, readFileSync } from 'node:fs'
+
+/** The fields of every page. */
+export const pageFields = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'same-origin',
+}
+
+/** A file beside this one, also where only the TypeScript was compiled to dist. */
+export const assetOf = (name: string): string => {
+  const places = [`./public/${name}`, `../../../examples/shop/public/${name}`].map(
+    (place) => new URL(place, import.meta.url),
+  )
+  return readFileSync(places.find((place) => existsSync(place)) ?? name, 'utf8')
+}
+
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+
+const layout = (title: string, main: string, script = ''): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} · Shop</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/shop.css">
+${script}</head>
+<body>
+<header><a href="/">Shop</a></header>
+<main>
+<h1>${title}</h1>
+${main}
+</main>
+</body>
+</html>
+`
+
+const failuresOf: Readonly<Record<string, string>> = {
+  wrong: 'That was not right. Check what you typed, and try again.',
+  throttled: 'That was wrong too often. Try again in a quarter of an hour.',
+  late: 'That took too long. Begin again.',
+  unknown: 'This sign-in was used already, or began in another browser. Begin again.',
+  declined: 'You cancelled at the provider.',
+  provider: 'The provider’s answer was not good. Try again.',
+  anotherUser: 'That belongs to another account.',
+  noAccount: 'There is no account for that.',
+  absent: 'Sign in first.',
+  insufficient: 'Prove again that it is you: sign in once more.',
+}
+
+const alert = (failed: string): string =>
+  failed === '' ? '' : `<p role="alert">${failuresOf[failed] ?? 'That did not work. Try again.'}</p>`
+
+const post = (action: string, inner: string): string => `<form method="post" action="${action}">${inner}</form>`
+
+const field = (label: string, attributes: string): string => `<label>${label} <input ${attributes} required></label>`
+
+export interface WaysIn {
+  readonly failed: string
+  readonly returnTo: string
+  readonly hasSecond: boolean
+  readonly hasPlain: boolean
+}
+
+/** Every way to sign in. */
+export const signInPage = ({ failed, returnTo, hasSecond, hasPlain }: WaysIn): string => {
+  const to = `<input type="hidden" name="returnTo" value="${escaped(returnTo)}">`
+  const query = `?returnTo=${encodeURIComponent(returnTo)}`
+  const link = (path: string, name: string) =>
+    `<a class="button second" href="${path}${query}">Continue with ${name}</a>`
+  return layout(
+    'Sign in',
+    `${alert(failed)}
+<section>${post(
+      '/sign-in/password',
+      `${to}${field('Name', 'name="username" autocomplete="username webauthn" autocapitalize="none" spellcheck="false" autofocus')}
+${field('Password', 'name="password" type="password" autocomplete="current-password"')}
+<button>Sign in</button>`,
+    )}
+<button id="passkey" type="button" class="second" data-return-to="${escaped(returnTo)}" hidden>Sign in with a passkey</button>
+<noscript><p>Signing in with a passkey needs scripts.</p></noscript>
+<p id="passkey-failed" role="status"></p></section>
+<section>${link('/sign-in/provider', 'your provider')}
+${hasSecond ? link('/sign-in/b', 'the other provider') : ''}
+${hasPlain ? link('/sign-in/plain', 'the plain provider') : ''}</section>
+<section>${post(
+      '/sign-in/mail',
+      `${to}${field('E-mail address', 'name="address" type="email" autocomplete="email"')}
+<button class="second">Send me a code</button>`,
+    )}</section>
+<details><summary>Forgot the password?</summary>${post(
+      '/reset',
+      `${field('E-mail address', 'name="address" type="email" autocomplete="email"')}<button class="second">Set a new password</button>`,
+    )}</details>`,
+    '<script type="module" src="/passkeys.js"></script>\n',
+  )
+}
+
+/** Asks for a code: of the second factor, or of a mail. */
+export const codePage = (handle: string, isFactor: boolean): string => {
+  const hidden = `<input type="hidden" name="handle" value="${escaped(handle)}">`
+  const form = (action: string, label: string, mode: string, name: string) =>
+    post(
+      action,
+      `${hidden}${field(label, `name="code" autocomplete="one-time-code" inputmode="${mode}"`)}<button>${name}</button>`,
+    )
+  if (!isFactor) {
+    return layout(
+      'Check your mail',
+      `<p>If the address has an account, a mail is on its way. Type its code here, or open its link in this browser.</p>
+${form('/sign-in/mail/code', 'Code of 8 digits', 'numeric', 'Sign in')}`,
+    )
+  }
+  return layout(
+    'One more step',
+    `${form('/sign-in/code', 'Code of your authenticator app', 'numeric', 'Sign in')}
+<details><summary>No app at hand?</summary>${form('/sign-in/recovery', 'Recovery code', 'text', 'Use the recovery code')}</details>`,
+  )
+}
+
+/** Says one sentence. */
+export const messagePage = (message: string): string =>
+  layout('That did not work', `<p role="alert">${message}</p><p><a href="/sign-in">Sign in</a></p>`)
+
+export interface Visitor {
+  readonly username: string
+  readonly address: string | undefined
+  readonly verified: boolean
+}
+
+/** The first page: the basket, and the account of whoever is signed in. */
+export const homePage = (visitor: Visitor | undefined, items: ReadonlyArray<string>): string => {
+  const basket = `<section><h2>Basket</h2>
+${items.length === 0 ? '<p>It is empty.</p>' : `<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join('')}</ul>`}
+${post('/basket', `${field('Item', 'name="item" maxlength="200" autocomplete="off"')}<button>Put it in</button>`)}</section>`
+  if (visitor === undefined) {
+    return layout('Shop', `${basket}<p><a class="button" href="/sign-in">Sign in</a></p>`)
+  }
+  const { username, address, verified } = visitor
+  const verify = post('/verify', '<button class="second">Verify the address</button>')
+  return layout(
+    'Shop',
+    `<p>You are signed in as <b>${escaped(username)}</b>.</p>
+${basket}
+<section><h2>Account</h2>
+${address === undefined ? '' : `<p>${escaped(address)}${verified ? ', verified' : ''}</p>${verified ? '' : verify}`}
+<button id="register" type="button" class="second" hidden>Add a passkey</button>
+<p id="passkey-failed" role="status"></p>
+${post('/prove/password', `${field('Password', 'name="password" type="password" autocomplete="current-password"')}<button class="second">Prove again that it is you</button>`)}
+${post('/accounts/provider', '<button class="second">Link your provider</button>')}
+<p><a href="/sessions">Sessions</a> · <a href="/docs">All operations</a></p></section>
+<section>${post('/sign-out', '<button>Sign out</button>')}
+${post('/sign-out/everywhere', '<button class="second">Everywhere</button>')}
+${post('/sign-out/provider', '<button class="second">Here and at the provider</button>')}</section>`,
+    '<script type="module" src="/passkeys.js"></script>\n',
+  )
+}

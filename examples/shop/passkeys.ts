@@ -1,0 +1,68 @@
+// Passkeys: register, sign in, prove, list, remove.
+import { operation } from 'koa-with-auth'
+import { begin, finish } from 'koa-with-auth/sign-in'
+import { passkeyOperations, passkeys, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
+import type { Account } from './accounts.js'
+import { done, refuse, settled } from './answers.js'
+import { keep, type Routes, type Shop } from './shop.js'
+
+/** Adds the routes. The store must be in the file of the accounts. */
+export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): void => {
+  const { accounts, fresh, open, settings, times, user } = shop
+  const { origin, relatedOrigins, rpId } = settings
+  const tags = ['Passkeys']
+  const isAddress = /^https?:\/\/(?:[\d.]+|\[.*\])(?::\d+)?$/.test(origin)
+  const passkey = passkeys<Account>({
+    ...times,
+    rp: { id: rpId, name: 'Shop' },
+    origins: [isAddress ? `http://localhost:${new URL(origin).port}` : origin, ...relatedOrigins],
+    store,
+    nameOf: ({ username, address }) => address ?? username,
+  })
+
+  const options = operation({ summary: 'Options of a sign-in', tags, ...passkeyOperations.begin })
+  api.post('/sign-in/passkey/options', options, open, begin(passkey))
+  const used = operation({ summary: 'Sign in', tags, ...passkeyOperations.finish })
+  api.post(
+    '/sign-in/passkey',
+    used,
+    open,
+    finish(passkey, (_ctx, { proof }) => accounts.find(proof.subject), { keep }),
+  )
+  const creation = operation({ summary: 'Options of a new passkey', tags, ...passkeyOperations.beginRegistration })
+  api.post('/passkeys/options', creation, fresh, begin(passkey.register))
+  const { requestBody } = passkeyOperations.finishRegistration
+  api.post(
+    '/passkeys',
+    operation({ summary: 'Register', tags, ...(requestBody && { requestBody }) }),
+    user,
+    finish(passkey.register, (ctx, { proof }) => {
+      ctx.status = 201
+      ctx.body = { id: proof.credential }
+      return true
+    }),
+  )
+  api.get('/passkeys', operation({ summary: 'Your passkeys', tags }), user, async (ctx) => {
+    const own = await store.ofUser(ctx.request.auth.username)
+    ctx.body = own.map(({ id, createdAt, lastUsedAt, backedUp }) => ({ id, createdAt, lastUsedAt, backedUp }))
+  })
+  api.delete('/passkeys/:id', operation({ summary: 'Remove one', tags }), fresh, async (ctx) => {
+    const { username } = ctx.request.auth
+    const id = String(ctx.params['id'])
+    if (await accounts.removePasskey(username, id)) return done(ctx)
+    const isOwn = (await store.ofUser(username)).some((one) => one.id === id)
+    return isOwn ? refuse(ctx, 409, 'lastWay') : refuse(ctx, 404, 'notFound')
+  })
+
+  const stepUp = operation({ summary: 'Options of a fresh proof', tags, ...passkeyOperations.begin })
+  api.post('/prove/passkey/options', stepUp, user, begin(passkey.stepUp))
+  api.post(
+    '/prove/passkey',
+    operation({ summary: 'A fresh proof', tags }),
+    user,
+    settled(finish(passkey.stepUp, (_ctx, { proof }) => accounts.find(proof.subject))),
+  )
+  api.get('/.well-known/webauthn', operation({ summary: 'Related origins', tags }), open, (ctx) => {
+    ctx.body = { origins: relatedOrigins }
+  })
+}

@@ -1,0 +1,37 @@
+/**
+ * The shop for `koa-with-auth audit`, in memory and not served.
+ *
+ * auth.lock says who may call what; `npm run policy` compares.
+ */
+import type Koa from 'koa'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryPasskeyStore } from 'koa-with-auth/sign-in/passkeys'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { openAccounts } from './accounts.js'
+import { shopApp } from './app.js'
+import { limitersOf } from './limits.js'
+import { settingsIn } from './settings.js'
+
+const provider = { issuer: 'https://provider.example', id: 'shop', secret: 'a secret that no provider knows' }
+
+/** Makes the application. */
+export default async (): Promise<Koa> =>
+  shopApp({
+    settings: {
+      ...settingsIn({ KEYS: 'a key that signs nothing as nothing is served' }),
+      second: { ...provider, issuer: 'https://other.example' },
+      plain: {
+        authorize: 'https://plain.example/authorize',
+        token: 'https://plain.example/token',
+        user: 'https://plain.example/user',
+        clientId: 'shop',
+        clientSecret: 'a secret that no provider knows',
+      },
+    },
+    accounts: await openAccounts(':memory:'),
+    store: memoryStore(),
+    limiters: limitersOf((limit) => new RateLimiterMemory(limit)),
+    send: async () => {},
+    passkeyStore: memoryPasskeyStore(),
+    provider,
+  })

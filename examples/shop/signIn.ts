@@ -1,0 +1,144 @@
+// Signing in with a password, a second factor, or a mail; setting a new password, and verifying an address.
+import { operation } from 'koa-with-auth'
+import {
+  begin,
+  finish,
+  linkPage,
+  mailAddress,
+  mailed,
+  resetLink,
+  secondly,
+  verifyLink,
+  type LinkAccount,
+} from 'koa-with-auth/sign-in'
+import type { Account } from './accounts.js'
+import { done, fieldsOf, refuse, settled } from './answers.js'
+import { keep, type Routes, type Shop } from './shop.js'
+
+/** The account of an address, as links by mail know it. */
+const linkAccounts =
+  ({ accounts }: Shop, stampOf: (account: Account) => Promise<string>) =>
+  async (address: string): Promise<LinkAccount | undefined> => {
+    const account = await accounts.byAddress(address)
+    return account && { id: account.username, stamp: await stampOf(account) }
+  }
+
+/** Adds the routes. */
+export const signInRoutes = (api: Routes, shop: Shop): void => {
+  const { accounts, code, recoveryCode, guess, logIn, logOutEverywhere, open, user, send, limiters, times } = shop
+  const of = (summary: string) => operation({ summary, tags: ['Sign in'] })
+
+  api.post(
+    '/sign-in/password',
+    of('Sign in with a password'),
+    open,
+    settled(async (ctx) => {
+      const { username, password, returnTo } = fieldsOf(ctx)
+      if (typeof username !== 'string' || typeof password !== 'string') return refuse(ctx, 400, 'malformed')
+      const account = await guess(ctx, username, () => accounts.withPassword(username, password))
+      if (account === undefined) return
+      const proof = { method: 'password' }
+      if (account.hasFactor) {
+        ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: account, proof })) }
+        return
+      }
+      await logIn(ctx, account, { proof, keep })
+      done(ctx, returnTo ?? ctx.query['returnTo'])
+    }),
+  )
+  for (const [path, kind] of [
+    ['/sign-in/code', code],
+    ['/sign-in/recovery', recoveryCode],
+  ] as const) {
+    const second = finish(kind, (_ctx, { proof }) => accounts.find(proof.subject), { keep })
+    api.post(path, of('The second factor'), open, settled(second))
+  }
+
+  const mail = mailed({
+    ...times,
+    path: '/sign-in/mail/link',
+    limiter: limiters,
+    send: async ({ address, link, code: typed }) => {
+      if ((await accounts.byAddress(address)) === undefined) return
+      const text = `Open ${link} in the browser where you began, or type the code ${typed} there.`
+      await send({ to: address, subject: 'Sign in to the shop', text, link, code: typed })
+    },
+  })
+  const byMail = settled(
+    finish(
+      mail,
+      async (ctx, { proof }) => {
+        const account = await accounts.byAddress(proof.subject)
+        if (account?.hasFactor !== true) return account
+        ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: account, proof })) }
+        return undefined
+      },
+      { keep },
+    ),
+  )
+  api.post('/sign-in/mail', of('Ask for a mail with a link and a code'), open, settled(begin(mail)))
+  api.post('/sign-in/mail/code', of('Sign in with the code of the mail'), open, byMail)
+  const signInPage = linkPage({ title: 'Sign in to the shop', button: 'Sign in' })
+  api.get('/sign-in/mail/link', of('The page of the link'), open, signInPage)
+  api.post('/sign-in/mail/link', of('Sign in with the link'), open, byMail)
+
+  const reset = resetLink({
+    ...times,
+    path: '/reset/link',
+    limiter: limiters,
+    accountOf: linkAccounts(shop, accounts.stampOf),
+    send: ({ address, link }) =>
+      send({ to: address, subject: 'A new password', text: `Set a new password: ${link}`, link }),
+  })
+  const beginReset = begin(reset)
+  api.post('/reset', of('Ask for a mail that sets a new password'), open, async (ctx, next) => {
+    const { address } = fieldsOf(ctx)
+    // the same answer for what is no address
+    if (typeof address === 'string' && mailAddress(address) === undefined) return done(ctx)
+    await beginReset(ctx, next)
+    if (ctx.status === 204) done(ctx)
+  })
+  const resetPage = linkPage({ title: 'A new password', button: 'Save', password: 'New password' })
+  api.get('/reset/link', of('The page of the link'), open, resetPage)
+  const setPassword = finish(reset, async (ctx, { proof, body: { password } }) => {
+    if (typeof password !== 'string' || !(await accounts.setPassword(proof.stamp, password))) return false
+    await logOutEverywhere(proof.subject)
+    done(ctx, '/sign-in')
+    return true
+  })
+  api.post('/reset/link', of('Set a new password'), open, async (ctx, next) => {
+    const { password } = fieldsOf(ctx)
+    // before the link is used up
+    if (typeof password !== 'string' || password === '') return refuse(ctx, 400, 'malformed')
+    await setPassword(ctx, next)
+  })
+
+  const verify = verifyLink({
+    ...times,
+    path: '/verify/link',
+    limiter: limiters,
+    accountOf: linkAccounts(shop, async ({ username, address, verified }) =>
+      JSON.stringify([username, address, verified]),
+    ),
+    send: ({ address, link }) =>
+      send({ to: address, subject: 'Your address', text: `Verify your address: ${link}`, link }),
+  })
+  const beginVerify = begin(verify, { ask: ({ request }) => addressIn(request) })
+  api.post('/verify', of('Ask for a mail that verifies the address'), user, async (ctx, next) => {
+    if (ctx.request.auth.address === undefined) return refuse(ctx, 409, 'noAddress')
+    await beginVerify(ctx, next)
+    if (ctx.status === 204) done(ctx)
+  })
+  const verifyPage = linkPage({ title: 'Your address', button: 'Verify' })
+  api.get('/verify/link', of('The page of the link'), open, verifyPage)
+  const verifyAddress = finish(verify, async (ctx, { proof }) => {
+    const account = await accounts.find(proof.subject)
+    if (account?.address === undefined) return false
+    done(ctx)
+    return accounts.verify(account.address)
+  })
+  api.post('/verify/link', of('Verify the address'), open, verifyAddress)
+}
+
+// Safe: the operation is guarded, and accounts without an address are refused before
+const addressIn = (request: object): string => (request as { auth: Account }).auth.address ?? ''

@@ -1,0 +1,172 @@
+/** The shop with an OpenID provider and with passkeys, over HTTP. */
+import { softwareAuthenticator } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import type { JsonClient, JsonReply } from '../../support/jsonClient.js'
+import { registeredAt, shopSite, type ShopSite } from '../../support/shopSite.js'
+import { userAgent, navigation, type UserAgent } from '../../support/userAgent.js'
+
+const member = (reply: JsonReply, name: string): unknown => (reply.body as Record<string, unknown>)[name]
+const json = { Accept: 'application/json' }
+
+const provided = async () => {
+  let provider: Awaited<ReturnType<typeof registeredAt>> | undefined
+  const site = await shopSite({ provider: async (origin) => (provider = await registeredAt(origin)) })
+  return { site, provider: provider! }
+}
+const isCallback = (name: string) => (url: string) => url.includes(`/sign-in/${name}/callback`)
+const meOf = async (site: ShopSite, browser: UserAgent): Promise<unknown> => {
+  const { status, body } = await browser.send(`${site.origin}/me`, { headers: json })
+  return status === 200 ? (JSON.parse(body) as { user: unknown }).user : status
+}
+
+describe('providers', () => {
+  it('sign in, and lead again where they led; an identity gets an account', async () => {
+    const { site, provider } = await provided()
+    const browser = userAgent()
+    const { stopped } = await browser.open(`${site.origin}/sign-in/provider?returnTo=/basket`, isCallback('provider'))
+    const answers = await Promise.all([1, 2, 3].map(() => browser.send(stopped, { headers: navigation })))
+    expect(answers.map(({ status, location }) => [status, location])).toEqual(
+      Array.from({ length: 3 }, () => [303, `${site.origin}/basket`]),
+    )
+    expect(provider.asked.filter((one) => one === 'POST /token')).toHaveLength(1)
+    expect(await meOf(site, browser)).toBe('provider-anna')
+    const again = await browser.send(stopped, { headers: navigation })
+    expect([again.status, again.location]).toEqual([303, `${site.origin}/basket`])
+    const foreign = await userAgent().send(stopped, { headers: navigation })
+    expect(foreign.location).toBe(`${site.origin}/sign-in?failed=unknown`)
+    await browser.send(`${site.origin}/sign-out`, { method: 'POST', headers: json })
+    const out = await browser.send(stopped, { headers: json })
+    expect([out.status, out.setCookie]).toEqual([400, []])
+  })
+
+  it('begin nothing for HEAD, prefetches and frames', async () => {
+    const { site } = await provided()
+    for (const [method, headers] of [
+      ['HEAD', {}],
+      ['GET', { 'Sec-Purpose': 'prefetch' }],
+      ['GET', { 'Sec-Fetch-Dest': 'iframe', 'Sec-Fetch-Site': 'same-origin' }],
+    ] as const) {
+      const page = await userAgent().send(`${site.origin}/sign-in/provider`, { method, headers })
+      expect([page.status, page.setCookie]).toEqual([403, []])
+    }
+  })
+
+  it('link an identity with a fresh proof, never one of another account', async () => {
+    const { site, provider } = await provided()
+    const other = userAgent()
+    const first = await other.open(`${site.origin}/sign-in/provider`, isCallback('provider'))
+    await other.send(first.stopped, { headers: navigation })
+
+    const browser = userAgent()
+    const headers = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ username: 'anna', password: 'anna-secret' })
+    await browser.send(`${site.origin}/sign-in/password`, { method: 'POST', headers, body })
+    for (const [subject, status] of [
+      ['anna', 409],
+      ['carol', 303],
+      ['carol', 303],
+    ] as const) {
+      provider.subject = subject
+      const begun = await browser.send(`${site.origin}/accounts/provider`, { method: 'POST' })
+      expect(begun.status).toBe(303)
+      const { stopped } = await userAgent().open(begun.location ?? '', isCallback('provider'))
+      expect((await browser.send(stopped, { headers: json })).status).toBe(status)
+    }
+    const { body: list } = await browser.send(`${site.origin}/accounts`, { headers: json })
+    expect(JSON.parse(list)).toEqual([{ issuer: provider.issuer, subject: 'carol' }])
+  })
+
+  it('end the session here first, and lead back', async () => {
+    const { site, provider } = await provided()
+    const browser = userAgent()
+    const { stopped } = await browser.open(`${site.origin}/sign-in/provider`, isCallback('provider'))
+    await browser.send(stopped, { headers: navigation })
+    expect((await browser.send(`${site.origin}/sign-out/provider`)).status).toBe(405)
+    const out = await browser.send(`${site.origin}/sign-out/provider`, { method: 'POST' })
+    expect([out.status, new URL(out.location ?? '').origin]).toEqual([303, provider.issuer])
+    expect(await meOf(site, browser)).toBe(401)
+    const back = await browser.send(`${site.origin}/signed-out?state=x`, { headers: navigation })
+    expect([back.status, back.location]).toEqual([303, `${site.origin}/`])
+  })
+
+  it('that are down are 503 for begin, and sign out here all the same', async () => {
+    const site = await shopSite()
+    const page = await userAgent().send(`${site.origin}/sign-in/provider`, { headers: navigation })
+    expect([page.status, Number(page.headers.get('retry-after')) <= 10]).toEqual([503, true])
+    const visitor = await site.signedIn()
+    const out = await visitor.post('/sign-out/provider')
+    expect([out.status, out.headers.get('location')]).toEqual([303, '/'])
+    expect((await visitor.get('/me')).status).toBe(401)
+  })
+
+  it('a posted answer is a GET of the same path, without a cookie', async () => {
+    const { site } = await provided()
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://provider.example' }
+    const url = `${site.origin}/sign-in/posted/callback`
+    const page = await userAgent().send(url, { method: 'POST', headers, body: 'code=a&state=b&evil=c' })
+    expect([page.status, page.location, page.setCookie]).toEqual([303, `${url}?code=a&state=b`, []])
+    const large = await userAgent().send(url, { method: 'POST', headers, body: `code=${'a'.repeat(70_000)}` })
+    expect(large.status).toBe(413)
+  })
+})
+
+describe('passkeys', () => {
+  const registered = async (site: ShopSite, user = 'anna') => {
+    const visitor = await site.signedIn(user)
+    const phone = softwareAuthenticator({ origin: site.origin })
+    const created = phone.create((await visitor.post('/passkeys/options')).body as never)
+    const reply = await visitor.post('/passkeys', created)
+    expect([reply.status, member(reply, 'id')]).toEqual([201, created.id])
+    return { visitor, phone, created }
+  }
+  const use = async (visitor: JsonClient, phone: ReturnType<typeof softwareAuthenticator>, path = '/sign-in/passkey') =>
+    visitor.post(path, phone.get((await visitor.post(`${path}/options`, { returnTo: '/basket' })).body as never))
+
+  it('are registered, sign in as both factors, and prove', async () => {
+    const site = await shopSite()
+    const { phone, visitor, created } = await registered(site)
+    expect((await visitor.post('/passkeys', created)).status).toBe(400)
+    const another = site.client()
+    const used = await use(another, phone)
+    expect([used.status, used.body]).toEqual([200, { returnTo: '/basket' }])
+    expect((await another.get('/me')).body).toMatchObject({
+      user: 'anna',
+      proofs: [{ method: 'passkey', at: expect.any(Number) as unknown, userVerified: true, backedUp: true }],
+    })
+    expect((await another.get('/vault')).status).toBe(200)
+    expect((await visitor.get('/vault')).status).toBe(403)
+    expect((await use(visitor, phone, '/prove/passkey')).status).toBe(204)
+    expect((await visitor.get('/vault')).status).toBe(200)
+  })
+
+  it('are removed by their user only, but for the last way to sign in', async () => {
+    const site = await shopSite()
+    const { visitor, created } = await registered(site)
+    const bert = await site.signedIn('bert')
+    expect((await bert.send('DELETE', `/passkeys/${created.id}`)).status).toBe(404)
+    expect((await visitor.send('DELETE', '/password')).status).toBe(204)
+    expect((await visitor.send('DELETE', `/passkeys/${created.id}`)).status).toBe(409)
+    expect((await visitor.get('/passkeys')).body).toMatchObject([{ id: created.id }])
+  })
+
+  it('a wrong answer is 400, with one body for all', async () => {
+    const site = await shopSite()
+    const { phone } = await registered(site)
+    const visitor = site.client()
+    const options = async () => (await visitor.post('/sign-in/passkey/options')).body as never
+    const elsewhere = phone.get(await options(), { origin: 'https://evil.example' })
+    const replies = [
+      await visitor.post('/sign-in/passkey', elsewhere),
+      await visitor.post('/sign-in/passkey', {}),
+      await site.client().post('/sign-in/passkey', phone.get(await options())),
+    ]
+    for (const { status, body } of replies) expect([status, body]).toEqual([400, replies[0]?.body])
+    expect(member(replies[0]!, 'reason')).toBe('unknown')
+  })
+
+  it('related origins are listed', async () => {
+    const site = await shopSite({ env: { RELATED_ORIGINS: 'https://shop.example, https://shop.test' } })
+    const { body } = await site.client().get('/.well-known/webauthn')
+    expect(body).toEqual({ origins: ['https://shop.example', 'https://shop.test'] })
+  })
+})

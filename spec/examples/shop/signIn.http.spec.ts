@@ -1,0 +1,242 @@
+/** The shop: passwords, mails, second factors, sessions and what another site sends, over HTTP. */
+import { describe, expect, it } from 'vitest'
+import { codeOfStep } from '../../../src/sign-in/codes.js'
+import type { JsonClient, JsonReply } from '../../support/jsonClient.js'
+import { pathOf, shopSite, type ShopSite } from '../../support/shopSite.js'
+
+const anna = { username: 'anna', password: 'anna-secret' }
+const html = { accept: 'text/html' }
+
+const bytesOf = (secret: string): Buffer => {
+  const bits = [...secret].map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0'))
+  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+}
+const codeOf = (secret: string, offset = 0) => codeOfStep(bytesOf(secret), Math.floor(Date.now() / 30_000) + offset)
+
+const member = (reply: JsonReply, name: string): unknown => (reply.body as Record<string, unknown>)[name]
+const outcome = (reply: JsonReply) => [reply.status, member(reply, 'reason')]
+const userOf = async (visitor: JsonClient) => member(await visitor.get('/me'), 'user')
+
+const enrolled = async (site: ShopSite) => {
+  const visitor = await site.signedIn()
+  const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
+  const confirmed = await visitor.post('/factors/totp/confirm', { code: codeOf(secret, -1) })
+  expect(confirmed.status).toBe(200)
+  return { visitor, secret, recovery: member(confirmed, 'recovery') as string[] }
+}
+
+describe('passwords', () => {
+  it('sign in, keep the basket, and make another session', async () => {
+    const site = await shopSite()
+    const visitor = site.client()
+    expect((await visitor.post('/basket', { item: 'tea' })).status).toBe(204)
+    const before = visitor.cookies.get('session')
+    expect((await visitor.post('/sign-in/password', anna)).status).toBe(204)
+    expect(visitor.cookies.get('session')).not.toBe(before)
+    expect((await visitor.get('/basket')).body).toEqual({ items: ['tea'] })
+    expect((await visitor.get('/me')).body).toMatchObject({
+      user: 'anna',
+      verified: false,
+      proofs: [{ method: 'password' }],
+    })
+    expect((await visitor.post('/sign-out')).status).toBe(204)
+    expect(outcome(await visitor.get('/me'))).toEqual([401, 'absent'])
+  })
+
+  it('that are wrong are answered the same for unknown names, and counted', async () => {
+    const site = await shopSite()
+    for (const username of ['anna', 'stranger']) {
+      const statuses: unknown[] = []
+      for (let at = 0; at < 11; at++) {
+        const reply = await site.client().post('/sign-in/password', { username, password: 'wrong' })
+        statuses.push(...outcome(reply))
+        if (reply.status === 429) expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
+      }
+      expect(statuses).toEqual([...Array.from({ length: 10 }, () => [403, 'wrong']).flat(), 429, 'throttled'])
+    }
+    const { body } = await site.client().post('/sign-in/password', { user: 'anna' })
+    expect(body).toMatchObject({ status: 400, reason: 'malformed' })
+  })
+
+  it('of a form lead to the path, or back to the page', async () => {
+    const visitor = (await shopSite()).client()
+    const form = { 'content-type': 'application/x-www-form-urlencoded', ...html }
+    for (const [fields, location] of [
+      ['username=anna&password=no', '/sign-in?failed=wrong'],
+      ['username=anna&password=anna-secret&returnTo=//evil.example', '/'],
+      ['username=anna&password=anna-secret&returnTo=/basket', '/basket'],
+    ] as const) {
+      const reply = await visitor.send('POST', '/sign-in/password', fields, form)
+      expect([reply.status, reply.headers.get('location')]).toEqual([303, location])
+    }
+  })
+})
+
+describe('mail', () => {
+  it('signs in by the code or by the link, once, in the browser that asked', async () => {
+    const site = await shopSite()
+    const visitor = site.client()
+    const handle = member(await visitor.post('/sign-in/mail', { address: ' Anna@Shop.example ' }), 'handle')
+    const { to, link, code } = await site.mail()
+    expect(to).toBe('anna@shop.example')
+    const elsewhere = await site.client().post(pathOf(link))
+    expect(outcome(elsewhere)).toEqual([403, 'anotherBrowser'])
+    const page = await site.client().send('POST', pathOf(link), {}, html)
+    expect([page.status, page.body]).toEqual([403, expect.stringContaining('Type the code')])
+    expect((await visitor.get(pathOf(link))).status).toBe(200)
+    expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code: 'x' }))).toEqual([403, 'wrong'])
+    expect((await visitor.post(pathOf(link))).status).toBe(204)
+    expect(await userOf(visitor)).toBe('anna')
+    expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code }))).toEqual([400, 'unknown'])
+  })
+
+  it('is not sent to unknown addresses, with the same answer', async () => {
+    const site = await shopSite()
+    const reply = await site.client().post('/sign-in/mail', { address: 'stranger@shop.example' })
+    expect([reply.status, typeof member(reply, 'handle')]).toEqual([200, 'string'])
+    expect((await site.client().post('/reset', { address: 'stranger@shop.example' })).status).toBe(204)
+    expect((await site.client().post('/reset', { address: 'a@x.example,b@x.example' })).status).toBe(204)
+    expect((await site.client().post('/reset', {})).status).toBe(400)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(site.mails).toEqual([])
+  })
+
+  it('verifies the address', async () => {
+    const site = await shopSite()
+    const visitor = await site.signedIn()
+    expect((await visitor.post('/verify')).status).toBe(204)
+    const { link } = await site.mail()
+    expect((await site.client().post(pathOf(link))).status).toBe(204)
+    expect(member(await visitor.get('/me'), 'verified')).toBe(true)
+    expect(outcome(await site.client().post(pathOf(link)))).toEqual([400, 'unknown'])
+  })
+
+  it('resets the password: of two links at once one passes, all sessions end, no user is signed in', async () => {
+    const site = await shopSite()
+    const old = await site.signedIn()
+    const links: string[] = []
+    for (let at = 0; at < 2; at++) {
+      expect((await site.client().post('/reset', { address: 'anna@shop.example' })).status).toBe(204)
+      links.push(pathOf((await site.mail()).link))
+    }
+    const pressing = site.client()
+    const pressed = await Promise.all(links.map((link, at) => pressing.post(link, { password: `another ${at}` })))
+    expect(pressed.map(({ status }) => status).sort()).toEqual([204, expect.any(Number)])
+    expect(pressed.filter(({ status }) => status === 204)).toHaveLength(1)
+    expect([(await old.get('/me')).status, (await pressing.get('/me')).status]).toEqual([401, 401])
+    const passwords = ['anna-secret', 'another 0', 'another 1']
+    const tried = passwords.map((password) => site.client().post('/sign-in/password', { username: 'anna', password }))
+    expect((await Promise.all(tried)).filter(({ status }) => status === 204)).toHaveLength(1)
+  })
+})
+
+describe('second factors', () => {
+  it('are asked after the password and after a mail; no user is signed in before', async () => {
+    const site = await shopSite()
+    const { secret, recovery } = await enrolled(site)
+    expect(recovery).toHaveLength(10)
+    const visitor = site.client()
+    const half = await visitor.post('/sign-in/password', anna)
+    expect(half.body).toEqual({ next: 'code', handle: expect.any(String) as unknown })
+    expect((await visitor.get('/me')).status).toBe(401)
+    const handle = member(half, 'handle')
+    expect(outcome(await visitor.post('/sign-in/code', { handle, code: codeOf(secret, -1) }))).toEqual([403, 'wrong'])
+    expect((await visitor.post('/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(204)
+    expect(await userOf(visitor)).toBe('anna')
+    expect(outcome(await visitor.post('/sign-in/code', { handle, code: codeOf(secret, 1) }))).toEqual([400, 'unknown'])
+
+    const another = site.client()
+    await another.post('/sign-in/mail', { address: 'anna@shop.example' })
+    const byMail = await another.post(pathOf((await site.mail()).link))
+    expect(byMail.body).toMatchObject({ next: 'code' })
+    const answered = await another.post('/sign-in/recovery', { handle: member(byMail, 'handle'), code: recovery[0] })
+    expect(answered.status).toBe(204)
+    expect((await another.get('/vault')).status).toBe(200)
+  })
+
+  it('take five tries for one handle, also in parallel; a reset ends the half', async () => {
+    const site = await shopSite()
+    await enrolled(site)
+    const visitor = site.client()
+    const handle = member(await visitor.post('/sign-in/password', anna), 'handle')
+    const tries = Array.from({ length: 12 }, () => visitor.post('/sign-in/code', { handle, code: '000000' }))
+    const statuses = (await Promise.all(tries)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 403)).toHaveLength(5)
+    expect(statuses.filter((status) => status === 400)).toHaveLength(7)
+  })
+
+  it('are confirmed by a code that is spent, and replaced and removed with a fresh proof', async () => {
+    const site = await shopSite({ env: { FRESH_MS: '100000' } })
+    const { visitor, secret } = await enrolled(site)
+    expect(outcome(await visitor.post('/prove/code', { code: codeOf(secret, -1) }))).toEqual([403, 'wrong'])
+    expect((await visitor.get('/vault')).status).toBe(403)
+    expect((await visitor.post('/prove/code', { code: ` ${codeOf(secret)} ` })).status).toBe(204)
+    expect((await visitor.get('/vault')).status).toBe(200)
+    expect(member(await visitor.post('/factors/recovery'), 'recovery')).toHaveLength(10)
+    expect((await visitor.send('DELETE', '/factors/totp')).status).toBe(204)
+    expect((await site.client().post('/sign-in/password', anna)).status).toBe(204)
+  })
+})
+
+describe('fresh proofs and sessions', () => {
+  it('a transfer asks for a proof that is young enough', async () => {
+    const site = await shopSite({ env: { FRESH_MS: '1' } })
+    const visitor = await site.signedIn()
+    const before = visitor.cookies.get('session')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const refused = await visitor.post('/transfer')
+    expect(refused.body).toMatchObject({ status: 403, reason: 'insufficient', proof: { maxAge: 0.001 } })
+    expect((await visitor.post('/prove/password', { password: 'anna-secret' })).status).toBe(204)
+    expect(visitor.cookies.get('session')).not.toBe(before)
+  })
+
+  it('sessions are listed and ended one by one', async () => {
+    const site = await shopSite()
+    const [one, other, bert] = [await site.signedIn(), await site.signedIn(), await site.signedIn('bert')]
+    const list = (await one.get('/sessions')).body as ReadonlyArray<{ id: string; current: boolean }>
+    expect(list).toHaveLength(2)
+    const away = list.find(({ current }) => !current)?.id ?? ''
+    expect((await bert.send('DELETE', `/sessions/${away}`)).status).toBe(404)
+    expect((await one.send('DELETE', `/sessions/${away}`)).status).toBe(204)
+    expect((await other.get('/me')).status).toBe(401)
+    expect((await one.post('/sign-out/everywhere')).status).toBe(204)
+    expect((await one.get('/me')).status).toBe(401)
+  })
+
+  it('the last way to sign in stays', async () => {
+    const site = await shopSite()
+    expect(outcome(await (await site.signedIn()).send('DELETE', '/password'))).toEqual([409, 'lastWay'])
+    await site.accounts.link('bert', { issuer: 'https://provider.example', subject: 'bert' })
+    expect((await (await site.signedIn('bert')).send('DELETE', '/password')).status).toBe(204)
+    expect((await site.client().post('/sign-in/password', { username: 'bert', password: 'bert-secret' })).status).toBe(
+      403,
+    )
+  })
+})
+
+describe('another site', () => {
+  const routes = [
+    '/sign-in/password /sign-in/code /sign-in/recovery /sign-in/mail /sign-in/mail/code /sign-in/mail/link',
+    '/sign-in/passkey/options /sign-in/passkey /passkeys/options /passkeys /prove/password /prove/code /transfer',
+    '/prove/passkey/options /prove/passkey /factors/totp /factors/totp/confirm /factors/recovery /reset /reset/link',
+    '/verify /verify/link /accounts/provider /sign-out /sign-out/everywhere /sign-out/provider',
+  ].flatMap((line) => line.split(' '))
+
+  it.each([
+    ['Sec-Fetch-Site', { 'sec-fetch-site': 'cross-site' }],
+    ['Origin', { origin: 'https://evil.example' }],
+    ['an Origin that is only the Host', { origin: 'http://127.0.0.1:1' }],
+  ])('gets a 403 on every route, by %s, and nothing happens', async (_name, headers) => {
+    const site = await shopSite()
+    const visitor = await site.signedIn()
+    for (const path of routes) {
+      const reply = await visitor.send('POST', path, { ...anna, address: 'anna@shop.example' }, headers)
+      expect([path, ...outcome(reply), reply.headers.getSetCookie()]).toEqual([path, 403, 'forged', []])
+    }
+    for (const path of ['/password', '/factors/totp', '/sessions/x', '/passkeys/x']) {
+      expect((await visitor.send('DELETE', path, undefined, headers)).status).toBe(403)
+    }
+    expect((await visitor.send('POST', '/basket', { item: 'tea' }, headers)).status).toBe(204)
+    expect([await userOf(visitor), site.mails]).toEqual(['anna', []])
+  })
+})
