@@ -1,6 +1,6 @@
 // Who is signed in, the basket, the list of sessions, and signing out.
 import type { Context } from 'koa'
-import { operation } from 'koa-with-auth'
+import { operation, optional, withAuth } from 'koa-with-auth'
 import { done, fieldsOf, refuse } from './answers.js'
 import type { Routes, Shop } from './shop.js'
 
@@ -9,13 +9,15 @@ const MAX_ITEMS = 50
 
 /** The items in the session. */
 export const basketOf = (ctx: Context): ReadonlyArray<string> => {
-  const basket: unknown = ctx['session']?.['basket']
+  const session: unknown = ctx['session']
+  const basket: unknown = typeof session === 'object' && session !== null ? Reflect.get(session, 'basket') : undefined
   return Array.isArray(basket) ? basket.filter((item): item is string => typeof item === 'string') : []
 }
 
 /** Adds the routes. */
 export const accountRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, proofsOf, user } = shop
+  const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, proofsOf, sessionAuth, user } =
+    shop
   const of = (summary: string) => operation({ summary, tags: ['Account'] })
 
   api.get('/me', of('Who is signed in'), user, (ctx) => {
@@ -30,7 +32,8 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
     }))
     ctx.body = { user: username, verified, proofs }
   })
-  api.get('/basket', of('The basket'), open, (ctx) => {
+  // an outage is no empty basket, so the guard asks for the session
+  api.get('/basket', of('The basket'), withAuth(optional(sessionAuth())), (ctx) => {
     ctx.body = { items: basketOf(ctx) }
   })
   api.post('/basket', of('Put something into the basket'), open, (ctx) => {
@@ -38,7 +41,7 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
     if (typeof item !== 'string' || item === '' || item.length > MAX_ITEM) return refuse(ctx, 400, 'malformed')
     const items = [...basketOf(ctx), item]
     if (items.length > MAX_ITEMS) return refuse(ctx, 409, 'full')
-    ctx['session']['basket'] = items
+    Object.assign(ctx['session'], { basket: items })
     done(ctx)
   })
   api.delete('/password', of('Remove the password'), fresh, async (ctx) => {

@@ -105,7 +105,9 @@ const statusOf = (error: unknown): number => {
 export const failures: Middleware = async (ctx, next) => {
   try {
     await next()
-    if (ctx.status === 404 && (ctx.body === undefined || ctx.body === null)) refuse(ctx, 404, 'notFound')
+    const isEmpty = ctx.body === undefined || ctx.body === null
+    if (isEmpty && [404, 405].includes(ctx.status))
+      refuse(ctx, ctx.status, ctx.status === 404 ? 'notFound' : 'notAllowed')
   } catch (error) {
     const status = statusOf(error)
     if (status === 500) ctx.app.emit('error', error, ctx)

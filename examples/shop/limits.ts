@@ -4,8 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
 import type { Context } from 'koa'
-import { authenticator, AuthError, Challenge, throttled, type Limiter, type Limiters } from 'koa-with-auth'
-import { refuseBy } from './answers.js'
+import { authenticator, Challenge, throttled, type Limiter, type Limiters } from 'koa-with-auth'
+import { refuse, refuseBy } from './answers.js'
 
 interface Limit {
   readonly keyPrefix: string
@@ -79,7 +79,8 @@ export const guessing = (limiter: Limiters): Guessing => {
     // Safe: the authenticator returns what `check` returned
     if (E.isRight(result)) return result.right as A
     if (result.left._tag === 'raised') throw result.left.error
-    refuseBy(ctx, result.left._tag === 'invalid' ? AuthError.unfinished('wrong') : result.left)
+    if (result.left._tag === 'invalid') refuse(ctx, 403, 'wrong')
+    else refuseBy(ctx, result.left)
     return undefined
   }
 }

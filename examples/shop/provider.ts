@@ -59,8 +59,8 @@ export const startProvider = async (
   origin: string,
   wanted: number,
 ): Promise<ProviderSettings & { readonly close: () => void }> => {
-  let callback: ReturnType<Provider['callback']> | undefined
-  const server = createServer((req, res) => callback?.(req, res))
+  let answer: ReturnType<Provider['callback']> = (_req, res) => void res.writeHead(503).end()
+  const server = createServer((req, res) => answer(req, res))
   const port = await listening(server, wanted).catch(() => listening(server, 0))
   const issuer = `http://127.0.0.1:${port}`
   const [id, secret] = ['shop', randomBytes(32).toString('base64url')]
@@ -106,7 +106,7 @@ export const startProvider = async (
     }
     await provider.interactionFinished(req, res, { login: { accountId: name } }, { mergeWithLastSubmission: false })
   })
-  callback = provider.callback()
+  answer = provider.callback()
   server.unref()
   const close = () => {
     server.close()

@@ -59,7 +59,8 @@ const own = settings.provider === undefined ? await startProvider(origin, port =
 const provider = settings.provider ?? own ?? fail('set ISSUER')
 const send = mailer(settings.mailFolder)
 const app = shopApp({ settings, accounts, store, limiters, send, passkeyStore, provider })
-const server = createServer(app.callback())
+const answer = app.callback()
+const server = createServer((req, res) => void answer(req, res))
 
 const toTry = `\
 The shop is at ${origin}. Sign in as anna (password anna-secret) or bert (bert-secret).

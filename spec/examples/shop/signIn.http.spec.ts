@@ -17,6 +17,8 @@ const member = (reply: JsonReply, name: string): unknown => (reply.body as Recor
 const outcome = (reply: JsonReply) => [reply.status, member(reply, 'reason')]
 const userOf = async (visitor: JsonClient) => member(await visitor.get('/me'), 'user')
 
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
 const enrolled = async (site: ShopSite) => {
   const visitor = await site.signedIn()
   const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
@@ -238,5 +240,57 @@ describe('another site', () => {
     }
     expect((await visitor.send('POST', '/basket', { item: 'tea' }, headers)).status).toBe(204)
     expect([await userOf(visitor), site.mails]).toEqual(['anna', []])
+  })
+})
+
+describe('ceremonies', () => {
+  it('that took too long are late, of every kind', async () => {
+    const site = await shopSite({ env: { LIFETIME_MS: '300' } })
+    const visitor = site.client()
+    const handle = member(await visitor.post('/sign-in/mail', { address: 'anna@shop.example' }), 'handle')
+    const { link, code } = await site.mail()
+    await visitor.post('/reset', { address: 'anna@shop.example' })
+    const reset = pathOf((await site.mail()).link)
+    await pause(350)
+    expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code }))).toEqual([400, 'late'])
+    expect(outcome(await visitor.post(pathOf(link)))).toEqual([400, 'late'])
+    expect(outcome(await visitor.post(reset, { password: 'another' }))).toEqual([400, 'late'])
+  })
+
+  it('of the second factor end with a reset of the password, which leaves the factor', async () => {
+    const site = await shopSite()
+    const { secret } = await enrolled(site)
+    const visitor = site.client()
+    const handle = member(await visitor.post('/sign-in/password', anna), 'handle')
+    await visitor.post('/reset', { address: 'anna@shop.example' })
+    expect((await visitor.post(pathOf((await site.mail()).link), { password: 'another' })).status).toBe(204)
+    expect(outcome(await visitor.post('/sign-in/code', { handle, code: codeOf(secret) }))).toEqual([400, 'unknown'])
+    const again = await visitor.post('/sign-in/password', { username: 'anna', password: 'another' })
+    expect(again.body).toMatchObject({ next: 'code' })
+  })
+
+  it('have one spelling of their handle', async () => {
+    const site = await shopSite()
+    const visitor = site.client()
+    const handle = String(member(await visitor.post('/sign-in/mail', { address: 'anna@shop.example' }), 'handle'))
+    const { code } = await site.mail()
+    for (const other of [`${handle}=`, ` ${handle}`, `${handle} `, '', 7]) {
+      const reply = await visitor.post('/sign-in/mail/code', { handle: other, code })
+      expect(outcome(reply)).toEqual([400, 'unknown'])
+    }
+    expect((await visitor.post('/sign-in/mail/code', { handle, code: ` ${code} ` })).status).toBe(204)
+  })
+})
+
+describe('an https origin', () => {
+  it('makes cookies Secure and __Host-, by X-Forwarded-Proto and no host', async () => {
+    const site = await shopSite({ env: { ORIGIN: 'https://shop.example' } })
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' }
+    const visitor = site.client()
+    const reply = await visitor.send('POST', '/sign-in/password', anna, headers)
+    expect(reply.status).toBe(204)
+    for (const line of reply.headers.getSetCookie()) expect(line).toMatch(/^__Host-.*; secure/i)
+    await visitor.send('POST', '/reset', { address: 'anna@shop.example' }, headers)
+    expect((await site.mail()).link).toMatch(/^https:\/\/shop\.example\//)
   })
 })
