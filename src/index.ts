@@ -102,7 +102,7 @@ export type { SessionKindOptions } from './kinds/session.js'
 // Koa
 export { withAuth } from './koa/withAuth.js'
 export { guardApp, type GuardAppOptions } from './koa/guardApp.js'
-export type { BehindGuard, GuardOptions } from './koa/steps.js'
+export type { AfterGuard as BehindGuard, GuardOptions } from './koa/steps.js'
 export { authSettings, type AuthSettings } from './koa/settings.js'
 export type { Auth, AuthContext, AuthRouter, Guard, Handler } from './koa/AuthRouter.js'
 
@@ -137,4 +137,10 @@ export type { AnonymousOf, Evaluation, PrincipalFromAnswer } from './core/Result
 export type { Remembered } from './guesses/remembered.js'
 export type { FormFields } from './kinds/form.js'
 export type { UserOf } from './kinds/session.js'
-export type { AlsoGuard, AnyGuard, Both, SeenBehind, Verb } from './koa/AuthRouter.js'
+export type {
+  AlsoGuard,
+  AnyGuard,
+  AlsoPrincipal as Both,
+  PrincipalAfter as SeenBehind,
+  RouteMethod as Verb,
+} from './koa/AuthRouter.js'

@@ -78,8 +78,8 @@ describe('the relation of two paths', () => {
         if (first === undefined || second === undefined) return
         const relation = relate(first.routed, second.routed)
         seen[relation.overlap]++
-        if (relation.isWithin) seen.within++
-        if (relation.isAround) seen.around++
+        if (relation.isSubset) seen.within++
+        if (relation.isSuperset) seen.around++
         const { example } = relation
         if (example !== undefined) {
           expect([first.routed.matches(example), second.routed.matches(example)]).toEqual([true, true])
@@ -88,8 +88,8 @@ describe('the relation of two paths', () => {
         for (const each of [...candidates, ...first.pattern.samples, ...second.pattern.samples]) {
           const [a, b] = [first.routed.matches(each), second.routed.matches(each)]
           if (relation.overlap === 'no') expect([one, other, each, a && b]).toEqual([one, other, each, false])
-          if (relation.isWithin) expect([one, other, each, a && !b]).toEqual([one, other, each, false])
-          if (relation.isAround) expect([one, other, each, b && !a]).toEqual([one, other, each, false])
+          if (relation.isSubset) expect([one, other, each, a && !b]).toEqual([one, other, each, false])
+          if (relation.isSuperset) expect([one, other, each, b && !a]).toEqual([one, other, each, false])
         }
       }),
       { numRuns: 3_000 },

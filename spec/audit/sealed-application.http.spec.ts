@@ -224,7 +224,9 @@ describe('seal(app, { lock })', () => {
 
 describe('mistakes', () => {
   it('names the application, and unknown options', () => {
-    expect(messageOf(() => seal(application(), untyped({ publik: [] })))).toContain('seal(app, options): no option "publik"')
+    expect(messageOf(() => seal(application(), untyped({ publik: [] })))).toContain(
+      'seal(app, options): no option "publik"',
+    )
     assert.throws(() => seal(untyped({}), {}), TypeError)
   })
 })

@@ -6,7 +6,7 @@ import {
   admitsAnonymous,
   anyOf,
   challengesOf,
-  explained,
+  withChallenges,
   fieldsOf,
   isAmbient,
   isSent,
@@ -127,12 +127,12 @@ describe('isSent', () => {
 describe('explained', () => {
   it('keeps the challenge of a failure', () => {
     const challenge = Challenge.make('Own')
-    expect(explained(bearer, { _tag: 'invalid', challenge })).toStrictEqual({ _tag: 'invalid', challenge })
+    expect(withChallenges(bearer, { _tag: 'invalid', challenge })).toStrictEqual({ _tag: 'invalid', challenge })
   })
 
   it('copies a challenge that is only frozen outside, so that a hook cannot change it later', () => {
     const challenge = Object.freeze({ scheme: 'Own', parameters: { hint: 'ask us' } })
-    const failure = explained(bearer, { _tag: 'invalid', challenge })
+    const failure = withChallenges(bearer, { _tag: 'invalid', challenge })
     challenge.parameters.hint = 'changed later'
     expect(failure.challenge?.parameters).toStrictEqual({ hint: 'ask us' })
   })
@@ -145,7 +145,7 @@ describe('explained', () => {
         throw error
       },
     }
-    expect(explained(hostile, { _tag: 'invalid' })).toStrictEqual({ _tag: 'raised', error })
+    expect(withChallenges(hostile, { _tag: 'invalid' })).toStrictEqual({ _tag: 'raised', error })
   })
 })
 

@@ -101,9 +101,18 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
       seen[tag === 'throttled' || tag === 'unavailable' || tag === 'raised' ? tag : 'refused']++
       return
     }
-    const isRemembered = (call: Call, by: string): boolean =>
-      own.at - call.at < maxAges[by]! &&
-      !forgotten.some((one) => one.by === by && calls.indexOf(call) < one.calls && number >= one.visits)
+    // A memory takes its result from the memory inside it, also after it forgot. So their ages add up.
+    const isRemembered = (call: Call, by: ReadonlyArray<string>): boolean => {
+      if (own.at - call.at >= by.reduce((sum, one) => sum + maxAges[one]!, 0)) return false
+      const before = forgotten.filter((one) => calls.indexOf(call) < one.calls && number >= one.visits)
+      let keeping = by
+      before.forEach((one, at) => {
+        keeping = keeping.filter((name) => name !== one.by)
+        const isVisited = (before[at + 1]?.visits ?? number) > one.visits
+        if (isVisited) keeping = by.slice(0, by.lastIndexOf(keeping.at(-1) ?? '') + 1)
+      })
+      return keeping.length > 0
+    }
     expect(isDue(tree, result.right, { visit: own, calls, isRemembered })).toBe(true)
     const text = JSON.stringify(result.right) ?? ''
     seen.passed++

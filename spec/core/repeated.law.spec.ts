@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { defaults } from '../../src/core/Settings.js'
-import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
+import { guardHeadersOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
 import { challengeLines, statusOf, type Log, type Tree } from '../support/evaluator.js'
 import { keepingTree, steps, type Step } from '../support/aroundTrees.js'
@@ -35,7 +35,7 @@ const play = async (clock: Clock, tree: Tree, all: ReadonlyArray<Step>): Promise
     if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
     else if (E.isLeft(result)) {
       expect(result.left._tag).toBe(verdict.tag)
-      respondFailure(request.ctx, result.left, defaults, headerPolicyOf(authenticator.description))
+      respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description))
       expect(request.ctx.status).toBe(statusOf(verdict))
       if (request.ctx.status < 429) {
         expect([request.ctx.res.getHeader('WWW-Authenticate') ?? []].flat()).toStrictEqual(challengeLines(verdict))

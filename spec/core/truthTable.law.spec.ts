@@ -7,7 +7,7 @@ import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { defaults } from '../../src/core/Settings.js'
-import { headerPolicyOf } from '../../src/koa/responseHeaders.js'
+import { guardHeadersOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
 import { challengeLines, foldLevels, isMistake, statusOf, verdictOf } from '../support/evaluator.js'
 import type { Level, Log, Outcome, Verdict } from '../support/evaluator.js'
@@ -50,7 +50,7 @@ describe('random requirement trees, 10,000 in continuous integration', () => {
         if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
         else if (authenticator !== undefined && E.isLeft(result)) {
           expect(result.left._tag).toBe(verdict.tag)
-          respondFailure(request.ctx, result.left, defaults, headerPolicyOf(authenticator.description))
+          respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description))
           expect(request.ctx.status).toBe(status)
           // A failure that ends a list has no branch for what was not tried. The response to an outage is in
           // outage.law.spec.ts.

@@ -5,7 +5,7 @@ import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { newAttempt } from '../../src/core/Attempt.js'
 import { leaves } from '../../src/core/Description.js'
-import { decidedBy, witnessed, type Draft } from '../../src/core/decided.js'
+import { decidedBy, recordingLeaves, type Draft } from '../../src/core/decided.js'
 import { build, tree } from '../support/trees.js'
 import { requestOf, run } from '../support/treeRuns.js'
 
@@ -13,7 +13,7 @@ describe('a witnessed authenticator', () => {
   it('decides like the plain one, calls the same hooks, and demands the same', async () => {
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
-        expect(await run([of], witnessed)).toStrictEqual(await run([of], (a) => a))
+        expect(await run([of], recordingLeaves)).toStrictEqual(await run([of], (a) => a))
       }),
       { numRuns: 1000 },
     )
@@ -25,7 +25,7 @@ describe('a record', () => {
     const outcomes = new Set<string>()
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {
-        const a = witnessed(build(of))
+        const a = recordingLeaves(build(of))
         const request = requestOf([of])
         const attempt = newAttempt(request)
         const result = await a.evaluate(request, attempt)

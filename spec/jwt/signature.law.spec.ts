@@ -14,7 +14,7 @@ import fc from 'fast-check'
 import { compactVerify, createLocalJWKSet, type JWK } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { readCompact } from '../../src/jwt/claims.js'
-import { checkSignature, keysIn, secretKey, signingKeysOf } from '../../src/jwt/signature.js'
+import { checkSignature, parseJwks, secretKey, usableKeys } from '../../src/jwt/signature.js'
 import { samples } from '../support/samples.js'
 
 const SECRET = Buffer.alloc(64, 7)
@@ -176,8 +176,8 @@ const joseAccepts = async (token: string, keys: ReadonlyArray<JWK>, alg: string)
 
 const accepts = async (token: string, keys: ReadonlyArray<JWK>): Promise<boolean> => {
   const compact = readCompact(token)
-  const set = signingKeysOf({ keys })
-  return compact !== undefined && set !== undefined && (await checkSignature(compact, keysIn(set))) === 'good'
+  const set = usableKeys({ keys })
+  return compact !== undefined && set !== undefined && (await checkSignature(compact, parseJwks(set))) === 'good'
 }
 
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -282,8 +282,8 @@ describe('the signature of a token', () => {
   it('of a key that takes longer than half a millisecond is checked on the thread pool', async () => {
     // With an exponent as long as the modulus, a check takes as long as a signature
     const { n, d } = big.privateKey.export({ format: 'jwk' })
-    const slow = keysIn({ keys: [{ kty: 'RSA', n, e: d }] })
-    const quick = keysIn({ keys: [{ ...jwkOf(big.publicKey, {}) }] })
+    const slow = parseJwks({ keys: [{ kty: 'RSA', n, e: d }] })
+    const quick = parseJwks({ keys: [{ ...jwkOf(big.publicKey, {}) }] })
     const input = `${part({ alg: 'RS256' })}.${part({})}`
     const compact = readCompact(`${input}.${signedBytes('RS256', input, big.privateKey).toString('base64url')}`)!
     const isLate = (keys: typeof slow) => checkSignature(compact, keys) instanceof Promise
@@ -294,7 +294,7 @@ describe('the signature of a token', () => {
   it('of a token without a `kid` is tried with every key that fits, most of them on the thread pool', async () => {
     const many = Array.from({ length: 6 }, () => ec('P-256'))
     const last = many.at(-1)!
-    const keys = keysIn({ keys: many.map(({ publicKey }) => ({ ...jwkOf(publicKey, {}) })) })
+    const keys = parseJwks({ keys: many.map(({ publicKey }) => ({ ...jwkOf(publicKey, {}) })) })
     const input = `${part({ alg: 'ES256' })}.${part({})}`
     const compact = readCompact(`${input}.${signedBytes('ES256', input, last.privateKey).toString('base64url')}`)!
     const result = checkSignature(compact, keys)

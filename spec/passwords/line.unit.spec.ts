@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { UnavailableError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { makeLine } from '../../src/passwords/passwords.js'
+import { makeQueue } from '../../src/passwords/passwords.js'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -24,7 +24,7 @@ const works = () => {
 describe('P-03 a line', () => {
   it('starts as many as its width, and the next one when one ends, even with an error', async () => {
     const { begun, ends, work } = works()
-    const line = makeLine({ width: 2, limit: 10, patience: 1000 })
+    const line = makeQueue({ width: 2, limit: 10, patience: 1000 })
     const all = [1, 2, 3, 4].map((id) => line(work(id)))
     const failing = expect(all[0]).rejects.toThrow('failed')
     expect(begun).toEqual([1, 2])
@@ -41,7 +41,7 @@ describe('P-03 a line', () => {
 
   it('refuses work while it is full, and accepts work again later', async () => {
     const { begun, ends, work } = works()
-    const line = makeLine({ width: 1, limit: 1, patience: 1000 })
+    const line = makeQueue({ width: 1, limit: 1, patience: 1000 })
     const [first, second] = [line(work(1)), line(work(2))]
     await expect(line(work(3))).rejects.toBeInstanceOf(UnavailableError)
     ends.get(1)?.()
@@ -57,7 +57,7 @@ describe('P-03 a line', () => {
 
   it('refuses work that waited too long, and never starts it', async () => {
     const { begun, ends, work } = works()
-    const line = makeLine({ width: 1, limit: 10, patience: 20 })
+    const line = makeQueue({ width: 1, limit: 10, patience: 20 })
     const [first, second] = [line(work(1)), line(work(2))]
     const refused = expect(second).rejects.toBeInstanceOf(UnavailableError)
     await new Promise((resolve) => setTimeout(resolve, 40))
@@ -77,7 +77,7 @@ describe('P-03 a line', () => {
         fc.nat(6),
         fc.array(fc.record({ fails: fc.boolean(), turns: fc.nat(3) }), { maxLength: 30 }),
         async (width, limit, all) => {
-          const line = makeLine({ width, limit, patience: 10_000 })
+          const line = makeQueue({ width, limit, patience: 10_000 })
           let [working, most] = [0, 0]
           const results = await Promise.allSettled(
             all.map(({ fails, turns }, id) =>

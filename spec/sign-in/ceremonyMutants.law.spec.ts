@@ -86,8 +86,8 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   ],
   'spent differs from unknown': [
     {
-      from: 'E.right({ returnTo }) : E.left(spentBefore)\n    }',
-      to: "E.right({ returnTo }) : unfinished('late')\n    }",
+      from: 'E.right({ returnTo, display }) : E.left(spentBefore)\n    }',
+      to: "E.right({ returnTo, display }) : unfinished('late')\n    }",
     },
   ],
   'completes before the check': [

@@ -328,6 +328,7 @@ describe('the proof of a link', () => {
       subject: undefined,
       origin: '',
       returnTo: '/',
+      display: 'page',
       until: 0,
       secret: () => '',
     } as const

@@ -109,11 +109,11 @@ export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, an
 // allowed results
 // -------------------------------------------------------------------------------------
 
-/** The calls that a visit may use: its own, and those of others that are still remembered under one of these names. */
+/** The calls that a visit may use: its own, and those that a memory still has. `by` names the memories, outermost first. */
 export interface Due {
   readonly visit: Visit
   readonly calls: ReadonlyArray<Call>
-  readonly isRemembered: (call: Call, by: string) => boolean
+  readonly isRemembered: (call: Call, by: ReadonlyArray<string>) => boolean
 }
 
 const field = (u: unknown, name: string): unknown =>
@@ -170,5 +170,5 @@ const isAccepted = (
   const isOwn = call.value === visit.sent.get(leaf.id) && field(principal, 'value') === call.value
   // A credential that browsers send is never shared with a request that another site caused
   const isAllowed = leaf.ambient !== true || !(visit.crossSite || call.visit.crossSite)
-  return isOwn && isAllowed && (call.visit === visit || by.some((one) => isRemembered(call, one)))
+  return isOwn && isAllowed && (call.visit === visit || isRemembered(call, by))
 }

@@ -3,8 +3,8 @@
  *
  * `router.ts` reads it from a router.
  */
-import type { Extent } from './RoutedPath.js'
-import type { Way } from './Way.js'
+import type { ShadowExtent } from './RoutedPath.js'
+import type { AccessPath } from './Way.js'
 
 /*
  * Makes strings safe to print on one line of a terminal. A path can contain any character, also one that moves the
@@ -42,7 +42,7 @@ export interface AuditedOperation {
   /** What protects it: `bearer, or API key in header X-API-Key`. */
   readonly protection: string
   /** The ways in, one for each alternative; empty if no guard asks (`public`, `undecided`). */
-  readonly ways: ReadonlyArray<Way>
+  readonly ways: ReadonlyArray<AccessPath>
   /**
    * Whether writes from other sites are refused. `not needed`: it writes nothing, or browsers send no credential by
    * themselves. This is read from `apiApp` and `authSettings`, and from those of `app.use` if the application is
@@ -73,7 +73,7 @@ export interface Shadow {
    * How many requests of the other one it takes. `unknown` is possible for a RegExp, and for several captures in one
    * segment.
    */
-  readonly extent: Extent
+  readonly extent: ShadowExtent
   /** A request that it takes: `GET /users/me`. */
   readonly example?: string
 }

@@ -5,7 +5,7 @@
  * is `unknown`.
  */
 import { sealedMark } from '../core/data.js'
-import { withoutPosition } from '../koa/layer.js'
+import { withoutStatefulFlags } from '../koa/layer.js'
 import {
   functionName,
   layersOf,
@@ -41,11 +41,11 @@ interface Relation {
   /** A path that both accept. */
   readonly example?: string
   /** Whether the second accepts all that the first does; `false` if unknown. */
-  readonly isWithin: boolean
+  readonly isSubset: boolean
   /** Whether the first accepts all that the second does; `false` if unknown. */
-  readonly isAround: boolean
+  readonly isSuperset: boolean
   /** Whether the second accepts something that the first does not; `false` if unknown. */
-  readonly isNarrower: boolean
+  readonly hasPathsOfItsOwn: boolean
 }
 
 // How the router writes `router.use(f)`: everything below the prefix
@@ -56,7 +56,7 @@ export const routedPath = (layer: LayerPath): RoutedPath => {
   const { regexp } = layer
   const pattern = patternOf(layer)
   // a layer without one (its path is empty) matches nothing, and ends in a 500
-  const own = regexp === undefined ? /(?!)/ : withoutPosition(regexp)
+  const own = regexp === undefined ? /(?!)/ : withoutStatefulFlags(regexp)
   return {
     pattern,
     bound: pattern ?? boundOf(own),
@@ -84,7 +84,7 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
     return relatePatterns(first, first.pattern, second, second.pattern)
   }
   if (String(first.regexp) === String(second.regexp))
-    return { overlap: 'yes', isWithin: true, isAround: true, isNarrower: false }
+    return { overlap: 'yes', isSubset: true, isSuperset: true, hasPathsOfItsOwn: false }
   if (areBoundApart(first, second)) return apart
   const known = first.pattern ?? second.pattern
   const paths = known?.samples ?? probes
@@ -102,9 +102,11 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
     overlap: 'yes',
     example,
     // without regard to spelling
-    isWithin: isLiteral && known === first.pattern,
-    isAround: isLiteral && known === second.pattern && missed.length === 0,
-    isNarrower: [...probes, `${example}x`, `${example}/x`].some((path) => second.matches(path) && !first.matches(path)),
+    isSubset: isLiteral && known === first.pattern,
+    isSuperset: isLiteral && known === second.pattern && missed.length === 0,
+    hasPathsOfItsOwn: [...probes, `${example}x`, `${example}/x`].some(
+      (path) => second.matches(path) && !first.matches(path),
+    ),
   }
 }
 
@@ -113,7 +115,7 @@ const areBoundApart = ({ bound: one }: RoutedPath, { bound: other }: RoutedPath)
   other !== undefined &&
   (areApart(one, other) || findPath('of both', one, other, () => true) === 'none')
 
-const apart: Relation = { overlap: 'no', isWithin: false, isAround: false, isNarrower: false }
+const apart: Relation = { overlap: 'no', isSubset: false, isSuperset: false, hasPathsOfItsOwn: false }
 
 const probes = ['/', '/x', '/1', '/x/x', '/1/1', '/x/x/x']
 
@@ -126,9 +128,9 @@ const relatePatterns = (first: RoutedPath, pattern: PathPattern, second: RoutedP
   return {
     overlap: shared === 'unknown' ? 'unknown' : 'yes',
     ...(isPath(shared) && { example: shared.path }),
-    isWithin: outside === 'none' && other.isExact,
-    isAround: beyond === 'none' && pattern.isExact,
-    isNarrower: isPath(beyond),
+    isSubset: outside === 'none' && other.isExact,
+    isSuperset: beyond === 'none' && pattern.isExact,
+    hasPathsOfItsOwn: isPath(beyond),
   }
 }
 
@@ -180,12 +182,12 @@ export const isOfSeal = (f: Function): boolean => sealedMark in f
  * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
  * one segment.
  */
-export type Extent = 'all' | 'part' | 'unknown'
+export type ShadowExtent = 'all' | 'part' | 'unknown'
 
 /** An operation that runs before another one. */
-interface Ahead {
+interface Shadowing {
   readonly route: Route
-  readonly extent: Extent
+  readonly extent: ShadowExtent
   /** A request that both match, such as `GET /users/me`. */
   readonly example?: string
 }
@@ -212,21 +214,31 @@ export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
 }
 
 /** The operations that answer first, in the order of registration. */
-export const aheadOf = (route: Route, others: ReadonlyArray<Route>, runsFirst: RunsFirst): ReadonlyArray<Ahead> =>
+export const shadowedBy = (
+  route: Route,
+  others: ReadonlyArray<Route>,
+  runsFirst: RunsFirst,
+): ReadonlyArray<Shadowing> =>
   others
     .filter((other) => other.layer !== route.layer && runsFirst(other, route))
-    .flatMap((other) => taken(other, route))
+    .flatMap((other) => shadowOf(other, route))
 
-const taken = (first: Route, second: Route): ReadonlyArray<Ahead> => {
+const shadowOf = (first: Route, second: Route): ReadonlyArray<Shadowing> => {
   const methods = second.methods.filter((method) => first.methods.includes(method))
   const [method] = methods
   if (method === undefined) return []
-  const { overlap, example, isWithin, isAround, isNarrower } = relate(first.accepted, second.accepted)
+  const {
+    overlap,
+    example,
+    isSubset: isSubset,
+    isSuperset: isSuperset,
+    hasPathsOfItsOwn: hasPathsOfItsOwn,
+  } = relate(first.accepted, second.accepted)
   if (overlap === 'no') return []
   const takesAllMethods = methods.length === second.methods.length
   const takesNoOther = methods.length === first.methods.length
-  if (isWithin && takesNoOther && (isNarrower || !takesAllMethods)) return []
-  const extent = overlap === 'unknown' ? 'unknown' : isAround && takesAllMethods ? 'all' : 'part'
+  if (isSubset && takesNoOther && (hasPathsOfItsOwn || !takesAllMethods)) return []
+  const extent = overlap === 'unknown' ? 'unknown' : isSuperset && takesAllMethods ? 'all' : 'part'
   return [{ route: first, extent, ...(example !== undefined && { example: `${method} ${example}` }) }]
 }
 

@@ -10,7 +10,7 @@ import {
   children,
   distinctScopes,
   schemeOf,
-  type Demand,
+  type CredentialDemand,
   type Description,
   type Leaf,
   type SecurityScheme,
@@ -98,11 +98,11 @@ const undescribed = (leaf: Leaf): string => {
 const challengeName = (leaf: Leaf): string | undefined => challengesOf(leaf)[0]?.scheme
 
 /** A credential in words, with everything else that decides about it. */
-const credentialInWords = ({ leaf, wrappers }: Demand): string =>
+const credentialInWords = ({ leaf, wrappers }: CredentialDemand): string =>
   [leafInWords(leaf), ...(leaf.decidedBy === undefined ? [] : [leaf.decidedBy]), ...wrappers].join(' ')
 
 /** One way into an operation. */
-export interface Way {
+export interface AccessPath {
   /**
    * What is sent, and what else decides about it, in words: `bearer`, `basic throttled 5/900 s`. Empty for anonymous
    * callers.
@@ -116,17 +116,17 @@ export interface Way {
   readonly takesAnything: boolean
 }
 
-const anonymous: Way = { credentials: [], scopes: [], authorizations: [], takesAnything: false }
+const anonymous: AccessPath = { credentials: [], scopes: [], authorizations: [], takesAnything: false }
 
 /** The way into a public operation. */
-export const anyone: Way = { ...anonymous, takesAnything: true }
+export const publicAccess: AccessPath = { ...anonymous, takesAnything: true }
 
 // -------------------------------------------------------------------------------------
 // constructors
 // -------------------------------------------------------------------------------------
 
 /** The ways that an authenticator leaves open, in the order tried. */
-export const waysOf = (description: Description): ReadonlyArray<Way> =>
+export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
   distinct(
     alternativesOf(description).map(({ demands, authorizations, admitsAnything }) => ({
       credentials: demands.map(credentialInWords),
@@ -136,7 +136,7 @@ export const waysOf = (description: Description): ReadonlyArray<Way> =>
     })),
   )
 
-const distinct = (ways: ReadonlyArray<Way>): ReadonlyArray<Way> => [
+const distinct = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> => [
   ...new Map(ways.map((way) => [JSON.stringify(way), way])).values(),
 ]
 
@@ -145,7 +145,7 @@ const distinct = (ways: ReadonlyArray<Way>): ReadonlyArray<Way> => [
 // -------------------------------------------------------------------------------------
 
 /** Whether every caller who gets in by the first also gets in by the second: it demands no more. */
-const demandsNoMore = (first: Way, second: Way): boolean =>
+const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
   isWithin(second.credentials, first.credentials) &&
   second.scopes.every((scope) => first.scopes.includes(scope)) &&
   isWithin(second.authorizations, first.authorizations) &&
@@ -161,11 +161,11 @@ const isWithin = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): bool
 }
 
 /** How two lists of ways differ: more callers get in, fewer, the same ones, or others. */
-export const change = (
-  before: ReadonlyArray<Way>,
-  after: ReadonlyArray<Way>,
+export const compareAccess = (
+  before: ReadonlyArray<AccessPath>,
+  after: ReadonlyArray<AccessPath>,
 ): 'opened' | 'closed' | 'same' | 'other' => {
-  const covers = (all: ReadonlyArray<Way>, some: ReadonlyArray<Way>): boolean =>
+  const covers = (all: ReadonlyArray<AccessPath>, some: ReadonlyArray<AccessPath>): boolean =>
     some.every((way) => all.some((other) => demandsNoMore(way, other)))
   const [opensNothing, closesNothing] = [covers(before, after), covers(after, before)]
   if (opensNothing) return closesNothing ? 'same' : 'closed'

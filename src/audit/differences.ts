@@ -12,8 +12,8 @@
  * | CSRF off, an origin trusted                      | opened; the reverse closed                     |
  * | another operation answers first                  | opened if it lets in others, else changed      |
  */
-import { aheadIn, BEHIND, originsIn, textOf, waysIn, type PolicyLine } from './policy.js'
-import { anyone, change, type Way } from './Way.js'
+import { aheadIn, BEHIND, originsIn, textOf, accessPathsOf, type PolicyLine } from './policy.js'
+import { publicAccess, compareAccess, type AccessPath } from './Way.js'
 
 /** What a difference means for callers. */
 type Direction = 'opened' | 'changed' | 'closed'
@@ -101,7 +101,7 @@ const removed = <L extends PolicyLine>(was: L): Difference<L> => ({
 // an operation that is in both
 // -------------------------------------------------------------------------------------
 
-type Change = ReturnType<typeof change>
+type Change = ReturnType<typeof compareAccess>
 
 interface Part {
   readonly change: Change
@@ -110,9 +110,9 @@ interface Part {
 
 const changed = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Difference<L> => {
   const parts = [
-    ...part(was.who, is.who, () => change(waysIn(was.who), waysIn(is.who))),
+    ...part(was.who, is.who, () => compareAccess(accessPathsOf(was.who), accessPathsOf(is.who))),
     ...part(was.by, is.by, () => 'same', 'by'),
-    ...part(was.csrf, is.csrf, () => change(waysOfSites(was.csrf), waysOfSites(is.csrf)), 'csrf'),
+    ...part(was.csrf, is.csrf, () => compareAccess(waysOfSites(was.csrf), waysOfSites(is.csrf)), 'csrf'),
     ...part(was.docs, is.docs, () => 'same', 'docs'),
     ...notes(was, is, order),
   ]
@@ -138,10 +138,10 @@ const part = (was = '', is = '', how: () => Change, name = ''): ReadonlyArray<Pa
   return [{ change: how(), text: `${what}was ${value(was)}, is ${value(is)}` }]
 }
 
-// Exceptions from the cross-site check as ways in, so that `change` can compare them: every site if the check is off
-const waysOfSites = (csrf = ''): ReadonlyArray<Way> => {
-  if (csrf === 'csrf off') return [anyone]
-  return (originsIn(csrf) ?? []).map((origin) => ({ ...anyone, takesAnything: false, credentials: [origin] }))
+// Exceptions from the cross-site check as ways in, so that `compareAccess` can compare them: every site if the check is off
+const waysOfSites = (csrf = ''): ReadonlyArray<AccessPath> => {
+  if (csrf === 'csrf off') return [publicAccess]
+  return (originsIn(csrf) ?? []).map((origin) => ({ ...publicAccess, takesAnything: false, credentials: [origin] }))
 }
 
 /** Who gets into the operations of each policy, by name. */
@@ -176,7 +176,7 @@ const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): Reado
 
 /** How the callers differ who get into the operation that a note names; empty if the policy has no such operation. */
 const changesBy = ({ who }: PolicyLine, note: string, callers: Callers): ReadonlyArray<Change> =>
-  (callers.get(aheadIn(note) ?? '') ?? []).map((ahead) => change(waysIn(who), waysIn(ahead)))
+  (callers.get(aheadIn(note) ?? '') ?? []).map((ahead) => compareAccess(accessPathsOf(who), accessPathsOf(ahead)))
 
 // One that only refuses callers does not open
 const nowFirst = (changes: ReadonlyArray<Change>): Change =>
@@ -192,4 +192,4 @@ const noLongerFirst = (changes: ReadonlyArray<Change>, isOpen: boolean): Change 
 const isBehind = (note: string): boolean => note.startsWith(BEHIND)
 
 const admitsAnonymous = ({ who }: PolicyLine): boolean =>
-  waysIn(who).some(({ credentials }) => credentials.length === 0)
+  accessPathsOf(who).some(({ credentials }) => credentials.length === 0)

@@ -89,13 +89,13 @@ export interface PathPattern {
 /** A state: a place between two characters of an alternative. */
 interface State {
   /** The transition to the next state; `undefined` in an accepting state. */
-  readonly next: Step | undefined
+  readonly next: Transition | undefined
   /** The transition back to this state, for a character that may be repeated. */
-  readonly again: Step | undefined
+  readonly again: Transition | undefined
 }
 
 /** The label of a transition: this character, any character but a slash, or any character. */
-type Step =
+type Transition =
   | { readonly _tag: 'Text'; readonly char: string; readonly isSensitive: boolean }
   | { readonly _tag: 'Segment' }
   | { readonly _tag: 'Anything' }
@@ -117,11 +117,11 @@ export const make = (
 ): PathPattern | undefined => {
   const flat = flattened(path)
   if (flat === undefined || flat.length > MAX_ALTERNATIVES) return undefined
-  const text = (chars: string): Step[] => stepsOfText(chars, sensitive)
-  const stepsOf = (token: Token): Step[] =>
+  const text = (chars: string): Transition[] => stepsOfText(chars, sensitive)
+  const stepsOf = (token: Token): Transition[] =>
     token.type === 'text' ? text(token.value) : token.type === 'param' ? [{ _tag: 'Segment' }] : [{ _tag: 'Anything' }]
   // What may follow: a slash, and if the path is only a beginning, everything below it
-  const endings: Step[][] = end
+  const endings: Transition[][] = end
     ? [[], ...(strict ? [] : [text('/')])]
     : [[], text('/'), [...text('/'), { _tag: 'Anything' }]]
   const alternatives = flat.flatMap((tokens) => endings.map((ending) => [...tokens.flatMap(stepsOf), ...ending]))
@@ -148,7 +148,7 @@ const startingWith = (text: string): PathPattern => ({
   samples: [],
 })
 
-const stepsOfText = (chars: string, isSensitive: boolean): Step[] =>
+const stepsOfText = (chars: string, isSensitive: boolean): Transition[] =>
   chars.split('').map((char) => ({ _tag: 'Text', char, isSensitive }))
 
 const flattened = (path: string): Token[][] | undefined => {
@@ -182,7 +182,7 @@ const isPlain = (tokens: ReadonlyArray<Token>): boolean => {
   return captures < 2 || (wildcards < 2 && segments.every((segment) => segment.split(':').length < 3))
 }
 
-const statesOf = (steps: ReadonlyArray<Step>): State[] =>
+const statesOf = (steps: ReadonlyArray<Transition>): State[] =>
   [...steps, undefined].map((next, at) => {
     const before = steps[at - 1]
     return { next, again: before?._tag === 'Text' ? undefined : before }
@@ -205,7 +205,7 @@ const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyA
 // -------------------------------------------------------------------------------------
 
 /** Whether a step accepts a character. */
-const takes = (step: Step, char: string): boolean => {
+const takes = (step: Transition, char: string): boolean => {
   switch (step._tag) {
     case 'Text':
       return step.char === char || (!step.isSensitive && folded(step.char) === folded(char))
@@ -265,7 +265,7 @@ export const findPath = (
   second: PathPattern,
   confirm: (path: string) => boolean,
 ): Found => {
-  const unnamed = unnamedIn(first, second)
+  const unnamed = unusedCharacter(first, second)
   const queue: Reached[] = [{ path: '', first: first.starts, second: second.starts }]
   const seen = new Set<string>()
   let isRefuted = false
@@ -308,7 +308,7 @@ const namedAt = ({ states }: PathPattern, indexes: ReadonlyArray<number>): Reado
   })
 
 // A character that neither pattern names
-const unnamedIn = (...patterns: ReadonlyArray<PathPattern>): string => {
+const unusedCharacter = (...patterns: ReadonlyArray<PathPattern>): string => {
   const named = new Set(
     patterns.flatMap(({ states }) => states.flatMap(({ next }) => (next?._tag === 'Text' ? [next.char] : []))),
   )

@@ -10,7 +10,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { escaped, isVisible, visible, type Audit, type AuditedOperation, type Shadow } from './Audit.js'
-import { anyone, type Way } from './Way.js'
+import { publicAccess, type AccessPath } from './Way.js'
 
 /** What a policy says about an operation, or about a function of middleware that runs unguarded. */
 export interface PolicyLine {
@@ -89,7 +89,7 @@ const OR = ', or '
 const AND = ', and '
 const AUTHORIZED = ' authorized by '
 
-const wayInWords = ({ credentials, scopes, authorizations, takesAnything }: Way): string =>
+const wayInWords = ({ credentials, scopes, authorizations, takesAnything }: AccessPath): string =>
   [
     credentials.length === 0 ? 'anonymous' : credentials.map(word).join(AND),
     takesAnything ? ' with any credentials' : '',
@@ -155,10 +155,10 @@ export const originsIn = (csrf: string): ReadonlyArray<string> | undefined => {
 }
 
 /** The ways into an operation, from the words of a line. */
-export const waysIn = (who: string): ReadonlyArray<Way> =>
-  /^(?:public|undecided|unguarded)\b/.test(who) ? [anyone] : who.split(OR).map(wayFrom)
+export const accessPathsOf = (who: string): ReadonlyArray<AccessPath> =>
+  /^(?:public|undecided|unguarded)\b/.test(who) ? [publicAccess] : who.split(OR).map(wayFrom)
 
-const wayFrom = (text: string): Way => {
+const wayFrom = (text: string): AccessPath => {
   const [admitted = '', ...authorizations] = text.split(AUTHORIZED)
   const [, sent = '', anything, scopes] = /^(.*?)( with any credentials)?(?: with scopes (.*))?$/.exec(admitted) ?? []
   return {

@@ -25,7 +25,7 @@ import type { Application } from '../koa/plan.js'
 import { additionOf } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
 import {
-  aheadOf,
+  shadowedBy,
   isOfSeal,
   middlewareName,
   middlewareOf,
@@ -71,7 +71,7 @@ const settingsAt = (
     .filter(({ relation }) => relation.overlap !== 'no')
   const inherited = above.reduce((settings, { one: { plan, functions }, relation }) => {
     const inner = functions.reduce(under, plan.applications.reduce(enter, settings))
-    return relation.isAround ? inner : weaker(settings, inner)
+    return relation.isSuperset ? inner : weaker(settings, inner)
   }, outer)
   return guard === undefined ? inherited : ahead.reduce(under, applications.reduce(enter, inherited))
 }
@@ -114,7 +114,7 @@ const weaker = (one: Settings, other: Settings): Settings => ({
  * )
  */
 export const audit = (router: AnyRouter | AnyApplication): Audit => {
-  if (!isApplication(router)) return auditOf(readingOf('audit(router)', router))
+  if (!isApplication(router)) return auditOf(routerReadingOf('audit(router)', router))
   const audited = auditApplication(router)
   if (audited === undefined) throw noRouterIn('audit(app)')
   return audited
@@ -127,7 +127,7 @@ export const noRouterIn = (place: string): TypeError =>
 declareFactory('audit', audit)
 
 /** The result of reading a router, with its functions. */
-export interface Reading {
+export interface RouterReading {
   readonly routes: ReadonlyArray<Route>
   readonly middleware: ReadonlyArray<MiddlewareLayer>
   readonly runsFirst: RunsFirst
@@ -136,7 +136,7 @@ export interface Reading {
 }
 
 /** Reads a router. Throws a TypeError for anything else. `outer`: the settings above it, if they are known. */
-export const readingOf = (place: string, router: AnyRouter, outer: Settings = defaults): Reading => {
+export const routerReadingOf = (place: string, router: AnyRouter, outer: Settings = defaults): RouterReading => {
   const layers = pathLayersOf(place, router)
   const runsFirst = orderOf(router)
   const routes = routesOf(layers)
@@ -151,7 +151,7 @@ export const readingOf = (place: string, router: AnyRouter, outer: Settings = de
 
 /** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
 export const auditOf = (
-  { routes, middleware, runsFirst, settingsOf }: Reading,
+  { routes, middleware, runsFirst, settingsOf }: RouterReading,
   before: ReadonlyArray<Route> = [],
 ): Audit =>
   withTable({
@@ -165,15 +165,16 @@ export const auditOf = (
       ...crossSiteOf(route, settingsOf(route)),
       docs: docsOf(route),
       decidedBy: [...route.levels],
-      shadowedBy: [...aheadOf(route, before, () => true), ...aheadOf(route, routes, runsFirst)].map(
+      shadowedBy: [...shadowedBy(route, before, () => true), ...shadowedBy(route, routes, runsFirst)].map(
         ({ route: ahead, ...shadow }) => ({
           operation: ahead.name,
           access: accessOf(ahead),
           ...shadow,
         }),
       ),
-      beforeGuard: demandOf(route) === undefined ? [] : route.ahead.map(functionName),
-      behindGuard: demandOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
+      beforeGuard: descriptionOf(route) === undefined ? [] : route.ahead.map(functionName),
+      behindGuard:
+        descriptionOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
       undescribed: undescribedIn(route),
     })),
     middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),
@@ -188,25 +189,25 @@ const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
 // -------------------------------------------------------------------------------------
 
 // What its guard enforces; `undefined` if the handler runs before the guard
-const demandOf = (route: Route): Description | undefined =>
-  route.isBehindItsHandler ? undefined : Requirement.effective(route.requirement)?.description
+const descriptionOf = (route: Route): Description | undefined =>
+  route.isAfterItsHandler ? undefined : Requirement.effective(route.requirement)?.description
 
 const accessOf = (route: Route): Access => {
   if (route.guard?.isForTests === true) return 'public'
-  const demand = demandOf(route)
+  const demand = descriptionOf(route)
   if (demand !== undefined) return admitsAnonymous(demand) ? 'optional' : 'guarded'
-  return route.requirement._tag === 'Public' && !route.isBehindItsHandler ? 'public' : 'undecided'
+  return route.requirement._tag === 'Public' && !route.isAfterItsHandler ? 'public' : 'undecided'
 }
 
 const protectionOf = (route: Route): string => {
-  if (route.isBehindItsHandler) return 'undecided (withAuth(...) comes after the handler)'
+  if (route.isAfterItsHandler) return 'undecided (withAuth(...) comes after the handler)'
   if (route.guard?.isForTests === true) return 'public (withPrincipal, for tests)'
-  const demand = demandOf(route)
+  const demand = descriptionOf(route)
   return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'
 }
 
 const waysInto = (route: Route): AuditedOperation['ways'] => {
-  const demand = route.guard?.isForTests === true ? undefined : demandOf(route)
+  const demand = route.guard?.isForTests === true ? undefined : descriptionOf(route)
   return demand === undefined ? [] : waysOf(demand)
 }
 
@@ -214,7 +215,7 @@ const crossSiteOf = (
   route: Route,
   { csrf, trustedOrigins }: CrossOriginPolicy,
 ): Pick<AuditedOperation, 'csrf' | 'trustedOrigins'> => {
-  const demand = demandOf(route)
+  const demand = descriptionOf(route)
   const isNeeded = demand !== undefined && isAmbient(demand) && !route.methods.every(isSafe)
   return {
     csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
@@ -231,7 +232,7 @@ const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
 }
 
 const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
-  const demand = demandOf(route)
+  const demand = descriptionOf(route)
   const isCustom =
     demand !== undefined && leaves(demand).some(({ scheme, fields }) => scheme === undefined && fields === undefined)
   return [
@@ -258,13 +259,13 @@ export const isApplication = (u: unknown): u is AnyApplication =>
 
 /** The result of reading an application, in the order in which requests reach its routers and functions. */
 export interface ApplicationReading {
-  readonly reading: Pick<Reading, 'routes' | 'middleware'>
+  readonly reading: Pick<RouterReading, 'routes' | 'middleware'>
   readonly audit: Audit
 }
 
 /** Reads an application; `undefined` if it mounts no router, and has no guard of its own (`guardApp`). */
 export const readApplication = ({ middleware }: AnyApplication): ApplicationReading | undefined => {
-  const read: Reading[] = []
+  const read: RouterReading[] = []
   const audits: Audit[] = []
   let settings: Settings = defaults
   let around: Guarding | undefined
@@ -279,7 +280,7 @@ export const readApplication = ({ middleware }: AnyApplication): ApplicationRead
     const reading =
       router === undefined
         ? alone(f, around === undefined ? 'no' : 'yes')
-        : within(around, readingOf('audit(router)', router, settings))
+        : within(around, routerReadingOf('audit(router)', router, settings))
     settings = additionOf(f)?.(settings) ?? settings
     audits.push(
       auditOf(
@@ -306,7 +307,7 @@ export const readApplication = ({ middleware }: AnyApplication): ApplicationRead
 export const auditApplication = (app: AnyApplication): Audit | undefined => readApplication(app)?.audit
 
 // A function of `app.use` that is no router: no request to an operation can be read from it
-const alone = (f: Function, guarded: MiddlewareLayer['guarded']): Reading => ({
+const alone = (f: Function, guarded: MiddlewareLayer['guarded']): RouterReading => ({
   routes: [],
   middleware: [{ path: '/*', functions: [f], guarded }],
   runsFirst: () => false,
@@ -314,17 +315,17 @@ const alone = (f: Function, guarded: MiddlewareLayer['guarded']): Reading => ({
 })
 
 // What was read, below the guard of the application (`guardApp`): a request must pass both
-const within = (around: Guarding | undefined, reading: Reading): Reading => {
+const within = (around: Guarding | undefined, reading: RouterReading): RouterReading => {
   const outer = around && Requirement.effective(around.requirement)
   if (around === undefined || outer === undefined) return reading
   const guarded = (route: Route): Route => {
-    const inner = route.isBehindItsHandler ? undefined : Requirement.effective(route.requirement)
+    const inner = route.isAfterItsHandler ? undefined : Requirement.effective(route.requirement)
     return {
       ...route,
       guard: route.guard ?? around,
       requirement: Requirement.guardedBy(inner === undefined ? outer : allOf([outer, inner])),
       levels: [...around.levels, ...route.levels],
-      isBehindItsHandler: false,
+      isAfterItsHandler: false,
     }
   }
   return {

@@ -11,7 +11,7 @@ import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
-import { forgetPosition, isGuard, isLayer, originalOf, watched } from '../koa/layer.js'
+import { dropStatefulFlags, isGuard, isLayer, originalOf, onMutation } from '../koa/layer.js'
 import {
   isEntryOf,
   labelOf,
@@ -29,10 +29,10 @@ import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './differences.js'
 import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
 import { aheadIn, linesOf, nameInFile, originsIn, readPolicy, whoOf, type PolicyLine } from './policy.js'
-import { auditOf, isApplication, noRouterIn, readApplication, readingOf, type Reading } from './router.js'
+import { auditOf, isApplication, noRouterIn, readApplication, routerReadingOf, type RouterReading } from './router.js'
 
 /** The operations and functions that findings are about. */
-type Listed = Pick<Reading, 'routes' | 'middleware'>
+type Listed = Pick<RouterReading, 'routes' | 'middleware'>
 
 /** What may be open, and what may run unguarded: the options of `seal`. */
 interface Allowed {
@@ -217,7 +217,7 @@ const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>,
   const { match } = closed
   Object.defineProperties(closed, {
     // not writable, because the router reads it for each request
-    stack: { value: Object.freeze(watched([...closed.stack], refuseLayer)), enumerable: true, writable: false },
+    stack: { value: Object.freeze(onMutation([...closed.stack], refuseLayer)), enumerable: true, writable: false },
     // none of these is enumerable: a router that this one is mounted on has its own
     [sealedMark]: { value: true },
     param: { value: refuse('router.param(...)'), configurable: true },
@@ -238,7 +238,7 @@ const closeApplication = (app: AnyApplication & { readonly [sealedMark]?: boolea
   if (app[sealedMark] === true) return
   const late = refuseIn('seal(app)', 'app.use(...)')
   Object.defineProperties(app, {
-    middleware: { value: Object.freeze(watched([...app.middleware], late)), enumerable: true, writable: false },
+    middleware: { value: Object.freeze(onMutation([...app.middleware], late)), enumerable: true, writable: false },
     use: { value: late, configurable: true },
     [sealedMark]: { value: true },
   })
@@ -250,7 +250,7 @@ const closeLayer = (
   file: string,
 ): void => {
   if (Object.isFrozen(layer)) return
-  forgetPosition(layer)
+  dropStatefulFlags(layer)
   const found = planOf(layer)
   const plan =
     csrf === undefined ? found : planned({ ...found, ahead: [...found.ahead, obeying(csrf, labelOf(layer), file)] })
@@ -261,7 +261,7 @@ const closeLayer = (
     Object.defineProperty(layer, sealedMark, { value: sealed })
   }
   // a tracer can replace its elements, but nothing else can change
-  Object.seal(watched(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
+  Object.seal(onMutation(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
   Object.freeze(layer.methods)
   Object.freeze(layer)
 }
@@ -418,7 +418,7 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
 }
 
 const routerAt = (place: string, router: AnyRouter): { readonly reading: Listed; readonly audit: Audit } => {
-  const reading = readingOf(place, router)
+  const reading = routerReadingOf(place, router)
   return { reading, audit: auditOf(reading) }
 }
 

@@ -8,7 +8,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
-import { anyone, change, schemeNames, type Way } from '../audit/Way.js'
+import { publicAccess, compareAccess, schemeNames, type AccessPath } from '../audit/Way.js'
 import type { AnyRouter } from '../koa/operations.js'
 import { openApi } from '../openapi/document.js'
 import { listed, templatesOf } from '../openapi/paths.js'
@@ -22,7 +22,7 @@ import type { Routed } from '../openapi/routes.js'
 interface Described {
   readonly name: string
   /** What it demands; `undefined` if the document does not say. */
-  readonly ways: ReadonlyArray<Way> | undefined
+  readonly ways: ReadonlyArray<AccessPath> | undefined
 }
 
 /** The operations, by method and outline of the path, in which parameters have no names. */
@@ -53,10 +53,16 @@ const basePathOf = (servers: unknown): string => {
   return new URL(url, 'http://localhost').pathname.replace(/\/$/, '')
 }
 
-const waysOf = (security: ReadonlyArray<unknown>, schemes: Readonly<Record<string, unknown>>): ReadonlyArray<Way> =>
-  security.length === 0 ? [anyone] : security.map((requirement) => wayOf(entriesOf(requirement), schemes))
+const waysOf = (
+  security: ReadonlyArray<unknown>,
+  schemes: Readonly<Record<string, unknown>>,
+): ReadonlyArray<AccessPath> =>
+  security.length === 0 ? [publicAccess] : security.map((requirement) => wayOf(entriesOf(requirement), schemes))
 
-const wayOf = (requirement: Readonly<Record<string, unknown>>, schemes: Readonly<Record<string, unknown>>): Way => ({
+const wayOf = (
+  requirement: Readonly<Record<string, unknown>>,
+  schemes: Readonly<Record<string, unknown>>,
+): AccessPath => ({
   credentials: Object.keys(requirement).map((name) => schemeInWords(name, schemes)),
   scopes: Object.values(requirement).flatMap((scopes) => (Array.isArray(scopes) ? scopes.map(String) : [])),
   authorizations: [],
@@ -148,11 +154,11 @@ const difference = (name: string, what: string, isOpener: boolean): DocumentDiff
 
 const differing = (own: Described, other: Described): ReadonlyArray<DocumentDifference> => {
   if (own.ways === undefined) return []
-  const said = other.ways ?? [anyone]
+  const said = other.ways ?? [publicAccess]
   // a document need not list the discovery beside the token
   const namesDiscovery = said.some(isDiscovery)
   const demanded = own.ways.filter((way) => namesDiscovery || !isDiscovery(way))
-  const how = change(said, demanded)
+  const how = compareAccess(said, demanded)
   return how === 'same'
     ? []
     : [
@@ -199,9 +205,9 @@ const answeredFirst = (
 
 const isOpen = ({ ways }: Described): boolean => ways?.some(({ credentials }) => credentials.length === 0) === true
 
-const isDiscovery = ({ credentials }: Way): boolean => credentials.includes('OpenID Connect')
+const isDiscovery = ({ credentials }: AccessPath): boolean => credentials.includes('OpenID Connect')
 
-const inWords = (ways: ReadonlyArray<Way> | undefined): string => {
+const inWords = (ways: ReadonlyArray<AccessPath> | undefined): string => {
   if (ways === undefined) return 'what a function decides'
   const words = ways.map(({ credentials, scopes, takesAnything }) =>
     credentials.length === 0

@@ -34,10 +34,17 @@ import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
-import { constantFailure, explained, isAmbient, noted, type Description, type SecurityScheme } from './Description.js'
+import {
+  constantFailure,
+  withChallenges,
+  isAmbient,
+  noted,
+  type Description,
+  type SecurityScheme,
+} from './Description.js'
 import {
   andThen,
-  concluded,
+  finishedResult,
   failureOf,
   isAnonymous,
   refused,
@@ -68,13 +75,13 @@ import {
  * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
  * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
  */
-export const concluding = (
+export const finishingHookResult = (
   description: Description,
   ambient = isAmbient(description),
 ): ((result: Result<unknown>, request: Request) => Result<unknown>) => {
   const invalid = constantFailure(description, invalidError)
   const failure = (result: E.Left<AuthError>): Result<unknown> =>
-    result === refused ? invalid : E.left(explained(description, result.left))
+    result === refused ? invalid : E.left(withChallenges(description, result.left))
   if (!ambient) return (result) => (E.isLeft(result) ? failure(result) : result)
   const forged = constantFailure(description, forgedError)
   return (result, request) => {
@@ -152,7 +159,7 @@ const checkKind = <X, C, R>(options: AuthenticatorOptions<X, C, R>): Authenticat
  * @internal How a kind reads its credential: the two steps before its hook. `throttled` and `remembered` need them, because they must
  * see the credential before the hook does. What a plain function reads is unknown.
  */
-export interface Reading {
+export interface CredentialReader {
   /** What the client sent. */
   readonly extract: (request: Request) => O.Option<unknown>
   /** The credentials in it; a Left is malformed. It is async if their schema is. */
@@ -163,7 +170,7 @@ export interface Reading {
    */
   readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined | Promise<string | undefined>
   /** The fallback of `recoverUnavailable` may decide, so the result must not be kept under this credential. */
-  readonly recovers?: true
+  readonly mayRecover?: true
   /** Set by token kinds, which must verify a token for each request: why `remembered` cannot go around them. */
   readonly notRemembered?: string
 }
@@ -218,7 +225,7 @@ export interface Halves<P = unknown> {
 
 /** The tree that is run. The description is the same tree as data. */
 type Node = { readonly decide: Decide } & (
-  | { readonly _tag: 'Kind'; readonly reading: Reading | undefined }
+  | { readonly _tag: 'Kind'; readonly reading: CredentialReader | undefined }
   | {
       readonly _tag: 'Combined'
       readonly members: Members
@@ -258,7 +265,7 @@ const nodeOf = (self: object): Node | undefined =>
 export const make = <P>(
   description: Descriptions.Description,
   decide: Decide<P>,
-  reading?: Reading,
+  reading?: CredentialReader,
 ): Authenticator<P> => withNode({ description, decide }, { _tag: 'Kind', decide, reading })
 
 /** @internal Makes an authenticator of others. `assemble` is called again if the members are exchanged (`mapLeaves`). */
@@ -285,7 +292,7 @@ export const continued = (
 ): Authenticator<unknown> => {
   if (nodeOf(self)?._tag === 'Combined') return combined([self] as const, ([member]) => assemble(member))
   const { description, decide } = assemble(self)
-  return make(description, decide, readingOf(self))
+  return make(description, decide, readerOf(self))
 }
 
 /** @internal How an authenticator decides, for one that is made of it. */
@@ -294,11 +301,11 @@ export const decideOf = <P>(self: Authenticator<P>): Decide<P> =>
   (nodeOf(self)?.decide as Decide<P> | undefined) ?? ((attempt) => self.evaluate(attempt.request, attempt))
 
 /** @internal How the credential of an authenticator is read; `undefined` if that is unknown, or if it has several. */
-export const readingOf = (self: Authenticator<unknown>): Reading | undefined => {
+export const readerOf = (self: Authenticator<unknown>): CredentialReader | undefined => {
   const own = nodeOf(self)
   if (own?._tag !== 'Combined') return own?.reading
   const [only, ...others] = own.members
-  return only !== undefined && others.length === 0 && self.description._tag === 'Leaf' ? readingOf(only) : undefined
+  return only !== undefined && others.length === 0 && self.description._tag === 'Leaf' ? readerOf(only) : undefined
 }
 
 /** @internal The same tree with other leaves: `f` is called with each authenticator that is made of no others. */
@@ -357,7 +364,7 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
   }
   if (f !== undefined) noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
   const reading = extract === anything ? undefined : { extract, decode }
-  const conclude = concluding(leaf)
+  const conclude = finishingHookResult(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
   const malformed = Descriptions.constantFailure(leaf, AuthErrors.malformed)
   const decide: Decide = (attempt) => {
@@ -372,14 +379,14 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
           : decode(sent.value)
       if (decoded instanceof Promise) return decoded.then((late) => admitLate(request, late)).catch(failed)
       if (E.isLeft(decoded)) return malformed
-      return concluded(authenticate(request, decoded.right), conclude, request)
+      return finishedResult(authenticate(request, decoded.right), conclude, request)
     } catch (error) {
       return failed(error)
     }
   }
-  const failed = (error: unknown) => E.left(Descriptions.explained(leaf, failureOf(error)))
+  const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
   const admitLate = (request: Request, decoded: Decoded<C>): Evaluation<unknown> =>
-    E.isLeft(decoded) ? malformed : concluded(authenticate(request, decoded.right), conclude, request)
+    E.isLeft(decoded) ? malformed : finishedResult(authenticate(request, decoded.right), conclude, request)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return make(leaf, decide, reading) as Authenticator<PrincipalFromAnswer<R>>
 }

@@ -82,7 +82,7 @@ export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
  * Notes for the audit. They are not enumerable: two authenticators that demand the same have equal descriptions, so `flatMap` of
  * identity is identity. A copy of a node is made with `wrappedBy`, which keeps them.
  */
-interface Noted {
+interface LeafNotes {
   /**
    * What else decides about it, in words, the innermost first: `throttled 5/900 s`, `remembered 60 s`,
    * `recoverUnavailable fromCache`, `flatMap loadUser`.
@@ -98,7 +98,7 @@ interface Noted {
 }
 
 /** One kind of credential. */
-export interface Leaf extends Noted {
+export interface Leaf extends LeafNotes {
   readonly _tag: 'Leaf'
   /** How OpenAPI lists it; `undefined` when it has no scheme (a plain function). */
   readonly scheme: SecurityScheme | undefined
@@ -129,7 +129,7 @@ export interface Leaf extends Noted {
 }
 
 /** Alternatives, in the order tried. */
-export interface AnyOf extends Noted {
+export interface AnyOf extends LeafNotes {
   readonly _tag: 'AnyOf'
   readonly members: ReadonlyArray<Description>
   /** Set by `firstPresent`: the first member whose credential is present decides. */
@@ -137,13 +137,13 @@ export interface AnyOf extends Noted {
 }
 
 /** All of them, in the order tried. */
-export interface AllOf extends Noted {
+export interface AllOf extends LeafNotes {
   readonly _tag: 'AllOf'
   readonly members: ReadonlyArray<Description>
 }
 
 /** Anonymous callers pass, too. */
-export interface Optional extends Noted {
+export interface Optional extends LeafNotes {
   readonly _tag: 'Optional'
   readonly member: Description
   /** Whether bad credentials count as none. */
@@ -151,7 +151,7 @@ export interface Optional extends Noted {
 }
 
 /** An authenticated caller also needs a permission. */
-export interface Scoped extends Noted {
+export interface Scoped extends LeafNotes {
   readonly _tag: 'Scoped'
   readonly member: Description
   /** The scopes that must have been granted (RFC 6749 §3.3); empty if a function decides. */
@@ -174,7 +174,7 @@ const isPlainList = (description: Description): description is AnyOf =>
   description._tag === 'AnyOf' && !description.firstPresent && description.wrappers === undefined
 
 /** @internal The same node with notes. */
-export const noted = <D extends Description>(description: D, notes: Noted): D => {
+export const noted = <D extends Description>(description: D, notes: LeafNotes): D => {
   for (const [name, value] of Object.entries(notes)) {
     if (value !== undefined) Object.defineProperty(description, name, { value })
   }
@@ -316,14 +316,14 @@ export const readsQuery = (description: Description): boolean =>
 
 /** @internal A failure with its challenges: one frozen value for all requests. */
 export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
-  deepFreeze({ _tag: 'Left', left: explained(description, error) })
+  deepFreeze({ _tag: 'Left', left: withChallenges(description, error) })
 
 /** A failure with the challenges of what failed. Challenges that it has already are kept. Never throws. */
-export const explained = (description: Description, error: AuthError): AuthError => {
+export const withChallenges = (description: Description, error: AuthError): AuthError => {
   if (error.challenge !== undefined) return { ...error, challenge: frozen(error.challenge) }
   try {
     if (error.branches !== undefined) {
-      return { ...error, branches: error.branches.flatMap((branch) => branchesOf(explained(description, branch))) }
+      return { ...error, branches: error.branches.flatMap((branch) => branchesOf(withChallenges(description, branch))) }
     }
     const branches = challengesOf(description, error).map((challenge) => ({ ...error, challenge }))
     return branches.length === 1 ? branches[0]! : { ...error, branches }
@@ -337,7 +337,7 @@ export const explained = (description: Description, error: AuthError): AuthError
 // -------------------------------------------------------------------------------------
 
 /** One credential of an alternative, and what must have been granted to it. */
-export interface Demand {
+export interface CredentialDemand {
   readonly leaf: Leaf
   readonly scopes: ReadonlyArray<string>
   /** What else decides about it, in words: the notes of the leaf and of the nodes around it, the innermost first. */
@@ -347,7 +347,7 @@ export interface Demand {
 /** One way in: credentials that are sent together, and what else must hold. */
 export interface Alternative {
   /** Empty if anonymous callers pass. */
-  readonly demands: ReadonlyArray<Demand>
+  readonly demands: ReadonlyArray<CredentialDemand>
   /** The functions around them that must allow the principal, too (`authorize`), the innermost first. */
   readonly authorizations: ReadonlyArray<Scoped>
   /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */

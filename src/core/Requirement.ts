@@ -18,7 +18,7 @@ import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf, authenticatorOf } from './lists.js'
 import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './data.js'
-import { changing, mapAll } from './map.js'
+import { onSuccess, mapPrincipal } from './map.js'
 import { declareFactory } from './options.js'
 
 /** What a level decided. */
@@ -95,9 +95,9 @@ export const checkAlso = (place: string, { authenticators }: { readonly authenti
 
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
   inherited === undefined
-    ? changing(
+    ? onSuccess(
         own,
-        mapAll((principal) => ({ inherited: undefined, own: principal })),
+        mapPrincipal((principal) => ({ inherited: undefined, own: principal })),
       )
     : allOf({ inherited, own })
 

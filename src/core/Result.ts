@@ -55,7 +55,7 @@ export const keepAnonymous = <A>(result: Result<A>): Result<A> =>
   E.isLeft(result) || isAnonymous(result) ? result : passAnonymous(result.right)
 
 /** @internal A result with another principal; one of an anonymous caller stays marked. */
-export const replacing = (result: E.Right<unknown>, principal: unknown): Result<unknown> => {
+export const withPrincipalOf = (result: E.Right<unknown>, principal: unknown): Result<unknown> => {
   const replaced: Result<unknown> = E.right(principal)
   return isAnonymous(result) ? keepAnonymous(replaced) : replaced
 }
@@ -218,7 +218,7 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
  * @internal The result of a hook's answer, completed by `conclude`, which must not throw. An asynchronous answer takes one promise more,
  * where `andThen(fromAnswer(answer), ...)` would take two.
  */
-export const concluded = <A>(
+export const finishedResult = <A>(
   answer: unknown,
   conclude: (result: Result<unknown>, about: A) => Result<unknown>,
   about: A,

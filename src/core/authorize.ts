@@ -14,7 +14,7 @@ import type { Challenge } from './Challenge.js'
 import {
   constantFailure,
   distinctScopes,
-  explained,
+  withChallenges,
   noted,
   withScopes,
   type Description,
@@ -69,8 +69,8 @@ const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves =
       ? AuthErrors.insufficient(all.length > 0 ? all : undefined)
       : AuthErrors.insufficientAuthentication(authentication),
   )
-  const naming = scopes.length === 0 ? asItIs : tellingScopes(scopes)
-  const failed = (error: unknown) => E.left(explained(member, failureOf(error)))
+  const naming = scopes.length === 0 ? asItIs : offeringScopes(scopes)
+  const failed = (error: unknown) => E.left(withChallenges(member, failureOf(error)))
   const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
     if (allowed === true) return result
     // `None`, a `Left` and a Task are truthy, so only `true` means yes
@@ -101,7 +101,7 @@ const scopesAround = (description: Description): ReadonlyArray<string> =>
   description._tag === 'Scoped' ? [...scopesAround(description.member), ...description.scopes] : []
 
 /** Adds these scopes to the challenges of a failure, so that a client knows which scopes to ask for. */
-const tellingScopes = (scopes: ReadonlyArray<string>) => {
+const offeringScopes = (scopes: ReadonlyArray<string>) => {
   // Most failures and all their challenges are constants of their authenticators, so each is made once
   const knownChallenges = new WeakMap<Challenge, Challenge>()
   const knownFailures = new WeakMap<AuthError, E.Left<AuthError>>()

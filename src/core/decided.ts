@@ -37,9 +37,9 @@ const outcomes: Readonly<Record<AuthError['_tag'], Outcome>> = {
 export const decidedBy = (description: Description): Decided => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined
-  const schemes = new Map(all.map((leaf) => [leaf, namer(leaf)]))
+  const schemes = new Map(all.map((leaf) => [leaf, schemeNamerOf(leaf)]))
   const nameOf: Named = (leaf, request) => schemes.get(leaf)?.(request) ?? 'custom'
-  const sentTogether = wholesOf(description)
+  const sentTogether = alternativeThatPassed(description)
 
   const schemeOf = (passed: ReadonlyArray<Leaf>, request: Request): string | undefined => {
     if (only !== undefined) return nameOf(only, request)
@@ -74,14 +74,14 @@ export const decidedBy = (description: Description): Decided => {
 type Named = (leaf: Leaf, request: Request) => string
 
 // A name that no request changes is made once
-const namer = (leaf: Leaf): ((request: Request) => string | undefined) => {
+const schemeNamerOf = (leaf: Leaf): ((request: Request) => string | undefined) => {
   if (leaf.schemeFor !== undefined) return (request) => schemeNameOf(leaf, request)
   const name = schemeNameOf(leaf)
   return () => name
 }
 
 // In `[allOf([a, b]), c]`, `a` can pass although `c` let in. The alternative that is complete is reported
-const wholesOf = (description: Description) => {
+const alternativeThatPassed = (description: Description) => {
   const alternatives = alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => leaf))
   // one credential each: the last that passed is the one that let in
   if (alternatives.every(({ length }) => length <= 1)) return (passed: ReadonlyArray<Leaf>) => passed.slice(-1)
@@ -132,10 +132,10 @@ const viaOf = (principal: unknown): string | undefined => {
  * An authenticator that decides as this one does, and notes in the attempt which of its kinds let in. The record of a decision needs
  * that, so it is made only if there is a subscriber. One with a single kind needs no notes.
  */
-export const witnessed = (self: Authenticator<unknown>): Authenticator<unknown> =>
-  leaves(self.description).length === 1 ? self : mapLeaves(self, noting)
+export const recordingLeaves = (self: Authenticator<unknown>): Authenticator<unknown> =>
+  leaves(self.description).length === 1 ? self : mapLeaves(self, recordingLeaf)
 
-const noting = (self: Authenticator<unknown>): Authenticator<unknown> => {
+const recordingLeaf = (self: Authenticator<unknown>): Authenticator<unknown> => {
   const { description } = self
   if (description._tag !== 'Leaf') return self
   const decide = decideOf(self)

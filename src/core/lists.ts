@@ -19,12 +19,12 @@ import {
   admitsAnonymous,
   anyOf as anyOfDescriptions,
   constantFailure,
-  explained,
+  withChallenges,
   isSent,
   type AllOf,
   type AnyOf,
 } from './Description.js'
-import { isAnonymous, replacing, type Evaluation, type Result } from './Result.js'
+import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
 import { changed } from './map.js'
 import { checkGroup, checkMember, checkOrder } from './members.js'
 import { declareFactory } from './options.js'
@@ -170,7 +170,7 @@ const tagged = (record: Readonly<Record<string, AuthenticatorLike>>): ReadonlyAr
 
 const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> =>
   combined([self] as const, ([member]) =>
-    changed(member, (result) => replacing(result, { via, principal: result.right })),
+    changed(member, (result) => withPrincipalOf(result, { via, principal: result.right })),
   )
 
 /** Whether a group is a list. */
@@ -252,7 +252,7 @@ const allPassing = (
 
 /** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
 const skipped = (description: AllOf['members'][number]): ReadonlyArray<AuthError> =>
-  AuthErrors.branchesOf(explained(description, AuthErrors.absent)).map((branch) => ({ ...branch, skipped: true }))
+  AuthErrors.branchesOf(withChallenges(description, AuthErrors.absent)).map((branch) => ({ ...branch, skipped: true }))
 
 declareFactory('allOf', allOf)
 

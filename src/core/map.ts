@@ -14,17 +14,17 @@ import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'
 import {
-  concluding,
+  finishingHookResult,
   continued,
   decideOf,
   fromFunction,
   isAuthenticator,
   make,
-  readingOf,
+  readerOf,
   type Authenticator,
   type Halves,
 } from './Authenticator.js'
-import { admitsAnonymous, explained, wrappedBy } from './Description.js'
+import { admitsAnonymous, withChallenges, wrappedBy } from './Description.js'
 import {
   andThen,
   anonymous,
@@ -35,7 +35,7 @@ import {
   isAnonymous,
   isThenable,
   keepAnonymous,
-  replacing,
+  withPrincipalOf,
   type AnonymousOf,
   type Evaluation,
   type PrincipalFromAnswer,
@@ -65,14 +65,14 @@ export const changed = (self: Authenticator<unknown>, change: Change): Halves =>
 }
 
 /** @internal An authenticator with other principals. */
-export const changing = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
+export const onSuccess = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
   continued(fromFunction(self), (member) => changed(member, change))
 
 /** @internal Maps every principal, including `undefined` of an anonymous caller. `f` must not throw. */
-export const mapAll =
+export const mapPrincipal =
   (f: (principal: unknown) => unknown): Change =>
   (result) =>
-    replacing(result, f(result.right))
+    withPrincipalOf(result, f(result.right))
 
 /**
  * Changes the principal with a function. The result of `f` is the new principal, unchanged: an Option stays an Option. `f` is not
@@ -99,14 +99,14 @@ export function map(f: (principal: never) => unknown): (self: Authenticator<unkn
   checkHook('map(f)', f, 1)
   return (self) => {
     checkMember('map(f)(a)', self)
-    const mistake = (error: unknown) => E.left(explained(self.description, failureOf(error)))
-    return changing(self, (result) => {
+    const mistake = (error: unknown) => E.left(withChallenges(self.description, failureOf(error)))
+    return onSuccess(self, (result) => {
       if (result.right === undefined && isAnonymous(result)) return result
       try {
         // Safe: `self` puts on the right what `f` takes
         const principal = f(result.right as never)
         if (!principal || isThenable(principal)) return mistake(new TypeError(noPrincipal(principal)))
-        return replacing(result, principal)
+        return withPrincipalOf(result, principal)
       } catch (error) {
         return mistake(error)
       }
@@ -136,7 +136,7 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
   return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
     checkMember('flatMap(f)(a)', self)
     // The cross-site check has run in `self`, which knows the alternative that passed
-    const conclude = concluding(fromFunction(self).description, false)
+    const conclude = finishingHookResult(fromFunction(self).description, false)
     const check: Change = (result, request) => {
       // Safe: `self` puts an A on the right
       const ask = (): unknown => f(result.right as A)
@@ -176,7 +176,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   if (!isAuthenticator(original))
     throw new TypeError('describedAs(a)(rte): the first argument must be an authenticator')
   const { description } = original
-  const conclude = concluding(description)
+  const conclude = finishingHookResult(description)
   const isOptional = admitsAnonymous(description)
   return <P>(
     rte: RTE.ReaderTaskEither<Request, AuthError, P>,
@@ -188,7 +188,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
     return make(
       description,
       ({ request }) => andThen(ask(request), (result) => conclude(result, request)),
-      readingOf(original),
+      readerOf(original),
     ) as Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>>
   }
 }

@@ -9,12 +9,12 @@ import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Resu
 import { raised, unavailable, type Unavailable } from './AuthError.js'
 import {
   combined,
-  concluding,
+  finishingHookResult,
   decideOf,
   fromFunction,
   isAuthenticator,
   make,
-  readingOf,
+  readerOf,
   type Authenticator,
   type Decide,
   type Halves,
@@ -90,9 +90,9 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     const authenticator = fromFunction(self)
     const { description } = authenticator
     const decide = decideOf(authenticator)
-    const reading = readingOf(authenticator)
+    const reading = readerOf(authenticator)
     // The cross-site check runs for a plain function. An authenticator has run it already
-    const conclude = concluding(description, !isAuthenticator(f))
+    const conclude = finishingHookResult(description, !isAuthenticator(f))
     const recovered: Decide = (attempt) => {
       const { request, token } = attempt
       return andThen(decide(attempt), (result) => {
@@ -110,7 +110,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     return make(
       wrappedBy(description, words, {}, f),
       recovered,
-      reading && { ...reading, recovers: true },
+      reading && { ...reading, mayRecover: true },
     ) as Authenticator<P | PrincipalFromAnswer<R>>
   }
 }

@@ -22,12 +22,12 @@ import type { Attempt } from '../core/Attempt.js'
 import type { AuthError } from '../core/AuthError.js'
 import { decideOf, make, type Authenticator, type Decide } from '../core/Authenticator.js'
 import { isForged } from '../core/CrossOrigin.js'
-import { explained, wrappedBy } from '../core/Description.js'
+import { withChallenges, wrappedBy } from '../core/Description.js'
 import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
-import { aroundEach, release, type Around } from './throttled.js'
+import { aroundEach, giveBack, type Around } from './throttled.js'
 
 /*
  * A keyed digest of a credential. It recognizes the credential without keeping it.
@@ -97,24 +97,24 @@ interface Kept {
   readonly expiresAt: number
 }
 
-interface UnderWay {
+interface Pending {
   readonly evaluation: Promise<VerificationResult>
   readonly since: Moment
   /** Whether the result is for its own request only. */
-  isAlone: boolean
+  isPrivate: boolean
 }
 
 /** Verifications, `size` of them at most, `maxAge` milliseconds each. */
 interface Verifications {
   /**
-   * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isAlone` then
+   * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isPrivate` then
    * returns `true`, that result is for its own request only: it is not kept and not shared.
    */
-  readonly recall: (
+  readonly getOrVerify: (
     key: string,
     verify: () => Evaluation<unknown>,
     patience: number,
-    isAlone?: () => boolean,
+    isPrivate?: () => boolean,
   ) => Evaluation<unknown>
   /** Forgets those for whose principal `predicate` is true. A result that is under way will not be kept. */
   readonly forget: (predicate: (principal: unknown) => boolean) => number
@@ -123,7 +123,7 @@ interface Verifications {
 /** An empty collection. */
 const verifications = (maxAge: number, size: number): Verifications => {
   const passed = new Map<string, Kept>()
-  const underWay = new Map<string, UnderWay>()
+  const pending = new Map<string, Pending>()
 
   const isGood = ({ since, expiresAt }: Kept): boolean => ageOf(since) < maxAge && Date.now() < expiresAt
 
@@ -139,7 +139,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
     }
   }
 
-  const recall: Verifications['recall'] = (key, verify, patience, isAlone) => {
+  const getOrVerify: Verifications['getOrVerify'] = (key, verify, patience, isPrivate) => {
     const found = passed.get(key)
     if (found !== undefined) {
       passed.delete(key)
@@ -148,38 +148,38 @@ const verifications = (maxAge: number, size: number): Verifications => {
         return found.result
       }
     }
-    const other = underWay.get(key)
+    const other = pending.get(key)
     // A pending verification is joined only if it is younger than the time limit and `maxAge`
     if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
-      return isAlone === undefined
+      return isPrivate === undefined
         ? other.evaluation
-        : other.evaluation.then((result) => (other.isAlone ? verify() : result))
+        : other.evaluation.then((result) => (other.isPrivate ? verify() : result))
     }
     const since = thisMoment()
     const evaluation = verify()
     if (!(evaluation instanceof Promise)) {
-      if (isAlone?.() !== true) keep(key, evaluation, since)
+      if (isPrivate?.() !== true) keep(key, evaluation, since)
       return evaluation
     }
-    const own: UnderWay = {
+    const own: Pending = {
       since,
-      isAlone: false,
+      isPrivate: false,
       evaluation: evaluation.then((result) => {
-        own.isAlone = isAlone?.() === true
+        own.isPrivate = isPrivate?.() === true
         // not if it was forgotten or replaced meanwhile
-        if (underWay.get(key) === own) {
-          underWay.delete(key)
-          if (!own.isAlone) keep(key, result, since)
+        if (pending.get(key) === own) {
+          pending.delete(key)
+          if (!own.isPrivate) keep(key, result, since)
         }
         return result
       }),
     }
-    underWay.set(key, own)
+    pending.set(key, own)
     return own.evaluation
   }
 
   const forget: Verifications['forget'] = (predicate) => {
-    underWay.clear()
+    pending.clear()
     const before = passed.size
     try {
       for (const [key, { result }] of passed) if (predicate(result.right)) passed.delete(key)
@@ -190,7 +190,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
     }
     return before - passed.size
   }
-  return { recall, forget }
+  return { getOrVerify: getOrVerify, forget }
 }
 
 /** When a principal expires. NaN for an `expiresAt` of another type: then the result is not kept. */
@@ -251,26 +251,26 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   let made = 0
 
   const around: Around = (self, leaf, reading) => {
-    const { extract, origin, recovers, notRemembered } = reading
+    const { extract, origin, mayRecover: recovers, notRemembered } = reading
     if (notRemembered !== undefined) throw new TypeError(`remembered(...)(a): ${notRemembered}`)
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
     const verify = decideOf(self)
-    const recall = (attempt: Attempt, key: string): Evaluation<unknown> => {
+    const getOrVerify = (attempt: Attempt, key: string): Evaluation<unknown> => {
       const { timeout } = settingsOf(attempt.request)
-      const isAlone = recovers && (() => attempt.isRecovered)
+      const isPrivate = recovers && (() => attempt.isRecovered)
       let isAsked = false
-      const evaluation = kept.recall(key, () => ((isAsked = true), verify(attempt)), timeout, isAlone)
+      const evaluation = kept.getOrVerify(key, () => ((isAsked = true), verify(attempt)), timeout, isPrivate)
       if (!isAsked) attempt.isRecalled = true
       return evaluation
     }
-    const failed = (error: unknown) => E.left(explained(leaf, failureOf(error)))
+    const failed = (error: unknown) => E.left(withChallenges(leaf, failureOf(error)))
     const recalledFrom = (attempt: Attempt, sent: unknown, from: string | undefined): Evaluation<unknown> => {
       if (from === undefined) return verify(attempt)
       const { request } = attempt
       // a forged request never gets the result of another request, or the other way round
       const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
-      const evaluation = recall(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent))
+      const evaluation = getOrVerify(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent))
       return attempt.guesses === undefined ? evaluation : andThen(evaluation, (result) => known(attempt, sent, result))
     }
     const decide: Decide = (attempt) => {
@@ -301,7 +301,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
 
 // What passed is no guess, even if another kind refused it before
 const known = <P>(attempt: Attempt, sent: unknown, result: Result<P>): Result<P> => {
-  if (E.isRight(result)) release(attempt, sent)
+  if (E.isRight(result)) giveBack(attempt, sent)
   return result
 }
 

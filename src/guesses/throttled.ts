@@ -29,13 +29,13 @@ import {
   decideOf,
   make,
   mapLeaves,
-  readingOf,
+  readerOf,
   type Authenticator,
   type Decide,
-  type Reading,
+  type CredentialReader,
 } from '../core/Authenticator.js'
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
-import { explained, wrappedBy, type Leaf } from '../core/Description.js'
+import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import type { Decoded } from '../core/Schema.js'
 import { settingsOf } from '../core/Settings.js'
@@ -62,7 +62,12 @@ import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter
  */
 
 /** Keeps a guess counted, unless a kind later knows the same credential. */
-const hold = (attempt: Attempt, sent: unknown, counts: ReadonlyArray<Count>, all: ReadonlyArray<Counted>): void => {
+const keepCounted = (
+  attempt: Attempt,
+  sent: unknown,
+  counts: ReadonlyArray<Count>,
+  all: ReadonlyArray<Counted>,
+): void => {
   const held = counts.flatMap(({ limiter, key }, at): PendingGuess[] => {
     const counted = all[at]
     return counted?._tag === 'Counted' ? [{ sent, limiter, key, takeBack: () => takeBack(counted) }] : []
@@ -71,7 +76,7 @@ const hold = (attempt: Attempt, sent: unknown, counts: ReadonlyArray<Count>, all
 }
 
 /** The counts that do not contain this credential yet. */
-const notHeld = ({ guesses }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> =>
+const uncounted = ({ guesses }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> =>
   guesses === undefined
     ? counts
     : counts.filter(
@@ -79,7 +84,7 @@ const notHeld = ({ guesses }: Attempt, sent: unknown, counts: ReadonlyArray<Coun
       )
 
 /** Takes back what was counted for a credential, because one of the kinds knows it. */
-export const release = (attempt: Attempt, sent: unknown): void => {
+export const giveBack = (attempt: Attempt, sent: unknown): void => {
   const before = attempt.guesses
   if (before === undefined) return
   attempt.guesses = before.filter((one) => one.sent !== sent)
@@ -134,7 +139,7 @@ export const refusedGuesses = (): RefusedGuesses => {
  */
 
 /** @internal What is put around an authenticator of one kind of credential. */
-export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: Reading) => Authenticator<unknown>
+export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader) => Authenticator<unknown>
 
 /** @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. */
 export const aroundEach =
@@ -149,7 +154,7 @@ export const aroundEach =
           `${place}(a): a hides the authenticators that it is made of; put ${place} around each of them`,
         )
       }
-      const reading = readingOf(leaf)
+      const reading = readerOf(leaf)
       if (description === undefined || reading === undefined) {
         throw new TypeError(
           `${place}(a): it is unknown which credential a reads, because a is a plain function; put ${place} around kinds, such as httpBasicAuth or authenticator({ extract, ... })`,
@@ -219,7 +224,7 @@ export const throttled = <C = unknown>(
   const around: Around = (self, leaf, reading) => {
     const { extract, decode } = reading
     const authenticate = decideOf(self)
-    const failed = (error: AuthError) => E.left(explained(leaf, error))
+    const failed = (error: AuthError) => E.left(withChallenges(leaf, error))
     const unavailable = failed(AuthErrors.unavailable())
     const forged = failed(AuthErrors.forged)
     const gone = failed(AuthErrors.throttled())
@@ -243,7 +248,7 @@ export const throttled = <C = unknown>(
       if (isGone(request, address)) return undefined
       const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
       const counts = countsOf(guess.account, { address, isCrossSite })
-      return { attempt, sent, address, key: counts[0].key, counts: notHeld(attempt, sent, counts) }
+      return { attempt, sent, address, key: counts[0].key, counts: uncounted(attempt, sent, counts) }
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
       const count = guess.counts[counted.length]
@@ -265,12 +270,12 @@ export const throttled = <C = unknown>(
     ): Evaluation<unknown> =>
       andThen(evaluation, (result) => {
         if (isGuess(result)) {
-          hold(attempt, sent, counts, counted)
+          keepCounted(attempt, sent, counts, counted)
           return result
         }
         if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
         counted.forEach(takeBack)
-        if (isKnown(result)) release(attempt, sent)
+        if (isKnown(result)) giveBack(attempt, sent)
         return result
       })
     const decide: Decide = (attempt) => {
@@ -310,7 +315,7 @@ export const throttled = <C = unknown>(
       const decoded = decodedAhead(attempt, sent)
       return decoded instanceof Promise ? decoded.then(from) : from(decoded)
     }
-    const origin: Reading['origin'] = (attempt, sent) => {
+    const origin: CredentialReader['origin'] = (attempt, sent) => {
       const inner = reading.origin === undefined ? '' : reading.origin(attempt, sent)
       return inner instanceof Promise
         ? inner.then((one) => originWith(attempt, sent, one))

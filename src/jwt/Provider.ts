@@ -2,8 +2,8 @@
 import { createPublicKey, KeyObject } from 'node:crypto'
 import { bare, checkOptions, named, nonEmpty, unchecked } from '../core/options.js'
 import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
-import { fetchedKeys, fixedKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
-import { keysIn, publicKey, secretKey, signingKeysOf, type Keys, type SigningKeySet } from './signature.js'
+import { remoteKeys, staticKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
+import { parseJwks, publicKey, secretKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
 /*
  * The algorithms that a token may be signed with (RFC 7518 §3.1, RFC 8725 §3.1), and the keys that fit them.
@@ -95,13 +95,13 @@ export interface JsonWebKeySet {
 }
 
 /** One string or several. */
-export type OneOrMore = string | readonly [string, ...string[]]
+export type StringOrStrings = string | readonly [string, ...string[]]
 
 interface Named {
   /** Compared exactly with `iss`. */
   readonly issuer: string
   /** Replaces the general one. */
-  readonly audience?: OneOrMore | undefined
+  readonly audience?: StringOrStrings | undefined
 }
 
 interface Asymmetric extends Named {
@@ -143,12 +143,12 @@ export type IssuerWithKeys =
 export type Issuer = string | IssuerWithKeys
 
 /** The options that name a source of keys. */
-const sources = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
+const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 
 const isString = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
 /** Turns one string or several into an array. Throws a TypeError for an empty one. */
-export const severalOf = (place: string, given: unknown): ReadonlyArray<string> => {
+export const nonEmptyStrings = (place: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0 || !list.every(isString)) {
     throw new TypeError(`${place} must be a string or an array of strings, and none of them empty`)
@@ -166,8 +166,8 @@ interface KeyTerms {
 }
 
 /** The keys of an issuer, from the source that it names. Throws a TypeError for a source that cannot work. */
-const keysFrom = (
-  source: (typeof sources)[number],
+const keySource = (
+  source: (typeof keySourceNames)[number],
   value: unknown,
   { issuer, algorithms }: { readonly issuer: string; readonly algorithms: ReadonlyArray<string> },
   { place, policy, events }: KeyTerms,
@@ -177,32 +177,32 @@ const keysFrom = (
       checkUrl(`${place}({ issuer: { jwksUri } })`, value, true)
       // Safe: `checkUrl` refuses anything but a string
       const url = value as string
-      return fetchedKeys((signal) => fetchKeys(url, signal), policy, events(issuer))
+      return remoteKeys((signal) => fetchJwks(url, signal), policy, events(issuer))
     }
     case 'jwks':
-      return fixedKeys(givenKeys(place, value))
+      return staticKeys(keySetOf(place, value))
     case 'publicKey': {
       const key = publicKeyOf(place, value)
       checkPublicKey(place, key, algorithms)
-      return fixedKeys(publicKey(key))
+      return staticKeys(publicKey(key))
     }
     case 'secret': {
       const secret = typeof value === 'string' ? Buffer.from(value, 'utf8') : value
       if (!(secret instanceof Uint8Array)) throw new TypeError(`${place}({ secret }) must be bytes or a string`)
       checkSecret(place, secret, algorithms)
-      return fixedKeys(secretKey(secret))
+      return staticKeys(secretKey(secret))
     }
   }
 }
 
-const givenKeys = (place: string, value: unknown): Keys => {
-  const jwks = signingKeysOf(value)
+const keySetOf = (place: string, value: unknown): Keys => {
+  const jwks = usableKeys(value)
   if (jwks === undefined)
     throw new TypeError(`${place}({ jwks }) must be { keys: [...] } with a public key for signatures`)
   if (jwks.keys.some((jwk) => 'd' in jwk)) {
     throw new TypeError(`${place}({ jwks }) holds a private key; pass the public ones, without "d"`)
   }
-  return keysIn(jwks)
+  return parseJwks(jwks)
 }
 
 const publicKeyOf = (place: string, value: unknown): KeyObject => {
@@ -223,20 +223,20 @@ const publicKeyOf = (place: string, value: unknown): KeyObject => {
 // fetching
 // -------------------------------------------------------------------------------------
 
-const fetchKeys = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
+const fetchJwks = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
   const headers = { Accept: 'application/json, application/jwk-set+json' }
-  const jwks = signingKeysOf(await fetchJson(url, { signal, headers }))
+  const jwks = usableKeys(await fetchJson(url, { signal, headers }))
   if (jwks === undefined) throw new Outage('answered a key set without a key for signatures', true)
   return jwks
 }
 
 /** Fetches the keys of an issuer whose discovery document says where they are. */
-const discoveredKeys = (issuer: string, maxAge: number) => {
+const viaDiscovery = (issuer: string, maxAge: number) => {
   const { find, forget } = discovery(issuer, 'jwks_uri', maxAge)
   return async (signal: AbortSignal): Promise<SigningKeySet> => {
     const url = await find(signal)
     try {
-      return await fetchKeys(url, signal)
+      return await fetchJwks(url, signal)
     } catch (error) {
       // the address may have changed
       forget()
@@ -291,9 +291,9 @@ const providerOf = (given: unknown, common: Common): Provider => {
   const { place, policy, events } = common
   if (typeof given === 'string') {
     checkUrl(`${place}({ issuer })`, given)
-    const fetch = discoveredKeys(given, policy.maxAge)
+    const fetch = viaDiscovery(given, policy.maxAge)
     const options = { audience: undefined, algorithms: undefined, hasSecret: false }
-    return { ...settled(given, options, common), keys: fetchedKeys(fetch, policy, events(given)), isDiscovered: true }
+    return { ...settled(given, options, common), keys: remoteKeys(fetch, policy, events(given)), isDiscovered: true }
   }
   if (typeof given !== 'object' || given === null) {
     throw new TypeError(
@@ -304,15 +304,15 @@ const providerOf = (given: unknown, common: Common): Provider => {
   const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
   const { issuer, audience, algorithms, ...others } = all as Readonly<Record<string, unknown>> & typeof all
   const rest = bare(others)
-  const [source, ...more] = sources.filter((name) => rest[name] !== undefined)
+  const [source, ...more] = keySourceNames.filter((name) => rest[name] !== undefined)
   if (source === undefined || more.length > 0) {
-    const all = sources.join(', ')
+    const all = keySourceNames.join(', ')
     throw new TypeError(
       `${place}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery, pass the issuer as a string`,
     )
   }
   const base = settled(issuer, { audience, algorithms, hasSecret: source === 'secret' }, common)
-  return { ...base, keys: keysFrom(source, rest[source], base, common), isDiscovered: false }
+  return { ...base, keys: keySource(source, rest[source], base, common), isDiscovered: false }
 }
 
 interface Own {
@@ -323,6 +323,6 @@ interface Own {
 
 const settled = (issuer: string, own: Own, { place, ...general }: Common): Omit<Provider, 'keys' | 'isDiscovered'> => ({
   issuer,
-  audiences: severalOf(`${place}({ audience })`, own.audience ?? general.audience),
+  audiences: nonEmptyStrings(`${place}({ audience })`, own.audience ?? general.audience),
   algorithms: algorithmsFor(place, own.algorithms ?? general.algorithms, own.hasSecret),
 })

@@ -127,7 +127,7 @@ export const isOfType = (header: Json, profile: ClaimRules['profile']): boolean 
  */
 
 /** The content of a token, unverified. */
-export interface Compact {
+export interface ParsedToken {
   readonly header: Json
   readonly claims: Json
   /** The claims as they are written. */
@@ -140,7 +140,7 @@ export interface Compact {
 const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /** A token's header and claims; `undefined` if it is not a compact JWS with a JSON object as its payload. */
-export const readCompact = (token: string): Compact | undefined => {
+export const readCompact = (token: string): ParsedToken | undefined => {
   if (!compact.test(token)) return undefined
   const [header, payload, signature] = token.split('.').map(bytesOf)
   if (header === undefined || payload === undefined || signature === undefined) return undefined

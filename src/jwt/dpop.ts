@@ -25,7 +25,7 @@ import type { Spent } from '../core/Spent.js'
 import { deepFreeze, ownField } from '../core/data.js'
 import { checkOptions, maybe, positive, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
-import { objectOf, readCompact, refusalByTime, type Compact } from './claims.js'
+import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
 import { checkSignature, keyOfProof, thumbprintOf, type Keys } from './signature.js'
 
@@ -102,7 +102,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
   const parameters = { algs: algorithms.join(' ') }
 
   // RFC 9449 §4.3: everything that needs no signature. Its id, or why it is refused
-  const unsigned = (request: Request, token: string, thumbprint: string, compact: Compact): Unsigned => {
+  const unsigned = (request: Request, token: string, thumbprint: string, compact: ParsedToken): Unsigned => {
     const { header, claims } = compact
     const [typ, alg, jwk] = [ownField(header, 'typ'), ownField(header, 'alg'), objectOf(ownField(header, 'jwk'))]
     const jti = ownField(claims, 'jti')

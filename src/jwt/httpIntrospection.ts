@@ -11,12 +11,12 @@ import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownField, thisMoment } from '../core/data.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
-import { severalOf } from './Provider.js'
+import { nonEmptyStrings } from './Provider.js'
 import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import { keyOf, type Good } from './verifier.js'
+import { keyOf, type ValidToken } from './verifier.js'
 
 /* Asks an authorization server about a token (RFC 7662 §2.1). */
 
@@ -132,7 +132,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const place = 'httpIntrospection'
   const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
-  const audiences = severalOf(`${place}({ audience })`, audience)
+  const audiences = nonEmptyStrings(`${place}({ audience })`, audience)
   const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
   if ((endpoint === undefined) === (issuer === undefined)) {
     throw new TypeError(`${place} needs exactly one of endpoint and issuer`)
@@ -192,7 +192,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 
-type Result = E.Either<AuthError, Good>
+type Result = E.Either<AuthError, ValidToken>
 
 const refused: Result = E.left(invalid)
 

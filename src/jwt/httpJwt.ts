@@ -11,11 +11,11 @@ import { declareFactory, checkOptions, maybe, oneOf, positive, unchecked, type C
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { boundOf, type Bound, type BoundOptions } from './bound.js'
-import { severalOf, providersOf, type Algorithm, type Issuer, type Provider } from './Provider.js'
+import { nonEmptyStrings, providersOf, type Algorithm, type Issuer, type Provider } from './Provider.js'
 import type { ClaimRules, JwtClaims } from './claims.js'
 import { documentsOf } from './fetching.js'
 import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
-import { verifier, type Verified } from './verifier.js'
+import { verifier, type CachedToken } from './verifier.js'
 import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions, type TokenScheme } from './tokenKind.js'
 
 /** The options of an authenticator of JSON Web Tokens. */
@@ -63,7 +63,7 @@ export interface HttpJwt<P> extends TokenAuthenticator<P> {
 }
 
 const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
-  // `providersOf` checks these two, `severalOf` and the policies the others
+  // `providersOf` checks these two, `nonEmptyStrings` and the policies the others
   issuer: unchecked,
   algorithms: unchecked,
   profile: maybe(oneOf('any', 'rfc9068')),
@@ -98,7 +98,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
   const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
-  const cache = policy === undefined ? undefined : memory<Verified>({ ...policy, dropsFirst: 'oldest' })
+  const cache = policy === undefined ? undefined : memory<CachedToken>({ ...policy, dropsFirst: 'oldest' })
   const events = (issuer: string): KeyEvents => ({
     issuer,
     failed: (problem) => warn(issuer, problem),
@@ -146,7 +146,9 @@ const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>, bound: Boun
     confirmations: bound.confirmations,
     isBindingRequired: bound.isRequired,
     authorizedParties:
-      authorizedParties === undefined ? undefined : severalOf(`${place}({ authorizedParties })`, authorizedParties),
+      authorizedParties === undefined
+        ? undefined
+        : nonEmptyStrings(`${place}({ authorizedParties })`, authorizedParties),
   }
 }
 

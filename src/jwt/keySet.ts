@@ -17,7 +17,7 @@ import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { providerKeys, report } from '../core/events.js'
 import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
 import { Outage } from './fetching.js'
-import { keysIn, type Keys, type SigningKeySet } from './signature.js'
+import { parseJwks, type Keys, type SigningKeySet } from './signature.js'
 
 /*
  * The options `keys`, `verified` and `cache` with their defaults, in milliseconds.
@@ -104,7 +104,7 @@ export interface KeySource {
 }
 
 /** Given keys, which never change. */
-export const fixedKeys = (keys: Keys): KeySource => {
+export const staticKeys = (keys: Keys): KeySource => {
   const right = E.right(keys)
   const none = Promise.resolve(E.right(undefined))
   return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
@@ -150,7 +150,7 @@ export interface KeyEvents {
 }
 
 /** Keys that are fetched. */
-export const fetchedKeys = (
+export const remoteKeys = (
   fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   { maxAge, cooldown, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
   { issuer, failed, replaced }: KeyEvents,
@@ -173,7 +173,7 @@ export const fetchedKeys = (
       const text = JSON.stringify(jwks)
       // the same object for the same keys, so that verified tokens stay verified
       const before = state.known
-      const keys = before?.text === text ? before.keys : keysIn(jwks)
+      const keys = before?.text === text ? before.keys : parseJwks(jwks)
       state.known = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
       state.failedAt = undefined
       const changed = before?.keys !== keys
@@ -206,7 +206,7 @@ export const fetchedKeys = (
   const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
   const outage = (): E.Either<AuthError, never> =>
     outageFor(retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt)))
-  const stillGood = (): E.Either<AuthError, Keys> =>
+  const isStillValid = (): E.Either<AuthError, Keys> =>
     state.known !== undefined && isWithin(state.known.loadedAt, maxAge + staleIfError) ? state.known.right : outage()
 
   const current = (): Evaluation<Keys> => {
@@ -215,12 +215,12 @@ export const fetchedKeys = (
       if (refreshAhead && !isWithin(known.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
       return known.right
     }
-    if (isPaused()) return stillGood()
+    if (isPaused()) return isStillValid()
     const isDown = state.failedAt !== undefined
     const loading = refresh()
     // in an outage, no request waits for an answer that may not come
-    const good = isDown ? stillGood() : undefined
-    return good !== undefined && E.isRight(good) ? good : loading.then(stillGood)
+    const good = isDown ? isStillValid() : undefined
+    return good !== undefined && E.isRight(good) ? good : loading.then(isStillValid)
   }
 
   const unknown = E.right(undefined)

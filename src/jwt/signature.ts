@@ -23,7 +23,7 @@ import {
   type VerifyKeyObjectInput,
 } from 'node:crypto'
 import { ownField } from '../core/data.js'
-import { objectOf, type Compact, type Json } from './claims.js'
+import { objectOf, type ParsedToken, type Json } from './claims.js'
 
 /** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
 export type Signature = 'good' | 'bad' | 'unknown key'
@@ -182,7 +182,7 @@ export interface SigningKeySet {
 }
 
 /** The keys of a JSON Web Key Set that can verify a signature; `undefined` if it is not such a set, or has no such key. */
-export const signingKeysOf = (value: unknown): SigningKeySet | undefined => {
+export const usableKeys = (value: unknown): SigningKeySet | undefined => {
   const keys = ownField(objectOf(value) ?? {}, 'keys')
   if (!Array.isArray(keys)) return undefined
   const signing = keys
@@ -193,7 +193,7 @@ export const signingKeysOf = (value: unknown): SigningKeySet | undefined => {
 }
 
 /** Makes the keys of a set. A key that cannot be used refuses every token that names it. */
-export const keysIn = ({ keys }: SigningKeySet): Keys => ({ all: keys.filter(mayVerify).map(fromJwk) })
+export const parseJwks = ({ keys }: SigningKeySet): Keys => ({ all: keys.filter(mayVerify).map(fromJwk) })
 
 // RFC 7517 §4.3, §4.5
 const mayVerify = (jwk: Json): boolean => {
@@ -277,7 +277,7 @@ const canHaveSigned =
  * throws, and its promise never rejects. `crit` is refused, because no extension is understood (RFC 7515 §4.1.11).
  */
 export const checkSignature = (
-  { header, signed, signature }: Compact,
+  { header, signed, signature }: ParsedToken,
   { all }: Keys,
 ): Signature | Promise<Signature> => {
   const [alg, kid] = [ownField(header, 'alg'), ownField(header, 'kid')]

@@ -4,12 +4,12 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readingOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import { tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,
   documented,
-  explained,
+  withChallenges,
   leaves,
   type HttpScheme,
   type Leaf,
@@ -24,16 +24,16 @@ import { ownOrGetter } from '../core/data.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge, tokenExpired } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
-import { severalOf, type OneOrMore } from './Provider.js'
+import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
 import type { Json } from './claims.js'
-import type { Good } from './verifier.js'
+import type { ValidToken } from './verifier.js'
 
 /*
  * The token that let a request in, for handlers. It is on the decision until the guard lets the request in.
  */
 
 /** A token that was accepted. */
-interface Presented {
+interface AcceptedToken {
   readonly token: string
   /** The claims, or the answer of introspection: a new copy for each reader. */
   readonly claims: () => Json
@@ -41,14 +41,14 @@ interface Presented {
 }
 
 /** The token that let a request in. */
-export const tokenOf = (ctx: Context): Presented | undefined =>
+export const tokenOf = (ctx: Context): AcceptedToken | undefined =>
   // Safe: the guard takes it from `tokenKind`
-  knownExchange(ctx)?.token as Presented | undefined
+  knownExchange(ctx)?.token as AcceptedToken | undefined
 
 /** The options of every token kind. */
 export interface TokenOptions<C, R> {
   /** The audience of tokens: one of these must be in `aud`. Default: the protected resource. */
-  readonly audience?: OneOrMore | undefined
+  readonly audience?: StringOrStrings | undefined
   /**
    * A decoder of io-ts, or a Standard Schema, such as one of zod, valibot and arktype. Claims that it refuses are `invalid`; if it
    * throws, the answer is 500. Its type is the type of the claims.
@@ -86,17 +86,17 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
 }
 
 /** Decides about tokens. */
-type Check = (token: string) => Evaluation<Good>
+type Check = (token: string) => Evaluation<ValidToken>
 
 /** The audience of tokens. Throws a TypeError if there is none. */
-export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): OneOrMore => {
+export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): StringOrStrings => {
   const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === undefined) {
     throw new TypeError(
       `${place}({ audience }) is missing: name the audience that tokens must be for; there is no "any"`,
     )
   }
-  severalOf(`${place}({ audience })`, wanted)
+  nonEmptyStrings(`${place}({ audience })`, wanted)
   return wanted
 }
 
@@ -132,16 +132,16 @@ export const tokenKind = <C, R>(
 ): Authenticator<unknown> => {
   const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
   const decode = schema && decoderOf('claims', schema)
-  const admit = (request: Request, token: string, good: Good): unknown => {
+  const admit = (request: Request, token: string, good: ValidToken): unknown => {
     // Safe: without a schema, the claims have the default type of `C`
     const decoded = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
     return decoded instanceof Promise
       ? decoded.then((late) => admitDecoded(request, token, good, late))
       : admitDecoded(request, token, good, decoded)
   }
-  const admitDecoded = (request: Request, token: string, { payload }: Good, decoded: Decoded<C>): unknown => {
+  const admitDecoded = (request: Request, token: string, { payload }: ValidToken, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
-    const presented: Presented = { token, claims: () => JSON.parse(payload) as Json, resource }
+    const presented: AcceptedToken = { token, claims: () => JSON.parse(payload) as Json, resource }
     exchangeOf(request.ctx).verified = presented
     return ask(request, decoded.right)
   }
@@ -186,9 +186,9 @@ export const tokenKind = <C, R>(
     },
     { wrappers: notes },
   )
-  const fromElsewhere = E.left(explained(description, forged))
+  const fromElsewhere = E.left(withChallenges(description, forged))
   const decide = decideOf(bearer)
-  const reading = readingOf(bearer)
+  const reading = readerOf(bearer)
   return make(
     description,
     (attempt) => {

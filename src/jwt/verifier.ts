@@ -17,7 +17,7 @@ import {
   readCompact,
   refusalByTime,
   type ClaimRules,
-  type Compact,
+  type ParsedToken,
   type Json,
 } from './claims.js'
 import { checkSignature, type Keys, type Signature } from './signature.js'
@@ -26,7 +26,7 @@ import { checkSignature, type Keys, type Signature } from './signature.js'
 export const keyOf = (token: string): string => hash('sha256', token, 'base64')
 
 /** A token that was verified. */
-export interface Verified {
+export interface CachedToken {
   /** Its claims, as JSON: each reader parses its own copy. */
   readonly payload: string
   readonly provider: Provider
@@ -35,14 +35,14 @@ export interface Verified {
 }
 
 /** Claims that are valid now, and their JSON. */
-export interface Good {
+export interface ValidToken {
   readonly payload: string
   readonly claims: Json
 }
 
-type Result = E.Either<AuthError, Good>
+type Result = E.Either<AuthError, ValidToken>
 
-const wantedBy = ({ header }: Compact): string => JSON.stringify([ownField(header, 'alg'), ownField(header, 'kid')])
+const wantedBy = ({ header }: ParsedToken): string => JSON.stringify([ownField(header, 'alg'), ownField(header, 'kid')])
 
 const malformedToken: Result = E.left(malformed)
 const refused: Result = E.left(invalid)
@@ -53,17 +53,17 @@ const notSigned: E.Either<AuthError, never> = E.left(invalid)
 export const verifier = (
   providers: ReadonlyMap<string, Provider>,
   rules: ClaimRules,
-  cache: Memory<Verified> | undefined,
-): ((token: string) => Evaluation<Good>) => {
+  cache: Memory<CachedToken> | undefined,
+): ((token: string) => Evaluation<ValidToken>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
-  const stillGood = ({ payload, keys }: Verified, current: Keys): Result | undefined => {
+  const isStillValid = ({ payload, keys }: CachedToken, current: Keys): Result | undefined => {
     if (keys !== current) return undefined
     // Safe: only a JSON object is verified
     const claims = JSON.parse(payload) as Json
     return refusalByTime(claims, rules, Date.now() / 1000) === undefined ? E.right({ payload, claims }) : undefined
   }
 
-  const verify = (token: string, key: string): Evaluation<Good> => {
+  const verify = (token: string, key: string): Evaluation<ValidToken> => {
     const compact = readCompact(token)
     if (compact === undefined) return malformedToken
     const provider = providerOf(compact)
@@ -73,7 +73,7 @@ export const verifier = (
       if (E.isLeft(keys)) return keys
       const kept = cache?.get(key)
       return (
-        (kept && stillGood(kept, keys.right)) ??
+        (kept && isStillValid(kept, keys.right)) ??
         andThen(signedBy(compact, provider, keys.right, began), (signed) =>
           E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right),
         )
@@ -82,7 +82,7 @@ export const verifier = (
   }
 
   // The provider that the token names, if everything but its signature and its expiry is right
-  const providerOf = ({ header, claims }: Compact): Provider | undefined => {
+  const providerOf = ({ header, claims }: ParsedToken): Provider | undefined => {
     const iss = ownField(claims, 'iss')
     const provider = typeof iss === 'string' ? providers.get(iss) : undefined
     if (provider === undefined || !isOfType(header, rules.profile)) return undefined
@@ -95,21 +95,21 @@ export const verifier = (
     return isGood && refusalByTime(claims, rules, Date.now() / 1000) !== 'invalid' ? provider : undefined
   }
 
-  const signedBy = (compact: Compact, provider: Provider, keys: Keys, began: number): Evaluation<Keys> => {
+  const signedBy = (compact: ParsedToken, provider: Provider, keys: Keys, began: number): Evaluation<Keys> => {
     const judged = (first: Signature): Evaluation<Keys> =>
       first === 'unknown key' ? afterMiss(compact, provider, keys, began) : first === 'good' ? E.right(keys) : notSigned
     const first = checkSignature(compact, keys)
     return first instanceof Promise ? first.then(judged) : judged(first)
   }
 
-  const afterMiss = async (compact: Compact, { keys: source }: Provider, keys: Keys, began: number) => {
+  const afterMiss = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
     const others = await source.afterMiss(keys, began, wantedBy(compact))
     if (E.isLeft(others)) return others
     if (others.right === undefined) return notSigned
     return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
   }
 
-  const conclude = ({ payload, claims }: Compact, key: string, provider: Provider, keys: Keys): Result => {
+  const conclude = ({ payload, claims }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
     const refusal = refusalByTime(claims, rules, Date.now() / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
@@ -125,7 +125,7 @@ export const verifier = (
     if (kept !== undefined) {
       const keys = kept.provider.keys.current()
       if (!(keys instanceof Promise) && E.isRight(keys)) {
-        const good = stillGood(kept, keys.right)
+        const good = isStillValid(kept, keys.right)
         if (good !== undefined) return good
       }
     }

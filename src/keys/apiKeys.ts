@@ -194,7 +194,7 @@ export interface ApiKeysOptions<O> {
 }
 
 /** The options with their defaults. */
-interface Decided {
+interface ResolvedOptions {
   readonly prefix: string
   readonly store: KeyStore
   readonly owners: Owners
@@ -250,7 +250,7 @@ const checks: Checks<ApiKeysOptions<unknown>> = {
 }
 
 /** Checks the options, and adds the defaults. Throws a TypeError for what is weak, or cannot work. */
-const decided = <O>(options: ApiKeysOptions<O>): Decided => {
+const resolveOptions = <O>(options: ApiKeysOptions<O>): ResolvedOptions => {
   const given = checkOptions('apiKeys', options, checks)
   const { owner = t.string, pepper: peppers = [], touch = 60_000, timeout = 2000 } = given
   return {
@@ -336,7 +336,7 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
  * assert.deepStrictEqual((await keys.list('anna')).map(({ name }) => name), ['ci'])
  */
 export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
-  const { prefix, store, owners, peppers, adopted, touch: interval, timeout } = decided(options)
+  const { prefix, store, owners, peppers, adopted, touch: interval, timeout } = resolveOptions(options)
   const form = keyForm(prefix)
   const digests = digestsWith(peppers)
   const timed = within('api-keys', timeout)

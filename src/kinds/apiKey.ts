@@ -41,7 +41,7 @@ export interface ApiKeyOptions<R> {
   readonly description?: string | undefined
 }
 
-interface Place {
+interface KeyLocation {
   readonly in: 'query' | 'header' | 'cookie'
   readonly ambient: boolean
   readonly allowed: RegExp
@@ -49,7 +49,7 @@ interface Place {
   readonly read: (name: string) => (request: Request) => O.Option<Sent>
 }
 
-const apiKey = (factory: string, place: Place) => {
+const apiKey = (factory: string, place: KeyLocation) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
     paramName: maybe(nameLike(place.allowed)),
     authenticate: credentialHook(2),

@@ -18,7 +18,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import type { Request } from 'koa'
 import { expired, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readingOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented, leaves, noted, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -125,7 +125,7 @@ export const clientCertificate = <R = CertificateOwner>(
   const [leaf = kind.description] = leaves(kind.description)
   const described = noted({ ...leaf }, { wrappers: [accepting.words, words] })
   // Safe: it lets in what the hook returns; without a hook, `R` is the owner
-  return make(described, decideOf(kind), readingOf(kind)) as Authenticator<PrincipalFromAnswer<R>>
+  return make(described, decideOf(kind), readerOf(kind)) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 declareFactory(place, clientCertificate)

@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { authenticator, decideOf, make, readingOf, type Authenticator, type Decide } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator, type Decide } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { isForged } from '../core/CrossOrigin.js'
 import { MAX_FIELD_LENGTH, type Leaf } from '../core/Description.js'
@@ -107,7 +107,7 @@ export const formAuth = <const F extends ReadonlyArray<string>, R>(
   })
   // Safe, both: it is one kind, and `forged` is no principal
   const leaf: Leaf = { ...(form.description as Leaf), fields: names }
-  return make(leaf, decideOf(form) as Decide<PrincipalFromAnswer<R>>, readingOf(form))
+  return make(leaf, decideOf(form) as Decide<PrincipalFromAnswer<R>>, readerOf(form))
 }
 
 declareFactory('formAuth', formAuth)

@@ -14,12 +14,12 @@ import type { Context, Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import { constantFailure, documentation, documented, explained, type ApiKeyScheme } from '../core/Description.js'
+import { constantFailure, documentation, documented, withChallenges, type ApiKeyScheme } from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
-import { changing } from '../core/map.js'
+import { onSuccess } from '../core/map.js'
 import {
   bare,
   checkOptions,
@@ -103,27 +103,27 @@ const checks: Checks<SessionKindOptions> = {
 const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
 
 /** The right that a kind demands. The user must also be active. */
-export interface Demanded {
+export interface SessionRight {
   readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
   /** What the audit prints, such as `a superuser`. */
   readonly demands?: string
-  readonly isMet: (user: object, rights: Rights) => boolean
+  readonly holds: (user: object, rights: Rights) => boolean
   /** The checks of its options. */
   readonly checks: Checks<SessionKindOptions>
 }
 
 /** The three kinds. */
-export const anyUser: Demanded = { name: 'sessionAuth', isMet: () => true, checks }
-export const staff: Demanded = {
+export const anyUser: SessionRight = { name: 'sessionAuth', holds: () => true, checks }
+export const staff: SessionRight = {
   name: 'sessionAuthIsStaff',
   demands: 'a superuser or staff member',
-  isMet: (user, { isSuperuser, isStaff }) => isSuperuser(user) || isStaff(user),
+  holds: (user, { isSuperuser, isStaff }) => isSuperuser(user) || isStaff(user),
   checks: checksWithRefuse,
 }
-export const superuser: Demanded = {
+export const superuser: SessionRight = {
   name: 'sessionAuthSuperUser',
   demands: 'a superuser',
-  isMet: (user, { isSuperuser }) => isSuperuser(user),
+  holds: (user, { isSuperuser }) => isSuperuser(user),
   checks: checksWithRefuse,
 }
 
@@ -150,7 +150,7 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
 
 /** Makes a kind. The options are checked. */
 export const sessionKind = (
-  { name: factory, demands: right, isMet }: Demanded,
+  { name: factory, demands: right, holds: holds }: SessionRight,
   users: Users,
   options: SessionKindOptions & RefuseOptions,
 ): Authenticator<unknown> => {
@@ -180,10 +180,11 @@ export const sessionKind = (
   })
   const { description } = session
   const invalid = constantFailure(description, AuthErrors.invalid)
-  const unproven = proof === undefined ? invalid : E.left(explained(description, AuthErrors.unproven(neededBy(proof))))
+  const unproven =
+    proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
-  const isAllowed = (user: unknown, { ctx }: Request): boolean => isMet(user as object, rightsFor(ctx, users))
-  const user = changing(session, (result, request) => {
+  const isAllowed = (user: unknown, { ctx }: Request): boolean => holds(user as object, rightsFor(ctx, users))
+  const user = onSuccess(session, (result, request) => {
     try {
       const { right: user } = result
       const rights = rightsFor(request.ctx, users)
@@ -195,7 +196,7 @@ export const sessionKind = (
       if (!isActive || (refuse !== 'insufficient' && !isAllowed(user, request))) return invalid
       return proof === undefined || isProvenIn(factory, request.ctx, proof) ? result : unproven
     } catch (error) {
-      return E.left(explained(description, failureOf(error)))
+      return E.left(withChallenges(description, failureOf(error)))
     }
   })
   return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: demands ?? factory })) : user
@@ -280,7 +281,7 @@ type Given = SessionAuthOptions<unknown> & RefuseOptions
 
 const own = { cookieName: maybe(nameLike(token)), loadUser: maybe(hook(1)) }
 
-const kindOf = (demanded: Demanded, given: Given | undefined) => {
+const kindOf = (demanded: SessionRight, given: Given | undefined) => {
   const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(
     demanded.name,
     given === undefined ? {} : given,

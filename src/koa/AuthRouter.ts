@@ -60,7 +60,8 @@ export interface AnyGuard {
 }
 
 /** The principal that a handler sees after its operation's guard, in a router that lets in `P`. */
-export type SeenBehind<P, G> = G extends AlsoGuard<infer B> ? Both<P, B> : G extends Guard<infer B> ? B : never
+export type PrincipalAfter<P, G> =
+  G extends AlsoGuard<infer B> ? AlsoPrincipal<P, B> : G extends Guard<infer B> ? B : never
 
 /** No guard, as a type whose name is the error that the compiler prints. */
 interface NoGuard<Where extends string> {
@@ -75,20 +76,27 @@ type NotInUse =
 type Behind<S, C, P> = readonly [Handler<S, C, P> & AfterThePath, ...ReadonlyArray<Handler<S, C, P> & AfterThePath>]
 
 /** How a verb of a guarded router is called. */
-export interface Verb<S, C, P> {
-  <G extends AnyGuard>(path: Path, guard: G, ...handlers: Behind<S, C, SeenBehind<P, G>>): AuthRouter<S, C, P>
+export interface RouteMethod<S, C, P> {
+  <G extends AnyGuard>(path: Path, guard: G, ...handlers: Behind<S, C, PrincipalAfter<P, G>>): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
     ahead: RouterMiddleware<S, C> & AfterThePath,
     guard: G,
-    ...handlers: Behind<S, C, SeenBehind<P, G>>
+    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+  ): AuthRouter<S, C, P>
+  <G extends AnyGuard>(
+    path: Path,
+    first: RouterMiddleware<S, C> & AfterThePath,
+    second: RouterMiddleware<S, C> & AfterThePath,
+    guard: G,
+    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P> & AfterThePath>): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     guard: G,
-    ...handlers: Behind<S, C, SeenBehind<P, G>>
+    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   (
     name: string,
@@ -111,15 +119,15 @@ interface Routes<S, C> {
 
 /** A router whose operations are guarded, unless one says otherwise. `P` is the principal that their handlers see. */
 export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
-  get: Verb<S, C, P>
-  post: Verb<S, C, P>
-  put: Verb<S, C, P>
-  patch: Verb<S, C, P>
-  delete: Verb<S, C, P>
-  del: Verb<S, C, P>
-  head: Verb<S, C, P>
-  options: Verb<S, C, P>
-  all: Verb<S, C, P>
+  get: RouteMethod<S, C, P>
+  post: RouteMethod<S, C, P>
+  put: RouteMethod<S, C, P>
+  patch: RouteMethod<S, C, P>
+  delete: RouteMethod<S, C, P>
+  del: RouteMethod<S, C, P>
+  head: RouteMethod<S, C, P>
+  options: RouteMethod<S, C, P>
+  all: RouteMethod<S, C, P>
   use(...middleware: ReadonlyArray<RouterMiddleware<S, C> & NotInUse>): AuthRouter<S, C, P>
   use(
     path: string | RegExp | string[],
@@ -140,7 +148,7 @@ export interface Guard<P> {
 }
 
 /** The principal that a handler sees after `also`: that of the levels above, and that of its own level. */
-export interface Both<P, B> {
+export interface AlsoPrincipal<P, B> {
   readonly inherited: P
   readonly own: B
 }
@@ -151,7 +159,9 @@ export interface Both<P, B> {
 export interface AlsoGuard<P> {
   /** What it decided. */
   readonly requirement: Also<P>
-  <S, C>(router: RouterInstance<S, C> & Provides<Both<unknown, P>, C>): AuthRouter<S, Provided<C>, Both<unknown, P>>
+  <S, C>(
+    router: RouterInstance<S, C> & Provides<AlsoPrincipal<unknown, P>, C>,
+  ): AuthRouter<S, Provided<C>, AlsoPrincipal<unknown, P>>
   // last, because inference reads the last overload
-  (ctx: Auth<Both<unknown, P>>, next: Next): Promise<unknown>
+  (ctx: Auth<AlsoPrincipal<unknown, P>>, next: Next): Promise<unknown>
 }

@@ -13,17 +13,17 @@ import type { Application } from './plan.js'
 import { answerException, type Addition } from './settings.js'
 
 // The state of one request while it is inside an application
-interface Visit {
+interface ApplicationRun {
   /** Whether a layer around the running one answers exceptions. */
-  isAround: boolean
+  isHandling: boolean
   /** The settings with those that `authSettings` in the application added, for its next layer. */
   added?: Settings | undefined
   /** The last exception, and whether it came from outside of the application. */
-  seen?: { readonly error: unknown; readonly isForeign: boolean }
+  seen?: { readonly error: unknown; readonly isFromOtherApplication: boolean }
 }
 
 // Safe: it is written here alone
-const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, Visit> | undefined
+const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, ApplicationRun> | undefined
 
 /**
  * Makes an application that adds to the settings around it. `addition` is called for each request, because `onError`
@@ -31,10 +31,10 @@ const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, Visit> | undefi
  */
 export const application = (addition: () => Addition): Application => {
   const key = Symbol('a visit to one application')
-  const visitIn = (exchange: Exchange): Visit => {
-    const visits = visitsIn(exchange) ?? new Map<symbol, Visit>()
+  const visitIn = (exchange: Exchange): ApplicationRun => {
+    const visits = visitsIn(exchange) ?? new Map<symbol, ApplicationRun>()
     exchange.visits = visits
-    const visit = visits.get(key) ?? { isAround: false }
+    const visit = visits.get(key) ?? { isHandling: false }
     visits.set(key, visit)
     return visit
   }
@@ -48,8 +48,9 @@ export const application = (addition: () => Addition): Application => {
     }
     return known.inner
   }
-  const notice = (visit: Visit, error: unknown, isForeign: boolean): void => {
-    if (visit.seen === undefined || visit.seen.error !== error) visit.seen = { error, isForeign }
+  const rememberError = (visit: ApplicationRun, error: unknown, isFromOtherApplication: boolean): void => {
+    if (visit.seen === undefined || visit.seen.error !== error)
+      visit.seen = { error, isFromOtherApplication: isFromOtherApplication }
   }
 
   const begin = (ctx: Context, next: Next): Promise<unknown> => {
@@ -60,9 +61,9 @@ export const application = (addition: () => Addition): Application => {
     exchange.settings = added?.within?.outer === outer ? added : settings
     if (settings.exceptionHandlers.size === 0) return next()
     const visit = visitIn(exchange)
-    return visit.isAround
+    return visit.isHandling
       ? next().catch((error: unknown) => {
-          notice(visit, error, false)
+          rememberError(visit, error, false)
           throw error
         })
       : answering(ctx, next, settings, visit)
@@ -82,7 +83,7 @@ export const application = (addition: () => Addition): Application => {
       },
       (error: unknown) => {
         const visit = visitsIn(exchange)?.get(key)
-        if (visit !== undefined) notice(visit, error, true)
+        if (visit !== undefined) rememberError(visit, error, true)
         throw error
       },
     )
@@ -90,15 +91,15 @@ export const application = (addition: () => Addition): Application => {
   return { begin: aroundHooks(begin), end: aroundHooks(end), addition }
 }
 
-const answering = async (ctx: Context, next: Next, settings: Settings, visit: Visit): Promise<unknown> => {
-  visit.isAround = true
+const answering = async (ctx: Context, next: Next, settings: Settings, visit: ApplicationRun): Promise<unknown> => {
+  visit.isHandling = true
   try {
     return await next()
   } catch (error) {
-    if (visit.seen?.isForeign === true && visit.seen.error === error) throw error
+    if (visit.seen?.isFromOtherApplication === true && visit.seen.error === error) throw error
     return await answerException(ctx, error, settings)
   } finally {
-    visit.isAround = false
+    visit.isHandling = false
   }
 }
 

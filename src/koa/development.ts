@@ -21,15 +21,15 @@ import { askedRouters, copiedRouters, type CopiedRouter } from './watching.js'
 // Long enough for a start that waits for a database between two mounts
 const WAIT = 1000
 
-interface Watched {
+interface WatchedCopy {
   [copiesMark]?: object[]
   [usedMark]?: boolean
 }
 
 // Watches whether the copy is used if the router is
-const watchCopy = (router: RouterInstance<never, never>, copy: object): void => {
+const warnIfUnused = (router: RouterInstance<never, never>, copy: object): void => {
   if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return
-  const original: Watched & RouterInstance<never, never> = router
+  const original: WatchedCopy & RouterInstance<never, never> = router
   // a router of which a copy is made counts as used
   markUsed(original)
   onRoutes(copy, () => markUsed(copy))
@@ -65,7 +65,7 @@ const onRoutes = (router: object, notice: () => void): void => {
   }
 }
 
-const warnAbout = (router: Watched & RouterInstance<never, never>): void => {
+const warnAbout = (router: WatchedCopy & RouterInstance<never, never>): void => {
   const copies = router[copiesMark] ?? []
   // one warning for each router
   router[copiesMark] = []
@@ -134,7 +134,7 @@ const listen = (): void => {
     const { router, copy } = message as CopiedRouter
     if (log.enabled && isRouter(copy)) onRoutes(copy, () => queueMicrotask(() => printRouter(copy)))
     // Safe: levels copy routers of @koa/router alone
-    watchCopy(router as RouterInstance<never, never>, copy)
+    warnIfUnused(router as RouterInstance<never, never>, copy)
   })
   if (log.enabled) printDecisions()
 }

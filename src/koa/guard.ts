@@ -20,13 +20,13 @@ import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import type { Layer } from './AuthRouter.js'
-import { markGuard, type Marked, type Origin, type Step } from './layer.js'
-import { respondFailure, respondUnread, restore, take } from './respond.js'
-import { applyPolicy, headerPolicyOf, type HeaderPolicy } from './responseHeaders.js'
+import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
+import { respondFailure, respondEarly, restore, take } from './respond.js'
+import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
 import { tooOld } from './router.js'
 import { answerException, markThrown, serverError } from './settings.js'
-import { runAs, runBehind } from './steps.js'
-import { watching, watchPublic } from './watching.js'
+import { runAs, runAfterGuard } from './steps.js'
+import { decisionRecorder, recordPublic } from './watching.js'
 
 /*
  * The limit of header lines. Node drops the lines after its limit without an error, and a proxy appends its own lines
@@ -37,7 +37,7 @@ import { watching, watchPublic } from './watching.js'
 const MAX_HEADER_LINES = 1000
 
 /** Whether some header lines of a request may have been dropped. 0 is no limit. */
-const mayBeCutOff = ({ req }: Context): boolean => {
+const headersMayBeTruncated = ({ req }: Context): boolean => {
   // Safe: Node puts the server on every socket that it accepted
   const { server } = req.socket as Socket & { readonly server?: Server | null }
   const limit = server?.maxHeadersCount ?? MAX_HEADER_LINES
@@ -108,13 +108,13 @@ const isRunning = (layers: ReadonlyArray<Layer>, path: unknown): boolean => {
 type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
 /** Middleware for a requirement, and what runs after it. */
-export const enforce = (requirement: Requirement, { levels, then = [] }: Origin): Enforce => {
+export const enforce = (requirement: Requirement, { levels, then = [] }: GuardSource): Enforce => {
   const authenticator = effective(requirement)
   return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then)
 }
 
 /** A guard for the layer of a route; it guards no routers. */
-export const guardFor = (requirement: Requirement, origin: Origin): Enforce & Marked =>
+export const guardFor = (requirement: Requirement, origin: GuardSource): Enforce & GuardProperties =>
   markGuard(enforce(requirement, origin), requirement, origin)
 
 const admitAnyone =
@@ -122,14 +122,14 @@ const admitAnyone =
   (ctx, next) => {
     const exchange = recordOf(ctx)
     const isNested = enterOperation(ctx, exchange)
-    if (decisions.hasSubscribers) watchPublic(ctx, levels)
+    if (decisions.hasSubscribers) recordPublic(ctx, levels)
     return runAs(ctx, exchange, undefined, isNested, inside(ctx, exchange, next))
   }
 
 const enforceAuthenticator = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
-  then: ReadonlyArray<Step>,
+  then: ReadonlyArray<ThenMiddleware>,
 ): Enforce => {
   const decide = deciding(authenticator, levels)
   if (then.length === 0) {
@@ -138,7 +138,7 @@ const enforceAuthenticator = (
       return decide(ctx, exchange, inside(ctx, exchange, next), enterOperation(ctx, exchange))
     }
   }
-  const run = runBehind(then)
+  const run = runAfterGuard(then)
   return (ctx, next) => {
     const exchange = recordOf(ctx)
     const behind = () => run(ctx, next)
@@ -147,7 +147,7 @@ const enforceAuthenticator = (
 }
 
 // The status of a request that is refused before it is read; `undefined` for one that is read
-type Unread = (ctx: Context) => number | undefined
+type EarlyRefusal = (ctx: Context) => number | undefined
 
 /** A decision, and what follows from it. */
 type Decide = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean) => Promise<unknown>
@@ -159,30 +159,30 @@ type Decide = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean) 
 export const deciding = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
-  unread?: Unread,
+  unread?: EarlyRefusal,
 ): Decide => {
-  const policy = headerPolicyOf(authenticator.description)
+  const policy = guardHeadersOf(authenticator.description)
   const { whenAdmitted, whenRefused } = policy
-  const watch = watching(authenticator, levels)
+  const watch = decisionRecorder(authenticator, levels)
 
   const conclude = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
     if (E.isRight(result)) {
-      applyPolicy(ctx, exchange, policy, whenAdmitted)
+      applyHeaders(ctx, exchange, policy, whenAdmitted)
       return runAs(ctx, exchange, result.right, isNested, next)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
-    applyPolicy(ctx, exchange, policy, whenRefused)
+    applyHeaders(ctx, exchange, policy, whenRefused)
     const refuse = () => answerFailure(ctx, exchange.settings, result.left, policy)
     return runAs(ctx, exchange, undefined, isNested, refuse)
   }
 
   return (ctx, exchange, next, isNested) => {
     const begun = decisions.hasSubscribers ? watch.begin(ctx) : undefined
-    const status = mayBeCutOff(ctx) ? 431 : unread?.(ctx)
+    const status = headersMayBeTruncated(ctx) ? 431 : unread?.(ctx)
     if (status !== undefined) {
       if (begun !== undefined) watch.refused(ctx, begun)
-      applyPolicy(ctx, exchange, policy, whenRefused)
-      return Promise.resolve(respondUnread(ctx, status))
+      applyHeaders(ctx, exchange, policy, whenRefused)
+      return Promise.resolve(respondEarly(ctx, status))
     }
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? newAttempt(ctx.request)
@@ -210,7 +210,7 @@ const answerFailure = async (
   ctx: Context,
   settings: Settings,
   error: AuthError,
-  policy: HeaderPolicy,
+  policy: GuardHeaders,
 ): Promise<void> => {
   if (error._tag === 'raised') {
     if (handlerOf(settings.exceptionHandlers, error.error) !== undefined) {

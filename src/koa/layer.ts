@@ -13,31 +13,35 @@ import { aheadOfParams, guardMark, notWrapped } from '../core/data.js'
 import type { Layer, RouterInstance } from './AuthRouter.js'
 
 /** `then` middleware, and how many levels out its principal is (`inherited.inherited...`). */
-export interface Step {
+export interface ThenMiddleware {
   readonly run: (ctx: Context, next: Next) => unknown
   readonly above: number
 }
 
 /** Where a guard comes from, and what runs after it. */
-export interface Origin {
+export interface GuardSource {
   /** The levels that decided, from the outermost that counts to the innermost: `operation`, or which router. */
   readonly levels: ReadonlyArray<string>
   /** What runs after it, see `steps.ts`; `undefined` for none. */
-  readonly then?: ReadonlyArray<Step> | undefined
+  readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** Whether it admits everyone, for tests: the handlers after it are not protected. */
   readonly isForTests?: boolean
 }
 
 /** The properties of a guard. */
-export interface Marked extends Origin {
+export interface GuardProperties extends GuardSource {
   readonly requirement: Requirement
 }
 
 /** A guard, whatever its type as middleware. */
-export type Guarding = Function & Marked
+export type Guarding = Function & GuardProperties
 
 /** Marks a function as the guard of a requirement. */
-export const markGuard = <F extends Function>(guard: F, requirement: Requirement, origin: Origin): F & Marked =>
+export const markGuard = <F extends Function>(
+  guard: F,
+  requirement: Requirement,
+  origin: GuardSource,
+): F & GuardProperties =>
   notWrapped(Object.assign(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
 
 /** Whether a function is a guard. */
@@ -84,13 +88,14 @@ export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
  * Gives a layer a RegExp without the flags g and y. With them it remembers where it stopped, so a request could switch
  * the route off for the next one.
  */
-export const forgetPosition = (layer: { regexp: RegExp }): void => {
+export const dropStatefulFlags = (layer: { regexp: RegExp }): void => {
   const { regexp } = layer
-  if (regexp?.global || regexp?.sticky) layer.regexp = withoutPosition(regexp)
+  if (regexp?.global || regexp?.sticky) layer.regexp = withoutStatefulFlags(regexp)
 }
 
 /** A RegExp that matches the same at every call. */
-export const withoutPosition = ({ source, flags }: RegExp): RegExp => new RegExp(source, flags.replace(/[gy]/g, ''))
+export const withoutStatefulFlags = ({ source, flags }: RegExp): RegExp =>
+  new RegExp(source, flags.replace(/[gy]/g, ''))
 
 const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort', 'fill', 'copyWithin'] as const
 
@@ -98,7 +103,7 @@ const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort'
  * Calls `before` with the arguments of each method that changes the array, before the change. The methods cannot be
  * replaced.
  */
-export const watched = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
+export const onMutation = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
   const watch = (name: (typeof mutators)[number]) => ({
     value: (...given: never[]): unknown => {
       before(given)

@@ -18,17 +18,17 @@ import { guardFor } from './guard.js'
 import {
   copyLayer,
   copyRouter,
-  forgetPosition,
+  dropStatefulFlags,
   isGuard,
   isLayer,
-  watched,
+  onMutation,
   type Guarding,
-  type Marked,
-  type Step,
+  type GuardProperties,
+  type ThenMiddleware,
 } from './layer.js'
 import { labelOf } from './operations.js'
 import {
-  arranged,
+  functionsInOrder,
   hasLostItsGuard,
   planned,
   planOf,
@@ -47,7 +47,7 @@ interface LevelOptions {
   /** What the audit calls it. Default: `router` and its prefix. */
   readonly name?: string | undefined
   /** Middleware after its guard. */
-  readonly then?: ReadonlyArray<Step> | undefined
+  readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** The application that it begins. A copy of an application is a separate one with the same settings. */
   readonly application?: Application | undefined
 }
@@ -71,8 +71,8 @@ export const atLevel =
       // `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
       if (isGuard(layer.name))
         throw new TypeError(`${label()}: withAuth(...) comes before the path; write it right after the path`)
-      forgetPosition(layer)
-      const inOrder = arranged(before, label)
+      dropStatefulFlags(layer)
+      const inOrder = functionsInOrder(before, label)
       const guarded = layer.methods.length > 0 ? below(mine, inOrder) : inOrder
       write(layer, within(guarded, application))
     }
@@ -90,7 +90,7 @@ export const atLevel =
     }
     const copy = Object.defineProperties(copyRouter(router), {
       // not writable: no other stack can replace it
-      stack: { value: watched(stack, add), enumerable: true, writable: false },
+      stack: { value: onMutation(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
     if (copiedRouters.hasSubscribers) copiedRouters.publish({ router, copy } satisfies CopiedRouter)
@@ -145,9 +145,9 @@ const copiedOf = (plan: Plan, previous: Level | undefined, application: Applicat
 
 /** What is enforced: the fold of the levels and the guard of the operation. */
 export const effectiveOf = (levels: ReadonlyArray<Decision>, own: Guarding | undefined): Guarding | undefined =>
-  guardOf(levels.reduceRight<Marked | undefined>((inner, { guard }) => joined(guard, inner), own))
+  guardOf(levels.reduceRight<GuardProperties | undefined>((inner, { guard }) => joined(guard, inner), own))
 
-const joined = (outer: Marked, inner: Marked | undefined): Marked | undefined => {
+const joined = (outer: GuardProperties, inner: GuardProperties | undefined): GuardProperties | undefined => {
   const decision = inner?.requirement ?? Requirement.inherit
   const requirement = Requirement.Monoid.concat(outer.requirement, decision)
   if (requirement === decision) return inner
@@ -159,5 +159,5 @@ const joined = (outer: Marked, inner: Marked | undefined): Marked | undefined =>
   }
 }
 
-const guardOf = (marked: Marked | undefined): Guarding | undefined =>
+const guardOf = (marked: GuardProperties | undefined): Guarding | undefined =>
   marked === undefined || isGuard(marked) ? marked : guardFor(marked.requirement, marked)

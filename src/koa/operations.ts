@@ -72,7 +72,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   /** The functions that run before the guard, without descriptions. */
   readonly ahead: ReadonlyArray<Function>
   /** Whether its guard comes last. Then the handler runs before it, and is not guarded. */
-  readonly isBehindItsHandler: boolean
+  readonly isAfterItsHandler: boolean
 }
 
 /** An operation: one method of a layer. */
@@ -125,7 +125,7 @@ const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L>
     requirement: guard?.requirement ?? Requirement.inherit,
     levels: guard?.levels ?? [],
     ahead,
-    isBehindItsHandler: guard !== undefined && ahead.length > 0 && behind.length === 0,
+    isAfterItsHandler: guard !== undefined && ahead.length > 0 && behind.length === 0,
   }
 }
 

@@ -198,7 +198,7 @@ export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan):
  * The plan with its functions in the order of the table. Throws a TypeError, beginning with the name, for two guards,
  * and for one without a handler.
  */
-export const arranged = (plan: Plan, name: () => string): Plan => {
+export const functionsInOrder = (plan: Plan, name: () => string): Plan => {
   const { ahead, guard, behind, traced } = plan
   if (guard === undefined) return plan
   if (behind.some(isGuard)) throw new TypeError(`${name()}: withAuth(...) is in it twice; remove one`)

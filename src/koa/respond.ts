@@ -12,7 +12,7 @@ import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
 import { defaultErrorMapper, problem, serialize, type AuthResponse, type Settings } from '../core/Settings.js'
 import { isGiven } from '../core/options.js'
-import { setChallenges, type HeaderPolicy } from './responseHeaders.js'
+import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
 /*
  * Explains to developers what was tried, and why each branch failed: only if `explain` is set.
@@ -41,7 +41,7 @@ export const tried = (response: AuthResponse, error: AuthError, realm: string): 
 }
 
 /** Answers a failure. */
-export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, policy: HeaderPolicy): void => {
+export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, policy: GuardHeaders): void => {
   const { errorMapper = defaultErrorMapper, realm, explain } = settings
   const response = errorMapper(error, ctx.request)
   const answered: unknown = response
@@ -64,7 +64,7 @@ export const respondException = (ctx: Context, response: AuthResponse, isGuarded
 }
 
 /** Answers a request that no authenticator reads, such as with 431 if header lines may have been cut off. */
-export const respondUnread = (ctx: Context, status: number): void => write(ctx, problem(status))
+export const respondEarly = (ctx: Context, status: number): void => write(ctx, problem(status))
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
 const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {

@@ -107,7 +107,7 @@ interface HeaderLine {
 const lineOf = (name: string, value: string): HeaderLine => ({ name, inLowerCase: name.toLowerCase(), value })
 
 /** The headers of an operation's answers, settled when it is registered. */
-export interface HeaderPolicy {
+export interface GuardHeaders {
   /** Its challenges are those of a 401. */
   readonly description: Description
   /** What authentication reads, for Vary (RFC 9110 §12.5.5). */
@@ -123,7 +123,7 @@ export interface HeaderPolicy {
 }
 
 /** The headers of the operations that an authenticator guards. */
-export const headerPolicyOf = (description: Description): HeaderPolicy => {
+export const guardHeadersOf = (description: Description): GuardHeaders => {
   // A key in the URL must not be passed on in Referer (A-28)
   const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [lineOf('Referrer-Policy', 'no-referrer')] : []
   return {
@@ -137,19 +137,19 @@ export const headerPolicyOf = (description: Description): HeaderPolicy => {
   }
 }
 
-const exposingOf = (description: Description): HeaderPolicy['exposesChallenges'] => {
+const exposingOf = (description: Description): GuardHeaders['exposesChallenges'] => {
   const some = leaves(description).flatMap(({ exposesChallenges }) => exposesChallenges ?? [])
   return some.length === 0 ? undefined : (request) => some.some((isExposed) => isExposed(request))
 }
 
-const responseFieldsOf = (description: Description): HeaderPolicy['responseFields'] => {
+const responseFieldsOf = (description: Description): GuardHeaders['responseFields'] => {
   const some = leaves(description).flatMap(({ responseFields }) => responseFields ?? [])
   return some.length === 0 ? undefined : () => Object.assign({}, ...some.map((fieldsNow) => fieldsNow()))
 }
 
 interface Applied {
   readonly ctx: Context
-  readonly policy: HeaderPolicy
+  readonly policy: GuardHeaders
   /** What all guards read that this request passed. */
   readonly vary: string
   readonly headers: ReadonlyArray<HeaderLine>
@@ -160,10 +160,10 @@ interface Applied {
 }
 
 /** Gives a response the headers of an operation; what upstream middleware said about caching is replaced. */
-export const applyPolicy = (
+export const applyHeaders = (
   ctx: Context,
   exchange: Exchange,
-  policy: HeaderPolicy,
+  policy: GuardHeaders,
   headers: ReadonlyArray<HeaderLine>,
 ): void => {
   const { res } = ctx
@@ -188,7 +188,7 @@ export const applyPolicy = (
 const appliedTo = (exchange: Exchange | undefined) => exchange?.head as Applied | undefined
 
 /** The headers of the guarded operation that answers; `undefined` if none does. */
-export const policyOf = (response: ServerResponse): HeaderPolicy | undefined =>
+export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefined =>
   appliedTo(knownExchange(response))?.policy
 
 function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {

@@ -33,7 +33,7 @@ import {
   type Given,
 } from '../core/options.js'
 import { respondException } from './respond.js'
-import { policyOf } from './responseHeaders.js'
+import { headersOfGuard } from './responseHeaders.js'
 
 /*
  * Exceptions of authenticators and of operations. The registered handler answers. Without one, Koa answers with a 500
@@ -59,7 +59,7 @@ export const answerException = async (ctx: Context, error: unknown, settings: Se
     if (!isResponse(response)) {
       throw new TypeError('an onError handler must return { status, body } with a status from 200 to 599')
     }
-    respondException(ctx, response, policyOf(ctx.res) !== undefined)
+    respondException(ctx, response, headersOfGuard(ctx.res) !== undefined)
   } catch (raised) {
     throw serverError(raised)
   }
@@ -89,15 +89,15 @@ interface ErrorProperties extends Error {
  */
 export const serverError = (error: unknown): Error => {
   try {
-    if (error instanceof Error && isServerError(error) && takesStatus(error) && tellsNothing(error)) return error
+    if (error instanceof Error && isServerError(error) && hasWritableStatus(error) && hasNoHeaders(error)) return error
   } catch {
     // a getter throws; Koa would read it, too
   }
-  return new Error(`a value was thrown that is not a server error: ${thrownAs(error)}`, { cause: error })
+  return new Error(`a value was thrown that is not a server error: ${describeThrown(error)}`, { cause: error })
 }
 
 // Koa logs the stack of an error, but not its cause
-const thrownAs = (error: unknown): string => {
+const describeThrown = (error: unknown): string => {
   try {
     if (isAuthError(error)) return `the AuthError "${error._tag}"; return it instead`
     if (error instanceof Error) return `${error.name}: ${error.message}`
@@ -115,7 +115,7 @@ const isServerError = ({ status, statusCode, expose, code }: ErrorProperties): b
 }
 
 // Koa writes the status that it answered onto the error
-const takesStatus = (error: Error): boolean => {
+const hasWritableStatus = (error: Error): boolean => {
   for (let at: unknown = error; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
     const property = Object.getOwnPropertyDescriptor(at, 'status')
     if (property !== undefined) return property.writable === true || property.set !== undefined
@@ -124,7 +124,7 @@ const takesStatus = (error: Error): boolean => {
 }
 
 // Koa sends an error's headers as they are. One may be a credential or a cookie. One that Node refuses ends the process
-const tellsNothing = ({ headers, stack, message }: ErrorProperties): boolean =>
+const hasNoHeaders = ({ headers, stack, message }: ErrorProperties): boolean =>
   headers === undefined && typeof stack === 'string' && typeof message === 'string'
 
 /** The settings of an application. Settings that are mounted below others add to them. */

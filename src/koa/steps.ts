@@ -10,7 +10,7 @@ import { isAuthenticator } from '../core/Authenticator.js'
 import { exchangeOf, type Exchange } from '../core/Settings.js'
 import { checkHook, checkOptions, maybe, type Check, type Checks } from '../core/options.js'
 import type { AuthContext } from './AuthRouter.js'
-import { isGuard, type Step } from './layer.js'
+import { isGuard, type ThenMiddleware } from './layer.js'
 import { isRouter } from './router.js'
 import { markThrown } from './settings.js'
 
@@ -64,12 +64,12 @@ const runInside = async <A>(
 }
 
 /** Middleware that runs after a guard, so it knows the principal. */
-export type BehindGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
+export type AfterGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
 
 /** The options of `withAuth`. */
 export interface GuardOptions<P> {
   /** Middleware that runs after the guard, in this order, before the handler. Default: none. */
-  readonly then?: ReadonlyArray<BehindGuard<P>> | undefined
+  readonly then?: ReadonlyArray<AfterGuard<P>> | undefined
 }
 
 /** An array of middleware. */
@@ -89,7 +89,7 @@ export const middlewareList: Check = (place, value) => {
 const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
 
 /** The middleware of `withAuth`'s options. Throws a TypeError for anything else. */
-export const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<Step> => {
+export const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<ThenMiddleware> => {
   if (options === undefined) return []
   if (isRouter(options))
     throw new TypeError('withAuth(a, options) takes an object of options, not a router; write withAuth(a)(router)')
@@ -105,19 +105,21 @@ export const stepsOfOptions = (options: GuardOptions<never> | undefined): Readon
 }
 
 /** The middleware of one level, checked. */
-export const stepsOf = (then: ReadonlyArray<BehindGuard<never>> = []): ReadonlyArray<Step> =>
+export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyArray<ThenMiddleware> =>
   // Safe: it is called with the principal of its guard, and its type was checked against that guard
-  then.map((run) => ({ run: run as unknown as Step['run'], above: 0 }))
+  then.map((run) => ({ run: run as unknown as ThenMiddleware['run'], above: 0 }))
 
 /** The middleware of a level, then that of a guard that adds `added` authenticators to those of the level. */
 export const stepsWithin = (
-  outer: ReadonlyArray<Step> = [],
-  inner: ReadonlyArray<Step> = [],
+  outer: ReadonlyArray<ThenMiddleware> = [],
+  inner: ReadonlyArray<ThenMiddleware> = [],
   added: number,
-): ReadonlyArray<Step> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
+): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
 /** Runs middleware one after the other, then `next`. An exception of it is a rejection, as of a handler. */
-export const runBehind = (steps: ReadonlyArray<Step>): ((ctx: Context, next: Next) => Promise<unknown>) => {
+export const runAfterGuard = (
+  steps: ReadonlyArray<ThenMiddleware>,
+): ((ctx: Context, next: Next) => Promise<unknown>) => {
   const isMixed = steps.some(({ above }) => above > 0)
   return async (ctx, next) => {
     const principal: unknown = Reflect.get(ctx.request, 'auth')

@@ -14,7 +14,7 @@ import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import type { Evaluation } from '../core/Result.js'
 import { decisions } from '../core/events.js'
-import { decidedBy, witnessed, type Decided, type Draft } from '../core/decided.js'
+import { decidedBy, recordingLeaves, type Decided, type Draft } from '../core/decided.js'
 import { exchangeOfResponse, knownExchange, settingsOf, type Exchange } from '../core/Settings.js'
 
 /**
@@ -31,7 +31,7 @@ export interface CopiedRouter {
 }
 
 /** Watches the decisions of one guard. */
-interface Watching {
+interface DecisionRecorder {
   /** Begins with a request. Returns what the others need. */
   readonly begin: (ctx: Context) => Begun
   /** Decides as the authenticator does, and takes notes. */
@@ -55,7 +55,10 @@ type Progress = 'undecided' | 'answered' | Draft | 'published'
 const progressOf = (exchange: Exchange): Progress => (exchange.decision as Progress | undefined) ?? 'undecided'
 
 /** Watches the decisions of an authenticator. */
-export const watching = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>): Watching => {
+export const decisionRecorder = (
+  authenticator: Authenticator<unknown>,
+  levels: ReadonlyArray<string>,
+): DecisionRecorder => {
   const level = levels.join(' + ')
   // made once, when there is a subscriber
   let witness: Authenticator<unknown> | undefined
@@ -65,7 +68,7 @@ export const watching = (authenticator: Authenticator<unknown>, levels: Readonly
       watch(ctx)
       return { attempt: newAttempt(ctx.request), at: performance.now() }
     },
-    evaluate: ({ attempt }) => (witness ??= witnessed(authenticator)).evaluate(attempt.request, attempt),
+    evaluate: ({ attempt }) => (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
     settled: (ctx, { attempt, at }, result) => {
       const { request } = ctx
       const draft = draftOf(ctx, level, performance.now() - at)
@@ -86,7 +89,7 @@ export const watching = (authenticator: Authenticator<unknown>, levels: Readonly
 }
 
 /** Notes that an operation is public. */
-export const watchPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
+export const recordPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
   watch(ctx)
   note(ctx, draftOf(ctx, levels.join(' + '), 0))
 }

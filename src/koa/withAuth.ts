@@ -9,7 +9,7 @@ import { authenticatorOf } from '../core/lists.js'
 import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
 import { declareFactory } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
-import type { AlsoGuard, Both, Guard, RouterInstance } from './AuthRouter.js'
+import type { AlsoGuard, AlsoPrincipal, Guard, RouterInstance } from './AuthRouter.js'
 import { stepsOfOptions, type GuardOptions } from './steps.js'
 import { enforce, fix, refuseUse } from './guard.js'
 import { isGuard, markGuard } from './layer.js'
@@ -44,7 +44,7 @@ import { checkRouter, isRouter, saysWhatRuns, tooOld } from './router.js'
  * })
  */
 export function withAuth(auth: null): Guard<undefined>
-export function withAuth<P>(auth: Requirement.Also<P>, options?: GuardOptions<Both<unknown, P>>): AlsoGuard<P>
+export function withAuth<P>(auth: Requirement.Also<P>, options?: GuardOptions<AlsoPrincipal<unknown, P>>): AlsoGuard<P>
 export function withAuth<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
   options?: GuardOptions<PrincipalOf<L[number]>>,

@@ -3,14 +3,14 @@
  */
 import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'
-import { explained } from '../core/Description.js'
+import { withChallenges } from '../core/Description.js'
 import { settingsOf } from '../core/Settings.js'
 import { ownField } from '../core/data.js'
-import { severalOf } from '../jwt/Provider.js'
+import { nonEmptyStrings } from '../jwt/Provider.js'
 import type { Json } from '../jwt/claims.js'
 import { scopesOf, tokenOf } from '../jwt/tokenKind.js'
 import { respondFailure } from '../koa/respond.js'
-import { policyOf } from '../koa/responseHeaders.js'
+import { headersOfGuard } from '../koa/responseHeaders.js'
 
 /** The SDK's type, written out, so that the SDK need not be installed. */
 export interface AuthInfo {
@@ -77,12 +77,12 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
  * }
  */
 export const insufficientScope = (ctx: Context, scopes: readonly [string, ...string[]]): void => {
-  const operation = policyOf(ctx.res)
+  const operation = headersOfGuard(ctx.res)
   if (operation === undefined) {
     throw new TypeError('insufficientScope(ctx, scopes) must be called by the handler of a guarded operation')
   }
-  const wanted = severalOf('insufficientScope(ctx, scopes)', scopes)
-  const error = explained(operation.description, insufficient(wanted))
+  const wanted = nonEmptyStrings('insufficientScope(ctx, scopes)', scopes)
+  const error = withChallenges(operation.description, insufficient(wanted))
   const tokens = branchesOf(error).filter(({ challenge }) => /^(?:Bearer|DPoP)$/.test(challenge?.scheme ?? ''))
   respondFailure(ctx, tokens.length === 0 ? error : { ...error, branches: tokens }, settingsOf(ctx.request), operation)
 }

@@ -8,7 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Context, Middleware, Next, Request } from 'koa'
 import { fromHeader } from '../core/RequestFields.js'
 import { checkOptions, declareFactory, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
-import { severalOf, type OneOrMore } from '../jwt/Provider.js'
+import { nonEmptyStrings, type StringOrStrings } from '../jwt/Provider.js'
 import { checkUrl } from '../jwt/fetching.js'
 
 /*
@@ -19,7 +19,7 @@ import { checkUrl } from '../jwt/fetching.js'
  */
 
 /** Origins such as `https://app.example`, or all of them. */
-export type Origins = 'any' | ReadonlyArray<string>
+export type AllowedOrigins = 'any' | ReadonlyArray<string>
 
 // As a browser writes it: no path, no user, no default port, in lower case
 const isOrigin = (u: unknown): u is string => {
@@ -32,7 +32,10 @@ const isOrigin = (u: unknown): u is string => {
  * Makes a check of requests; `undefined` if no origins are named. Throws a TypeError for an origin that no browser
  * sends.
  */
-const originCheck = (place: string, origins: Origins | undefined): ((request: Request) => boolean) | undefined => {
+const originCheck = (
+  place: string,
+  origins: AllowedOrigins | undefined,
+): ((request: Request) => boolean) | undefined => {
   if (origins === undefined) return undefined
   if (origins !== 'any' && !Array.isArray(origins))
     throw new TypeError(`${place} must be an array of origins, or 'any'`)
@@ -58,7 +61,7 @@ export interface ProtectedResourceOptions {
   /** Its identifier, an https URL. Tokens must name it in `aud`. */
   readonly resource: string
   /** The issuers of its tokens. */
-  readonly authorizationServers: OneOrMore
+  readonly authorizationServers: StringOrStrings
   /** The scopes that a client can ask for. */
   readonly scopes?: ReadonlyArray<string> | undefined
   /** Its name, for humans. */
@@ -69,7 +72,7 @@ export interface ProtectedResourceOptions {
    * The origins whose pages may call it, or `'any'`. A request with another `Origin`, or with `null`, gets a 403, also for safe
    * methods. Without this option, `Origin` is not checked.
    */
-  readonly origins?: Origins | undefined
+  readonly origins?: AllowedOrigins | undefined
 }
 
 /** A protected resource; `app.use(resource.metadata)` publishes it, `httpJwt({ protectedResource })` protects it. */
@@ -133,7 +136,7 @@ export const protectedResource = (options: ProtectedResourceOptions): ProtectedR
   const place = 'protectedResource'
   const given = checkOptions(place, options, checks)
   const { resource, authorizationServers, scopes = [], name, documentation, origins } = given
-  const servers = severalOf(`${place}({ authorizationServers })`, authorizationServers)
+  const servers = nonEmptyStrings(`${place}({ authorizationServers })`, authorizationServers)
   for (const server of servers) checkUrl(`${place}({ authorizationServers })`, server)
   const { origin, pathname } = new URL(resource)
   // RFC 9728 §3.1: between host and path; a path of only `/` is left out

@@ -50,13 +50,13 @@ interface MountedRouter {
 }
 
 /** Where a request came in: the router that dispatches, and the path of the running layer in it. */
-interface Place {
+interface Mount {
   readonly router: MountedRouter
   readonly layerPath: string
 }
 
 /** Returns the operations to describe: the same value for the same router and place. */
-type View = (place: Place) => MountedRouter
+type DescribedOperations = (place: Mount) => MountedRouter
 
 /** Whether a layer serves a part. */
 const isPartOf =
@@ -65,7 +65,7 @@ const isPartOf =
     partAmong(writtenIn(planOf(layer))) === part
 
 // The described application at the running operation; `undefined` for a plain router
-const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Place): Application | undefined => {
+const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mount): Application | undefined => {
   const application = levelOf(own)?.application
   if (application === undefined) return undefined
   const isPart = isPartOf(part)
@@ -78,13 +78,13 @@ const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Pl
 }
 
 /** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
-const isOwnAt = (own: MountedRouter, part: Part, place: Place): ((layer: Layer) => boolean) => {
+const isOwnAt = (own: MountedRouter, part: Part, place: Mount): ((layer: Layer) => boolean) => {
   const application = applicationAt(own, part, place)
   return (layer) => application === undefined || planOf(layer).applications.includes(application)
 }
 
 /** The operations of a router, seen from its operation that serves a part, wherever it is mounted. */
-const viewOf = (own: MountedRouter, part: Part): View => {
+const viewOf = (own: MountedRouter, part: Part): DescribedOperations => {
   const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
   return (place) => {
     const { router, layerPath } = place
@@ -222,7 +222,7 @@ export const addDocs = <S, C, T, D>(
 
 type Handler = (ctx: Context, next: Next) => unknown
 
-const placeOf = (ctx: Context): Place => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
+const placeOf = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
 
 // An operation of the application at the same path replaces the page, wherever it was registered
 const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
@@ -236,8 +236,8 @@ const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
 }
 
 // The document for a request, as an asset
-const describing = (view: View, options: OpenApiOptions): ((ctx: Context) => Asset) => {
-  const editions = new WeakMap<ReturnType<View>, ReturnType<typeof cachedOpenApi>>()
+const describing = (view: DescribedOperations, options: OpenApiOptions): ((ctx: Context) => Asset) => {
+  const editions = new WeakMap<ReturnType<DescribedOperations>, ReturnType<typeof cachedOpenApi>>()
   let last: { readonly json: string; readonly asset: Asset } | undefined
   return (ctx) => {
     const routed = view(placeOf(ctx))

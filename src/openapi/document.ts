@@ -25,8 +25,16 @@ import type { Layer } from '../koa/AuthRouter.js'
 import { operationsOf } from '../koa/operations.js'
 import { checkRouter } from '../koa/router.js'
 import { withoutExtensions } from './operation.js'
-import { parametersOf, resolveAmong, strangerAmong, type Resolve } from './paths.js'
-import { idsAmong, placedAmong, routesOf, type Placed, type Route, type Routed, type Undescribed } from './routes.js'
+import { parametersOf, resolveAmong, unknownPathParameter, type Resolve } from './paths.js'
+import {
+  idsAmong,
+  documentOperations,
+  routesOf,
+  type Placed,
+  type Route,
+  type Routed,
+  type Undescribed,
+} from './routes.js'
 import { copied, failureComponents, failuresOf, requestBodyOf, responsesOf, securitySchemesOf } from './security.js'
 
 /*
@@ -153,9 +161,9 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
 const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOpenApiOptions('openApi', options)
   const routes = routesOf(router, request)
-  const { placed, shadowed } = placedAmong(routes)
-  const untold = [...routes.undescribed, ...shadowed]
-  const shown = [...new Set([...placed, ...untold].map(({ route }) => route))]
+  const { placed, shadowed } = documentOperations(routes)
+  const undescribed = [...routes.undescribed, ...shadowed]
+  const shown = [...new Set([...placed, ...undescribed].map(({ route }) => route))]
   const resolve = resolveAmong(options.components?.parameters)
   for (const route of shown) checkPathParameters(route, resolve)
   const withIds = idsAmong(placed)
@@ -181,7 +189,7 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
     ...rootOf(options),
     paths,
     ...(Object.keys(components).length > 0 && { components }),
-    ...(untold.length > 0 && { 'x-undescribed': untold.map(({ entry }) => entry) }),
+    ...(undescribed.length > 0 && { 'x-undescribed': undescribed.map(({ entry }) => entry) }),
   }
 }
 
@@ -190,7 +198,7 @@ declareFactory('openApi', openApi)
 const checkPathParameters = ({ place, described, templates }: Route, resolve: Resolve): void => {
   if (templates.length === 0) return
   const paths = templates.map(({ parameters }) => parameters)
-  const stranger = strangerAmong(described.parameters ?? [], paths, resolve)
+  const stranger = unknownPathParameter(described.parameters ?? [], paths, resolve)
   if (stranger === undefined) return
   throw new TypeError(
     `${place}: operation({ parameters }) names the path parameter "${stranger}", which the path does not have`,
@@ -241,15 +249,15 @@ export interface SerializedDocument {
   readonly json: string
 }
 
-interface Edition<S, C> {
-  readonly layers: ReadonlyArray<Seen<S, C>>
+interface CachedRouter<S, C> {
+  readonly layers: ReadonlyArray<LayerVersion<S, C>>
   /** The schemes that depend on the application of the request. */
   readonly asked: ReadonlyArray<Leaf>
   /** The documents, by the schemes of a request. */
   readonly documents: Map<string, SerializedDocument>
 }
 
-interface Seen<S, C> {
+interface LayerVersion<S, C> {
   readonly layer: Layer<S, C>
   // `router.prefix` and levels change these two in place
   readonly path: string | RegExp
@@ -281,7 +289,7 @@ export const cachedOpenApi = <S, C>(
   options: OpenApiOptions,
 ): ((request?: Request) => SerializedDocument) => {
   checkOpenApiOptions('cachedOpenApi', options)
-  const current: { edition: Edition<S, C> | undefined } = { edition: undefined }
+  const current: { edition: CachedRouter<S, C> | undefined } = { edition: undefined }
   return (request) => {
     const edition = isOf(router, current.edition) ? current.edition : editionOf(router)
     current.edition = edition
@@ -298,7 +306,7 @@ export const cachedOpenApi = <S, C>(
 
 declareFactory('cachedOpenApi', cachedOpenApi)
 
-const isOf = <S, C>({ stack }: Routed<S, C>, edition: Edition<S, C> | undefined): edition is Edition<S, C> =>
+const isOf = <S, C>({ stack }: Routed<S, C>, edition: CachedRouter<S, C> | undefined): edition is CachedRouter<S, C> =>
   edition !== undefined &&
   edition.layers.length === stack.length &&
   edition.layers.every(({ layer, path, functions }, at) => {
@@ -306,13 +314,13 @@ const isOf = <S, C>({ stack }: Routed<S, C>, edition: Edition<S, C> | undefined)
     return now === layer && now.path === path && now.stack === functions
   })
 
-const editionOf = <S, C>(router: Routed<S, C>): Edition<S, C> => ({
+const editionOf = <S, C>(router: Routed<S, C>): CachedRouter<S, C> => ({
   layers: router.stack.map((layer) => ({ layer, path: layer.path, functions: layer.stack })),
-  asked: askedAmong(router),
+  asked: requestDependentLeaves(router),
   documents: new Map(),
 })
 
-const askedAmong = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {
+const requestDependentLeaves = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {
   const requirements = new Set(operationsOf(router).map(({ requirement }) => requirement))
   const all = [...requirements].flatMap((requirement) => {
     const authenticator = effective(requirement)

@@ -179,7 +179,7 @@ const derived = (
 })
 
 /** A declared path parameter that no path of the route has. */
-export const strangerAmong = (
+export const unknownPathParameter = (
   declared: ReadonlyArray<Parameter>,
   paths: ReadonlyArray<ReadonlyArray<PathParameter>>,
   resolve: Resolve,

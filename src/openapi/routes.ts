@@ -66,14 +66,14 @@ interface Routes {
 /** Reads a router. Throws a TypeError for a route with two descriptions. */
 export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
   const secured = new Map<Requirement, Security>()
-  const securityBehind = (requirement: Requirement): Security => {
+  const securityAfter = (requirement: Requirement): Security => {
     const known = secured.get(requirement) ?? securityOf(requirement, request)
     secured.set(requirement, known)
     return known
   }
   const read = layersOf(router)
     .filter(({ layer }) => layer.methods.length > 0)
-    .flatMap((layer) => readOne(layer, securityBehind))
+    .flatMap((layer) => readOne(layer, securityAfter))
   return {
     operations: read.flatMap(({ operations }) => operations),
     undescribed: read.flatMap(({ undescribed }) => undescribed),
@@ -82,8 +82,8 @@ export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes 
 }
 
 const readOne = (
-  { layer, label: place, requirement, functions, isBehindItsHandler }: RoutedLayer<ReadLayer>,
-  securityBehind: (requirement: Requirement) => Security,
+  { layer, label: place, requirement, functions, isAfterItsHandler: isBehindItsHandler }: RoutedLayer<ReadLayer>,
+  securityAfter: (requirement: Requirement) => Security,
 ) => {
   const { methods, path } = layer
   const { listed, others } = methodsOf(methods)
@@ -95,7 +95,7 @@ const readOne = (
   const templates = templatesOf(modernPath(layer)?.path ?? path)
   const written = templates.flatMap((template) => (E.isRight(template) ? [template.right] : []))
   // a guard that comes after its handler guards nothing
-  const security = securityBehind(isBehindItsHandler ? inherit : requirement)
+  const security = securityAfter(isBehindItsHandler ? inherit : requirement)
   const route: Route = { place, described, security, templates: written }
   const reasons = new Set(templates.flatMap((template) => (E.isLeft(template) ? [template.left] : [])))
   const undescribed = [
@@ -145,7 +145,7 @@ interface Places {
 }
 
 /** Places operations, one for each path and method. If the router has several, it is the one that runs first. */
-export const placedAmong = ({ operations, lastAnswers }: Routes): Places => {
+export const documentOperations = ({ operations, lastAnswers }: Routes): Places => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
   const taken = new Map<string, Placed>()

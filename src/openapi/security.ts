@@ -18,7 +18,7 @@ import {
   schemeNameOf,
   schemeOf,
   type Alternative,
-  type Demand,
+  type CredentialDemand,
   type Description,
   type SecurityScheme,
 } from '../core/Description.js'
@@ -119,7 +119,7 @@ export const copied = (
   requirements.map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, [...scopes]])))
 
 // A tool that knows OpenID Connect uses the discovery document, and any other the token
-const waysToSay = (demand: Demand): ReadonlyArray<Demand> => {
+const waysToSay = (demand: CredentialDemand): ReadonlyArray<CredentialDemand> => {
   const { leaf } = demand
   const { discovery, ...plain } = leaf
   if (discovery === undefined) return [demand]
@@ -127,8 +127,8 @@ const waysToSay = (demand: Demand): ReadonlyArray<Demand> => {
   return [demand, { ...demand, leaf: { ...plain, scheme: discovery, ...schemeName } }]
 }
 
-const withDiscovery = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> =>
-  demands.reduce<ReadonlyArray<ReadonlyArray<Demand>>>(
+const withDiscovery = (demands: ReadonlyArray<CredentialDemand>): ReadonlyArray<ReadonlyArray<CredentialDemand>> =>
+  demands.reduce<ReadonlyArray<ReadonlyArray<CredentialDemand>>>(
     (some, demand) => some.flatMap((one) => waysToSay(demand).map((way) => [...one, way])),
     [[]],
   )
@@ -137,7 +137,7 @@ interface Member extends NamedScheme {
   readonly scopes: ReadonlyArray<string>
 }
 
-const namedIn = (demands: ReadonlyArray<Demand>, request: Request | undefined): ReadonlyArray<Member> =>
+const namedIn = (demands: ReadonlyArray<CredentialDemand>, request: Request | undefined): ReadonlyArray<Member> =>
   demands.flatMap(({ leaf, scopes }) => {
     const scheme = schemeOf(leaf, request)
     const name = schemeNameOf(leaf, request)

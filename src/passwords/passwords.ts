@@ -37,7 +37,7 @@ import {
  */
 
 /** The limits of a queue. */
-interface LineOptions {
+interface QueueOptions {
   /** How much work is done at a time. */
   readonly width: number
   /** How much work may wait. */
@@ -47,7 +47,7 @@ interface LineOptions {
 }
 
 /** Does some work in its turn. Rejects with an `UnavailableError` if it is refused. */
-type Line = <A>(work: () => Promise<A>) => Promise<A>
+type Queue = <A>(work: () => Promise<A>) => Promise<A>
 
 interface Waiting {
   readonly since: number
@@ -56,7 +56,7 @@ interface Waiting {
 }
 
 /** Makes a queue. */
-export const makeLine = ({ width, limit, patience }: LineOptions): Line => {
+export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
   const waiting: Waiting[] = []
   let working = 0
   const next = (): void => {
@@ -96,9 +96,9 @@ const PATIENCE = 5000
 const threads = (): number => Math.min(1024, Math.max(1, Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) || 1))
 
 interface Shared {
-  readonly line: Line
+  readonly line: Queue
   /** The queue of hashes that take much memory, so that at most one of them is in `line`. */
-  readonly large: Line
+  readonly large: Queue
   argon2?: Promise<Derive<Argon2Cost> | undefined>
   bcrypt?: Promise<VerifyBcrypt | undefined>
   /** Whether Argon2id works here; `undefined` before it was tried. */
@@ -115,12 +115,12 @@ const key = Symbol.for('koa-with-auth/passwords')
 const everywhere = globalThis as { [key]?: Shared }
 const shared = (): Shared =>
   (everywhere[key] ??= {
-    line: makeLine({
+    line: makeQueue({
       width: Math.max(1, Math.min(availableParallelism(), threads() - 1)),
       limit: LIMIT,
       patience: PATIENCE,
     }),
-    large: makeLine({ width: 1, limit: LIMIT, patience: PATIENCE }),
+    large: makeQueue({ width: 1, limit: LIMIT, patience: PATIENCE }),
     durations: new Map(),
   })
 

@@ -118,7 +118,7 @@ class StoredSession {
   }
 
   /** The store has nothing, because the user ended the session. */
-  gone(): void {
+  clear(): void {
     this.#text = null
     this.#isLost = false
   }
@@ -226,14 +226,14 @@ export class RequestSession implements SessionSource {
   // -----------------------------------------------------------------------------------
 
   /** It now belongs to a call of `sessions`. */
-  takenOn(owner: SessionOwner): void {
+  attach(owner: SessionOwner): void {
     this.#owner = owner
     // someone who subscribes later gets the events of later requests
     if (signedIn.hasSubscribers || signedOut.hasSubscribers) this.#reports = new SignInReports(owner.name, owner.ended)
   }
 
   /** koa-session has made or loaded the session. */
-  opened(ctx: Context): void {
+  open(ctx: Context): void {
     this.#koaSession = sessionOf(ctx) ?? undefined
     this.stored.kept(ctx)
     const { error } = this.stored
@@ -247,7 +247,7 @@ export class RequestSession implements SessionSource {
   }
 
   /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
-  recognized(id: string, data: object): SignedIn | undefined {
+  verifySignIn(id: string, data: object): SignedIn | undefined {
     const auth = signedInOf(data)
     if (auth === undefined || this.#owner === undefined) return undefined
     const key = boundBy(auth, bindingOf(this.#owner, id))
@@ -255,7 +255,7 @@ export class RequestSession implements SessionSource {
     this.#id = id
     this.#signedIn = auth
     this.#isSignedByOlderKey = key === 'older'
-    this.#reports?.recognized(id, auth.id)
+    this.#reports?.reportSignIn(id, auth.id)
     return auth
   }
 
@@ -266,7 +266,7 @@ export class RequestSession implements SessionSource {
   }
 
   /** Makes a new id for koa-session, and binds to it the user who is being signed in, or is signed in already. */
-  renamed(ctx: Context): string {
+  assignId(ctx: Context): string {
     // before it is opened, no user is signed in, and koa-session would ask for an id again if `ctx.session` were read
     const isOpen = this.#koaSession !== undefined
     const next = this.#signingIn
@@ -277,7 +277,7 @@ export class RequestSession implements SessionSource {
     this.#signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)
     if (next !== undefined) this.#reports?.made(id, next.id, next.subject)
-    else if (signIn !== undefined) this.#reports?.recognized(id, signIn.id)
+    else if (signIn !== undefined) this.#reports?.reportSignIn(id, signIn.id)
     return id
   }
 
@@ -322,14 +322,14 @@ export class RequestSession implements SessionSource {
   }
 
   /** The session that was read is over. */
-  seenOver(id: string, data: object, reason: SignedOutReason): void {
-    if (this.#reports !== undefined && this.recognized(id, data) !== undefined) this.#reports.seenOver(id, reason)
+  reportExpiry(id: string, data: object, reason: SignedOutReason): void {
+    if (this.#reports !== undefined && this.verifySignIn(id, data) !== undefined) this.#reports.reportExpiry(id, reason)
   }
 
   /** The session was ended by its user. */
   signedOut(): void {
     this.#signedIn = undefined
-    this.stored.gone()
+    this.stored.clear()
   }
 
   /** The request is over, and its changes of the session are saved. */

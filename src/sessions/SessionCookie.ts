@@ -5,6 +5,7 @@
  * wrong, and when it signs anew with a newer key. So the domain is added when the head is written.
  */
 import type { ServerResponse } from 'node:http'
+import { domainToUnicode } from 'node:url'
 import type { Context } from 'koa'
 import type { Check } from '../core/options.js'
 
@@ -19,12 +20,13 @@ export interface SessionCookie {
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
 const hostName = new RegExp(`^(?:(?:${label}\\.)+${label}|localhost)$`, 'i')
 
-// The URL parser finds numbers that are IPv4 addresses, and A-labels that are none
+// The URL parser finds numbers that are IPv4 addresses. An A-label that is none has no Unicode form.
 const isHostName = (value: unknown): boolean =>
   typeof value === 'string' &&
   value.length <= 253 &&
   hostName.test(value) &&
   URL.canParse(`http://${value}`) &&
+  !/(?:^|\.)xn--/i.test(domainToUnicode(value)) &&
   !/^[\d.]+$/.test(new URL(`http://${value}`).hostname)
 
 /** A host name with a dot, or `localhost`. Browsers ignore the cookie of a top level such as `example`. */

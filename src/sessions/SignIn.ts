@@ -233,7 +233,7 @@ export class SignInReports {
   }
 
   /** A session was read in which a user is signed in. */
-  recognized(id: string, user: string): void {
+  reportSignIn(id: string, user: string): void {
     this.#known.set(id, { user, isNew: false, subject: undefined })
   }
 
@@ -252,7 +252,7 @@ export class SignInReports {
   }
 
   /** The same for a session whose end a request showed. It is reported once. */
-  seenOver(id: string, reason: SignedOutReason): void {
+  reportExpiry(id: string, reason: SignedOutReason): void {
     if (this.#ended.first(id)) this.over(id, reason)
     else this.#known.delete(id)
   }

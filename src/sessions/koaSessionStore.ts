@@ -44,9 +44,9 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
     if (typeof text !== 'string' || data === undefined) return undefined
     const session = requestSessionOf(ctx)
     session.stored.read(id, text)
-    const own = idle === undefined ? undefined : detailsOf(session.recognized(id, data)).idle
+    const own = idle === undefined ? undefined : detailsOf(session.verifySignIn(id, data)).idle
     if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
-    session.seenOver(id, data, 'idle')
+    session.reportExpiry(id, data, 'idle')
     return undefined
   },
   set: async (id, data, maxAge, { ctx = {} }) => {
@@ -156,19 +156,19 @@ export const recognizing = (
       const markOf = markedAsLikely(store, likely)
       const data = await reading
       if (typeof data !== 'object' || data === null) return undefined
-      const auth = session.recognized(id, data)
+      const auth = session.verifySignIn(id, data)
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
       else {
         // A sign-in of the future is over, too: the clock was wrong when the user signed in
         const isOld = Math.abs(Date.now() - auth.at) >= (detailsOf(auth).absolute ?? absolute)
         const isListed = list === undefined || isOld ? true : list.isLive(auth)
         if (isOld || (await markOf(auth.id)) !== auth.mark) {
-          session.seenOver(id, data, isOld ? 'absolute' : 'logOutEverywhere')
+          session.reportExpiry(id, data, isOld ? 'absolute' : 'logOutEverywhere')
           Promise.resolve(isListed).catch(() => undefined)
           return undefined
         }
         if (!(await isListed)) {
-          session.seenOver(id, data, 'logOut')
+          session.reportExpiry(id, data, 'logOut')
           return undefined
         }
       }

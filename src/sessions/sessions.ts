@@ -38,7 +38,7 @@ import {
 } from '../kinds/sessionUser.js'
 import { checkingCallbacks } from '../koa/callbacks.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
-import { applyPolicy, headerPolicyOf } from '../koa/responseHeaders.js'
+import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
 import { hasThrown } from '../koa/settings.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
@@ -135,7 +135,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
 }
 
 /** The options with their defaults. */
-interface Decided {
+interface ResolvedOptions {
   readonly loadUser: (id: string) => unknown
   readonly identify: (user: never) => unknown
   /** Whether users are identified by their `username`. */
@@ -195,7 +195,7 @@ const usernameOf = (user: unknown): unknown =>
   typeof user === 'object' && user !== null && 'username' in user ? user.username : undefined
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
-const decided = <R>(app: Koa, options: SessionsOptions<R>): Decided => {
+const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptions => {
   if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
     throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')
   }
@@ -259,7 +259,7 @@ const unpolluted = {
 }
 
 // Anonymous callers can sign in, so there is no challenge
-const anonymous = headerPolicyOf({ _tag: 'AnyOf', members: [] })
+const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] })
 
 const apps = new WeakSet<object>()
 
@@ -320,7 +320,7 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  * app.use(router.routes())
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
-  const settled = decided(app, options)
+  const settled = resolveOptions(app, options)
   const { name, rights, idle, absolute, https, cookie } = settled
   const cookieName = cookie.name
   if (apps.has(app) || 'session' in app.context) {
@@ -370,7 +370,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       ...(https !== undefined && { secure: https }),
       sameSite: settled.sameSite,
       autoCommit: false,
-      genid: (ctx: Context) => requestSessionOf(ctx).renamed(ctx),
+      genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
       store: recognizing(koaSessionStore(store, limits), store, absolute, ids, list),
     },
     app,
@@ -378,7 +378,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const begin = (ctx: Context) => {
     if (ctx.app !== app) throw new Error(mounted)
     const session = requestSessionOf(ctx)
-    session.takenOn(owner)
+    session.attach(owner)
     carrySource(ctx, session)
     return session
   }
@@ -393,7 +393,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     const before = take(ctx.response)
     try {
       await run(ctx, async () => {
-        session.opened(ctx)
+        session.open(ctx)
         lockAge(ctx)
         await next()
         const misplaced = misplacedIn(ctx)
@@ -411,7 +411,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       // closes a stream that nothing will read
       ctx.body = null
       restore(ctx.response, before)
-      applyPolicy(ctx, exchangeOf(ctx), anonymous, anonymous.whenRefused)
+      applyHeaders(ctx, exchangeOf(ctx), anonymous, anonymous.whenRefused)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }

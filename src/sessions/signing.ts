@@ -17,7 +17,7 @@ import {
   sessionKind,
   staff,
   superuser,
-  type Demanded,
+  type SessionRight,
   type RefuseOptions,
   type SessionKindOptions,
   type Users,
@@ -333,7 +333,7 @@ export interface SessionKinds<U> {
 
 /** Makes the kinds of one application. */
 export const typedKinds = <U>(users: Users): SessionKinds<U> => {
-  const factory = (demanded: Demanded) =>
+  const factory = (demanded: SessionRight) =>
     declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {
       const given = checkOptions<SessionKindOptions>(
         demanded.name,

@@ -14,7 +14,7 @@ import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked 
 import { clientAddress } from '../guesses/Guess.js'
 import { callbackOf, markCeremony } from '../koa/callbacks.js'
 import { respondFailure } from '../koa/respond.js'
-import { headerPolicyOf } from '../koa/responseHeaders.js'
+import { guardHeadersOf } from '../koa/responseHeaders.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 import { applicationOf, type Application } from './Application.js'
 import {
@@ -57,7 +57,7 @@ const isNoVisit = ({ method, request }: Context): boolean => {
 const isRefused = (ctx: Context): boolean => isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
 
 // Anonymous callers can sign in, so there is no challenge
-const anonymous = headerPolicyOf({ _tag: 'AnyOf', members: [] })
+const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] })
 
 /** Answers a failure by the error mapper; an exception is thrown again. */
 export const respondUnfinished = (ctx: Context, failure: AuthError): void => {

@@ -18,7 +18,7 @@ import {
   serve,
   testedOf,
   valuesOf,
-  type Answer,
+  type HttpResponse,
   type Application,
   type Filling,
   type Served,
@@ -34,9 +34,9 @@ import { impostors, mergeRequests, pathOf, printed, type HeaderLine, type Reques
  */
 
 /** A request, and its result. */
-interface Asked {
+interface Probe {
   readonly spec: RequestSpec
-  readonly answer: Answer | Error
+  readonly answer: HttpResponse | Error
   readonly trace: Trace
   /** What the application's `error` event reported. */
   readonly error: unknown
@@ -51,7 +51,7 @@ interface Expectation {
   readonly isLawful: false | (() => Promise<boolean>)
 }
 
-const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: Asked) => {
+const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: Probe) => {
   const answered = answer instanceof Error ? `no answer: ${answer.message}` : `answered ${answer.status}`
   const thrown = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
   return (law: string, fix: string): Violation => ({
@@ -62,7 +62,7 @@ const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: A
 }
 
 /** Judges an operation that anyone may call: it must be reached, and refuse no one. */
-const judgePublic = (asked: Asked, expected: Expectation): Violation | undefined => {
+const judgePublic = (asked: Probe, expected: Expectation): Violation | undefined => {
   const { answer, trace } = asked
   const violation = violationOf(expected, asked)
   if (trace.ran?.by === expected.tested) return undefined
@@ -84,7 +84,7 @@ const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
   )
 
 /** Judges a guarded operation: it must refuse callers who are not authenticated. */
-const judge = async (asked: Asked, expected: Expectation): Promise<Violation | undefined> => {
+const judge = async (asked: Probe, expected: Expectation): Promise<Violation | undefined> => {
   const { answer, trace } = asked
   const { tested, attack } = expected
   const violation = violationOf(expected, asked)
@@ -113,8 +113,8 @@ const judge = async (asked: Asked, expected: Expectation): Promise<Violation | u
 const MALFORMED = [400, 403, 431]
 
 const judgeRefusal = (
-  answer: Answer,
-  { trace }: Asked,
+  answer: HttpResponse,
+  { trace }: Probe,
   { tested, attack, statuses = [401] }: Expectation,
   violation: ReturnType<typeof violationOf>,
 ): Violation | undefined => {
@@ -227,7 +227,7 @@ const checkAll = async (
   options: GuardedOptions,
 ): Promise<ReadonlyArray<CheckedOperation>> => {
   let sent = 0
-  const ask = async (spec: RequestSpec): Promise<Asked> => {
+  const ask = async (spec: RequestSpec): Promise<Probe> => {
     const probe = String(++sent)
     return {
       spec,
@@ -251,7 +251,7 @@ const checkAll = async (
 }
 
 const checkOperation = async (
-  ask: (spec: RequestSpec) => Promise<Asked>,
+  ask: (spec: RequestSpec) => Promise<Probe>,
   tested: Tested,
   attacks: ReadonlyArray<Attack>,
   { statuses }: GuardedOptions,

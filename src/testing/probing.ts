@@ -55,23 +55,25 @@ export interface Filling {
 
 /** The operations of a router in the order in which it tries them. */
 export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
-  operationsOf(router).map(({ layer, name, methods, functions, requirement, isBehindItsHandler }) => {
-    const path = pathInWords(layer)
-    const description = isBehindItsHandler ? undefined : Requirement.effective(requirement)?.description
-    return {
-      layer,
-      methods: [
-        ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
-        ...methods.filter((method) => method === 'HEAD'),
-      ],
-      path,
-      name,
-      functions,
-      target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
-      description,
-      locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
-    }
-  })
+  operationsOf(router).map(
+    ({ layer, name, methods, functions, requirement, isAfterItsHandler: isBehindItsHandler }) => {
+      const path = pathInWords(layer)
+      const description = isBehindItsHandler ? undefined : Requirement.effective(requirement)?.description
+      return {
+        layer,
+        methods: [
+          ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
+          ...methods.filter((method) => method === 'HEAD'),
+        ],
+        path,
+        name,
+        functions,
+        target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
+        description,
+        locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
+      }
+    },
+  )
 
 const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
   if (typeof layer.path !== 'string') return undefined
@@ -184,7 +186,7 @@ const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(r
  */
 
 /** A response. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   readonly lines: ReadonlyArray<HeaderLine>
   readonly body: string
@@ -200,7 +202,7 @@ export interface Application {
 /** An application that is served. */
 export interface Served {
   /** Sends a request. If there is no response, it resolves to the Error. */
-  readonly ask: (probe: string, spec: RequestSpec) => Promise<Answer | Error>
+  readonly ask: (probe: string, spec: RequestSpec) => Promise<HttpResponse | Error>
   /** The error that the application's `error` event reported for a request. */
   readonly errorOf: (probe: string) => unknown
   readonly close: () => Promise<void>
@@ -235,7 +237,7 @@ const ask = (
   within: number,
   probe: string,
   { method = 'GET', url = '/', fields = [] }: RequestSpec,
-): Promise<Answer | Error> =>
+): Promise<HttpResponse | Error> =>
   new Promise((resolve) => {
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
@@ -263,5 +265,5 @@ const ask = (
   })
 
 /** All values of a header, each one separately. */
-export const valuesOf = ({ lines }: Answer, name: string): ReadonlyArray<string> =>
+export const valuesOf = ({ lines }: HttpResponse, name: string): ReadonlyArray<string> =>
   lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)

@@ -8,7 +8,7 @@ import { make, type Authenticator } from '../core/Authenticator.js'
 import { checkOptions, flag, maybe } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
-import { copyLayer, copyRouter, watched, type Guarding, type Marked } from '../koa/layer.js'
+import { copyLayer, copyRouter, onMutation, type Guarding, type GuardProperties } from '../koa/layer.js'
 import { planned, planOf, write } from '../koa/plan.js'
 import { checkRouter } from '../koa/router.js'
 import type { RouterInstance } from '../koa/AuthRouter.js'
@@ -69,7 +69,7 @@ export const withPrincipal = (
       refuseOutsideTests(options)
       return E.right(principal)
     })
-  const opened = ({ requirement, levels, then }: Marked): Guarding => {
+  const opened = ({ requirement, levels, then }: GuardProperties): Guarding => {
     const asked = Requirement.effective(requirement)
     return asked === undefined
       ? guardFor(Requirement.open, { levels })
@@ -84,7 +84,7 @@ export const withPrincipal = (
     copyOf(checkRouter('withPrincipal(principal)(router)', router), opened) as RouterInstance & R
 }
 
-const copyOf = (router: RouterInstance, opened: (guard: Marked) => Guarding): RouterInstance => {
+const copyOf = (router: RouterInstance, opened: (guard: GuardProperties) => Guarding): RouterInstance => {
   const layers = router.stack.map((layer) => {
     const copy = copyLayer(layer)
     const plan = planOf(layer)
@@ -97,7 +97,7 @@ const copyOf = (router: RouterInstance, opened: (guard: Marked) => Guarding): Ro
     throw new Error('withPrincipal(principal)(router) is a copy; register on the router itself, and copy it then')
   }
   return Object.defineProperty(copyRouter(router), 'stack', {
-    value: Object.freeze(watched(layers, refuse)),
+    value: Object.freeze(onMutation(layers, refuse)),
     enumerable: true,
   })
 }

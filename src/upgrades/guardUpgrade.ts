@@ -220,7 +220,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
   const decide = deciding(stillSignedIn(guarding(auth)), ['upgrade'], ({ request }) =>
     namesHost(request) ? undefined : 400,
   )
-  const { own, route } = decided(options)
+  const { own, route } = resolveOptions(options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
@@ -284,7 +284,7 @@ const guarding = (auth: unknown): Authenticator<unknown> => {
   return authenticatorOf(place, auth, `${place}: a`)
 }
 
-const decided = (options: GuardUpgradeOptions) => {
+const resolveOptions = (options: GuardUpgradeOptions) => {
   const checks = { route: maybe(string), bearerProtocol: maybe(nameLike(token)), ...settings }
   const { route, bearerProtocol, ...own } = checkOptions('guardUpgrade(app, a, options)', options, checks)
   const inForce = applySettings(settingsFrom(bare(own)))

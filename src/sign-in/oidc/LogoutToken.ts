@@ -4,7 +4,7 @@ import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { ownField } from '../../core/data.js'
 import { objectOf, readCompact, type Json } from '../../jwt/claims.js'
-import { checkSignature, keysIn } from '../../jwt/signature.js'
+import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import type { RelyingParty } from './oidc.js'
 
 /** What a good token says. There is a `subject`, a `sid`, or both. */
@@ -56,7 +56,7 @@ export const logoutTokenIn = async (
   if (read === undefined || !supported.includes(alg)) return refused
   const keys = await provider.keysFor(typeof kid === 'string' ? kid : undefined)
   if (E.isLeft(keys)) return keys
-  return (await checkSignature(compact, keysIn(keys.right))) === 'good' ? E.right(read) : refused
+  return (await checkSignature(compact, parseJwks(keys.right))) === 'good' ? E.right(read) : refused
 }
 
 const claimsIn = (

@@ -5,7 +5,7 @@ import type { AuthError } from '../../core/AuthError.js'
 import { ownField } from '../../core/data.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { KeyPolicy } from '../../jwt/keySet.js'
-import { signingKeysOf, type SigningKeySet } from '../../jwt/signature.js'
+import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
 import { asked, askedFor, jsonOf, jsonResponse } from './asking.js'
 import { kept, type Kept } from './Kept.js'
 import { openidClient } from './openidClient.js'
@@ -90,7 +90,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
     const headers = { Accept: 'application/json, application/jwk-set+json' }
     const { status, text } = await asked(url, { headers, signal: AbortSignal.timeout(policy.timeout) })
     if (status !== 200) throw new Outage(`answered ${status}`, true)
-    const keys = signingKeysOf(jsonOf(text))
+    const keys = usableKeys(jsonOf(text))
     if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
     return keys
   }

@@ -42,7 +42,7 @@ export interface PasskeysOptions<U> {
 }
 
 /** The options with their defaults. */
-export interface Decided {
+export interface ResolvedOptions {
   readonly party: RelyingParty
   readonly store: PasskeyStore
   readonly nameOf: (user: never) => unknown
@@ -117,7 +117,7 @@ const isOf = (id: string, origin: string): boolean => {
 }
 
 /** Checks the options, and adds the defaults. Throws a TypeError for what cannot work. */
-export const decided = <U>(options: PasskeysOptions<U>): Decided => {
+export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions => {
   const given = checkOptions('passkeys', options, checks)
   const { rp, store, nameOf, userVerification = 'required', lifetime = 300_000, timeout = 2000 } = given
   const [origins, topOrigins] = [[...given.origins], [...(given.topOrigins ?? [])]]
@@ -179,7 +179,10 @@ export interface Registering {
 }
 
 /** The options of `navigator.credentials.create`. */
-export const creationOptions = ({ party, lifetime }: Decided, registering: Registering): CreationOptionsJson => {
+export const creationOptions = (
+  { party, lifetime }: ResolvedOptions,
+  registering: Registering,
+): CreationOptionsJson => {
   const { challenge, userHandle, name, known } = registering
   return {
     challenge,
@@ -198,7 +201,7 @@ export const creationOptions = ({ party, lifetime }: Decided, registering: Regis
 }
 
 /** The options of `navigator.credentials.get`. */
-export const requestOptions = ({ party, lifetime }: Decided, challenge: string): RequestOptionsJson => ({
+export const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string): RequestOptionsJson => ({
   challenge,
   rpId: party.id,
   timeout: lifetime,

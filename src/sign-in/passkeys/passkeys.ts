@@ -15,7 +15,13 @@ import { declareFactory } from '../../core/options.js'
 import { within } from '../../stores/within.js'
 import type { Ceremony, Intent, Kind } from '../ceremony.js'
 import { assertionIn, registrationIn, type Assertion, type Registration } from './Answer.js'
-import { creationOptions, decided, requestOptions, type Decided, type PasskeysOptions } from './options.js'
+import {
+  creationOptions,
+  resolveOptions,
+  requestOptions,
+  type ResolvedOptions,
+  type PasskeysOptions,
+} from './options.js'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
 import { relatedOrigins } from './relatedOrigins.js'
 import { checkAssertion, checkRegistration } from './RelyingParty.js'
@@ -59,7 +65,7 @@ const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
 const newUserHandle = (): string => randomBytes(32).toString('base64url')
 
 // Each question has the time limit, and a failure is an outage
-const timedStore = ({ store, timeout }: Decided): PasskeyStore => {
+const timedStore = ({ store, timeout }: ResolvedOptions): PasskeyStore => {
   const ask = within('passkeys', timeout)
   return {
     add: (record) => ask(() => store.add(record)),
@@ -76,7 +82,7 @@ const proofOf = (
   { userVerified, backedUp }: PasskeyUse & { readonly userVerified: boolean },
 ): PasskeyProof => ({ method: 'passkey', subject, credential, userVerified, backedUp })
 
-const registering = (setting: Decided, store: PasskeyStore): PasskeyRegistration => {
+const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegistration => {
   const { party, lifetime } = setting
   return {
     name: `passkey.register:${party.id}`,
@@ -107,14 +113,14 @@ const registering = (setting: Decided, store: PasskeyStore): PasskeyRegistration
 }
 
 // A name that is no string would be one of the browser's: `[object Object]`
-const nameFrom = ({ nameOf }: Decided, principal: unknown): string => {
+const nameFrom = ({ nameOf }: ResolvedOptions, principal: unknown): string => {
   // Safe: the principal of the operation, and the type of `nameOf` names it
   const name = nameOf(principal as never)
   if (typeof name === 'string' && name !== '') return name
   throw new TypeError('passkeys({ nameOf }) must return a string that is not empty, such as the e-mail address')
 }
 
-const using = (setting: Decided, store: PasskeyStore, kind: string, intent: Intent): PasskeyKind => {
+const using = (setting: ResolvedOptions, store: PasskeyStore, kind: string, intent: Intent): PasskeyKind => {
   const { party, lifetime } = setting
   return {
     name: `${kind}:${party.id}`,
@@ -180,7 +186,7 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * app.use(passkey.related).use(router.routes())
  */
 export const passkeys = <U>(options: PasskeysOptions<U>): Passkeys => {
-  const setting = decided(options)
+  const setting = resolveOptions(options)
   const store = timedStore(setting)
   return {
     ...using(setting, store, 'passkey', 'signIn'),

@@ -10,7 +10,7 @@ import { crossSite, mergeRequests, type RequestSpec } from '../requests.js'
 import { letSomebodyIn, type Subject, type Verdict } from './Subject.js'
 import { attacksOn, lawAbout, type Law } from './verdicts.js'
 
-interface Asked {
+interface LawCase {
   readonly what: string
   readonly spec: RequestSpec
   readonly judge: (verdict: Verdict) => string | undefined
@@ -43,7 +43,7 @@ const isAbsent = (verdict: Verdict): boolean =>
   (verdict._tag === 'Passed' && verdict.principal === undefined)
 
 // An unknown credential in the described places must not count as absent. Checked if no valid request uses these places
-const carrying = (subject: Subject): ReadonlyArray<Asked> =>
+const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
   alternativesOf(subject.description)
     .map(placesOf)
     .filter(
@@ -61,7 +61,7 @@ const carrying = (subject: Subject): ReadonlyArray<Asked> =>
     }))
 
 // A request without a complete alternative must not be let in: something that is not described would decide
-const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
+const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
   const described = describedPlaces(subject)
   const alternatives = alternativesOf(subject.description).map(placesOf)
   const isComplete = (spec: RequestSpec): boolean =>
@@ -72,7 +72,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
     const present = described.filter(carries(spec))
     const stripped = present.reduce<RequestSpec>((rest, place) => without(place, rest), spec)
     const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
-    const lessOne = present.map((place): Asked => ({
+    const lessOne = present.map((place): LawCase => ({
       what: `a valid request without ${named(place)}`,
       spec: without(place, spec),
       judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(without(place, spec)) ? undescribed : undefined),
@@ -95,7 +95,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<Asked> => {
 }
 
 // A valid credential in another place, which no description names
-const elsewhere = (subject: Subject): ReadonlyArray<Asked> => {
+const elsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
   const described = describedPlaces(subject)
   const isDescribed = (place: CredentialLocation) =>
     described.some((one) => one.in === place.in && one.name === place.name)
@@ -104,7 +104,7 @@ const elsewhere = (subject: Subject): ReadonlyArray<Asked> => {
       valuesAt(from, spec).flatMap((value) =>
         hidingPlaces(from)
           .filter((to) => !isDescribed(to))
-          .map((to): Asked => ({
+          .map((to): LawCase => ({
             what: `a valid credential in ${named(to)}`,
             spec: putting(to, [value], without(from, spec)),
             rest: without(from, spec),
@@ -128,7 +128,7 @@ const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<Cr
     : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
 
 /** It reads what it describes, and nothing else. */
-export const describedTruly: Law = lawAbout<Asked>(
+export const describedTruly: Law = lawAbout<LawCase>(
   'its description is true: it reads what it says it reads, and nothing else',
   (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
   async (verdict, { judge, rest }, { askOnce }) =>

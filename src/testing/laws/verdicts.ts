@@ -31,7 +31,7 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
       const verdict = await subject.askOnce(asked.spec)
       // then no law can be checked
       const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
-      if (fix !== undefined) return { law: name, counterexample: toldOf(asked, verdict), fix }
+      if (fix !== undefined) return { law: name, counterexample: reportedOf(asked, verdict), fix }
     }
     return undefined
   },
@@ -40,7 +40,7 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
 const settle = ({ within }: Subject): string =>
   `settle every promise within ${within} ms; give questions to a store a shorter time limit`
 
-const toldOf = (asked: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
+const reportedOf = (asked: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
   `${asked.what === undefined ? '' : `${asked.what}: `}${printed(asked.spec)}\n${inWords(verdict)}`
 
 /** All requests with a credential that must be refused: the fixed ones first, then the random ones. */
@@ -155,7 +155,7 @@ const isSame = (one: Verdict, other: Verdict, equal: Subject['equal']): boolean 
  * The law of secrecy: no credential that was sent is in a failure, in its response, or in an exception.
  */
 
-interface Asked {
+interface SecrecyCase {
   readonly what: string
   readonly spec: RequestSpec
   readonly secrets: ReadonlyArray<string>
@@ -164,7 +164,7 @@ interface Asked {
 const MIN_SECRET = 8
 
 // Also with valid credentials that are refused for another reason
-const asking = (subject: Subject): ReadonlyArray<Asked> => [
+const asking = (subject: Subject): ReadonlyArray<SecrecyCase> => [
   ...attacksOn(subject).filter(({ secrets }) => secrets.length > 0),
   ...subject.valid.map((spec) => ({
     what: 'a write from another site',
@@ -175,7 +175,7 @@ const asking = (subject: Subject): ReadonlyArray<Asked> => [
 
 const everything = { depth: null, maxStringLength: null, maxArrayLength: null, showHidden: false } as const
 
-const toldBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject): string => {
+const reportedBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject): string => {
   switch (verdict._tag) {
     case 'Failed':
       return [inspect(verdict.error, everything), mapped(verdict.error, spec, requestOf)].join('\n')
@@ -190,11 +190,11 @@ const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSp
   JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
 
 /** No credential that was sent comes back. */
-export const secrecy: Law = lawAbout<Asked>(
+export const secrecy: Law = lawAbout<SecrecyCase>(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
   asking,
   (verdict, { spec, secrets }, subject) =>
-    leaked(toldBy(verdict, spec, subject), secrets) === undefined
+    leaked(reportedBy(verdict, spec, subject), secrets) === undefined
       ? undefined
       : 'leave what was sent out of failures, challenges and messages of exceptions: they end up in logs and at the client',
 )
